@@ -1,0 +1,15 @@
+"""The CRC that RocketMQ stores: CRC-32 (IEEE 802.3) with the top bit masked away (``crc31`` of the format notes)."""
+
+from __future__ import annotations
+
+try:
+    from isal.isal_zlib import crc32 as _crc32
+except ImportError:  # an optional extra: the standard library gives the same answers, slower
+    from zlib import crc32 as _crc32
+
+MASK = 0x7FFFFFFF
+
+
+def crc31(data: bytes | bytearray | memoryview) -> int:
+    """CRC-32 of ``data`` & 0x7FFFFFFF; 0 for nothing."""
+    return _crc32(data) & MASK

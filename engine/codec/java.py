@@ -1,0 +1,57 @@
+"""What Java does with strings and numbers, where Python differs (conventions of the format notes, spec 4.2)."""
+
+from __future__ import annotations
+
+_MASK32 = 0xFFFFFFFF
+
+
+def i32(value: int) -> int:
+    """``value`` wrapped to a signed 32-bit integer."""
+    value &= _MASK32
+    return value - (1 << 32) if value & 0x80000000 else value
+
+
+def i64(value: int) -> int:
+    """``value`` wrapped to a signed 64-bit integer."""
+    value &= (1 << 64) - 1
+    return value - (1 << 64) if value >> 63 else value
+
+
+def jhash(text: str) -> int:
+    """``String.hashCode``: over UTF-16 code units, so a character outside the BMP counts twice."""
+    h = 0
+    if text.isascii():
+        for unit in text.encode():
+            h = (31 * h + unit) & _MASK32
+    else:
+        raw = text.encode("utf-16-le", "surrogatepass")
+        for at in range(0, len(raw), 2):
+            h = (31 * h + (raw[at] | raw[at + 1] << 8)) & _MASK32
+    return h - (1 << 32) if h & 0x80000000 else h
+
+
+def index_key_hash(topic: str, key: str) -> int:
+    """Hash that an index file stores for ``topic#key``: made positive, and 0 for −2³¹, which stays negative in Java."""
+    h = abs(jhash(f"{topic}#{key}"))
+    return 0 if h == 1 << 31 else h
+
+
+def split(text: str, separator: str) -> list[str]:
+    """``String.split`` for a plain separator: trailing empty pieces are dropped, an empty input gives one empty piece."""
+    pieces = text.split(separator)
+    if len(pieces) == 1:
+        return pieces
+    while pieces and not pieces[-1]:
+        pieces.pop()
+    return pieces
+
+
+def divide(dividend: int, divisor: int) -> int:
+    """Integer division that truncates toward zero."""
+    quotient = abs(dividend) // abs(divisor)
+    return quotient if (dividend < 0) == (divisor < 0) else -quotient
+
+
+def utf8(raw: bytes) -> str:
+    """``new String(raw, UTF_8)``: malformed bytes become U+FFFD."""
+    return raw.decode("utf-8", "replace")

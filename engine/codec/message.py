@@ -1,0 +1,377 @@
+"""Message unit of the commit log, versions 1 and 2 (spec 2.1 - 2.6).
+
+Pure: bytes in, records out. Whole blocks go through :mod:`engine.codec.columns`; this module is for one unit at a time.
+No length inside the bytes is trusted: :func:`measure` proves the frame before anything is cut out of it.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from engine.codec import properties as props
+from engine.codec.crc import MASK, crc31
+from engine.codec.java import jhash, utf8
+from engine.errors import CorruptUnit
+
+MAGIC_V1 = 0xDAA320A7
+MAGIC_V2 = 0xDAA320AB
+MAGIC_BLANK = 0xCBD43194
+MAGIC_NAMES = {MAGIC_V1: "V1", MAGIC_V2: "V2", MAGIC_BLANK: "BLANK"}
+
+COMPRESSED = 0x1
+MULTI_TAGS = 0x2
+TRANSACTION_MASK = 0xC
+PREPARED = 0x4
+COMMIT = 0x8
+ROLLBACK = 0xC
+BORN_HOST_V6 = 0x10
+STORE_HOST_V6 = 0x20
+NEED_UNWRAP = 0x40
+INNER_BATCH = 0x80
+COMPRESSION_MASK = 0x700
+COMPRESSION_NAMES = {0: "zlib", 1: "lz4", 2: "zstd", 3: "zlib"}
+
+SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
+DEFAULT_DELAY_LEVELS = tuple(
+    n * 1000 for n in (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
+)
+MIN_UNIT_SIZE = 91
+LARGEST_UNIT = 128 << 20
+"""Bytes of the largest unit that is decoded; RocketMQ's default limit is 4 MiB + 64 KiB."""
+
+_HEAD = struct.Struct(">iIiiiqqiq")  # up to BORNTIMESTAMP: 48 bytes
+_STORE_TIME = struct.Struct(">q")
+_AFTER_HOSTS = struct.Struct(">iqi")  # RECONSUMETIMES, PREPAREDTRANSACTIONOFFSET, BODYLEN
+_I32 = struct.Struct(">i")
+_I16 = struct.Struct(">h")
+_HEAD_SIZE = _HEAD.size
+
+Crc = Literal["ok", "bad", "unchecked"]
+
+
+class Frame(NamedTuple):
+    """Where the variable parts of a unit begin and how long they are, in bytes from the unit's first byte."""
+
+    size: int
+    version: int
+    store_timestamp: int
+    after_hosts: int
+    body: int
+    body_length: int
+    topic: int
+    topic_length: int
+    properties: int
+    properties_length: int
+
+
+class Part(NamedTuple):
+    """One field of a unit for a reader of bytes: its name in RocketMQ's words, position in the unit, length in bytes."""
+
+    name: str
+    position: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One message unit as it was found at ``offset`` (absolute bytes of the commit log). Times are ms since the epoch."""
+
+    offset: int
+    size: int
+    version: int
+    body_crc: int
+    queue_id: int
+    flag: int
+    queue_offset: int
+    physical_offset: int  # the PHYSICALOFFSET field; RocketMQ never compares it with the place
+    sys_flag: int
+    born_timestamp: int
+    born_host_raw: bytes
+    store_timestamp: int
+    store_host_raw: bytes
+    reconsume_times: int
+    prepared_transaction_offset: int
+    body: bytes
+    topic: str
+    properties_raw: bytes
+    properties: dict[str, str]
+    crc: Crc
+    raw_crc: int | None = field(default=None, repr=False)  # CRC of the body as computed, where it was checked
+
+    @property
+    def end(self) -> int:
+        """Offset behind the last byte."""
+        return self.offset + self.size
+
+    @property
+    def stale(self) -> bool:
+        """The unit says that it belongs elsewhere: left over in a reused file."""
+        return self.physical_offset != self.offset
+
+    @property
+    def born_host(self) -> str:
+        return host_text(self.born_host_raw)
+
+    @property
+    def store_host(self) -> str:
+        return host_text(self.store_host_raw)
+
+    @property
+    def tags(self) -> str | None:
+        return self.properties.get(props.TAGS)
+
+    @property
+    def keys(self) -> list[str]:
+        return props.split_keys(self.properties.get(props.KEYS))
+
+    @property
+    def unique_key(self) -> str | None:
+        return self.properties.get(props.UNIQUE_KEY)
+
+    @property
+    def tags_code(self) -> int:
+        """What dispatch writes into the queue entry, with the default delay levels."""
+        return tags_code_of(self.topic, self.properties, self.store_timestamp)
+
+    @property
+    def offset_msg_id(self) -> str:
+        """Offset message id: store host and PHYSICALOFFSET in upper-case hex (spec 2.6)."""
+        return offset_message_id(self.store_host_raw, self.physical_offset)
+
+    @property
+    def transaction_type(self) -> int:
+        return self.sys_flag & TRANSACTION_MASK
+
+    @property
+    def batch_size(self) -> int:
+        """Messages in this unit: INNER_NUM where INNER_NUM and INNER_BASE are both there, else 1 (spec 2.9)."""
+        number, base = self.properties.get(props.INNER_NUM), self.properties.get(props.INNER_BASE)
+        if number is None or base is None:
+            return 1
+        try:
+            return int(number)
+        except ValueError:
+            return 1
+
+
+def tags_code_of(
+    topic: str, properties: dict[str, str], store_timestamp: int, levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS
+) -> int:
+    """tagsCode of a dispatch request (spec 2.9): the tag's hash, or the delivery time (ms) in the schedule topic."""
+    if topic == SCHEDULE_TOPIC and props.DELAY in properties:
+        try:
+            level = min(int(properties[props.DELAY]), len(levels))
+        except ValueError:
+            level = 0
+        if level > 0:
+            return store_timestamp + levels[level - 1]
+    tags = properties.get(props.TAGS)
+    return jhash(tags) if tags else 0
+
+
+def measure(buf: bytes | bytearray | memoryview, at: int, limit: int) -> Frame | str:
+    """Prove the frame of the unit at ``buf[at]``; bytes from ``limit`` on do not exist.
+
+    Gives the positions, or one sentence that says what was expected and what was found. The sentence begins with
+    ``cut off`` where the unit may be whole but its bytes are not here.
+    """
+    room = limit - at
+    if room < _HEAD_SIZE + 40:
+        return f"cut off: {room} bytes left, a unit has at least {MIN_UNIT_SIZE}"
+    size, magic = struct.unpack_from(">iI", buf, at)
+    if magic not in (MAGIC_V1, MAGIC_V2):
+        return f"no unit: magic code 0x{magic:08X}, expected 0x{MAGIC_V1:08X} or 0x{MAGIC_V2:08X}"
+    if size < MIN_UNIT_SIZE or size > LARGEST_UNIT:
+        return f"length field says {size:,}, a unit has {MIN_UNIT_SIZE} to {LARGEST_UNIT:,} bytes"
+    (sys_flag,) = _I32.unpack_from(buf, at + 36)
+    version = 1 if magic == MAGIC_V1 else 2
+    store_time = _HEAD_SIZE + (20 if sys_flag & BORN_HOST_V6 else 8)
+    after_hosts = store_time + 8 + (20 if sys_flag & STORE_HOST_V6 else 8)
+    body = after_hosts + 16
+    if body > room:
+        return f"cut off: {room} bytes left, the fixed fields need {body}"
+    (body_length,) = _I32.unpack_from(buf, at + body - 4)
+    topic_field = body + body_length
+    topic = topic_field + version  # length of the topic: one byte in V1, two in V2
+    if body_length < 0 or topic + 2 > size:
+        return f"bodyLength says {body_length:,} in a unit of {size:,} bytes"
+    if topic > room:
+        return f"cut off: the unit has {size:,} bytes, {room:,} are here"
+    topic_length = buf[at + topic_field] if version == 1 else _I16.unpack_from(buf, at + topic_field)[0]
+    if version == 1 and topic_length > 127:
+        topic_length -= 256
+    properties = topic + topic_length + 2
+    if topic_length < 0 or properties > size:
+        return f"topicLength says {topic_length:,} in a unit of {size:,} bytes"
+    if properties > room:
+        return f"cut off: the unit has {size:,} bytes, {room:,} are here"
+    (properties_length,) = _I16.unpack_from(buf, at + properties - 2)
+    if properties_length < 0 or properties + properties_length != size:
+        return f"propertiesLength says {properties_length:,}; {size - properties:,} bytes are left in the unit"
+    if size > room:
+        return f"cut off: the unit has {size:,} bytes, {room:,} are here"
+    return Frame(
+        size, version, store_time, after_hosts, body, body_length, topic, topic_length, properties, properties_length
+    )
+
+
+def cut(buf: bytes | bytearray | memoryview, at: int, frame: Frame, base: int, crc: bool = True) -> Unit:
+    """The unit at ``buf[at]`` whose frame has been proven; ``base`` is the absolute offset of ``buf[0]``."""
+    _, _, body_crc, queue_id, flag, queue_offset, physical, sys_flag, born = _HEAD.unpack_from(buf, at)
+    (stored,) = _STORE_TIME.unpack_from(buf, at + frame.store_timestamp)
+    reconsume, prepared, _ = _AFTER_HOSTS.unpack_from(buf, at + frame.after_hosts)
+    body = bytes(buf[at + frame.body : at + frame.body + frame.body_length])
+    topic = utf8(bytes(buf[at + frame.topic : at + frame.topic + frame.topic_length]))
+    raw = bytes(buf[at + frame.properties : at + frame.size])
+    computed = crc31(body) if crc else None
+    verdict: Crc = "unchecked" if computed is None else "ok" if computed == body_crc & MASK else "bad"
+    return Unit(
+        base + at,
+        frame.size,
+        frame.version,
+        body_crc,
+        queue_id,
+        flag,
+        queue_offset,
+        physical,
+        sys_flag,
+        born,
+        bytes(buf[at + _HEAD_SIZE : at + frame.store_timestamp]),
+        stored,
+        bytes(buf[at + frame.store_timestamp + 8 : at + frame.after_hosts]),
+        reconsume,
+        prepared,
+        body,
+        topic,
+        raw,
+        props.decode(raw),
+        verdict,
+        computed,
+    )
+
+
+def decode(buf: bytes | bytearray | memoryview, at: int = 0, base: int = 0, crc: bool = True) -> Unit:
+    """The unit at ``buf[at]``; raises :class:`CorruptUnit` with the absolute offset where there is none."""
+    frame = measure(buf, at, len(buf))
+    if isinstance(frame, str):
+        raise CorruptUnit(frame, offset=base + at)
+    return cut(buf, at, frame, base, crc)
+
+
+def parts(buf: bytes | bytearray | memoryview, at: int = 0) -> list[Part]:
+    """Every field of the unit at ``buf[at]`` in the order of the bytes, for a view of bytes; [] where there is no unit.
+
+    Properties come pair by pair as ``properties.NAME``.
+    """
+    frame = measure(buf, at, len(buf))
+    if isinstance(frame, str):
+        return []
+    born = frame.store_timestamp - _HEAD_SIZE
+    found = [
+        Part("totalSize", 0, 4),
+        Part("magicCode", 4, 4),
+        Part("bodyCRC", 8, 4),
+        Part("queueId", 12, 4),
+        Part("flag", 16, 4),
+        Part("queueOffset", 20, 8),
+        Part("physicalOffset", 28, 8),
+        Part("sysFlag", 36, 4),
+        Part("bornTimestamp", 40, 8),
+        Part("bornHost", _HEAD_SIZE, born),
+        Part("storeTimestamp", frame.store_timestamp, 8),
+        Part("storeHost", frame.store_timestamp + 8, frame.after_hosts - frame.store_timestamp - 8),
+        Part("reconsumeTimes", frame.after_hosts, 4),
+        Part("preparedTransactionOffset", frame.after_hosts + 4, 8),
+        Part("bodyLength", frame.body - 4, 4),
+        Part("body", frame.body, frame.body_length),
+        Part("topicLength", frame.topic - frame.version, frame.version),
+        Part("topic", frame.topic, frame.topic_length),
+        Part("propertiesLength", frame.properties - 2, 2),
+    ]
+    raw = bytes(buf[at + frame.properties : at + frame.size])
+    for position, length in props.spans(raw):
+        name = utf8(raw[position : position + length]).partition(props.NAME_END)[0].rstrip(props.PAIR_END)
+        found.append(Part(f"properties.{name}", frame.properties + position, length))
+    return found
+
+
+def host_text(raw: bytes) -> str:
+    """``ip:port`` or ``[ip]:port`` of 8 or 20 raw bytes."""
+    port = int.from_bytes(raw[-4:], "big", signed=True)
+    if len(raw) == 8:
+        return f"{raw[0]}.{raw[1]}.{raw[2]}.{raw[3]}:{port}"
+    return f"[{socket.inet_ntop(socket.AF_INET6, raw[:16])}]:{port}"
+
+
+def offset_message_id(host_raw: bytes, offset: int) -> str:
+    """Upper-case hex of raw store host (8 or 20 bytes) and commit-log offset: 32 or 56 characters (spec 2.6)."""
+    return (host_raw + (offset & (1 << 64) - 1).to_bytes(8, "big")).hex().upper()
+
+
+def parse_offset_message_id(text: str) -> tuple[bytes, int] | None:
+    """(raw host, commit-log offset) of an offset message id, or None where ``text`` has not its form."""
+    if len(text) not in (32, 56):
+        return None
+    try:
+        raw = bytes.fromhex(text)
+    except ValueError:
+        return None
+    if len(raw) * 2 != len(text):
+        return None
+    return raw[:-8], int.from_bytes(raw[-8:], "big", signed=True)
+
+
+class UniqueKeyParts(NamedTuple):
+    """What a client's UNIQ_KEY says of its maker (spec 2.6): the milliseconds count from the month's first midnight there."""
+
+    ip: str
+    pid: int
+    class_loader: int
+    ms_in_month: int
+    counter: int
+
+
+def parse_unique_key(text: str) -> UniqueKeyParts | None:
+    """The parts of a UNIQ_KEY that a Java client made, or None where ``text`` has not its form."""
+    if len(text) not in (32, 56):
+        return None
+    try:
+        raw = bytes.fromhex(text)
+    except ValueError:
+        return None
+    if len(raw) * 2 != len(text):
+        return None
+    width = len(raw) - 12
+    ip = socket.inet_ntop(socket.AF_INET if width == 4 else socket.AF_INET6, raw[:width])
+    pid, loader, ms, counter = struct.unpack(">HIIH", raw[width:])
+    return UniqueKeyParts(ip, pid, loader, ms, counter)
+
+
+def sys_flag_words(sys_flag: int) -> list[str]:
+    """Every bit of ``sys_flag`` in words (spec 2.3), unknown bits named as such."""
+    words = []
+    if sys_flag & COMPRESSED:
+        kind = (sys_flag & COMPRESSION_MASK) >> 8
+        words.append(f"compressed, {COMPRESSION_NAMES.get(kind, f'unknown type {kind}')}")
+    elif sys_flag & COMPRESSION_MASK:
+        words.append(f"compression type {(sys_flag & COMPRESSION_MASK) >> 8}, body not compressed")
+    if sys_flag & MULTI_TAGS:
+        words.append("multi tags")
+    transaction = sys_flag & TRANSACTION_MASK
+    if transaction:
+        words.append({PREPARED: "PREPARED", COMMIT: "COMMIT", ROLLBACK: "ROLLBACK"}[transaction] + " of a transaction")
+    if sys_flag & BORN_HOST_V6:
+        words.append("born host IPv6")
+    if sys_flag & STORE_HOST_V6:
+        words.append("store host IPv6")
+    if sys_flag & NEED_UNWRAP:
+        words.append("needs unwrapping")
+    if sys_flag & INNER_BATCH:
+        words.append("inner batch")
+    unknown = sys_flag & ~0x7FF & 0xFFFFFFFF
+    if unknown:
+        words.append(f"unknown bits 0x{unknown:X}")
+    return words

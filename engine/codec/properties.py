@@ -1,0 +1,90 @@
+"""Property text of a message: ``name 0x01 value 0x02`` repeated (spec 2.4), and its CRC (spec 2.5).
+
+Pure. Releases differ in the final 0x02, so reading accepts both; order on disk is a Java hash map's and means nothing.
+"""
+
+from __future__ import annotations
+
+from engine.codec.crc import crc31
+from engine.codec.java import utf8
+
+NAME_END = "\x01"
+PAIR_END = "\x02"
+
+KEYS = "KEYS"
+TAGS = "TAGS"
+WAIT = "WAIT"
+DELAY = "DELAY"
+RETRY_TOPIC = "RETRY_TOPIC"
+REAL_TOPIC = "REAL_TOPIC"
+REAL_QUEUE_ID = "REAL_QID"
+TRANSACTION_PREPARED = "TRAN_MSG"
+PRODUCER_GROUP = "PGROUP"
+UNIQUE_KEY = "UNIQ_KEY"
+ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
+TRANSACTION_ID = "__transactionId__"
+TRANSACTION_CHECK_TIMES = "TRANSACTION_CHECK_TIMES"
+INNER_NUM = "INNER_NUM"
+INNER_BASE = "INNER_BASE"
+INNER_MULTI_DISPATCH = "INNER_MULTI_DISPATCH"
+INNER_MULTI_QUEUE_OFFSET = "INNER_MULTI_QUEUE_OFFSET"
+TIMER_DELAY_SEC = "TIMER_DELAY_SEC"
+TIMER_DELAY_MS = "TIMER_DELAY_MS"
+TIMER_DELIVER_MS = "TIMER_DELIVER_MS"
+TIMER_OUT_MS = "TIMER_OUT_MS"
+TIMER_ENQUEUE_MS = "TIMER_ENQUEUE_MS"
+TIMER_DEQUEUE_MS = "TIMER_DEQUEUE_MS"
+TIMER_ROLL_TIMES = "TIMER_ROLL_TIMES"
+TIMER_DEL_UNIQUE_KEY = "TIMER_DEL_UNIQKEY"
+FIRST_POP_TIME = "1ST_POP_TIME"
+CRC32 = "__CRC32#"
+
+_CRC_TAIL = 20
+_CRC_HEAD = b"__CRC32#\x01"
+
+
+def decode(raw: bytes) -> dict[str, str]:
+    """Name → value of ``raw`` as MessageDecoder reads it: empty values vanish, later duplicates win."""
+    found: dict[str, str] = {}
+    for piece in utf8(raw).split(PAIR_END):
+        if len(piece) < 3:
+            continue
+        at = piece.find(NAME_END)
+        if 0 < at < len(piece) - 1:
+            found[piece[:at]] = piece[at + 1 :]
+    return found
+
+
+def encode(properties: dict[str, str]) -> bytes:
+    """Property text in the order of ``properties``, each pair closed (5.2 and later)."""
+    return "".join(f"{name}{NAME_END}{value}{PAIR_END}" for name, value in properties.items()).encode()
+
+
+def spans(raw: bytes) -> list[tuple[int, int]]:
+    """(position, length) of each pair of ``raw`` with its closing 0x02, empty and malformed ones included."""
+    found = []
+    at = 0
+    while at < len(raw):
+        end = raw.find(b"\x02", at)
+        stop = len(raw) if end < 0 else end + 1
+        found.append((at, stop - at))
+        at = stop
+    return found
+
+
+def split_keys(text: str | None) -> list[str]:
+    """The keys of a KEYS value: pieces between single spaces, empty ones left out."""
+    return [key for key in text.split(" ") if key] if text else []
+
+
+def verify_crc(unit: bytes) -> bool | None:
+    """Whether the property CRC at the end of a whole unit is right; None where the unit carries none (spec 2.5)."""
+    tail = bytes(unit[-_CRC_TAIL:])
+    if len(tail) < _CRC_TAIL or not tail.startswith(_CRC_HEAD) or tail[-1:] != b"\x02":
+        return None
+    return tail[len(_CRC_HEAD) : -1] == crc_digits(crc31(unit[:-_CRC_TAIL]))
+
+
+def crc_digits(crc: int) -> bytes:
+    """Ten decimal digits, least significant first, padded on the right with ``0``."""
+    return str(crc)[::-1].ljust(10, "0").encode()

@@ -1,0 +1,56 @@
+"""Errors that the engine raises on purpose: whose fault, and where.
+
+Three kinds: the *store* is wrong (:class:`CorruptUnit`, :class:`WrongFileSize`), the *caller* is wrong (:class:`UsageError`,
+:class:`BadFilter`), the *surroundings* are wrong (:class:`CannotRead`, or the ``OSError`` as it came). Readers report
+damage as values and raise only where they cannot go on at all.
+"""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """Base of all errors that this engine raises on purpose.
+
+    ``what`` says what was expected and what was found; ``file`` and ``offset`` (bytes) say where.
+    """
+
+    def __init__(self, what: str, *, file: str | None = None, offset: int | None = None) -> None:
+        self.what = what
+        self.file = file
+        self.offset = offset
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        place = self.file or ""
+        if self.offset is not None:
+            place = f"{place} at offset {self.offset}".strip()
+        return f"{place}: {self.what}" if place else self.what
+
+
+class NotAStore(StoreError):
+    """The path holds nothing that can be read as a store; ``what`` says what was found instead."""
+
+
+class CorruptUnit(StoreError):
+    """The bytes at ``offset`` are no unit of the kind that was asked for."""
+
+
+class WrongFileSize(StoreError):
+    """A file's length does not fit its kind."""
+
+
+class CannotRead(StoreError):
+    """The surroundings forbid it: no rights, an input/output error, a file that is gone."""
+
+
+class UsageError(StoreError):
+    """The caller asked for something that makes no sense; ``what`` names the permitted range."""
+
+
+class BadFilter(UsageError):
+    """A filter text that cannot be understood; ``at`` and ``length`` mark the offending word in characters."""
+
+    def __init__(self, what: str, at: int, length: int = 1) -> None:
+        super().__init__(what)
+        self.at = at
+        self.length = length

@@ -1,0 +1,105 @@
+"""Names of files and folders of a store (spec 1). Pure: no disk is touched here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE_NAME_DIGITS = 20
+INDEX_NAME_DIGITS = 17
+
+COMMIT_LOG_FILE_SIZE = 1 << 30
+CONSUME_QUEUE_FILE_SIZE = 6_000_000
+CONSUME_QUEUE_EXT_FILE_SIZE = 48 << 20
+BATCH_CONSUME_QUEUE_FILE_SIZE = 13_800_000
+INDEX_SLOTS = 5_000_000
+INDEX_ENTRIES = 20_000_000
+CHECKPOINT_SIZE = 4096
+
+
+def queue_file_name(start_offset: int) -> str:
+    """The 20-digit name of the file of a file queue that begins at ``start_offset`` (bytes)."""
+    return f"{start_offset:0{FILE_NAME_DIGITS}d}"
+
+
+def parse_file_name(name: str) -> int | None:
+    """The start offset (bytes) that a file's name stands for, or None where Java's ``Long.parseLong`` would refuse it.
+
+    Names of any length are accepted as Java accepts them; only ASCII digits count here.
+    """
+    if not name or not name.isascii():
+        return None
+    digits = name[1:] if name[0] in "+-" else name
+    if not digits.isdigit():
+        return None
+    value = int(name)
+    return value if -(1 << 63) <= value < 1 << 63 else None
+
+
+@dataclass(frozen=True, slots=True)
+class StorePaths:
+    """Every path below a store's root directory (Java: StorePathConfigHelper)."""
+
+    root: Path
+
+    @property
+    def commitlog(self) -> Path:
+        return self.root / "commitlog"
+
+    @property
+    def consumequeue(self) -> Path:
+        return self.root / "consumequeue"
+
+    @property
+    def consumequeue_ext(self) -> Path:
+        return self.root / "consumequeue_ext"
+
+    @property
+    def batchconsumequeue(self) -> Path:
+        return self.root / "batchconsumequeue"
+
+    @property
+    def index(self) -> Path:
+        return self.root / "index"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.root / "checkpoint"
+
+    @property
+    def abort(self) -> Path:
+        return self.root / "abort"
+
+    @property
+    def abort_bak(self) -> Path:
+        return self.root / "abort.bak"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "lock"
+
+    @property
+    def timerwheel(self) -> Path:
+        return self.root / "timerwheel"
+
+    @property
+    def timerlog(self) -> Path:
+        return self.root / "timerlog"
+
+    @property
+    def compaction(self) -> Path:
+        return self.root / "compaction"
+
+    @property
+    def config(self) -> Path:
+        return self.root / "config"
+
+    def queue_folder(self, topic: str, queue_id: int) -> Path:
+        """Folder of a SimpleCQ queue; the topic is used verbatim, as RocketMQ does."""
+        return self.consumequeue / topic / str(queue_id)
+
+    def ext_folder(self, topic: str, queue_id: int) -> Path:
+        return self.consumequeue_ext / topic / str(queue_id)
+
+    def batch_folder(self, topic: str, queue_id: int) -> Path:
+        return self.batchconsumequeue / topic / str(queue_id)
