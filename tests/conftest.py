@@ -1,0 +1,64 @@
+"""Fixtures that every suite shares: golden stores, and the promise that reading leaves them as they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import golden_stores
+import pytest
+from suite_minutes import pytest_terminal_summary
+
+__all__ = ["pytest_terminal_summary"]
+
+# The window is drawn without a display unless the caller asks for one.
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+
+@pytest.fixture(scope="session")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[golden_stores.GoldenStores]:
+    """``golden(name)``: the directory of an unpacked golden store; ``golden(name, "recovered")`` after recovery.
+
+    Read-only by agreement, and checked: at the end of the session every unpacked store must be as it was.
+    """
+    stores = golden_stores.GoldenStores(tmp_path_factory.mktemp("golden"))
+    yield stores
+    changed = stores.changed()
+    assert not changed, "a test changed a golden store: " + "; ".join(changed[:10])
+
+
+@pytest.fixture(scope="session")
+def golden_account() -> Callable[[str, str], Iterator[dict[str, Any]]]:
+    """``golden_account(name, file)``: the lines of ``expected.jsonl.xz``, ``truth.jsonl.xz`` or ``recovered.jsonl.xz``."""
+    return golden_stores.account
+
+
+@pytest.fixture
+def unchanged() -> Iterator[Callable[[Path], Path]]:
+    """``unchanged(directory)`` gives the directory back and checks after the test that nothing in it has changed."""
+    watched: list[tuple[Path, golden_stores.Fingerprint]] = []
+
+    def watch(directory: Path) -> Path:
+        watched.append((directory, golden_stores.fingerprint(directory)))
+        return directory
+
+    yield watch
+    for directory, before in watched:
+        changed = golden_stores.changes(before, golden_stores.fingerprint(directory))
+        assert not changed, f"{directory} is not as it was: " + "; ".join(changed[:10])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Side indexes, settings and unpacked samples of the tests stay out of the user's folders.
+
+    The compiled walk keeps its own cache, so that a run does not pay for compiling again.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        home = tmp_path_factory.mktemp("home")
+        for name, folder in (("XDG_CACHE_HOME", "cache"), ("XDG_CONFIG_HOME", "config"), ("XDG_DATA_HOME", "data")):
+            (home / folder).mkdir()
+            patch.setenv(name, str(home / folder))
+        yield

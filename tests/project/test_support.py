@@ -1,0 +1,55 @@
+"""The helpers that guard the other tests work themselves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import golden_stores
+import pytest
+import suite_minutes
+
+
+def test_every_golden_store_has_an_account():
+    accounts = ("expected.jsonl.xz", "truth.jsonl.xz")
+    assert len(golden_stores.names()) >= 30
+    for name in golden_stores.names():
+        assert any((golden_stores.GOLDEN / name / file).exists() for file in accounts), name
+
+
+def test_a_fingerprint_sees_each_kind_of_change(golden, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(golden("propcrc-5.3.3"), store)
+    before = golden_stores.fingerprint(store)
+    assert golden_stores.changes(before, golden_stores.fingerprint(store)) == []
+
+    (store / "lock.tmp").touch()
+    (store / "lock.tmp").unlink()
+    assert golden_stores.changes(before, golden_stores.fingerprint(store)) == [".: changed"]
+
+    log = next((store / "commitlog").iterdir())
+    times = log.stat()
+    with log.open("r+b") as file:
+        file.write(b"\x01")
+    os.utime(log, ns=(times.st_atime_ns, times.st_mtime_ns))
+    (store / "new").mkdir()
+    (store / "checkpoint").unlink()
+    seen = golden_stores.changes(before, golden_stores.fingerprint(store))
+    assert {f"commitlog/{log.name}: changed", "new: appeared", "checkpoint: gone"} <= set(seen)
+
+
+def test_an_account_is_read_line_by_line(golden_account):
+    kinds = {line["t"] for line in golden_account("propcrc-5.3.3", "expected.jsonl.xz")}
+    assert {"msg", "cq", "state", "count"} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "suite"),
+    [
+        ("tests/engine/codec/test_java.py::test_hash", "unit"),
+        ("tests/viewer/test_panes.py::test_opens", "viewer"),
+        ("tests/test_alone.py::test_x", "other"),
+    ],
+)
+def test_a_suite_is_a_folder(nodeid, suite):
+    assert suite_minutes.suite_of(nodeid) == suite

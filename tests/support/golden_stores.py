@@ -1,0 +1,89 @@
+"""The stores of ``tests/golden``: unpacked once a session, read line by line, and watched for changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import os
+import stat
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+
+Fingerprint = dict[str, tuple[object, ...]]
+
+
+def names(file: str = "store.tar.xz") -> list[str]:
+    """Names of the golden stores that have ``file`` beside them, sorted."""
+    return sorted(path.parent.name for path in GOLDEN.glob(f"*/{file}"))
+
+
+def account(name: str, file: str) -> Iterator[dict[str, Any]]:
+    """The lines of one account (``expected.jsonl.xz``, ``truth.jsonl.xz`` ...) of the store ``name``."""
+    with lzma.open(GOLDEN / name / file, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def fingerprint(directory: Path) -> Fingerprint:
+    """Kind, mode, size, time of change and SHA-256 of everything below ``directory``, and of itself.
+
+    A directory's own time tells of files that were created and removed again in between.
+    """
+    seen: Fingerprint = {}
+    for path in [directory, *sorted(directory.rglob("*"))]:
+        status = path.lstat()
+        held: str | None = None
+        if stat.S_ISREG(status.st_mode):
+            with path.open("rb") as file:
+                held = hashlib.file_digest(file, "sha256").hexdigest()
+        elif stat.S_ISLNK(status.st_mode):
+            held = os.readlink(path)
+        size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+        seen[str(path.relative_to(directory))] = (status.st_mode, size, status.st_mtime_ns, held)
+    return seen
+
+
+def changes(before: Fingerprint, after: Fingerprint) -> list[str]:
+    """What differs between two fingerprints, one line a file."""
+    lines = [f"{name}: appeared" for name in after.keys() - before.keys()]
+    lines += [f"{name}: gone" for name in before.keys() - after.keys()]
+    lines += [f"{name}: changed" for name in before.keys() & after.keys() if before[name] != after[name]]
+    return sorted(lines)
+
+
+class GoldenStores:
+    """Unpacks golden stores when they are first asked for and can say whether anybody has changed one since."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._stores: dict[str, Path] = {}
+        self._prints: dict[str, Fingerprint] = {}
+
+    def __call__(self, name: str, archive: str = "store") -> Path:
+        """The unpacked ``archive`` of the store ``name``: ``store``, ``recovered``, ``store-recovered``, ``client-offsets``.
+
+        Read it, never write into it: copy it first (``shutil.copytree`` keeps the times).
+        """
+        key = f"{name}/{archive}"
+        if key not in self._stores:
+            target = self._root / name / archive
+            target.mkdir(parents=True)
+            with tarfile.open(GOLDEN / name / f"{archive}.tar.xz") as tar:
+                tar.extractall(target, filter="data")
+            inner = target / ("client-offsets" if archive == "client-offsets" else "store")
+            self._stores[key] = inner
+            self._prints[key] = fingerprint(inner)
+        return self._stores[key]
+
+    def changed(self) -> list[str]:
+        """What has changed in any unpacked store since it was unpacked."""
+        return [
+            f"{key}: {line}"
+            for key, store in self._stores.items()
+            for line in changes(self._prints[key], fingerprint(store))
+        ]

@@ -1,0 +1,57 @@
+"""Minutes of each suite, printed before pytest's closing line; a suite is a folder under ``tests``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+SUITES = {
+    "engine": "unit",
+    "golden_agree": "golden",
+    "peer": "peer",
+    "viewer": "viewer",
+    "journeys": "viewer",
+    "fuzz": "fuzz",
+    "project": "project",
+    "bench": "bench",
+}
+TESTS = Path(__file__).resolve().parent.parent
+
+
+def suite_of(nodeid: str) -> str:
+    """The suite of a test by its first folder under ``tests``."""
+    parts = nodeid.split("::")[0].split("/")
+    folder = parts[1] if len(parts) > 2 and parts[0] == "tests" else ""
+    return SUITES.get(folder, folder or "other")
+
+
+def minutes(reports: dict[str, list[pytest.TestReport]]) -> list[str]:
+    """One line a suite: how many tests, how many failed, how long they took with their fixtures."""
+    seconds: dict[str, float] = {}
+    tests: dict[str, set[str]] = {}
+    failed: dict[str, set[str]] = {}
+    for outcome, listed in reports.items():
+        for report in listed:
+            if not isinstance(report, pytest.TestReport):
+                continue
+            suite = suite_of(report.nodeid)
+            seconds[suite] = seconds.get(suite, 0.0) + report.duration
+            tests.setdefault(suite, set()).add(report.nodeid)
+            if outcome in {"failed", "error"}:
+                failed.setdefault(suite, set()).add(report.nodeid)
+    lines = [
+        f"{suite:<10}{len(tests[suite]):>7} tests{len(failed.get(suite, ())):>5} failed{seconds[suite] / 60:>8.1f} min"
+        for suite in sorted(seconds)
+    ]
+    return [*lines, f"{'all':<10}{sum(map(len, tests.values())):>7} tests{'':12}{sum(seconds.values()) / 60:>8.1f} min"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Hook: the table of suites."""
+    reports = {key: listed for key, listed in terminalreporter.stats.items() if key}
+    # Set-up and tear-down of passed tests stand under the empty key.
+    reports["phases"] = terminalreporter.stats.get("", [])
+    terminalreporter.section("minutes of each suite")
+    for line in minutes(reports):
+        terminalreporter.write_line(line)
