@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
-import os
 import stat
 import tarfile
 from collections.abc import Iterator
@@ -42,7 +41,7 @@ def fingerprint(directory: Path) -> Fingerprint:
             with path.open("rb") as file:
                 held = hashlib.file_digest(file, "sha256").hexdigest()
         elif stat.S_ISLNK(status.st_mode):
-            held = os.readlink(path)
+            held = str(path.readlink())
         size = status.st_size if stat.S_ISREG(status.st_mode) else 0
         seen[str(path.relative_to(directory))] = (status.st_mode, size, status.st_mtime_ns, held)
     return seen
@@ -65,7 +64,7 @@ class GoldenStores:
         self._prints: dict[str, Fingerprint] = {}
 
     def __call__(self, name: str, archive: str = "store") -> Path:
-        """The unpacked ``archive`` of the store ``name``: ``store``, ``recovered``, ``store-recovered``, ``client-offsets``.
+        """The unpacked ``archive`` of the store ``name``: store, recovered, store-recovered or client-offsets.
 
         Read it, never write into it: copy it first (``shutil.copytree`` keeps the times).
         """

@@ -21,7 +21,7 @@ TESTS = Path(__file__).resolve().parent.parent
 
 def suite_of(nodeid: str) -> str:
     """The suite of a test by its first folder under ``tests``."""
-    parts = nodeid.split("::")[0].split("/")
+    parts = nodeid.partition("::")[0].split("/")
     folder = parts[1] if len(parts) > 2 and parts[0] == "tests" else ""
     return SUITES.get(folder, folder or "other")
 
