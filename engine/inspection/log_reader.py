@@ -1,0 +1,369 @@
+"""The commit log of a store that is only looked at: walked, resynchronised after damage, reached at any offset.
+
+Built on the one walker (:mod:`engine.codec.unit_scan`). Memory is one block, whatever the log's size. Offsets are bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+
+from engine.codec.message import LARGEST_UNIT, Unit
+from engine.codec.unit_scan import Blank, Damage, Stop, find_unit, look
+from engine.errors import CannotRead
+from engine.mapped.read_only import FileSequence, ReadOnlyFile
+
+BLOCK = 1 << 20
+FIRST_LOOK = 4096
+BACK_STEP = 1 << 16
+OVERLAP = 64
+
+Item = Unit | Blank | Damage
+Hints = Callable[[], Iterable[tuple[int, int]]]
+"""Gives (physical offset, size) of the newest entries of the queues, in any order."""
+
+
+class LogReader:
+    """Reading face of a commit log over the files of ``sequence``."""
+
+    def __init__(self, sequence: FileSequence, hints: Hints | None = None) -> None:
+        self.sequence = sequence
+        self._hints = hints
+        self._max_offset: int | None = None
+
+    @property
+    def files(self) -> list[ReadOnlyFile]:
+        return self.sequence.files
+
+    @property
+    def min_offset(self) -> int:
+        """Start of the first file, −1 where there is none."""
+        return self.sequence.min_offset
+
+    @property
+    def end_offset(self) -> int:
+        """End of the last file's bytes, written or not."""
+        return self.sequence.end_offset
+
+    @property
+    def max_offset(self) -> int:
+        """End of the last valid unit: reached from the newest queue entries or the zero tail, then walked."""
+        if self._max_offset is None:
+            self._max_offset = self._find_max_offset()
+        return self._max_offset
+
+    def refresh(self) -> bool:
+        """List the files again and forget where the log ended; True where files changed."""
+        changed = self.sequence.refresh()
+        self._max_offset = None
+        return changed
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Raw bytes from ``offset`` on, over the ends of files, short where there are none."""
+        pieces = []
+        while size > 0:
+            piece = self.sequence.read(offset, size)
+            if not piece:
+                break
+            pieces.append(piece)
+            offset += len(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+    def unit_at(self, offset: int, crc: bool = True) -> Item | Stop:
+        """What begins at ``offset``: a unit, a blank, or a stop that says why there is neither."""
+        file = self.sequence.find(offset)
+        if file is None:
+            return Stop(offset, "end", "no file of the log holds this offset")
+        try:
+            return self._look(file, offset - file.start_offset, crc, FIRST_LOOK)
+        except CannotRead as error:
+            return Stop(offset, "damage", str(error))
+
+    def walk(
+        self, start: int | None = None, stop: int | None = None, crc: bool = True, resync: bool = True
+    ) -> Iterator[Item | Stop]:
+        """Every item from ``start`` (a unit's offset; default: the first file) to ``stop`` (exclusive), last a :class:`Stop`.
+
+        After damage the walk goes on at the next real unit and yields what lies between as :class:`Damage`; without
+        ``resync`` it ends there. ``Stop.offset`` is the end of the last thing that could be read.
+        """
+        offset = self.min_offset if start is None else start
+        end = offset
+        while stop is None or offset < stop:
+            number = self.sequence.position_of(offset)
+            file = self.files[number] if number >= 0 else None
+            if file is None or offset >= file.end_offset:
+                following = self.files[number + 1] if number + 1 < len(self.files) else None
+                if following is None or not resync and following.start_offset != offset:
+                    yield Stop(end, "end", "end of the files")
+                    return
+                if following.start_offset > offset:
+                    yield Damage(offset, following.start_offset - offset, "no file holds these bytes")
+                offset = following.start_offset
+                continue
+            last: Item | Stop | None = None
+            for last in self._walk_file(file, offset, stop, crc, resync):
+                if isinstance(last, Stop):
+                    break
+                yield last
+                if not isinstance(last, Damage):
+                    end = last.offset + last.size if isinstance(last, Unit) else self._behind_blank(file, last)
+            if isinstance(last, Stop):
+                yield Stop(end, last.kind, last.reason)
+                return
+            offset = file.end_offset
+        yield Stop(end, "limit", "end of the range")
+
+    def align(self, offset: int) -> int:
+        """Offset of the item that holds the byte at ``offset``, or of the next one where it lies in damage or in no file."""
+        number = self.sequence.position_of(offset)
+        if number < 0:
+            return max(self.min_offset, 0)
+        file = self.files[number]
+        if offset >= file.end_offset:
+            return self.files[number + 1].start_offset if number + 1 < len(self.files) else self.end_offset
+        back = BACK_STEP
+        while True:
+            start = self._first_unit(file, max(file.start_offset, offset - back), offset)
+            if start >= 0:
+                break
+            if offset - back <= file.start_offset:
+                start = file.start_offset
+                break
+            back *= 4
+        for item in self.walk(start, file.end_offset, crc=False):
+            size = max(item.size, 1) if not isinstance(item, Stop) else 1
+            if item.offset + size > offset or isinstance(item, Stop):
+                return item.offset
+        return offset
+
+    def items(self, offset: int, count: int, crc: bool = True) -> list[Item | Stop]:
+        """Up to ``count`` items from ``offset`` on; the list ends with a :class:`Stop` where the log ends before."""
+        found: list[Item | Stop] = []
+        for item in self.walk(offset, crc=crc):
+            found.append(item)
+            if len(found) >= count:
+                break
+        return found
+
+    def items_before(self, offset: int, count: int, crc: bool = True) -> list[Item]:
+        """Up to ``count`` items that end at or before ``offset``, in the order of the log."""
+        found: list[Item] = []
+        while len(found) < count and offset > self.min_offset:
+            number = self.sequence.position_of(offset - 1)
+            if number < 0:
+                break
+            file = self.files[number]
+            piece = self._items_of_file_before(file, min(offset, file.end_offset), count - len(found), crc)
+            if file.end_offset < offset:
+                piece.append(Damage(file.end_offset, offset - file.end_offset, "no file holds these bytes"))
+            found = piece + found
+            offset = file.start_offset
+        return found[-count:]
+
+    def _items_of_file_before(self, file: ReadOnlyFile, offset: int, count: int, crc: bool) -> list[Item]:
+        back = BACK_STEP
+        while True:
+            low = max(file.start_offset, offset - back)
+            start = low if low == file.start_offset else self._first_unit(file, low, offset)
+            if start >= 0:
+                piece = [
+                    item
+                    for item in self.walk(start, offset, crc)
+                    if not isinstance(item, Stop) and item.offset < offset
+                ]
+                if len(piece) >= count or low == file.start_offset:
+                    return piece[-count:]
+            back *= 4
+
+    def _first_unit(self, file: ReadOnlyFile, low: int, high: int) -> int:
+        """Offset of the first real unit in [low, high) of ``file``, −1 where there is none."""
+        at = self._resync(file, low - file.start_offset, high - file.start_offset)
+        return -1 if at < 0 else file.start_offset + at
+
+    def _behind_blank(self, file: ReadOnlyFile, blank: Blank) -> int:
+        """Where the log goes on after a blank: the next file, or the blank itself where there is none (spec 10.2)."""
+        number = self.sequence.position_of(file.start_offset)
+        if number + 1 < len(self.files):
+            return self.files[number + 1].start_offset
+        return blank.offset
+
+    def _look(self, file: ReadOnlyFile, position: int, crc: bool, first: int) -> Item | Stop:
+        data = file.read(position, first)
+        base = file.start_offset + position
+        seen = look(data, 0, len(data), base, crc)
+        if isinstance(seen, Stop) and seen.kind == "cut" and len(data) == first:
+            size = int.from_bytes(data[:4], "big", signed=True)
+            if first < size <= LARGEST_UNIT:
+                data = file.read(position, size)
+                return look(data, 0, len(data), base, crc)
+        return seen
+
+    def _walk_file(
+        self, file: ReadOnlyFile, offset: int, stop: int | None, crc: bool, resync: bool
+    ) -> Iterator[Item | Stop]:
+        """Items of one file; ends without a stop where the file ends and the log may go on in the next."""
+        position = offset - file.start_offset
+        want = BLOCK
+        while position < file.size:
+            data = self._read_or_stop(file, position, want)
+            if isinstance(data, Stop):
+                yield data
+                return
+            at, base = 0, file.start_offset + position
+            while True:
+                seen = look(data, at, len(data), base, crc)
+                if isinstance(seen, Stop):
+                    break
+                if stop is not None and seen.offset >= stop:
+                    yield Stop(seen.offset, "limit", "end of the range")
+                    return
+                yield seen
+                if isinstance(seen, Blank):
+                    return
+                at += seen.size
+            position += at
+            if len(data) == want and seen.kind in ("cut", "end") and self._fits(data, at, want):
+                want = max(BLOCK, int.from_bytes(data[at : at + 4], "big", signed=True)) if at == 0 else BLOCK
+                continue
+            if len(data) < want and position >= file.size:
+                return
+            trouble = self._after_trouble(file, position, seen, resync)
+            yield from trouble.items
+            if trouble.position < 0:
+                return
+            position, want = trouble.position, BLOCK
+
+    def _fits(self, data: bytes, at: int, want: int) -> bool:
+        """Whether more bytes may complete the unit at ``at``: it was cut by the block, not by the file."""
+        if at > 0 or len(data) - at < 4:
+            return True
+        return want < int.from_bytes(data[:4], "big", signed=True) <= LARGEST_UNIT
+
+    def _read_or_stop(self, file: ReadOnlyFile, position: int, size: int) -> bytes | Stop:
+        try:
+            data = file.read(position, size)
+        except CannotRead as error:
+            return Stop(file.start_offset + position, "damage", str(error))
+        if not data:
+            reason = f"the file ends here, it had {file.size:,} bytes when it was opened"
+            return Stop(file.start_offset + position, "cut", reason)
+        return data
+
+    def _after_trouble(self, file: ReadOnlyFile, position: int, seen: Stop, resync: bool) -> _Trouble:
+        """What to yield where no unit stands at ``position``, and where to go on (−1: the file is done)."""
+        offset = file.start_offset + position
+        if not resync:
+            return _Trouble([seen], -1)
+        try:
+            found = self._resync(file, position + 1, file.size)
+            if found >= 0:
+                return _Trouble([Damage(offset, found - position, _damage_reason(seen))], found)
+            if self._later_data(file):
+                size = file.end_offset - offset
+                return _Trouble([Damage(offset, size, _damage_reason(seen) + "; to the end of the file")], -1)
+            if seen.kind == "zero":
+                return _Trouble([seen], -1)
+            size = self._last_byte(file, position) - position
+        except CannotRead as error:
+            return _Trouble([Stop(offset, "damage", str(error))], -1)
+        return _Trouble([Damage(offset, size, seen.reason), Stop(offset, seen.kind, seen.reason)], -1)
+
+    def _resync(self, file: ReadOnlyFile, position: int, high: int) -> int:
+        """Position of the next real unit or blank of ``file`` in [position, high), −1 where there is none."""
+        while position < high:
+            position = self._skip_hole(file, position)
+            if position < 0 or position >= high:
+                return -1
+            data = file.read(position, BLOCK)
+            at = find_unit(data, file.start_offset + position, 0, file.end_offset)
+            if at >= 0:
+                return position + at if position + at < high else -1
+            if len(data) < BLOCK:
+                return -1
+            position += BLOCK - OVERLAP
+        return -1
+
+    def _skip_hole(self, file: ReadOnlyFile, position: int) -> int:
+        """The next position at or behind ``position`` that the file system holds data for, −1 for none."""
+        descriptor = file.descriptor()
+        try:
+            return max(position, os.lseek(descriptor, position, os.SEEK_DATA) - OVERLAP)
+        except OSError as error:
+            return -1 if error.errno == 6 else position  # ENXIO: nothing but a hole to the end
+        finally:
+            os.close(descriptor)
+
+    def _last_byte(self, file: ReadOnlyFile, position: int) -> int:
+        """Position behind the last byte of ``file`` at or behind ``position`` that is not zero."""
+        end = file.size
+        while end > position:
+            start = max(position, end - BLOCK)
+            data = file.read(start, end - start).rstrip(b"\0")
+            if data:
+                return start + len(data)
+            end = start
+        return position
+
+    def _later_data(self, file: ReadOnlyFile) -> bool:
+        number = self.sequence.position_of(file.start_offset)
+        return any(any(later.read(0, 8)) for later in self.files[number + 1 :])
+
+    def _find_max_offset(self) -> int:
+        for file in reversed(self.files):
+            try:
+                if any(file.read(0, 8)):
+                    return self._end_in(file)
+            except CannotRead:
+                continue
+        return max(self.min_offset, 0)
+
+    def _end_in(self, file: ReadOnlyFile) -> int:
+        start = file.start_offset
+        hints = sorted(self._hints() if self._hints else (), reverse=True)
+        for offset, size in hints:
+            if not file.start_offset <= offset < file.end_offset:
+                continue
+            unit = self.unit_at(offset, crc=False)
+            if isinstance(unit, Unit) and unit.size == size and not unit.stale:
+                start = offset
+                break
+        else:
+            if file.size > 8 * BLOCK:
+                start = self._unit_near_zero_tail(file)
+        end = start
+        for item in self.walk(start, crc=False, resync=False):
+            end = item.offset if isinstance(item, Stop) else end
+        return end
+
+    def _unit_near_zero_tail(self, file: ReadOnlyFile) -> int:
+        """Offset of a unit not far before the zero tail, found by bisection over blocks of 64 KiB."""
+        low, high = 0, file.size // BACK_STEP
+        while low < high:
+            middle = (low + high) // 2
+            if any(file.read(middle * BACK_STEP, BACK_STEP)):
+                low = middle + 1
+            else:
+                high = middle
+        edge, back = low * BACK_STEP, 2 * BACK_STEP
+        while back < 64 * BLOCK and edge - back > 0:
+            found = self._resync(file, edge - back, edge)
+            if found >= 0:
+                return file.start_offset + found
+            back *= 4
+        return file.start_offset
+
+
+class _Trouble:
+    """Items to yield, and the position in the file to go on at (−1: none)."""
+
+    __slots__ = ("items", "position")
+
+    def __init__(self, items: list[Item | Stop], position: int) -> None:
+        self.items = items
+        self.position = position
+
+
+def _damage_reason(seen: Stop) -> str:
+    return "zero bytes in front of the next unit" if seen.kind == "zero" else seen.reason
