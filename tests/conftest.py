@@ -31,7 +31,7 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[golden_stores.G
 
 @pytest.fixture(scope="session")
 def golden_account() -> Callable[[str, str], Iterator[dict[str, Any]]]:
-    """``golden_account(name, file)``: the lines of ``expected.jsonl.xz``, ``truth.jsonl.xz``, ``recovered.jsonl.xz``."""
+    """``golden_account(name, file)``: lines of ``expected.jsonl.xz``, ``truth.jsonl.xz``, ``recovered.jsonl.xz``."""
     return golden_stores.account
 
 

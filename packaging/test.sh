@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Runs the tests from a checkout; the first time it sets up what they need.
+#   bash packaging/test.sh [options and paths of pytest, as seen from the project's folder]
+# A test that lacks a partner (Java, a display) is left out with a word; with CI set it fails instead.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+started=$SECONDS
+prepare test
+if [ $((SECONDS - started)) -gt 5 ]; then say "Set up in $((SECONDS - started)) s"; fi
+cd "$root"
+exec "$venv/bin/python" -m pytest "$@"
