@@ -1,0 +1,418 @@
+"""MessageStoreConfig: what a broker may be told about its store, with RocketMQ 5.3.3's defaults (spec 17).
+
+Each attribute carries in its metadata: ``java`` (the key as RocketMQ spells it), ``unit``, ``low`` and ``high`` (what
+is permitted), ``clamp`` (range into which RocketMQ itself pulls the value), ``choices`` and ``meaning``. ``given`` tells
+the keys that were really written down: geometry takes those and works the others out from the files. Nothing heavy is
+imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from engine.broker_keys import OTHER_KEYS
+from engine.errors import CannotRead, UsageError
+from engine.properties_file import Property, parse
+
+LARGEST_FILE = 1 << 20
+"""Bytes of the largest configuration file that is read."""
+CQ_UNIT = 20
+MULTI_PATH_SPLITTER = ","
+DEFAULT_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+_UNITS_OF_TIME = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_I32 = (1 << 31) - 1
+_I64 = (1 << 63) - 1
+_MIB = 1 << 20
+
+
+def _int(
+    java: str,
+    default: int,
+    unit: str,
+    meaning: str,
+    low: int = 0,
+    high: int = _I32,
+    clamp: tuple[int, int] | None = None,
+) -> Any:  # noqa: ANN401  a dataclass field takes the type of its annotation
+    shared = {"java": java, "unit": unit, "meaning": meaning, "choices": None}
+    return field(default=default, metadata={**shared, "low": low, "high": high, "clamp": clamp})
+
+
+def _flag(java: str, meaning: str, *, default: bool) -> Any:  # noqa: ANN401  as above
+    return field(default=default, metadata={"java": java, "unit": "", "meaning": meaning, "choices": None})
+
+
+def _text(java: str, default: str, meaning: str, choices: tuple[str, ...] | None = None) -> Any:  # noqa: ANN401  as above
+    return field(default=default, metadata={"java": java, "unit": "", "meaning": meaning, "choices": choices})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageStoreConfig:
+    """The store's part of a broker's configuration. An empty path text means RocketMQ's own default below the root."""
+
+    given: frozenset[str] = frozenset()  # the keys that were written down, in RocketMQ's spelling
+
+    # Where the files are
+    store_path_root_dir: str = _text("storePathRootDir", "", "root of the store; default $HOME/store")
+    store_path_commit_log: str = _text("storePathCommitLog", "", "folder of the log; a comma list is a multi-path log")
+    read_only_commit_log_store_paths: str = _text("readOnlyCommitLogStorePaths", "", "log folders that get no new file")
+    store_path_dledger_commit_log: str = _text("storePathDLedgerCommitLog", "", "folder of a DLedger log")
+    store_path_epoch_file: str = _text("storePathEpochFile", "", "epoch table of controller mode")
+    store_path_broker_identity: str = _text("storePathBrokerIdentity", "", "identity file of controller mode")
+    store_type: str = _text("storeType", "default", "default, or defaultRocksDB for RocksDB queues")
+
+    # Lengths of files and units
+    mapped_file_size_commit_log: int = _int("mappedFileSizeCommitLog", 1 << 30, "bytes", "one commit log file", 128)
+    mapped_file_size_consume_queue: int = _int(
+        "mappedFileSizeConsumeQueue", 6_000_000, "bytes", "one consume queue file; rounded up to a multiple of 20", 1
+    )
+    mapper_file_size_batch_consume_queue: int = _int(
+        "mapperFileSizeBatchConsumeQueue", 13_800_000, "bytes", "one batch queue file; 46 bytes an entry", 46
+    )
+    enable_consume_queue_ext: bool = _flag("enableConsumeQueueExt", "filter data beside the queues", default=False)
+    mapped_file_size_consume_queue_ext: int = _int(
+        "mappedFileSizeConsumeQueueExt", 48 * _MIB, "bytes", "one ext queue file", 24
+    )
+    bit_map_length_consume_queue_ext: int = _int(
+        "bitMapLengthConsumeQueueExt", 64, "bits", "filter bit map; the broker overwrites it with 112"
+    )
+    max_hash_slot_num: int = _int("maxHashSlotNum", 5_000_000, "slots", "hash slots of an index file", 1)
+    max_index_num: int = _int("maxIndexNum", 20_000_000, "entries", "entries of an index file; it holds one less", 2)
+    mapped_file_size_timer_log: int = _int("mappedFileSizeTimerLog", 100 * _MIB, "bytes", "one timer log file", 68)
+    compaction_mapped_file_size: int = _int(
+        "compactionMappedFileSize", 100 * _MIB, "bytes", "one compacted log file", 1
+    )
+    compaction_cq_mapped_file_size: int = _int(
+        "compactionCqMappedFileSize", 10 * _MIB, "bytes", "one compacted queue file; rounded down to 46", 46
+    )
+    max_message_size: int = _int(
+        "maxMessageSize", 4 * _MIB, "bytes", "largest body; a whole unit may be 64 KiB longer", 1
+    )
+    auto_message_version_on_topic_len: bool = _flag(
+        "autoMessageVersionOnTopicLen", "version 2 units for topics over 127 characters", default=True
+    )
+    enabled_append_prop_crc: bool = _flag(
+        "enabledAppendPropCRC", "CRC of the whole unit as last property", default=False
+    )
+    force_verify_prop_crc: bool = _flag("forceVerifyPropCRC", "that CRC replaces the body's in checks", default=False)
+
+    # Index and queries
+    message_index_enable: bool = _flag("messageIndexEnable", "build index files", default=True)
+    message_index_safe: bool = _flag("messageIndexSafe", "recovery waits for the index's time too", default=False)
+    max_msgs_num_batch: int = _int("maxMsgsNumBatch", 64, "messages", "most matches of a key query", 1)
+    default_query_max_num: int = _int("defaultQueryMaxNum", 32, "messages", "matches where the request names none", 1)
+
+    # Flush and commit
+    flush_disk_type: str = _text("flushDiskType", "ASYNC_FLUSH", "when a put is on disk", ("ASYNC_FLUSH", "SYNC_FLUSH"))
+    flush_interval_commit_log: int = _int("flushIntervalCommitLog", 500, "ms", "pause of the log flusher")
+    flush_commit_log_timed: bool = _flag("flushCommitLogTimed", "that pause cannot be cut short", default=True)
+    flush_commit_log_least_pages: int = _int(
+        "flushCommitLogLeastPages", 4, "pages of 4 KiB", "dirty pages worth a flush"
+    )
+    flush_commit_log_thorough_interval: int = _int(
+        "flushCommitLogThoroughInterval", 10_000, "ms", "flush whatever is there"
+    )
+    commit_interval_commit_log: int = _int("commitIntervalCommitLog", 200, "ms", "pause of the pool committer")
+    commit_commit_log_least_pages: int = _int("commitCommitLogLeastPages", 4, "pages of 4 KiB", "pages worth a commit")
+    commit_commit_log_thorough_interval: int = _int(
+        "commitCommitLogThoroughInterval", 200, "ms", "commit whatever is there"
+    )
+    flush_interval_consume_queue: int = _int("flushIntervalConsumeQueue", 1000, "ms", "pause of the queue flusher")
+    flush_consume_queue_least_pages: int = _int(
+        "flushConsumeQueueLeastPages", 2, "pages of 4 KiB", "pages worth a flush"
+    )
+    flush_consume_queue_thorough_interval: int = _int(
+        "flushConsumeQueueThoroughInterval", 60_000, "ms", "flush whatever is there, and note the time"
+    )
+    sync_flush_timeout: int = _int("syncFlushTimeout", 5000, "ms", "wait of a put under SYNC_FLUSH")
+    slave_timeout: int = _int("slaveTimeout", 3000, "ms", "wait of a put for its slaves")
+    wake_flush_when_put_message: bool = _flag("wakeFlushWhenPutMessage", "a put wakes the flusher", default=False)
+    wake_commit_when_put_message: bool = _flag("wakeCommitWhenPutMessage", "a put wakes the committer", default=True)
+    transient_store_pool_enable: bool = _flag("transientStorePoolEnable", "puts go to memory first", default=False)
+    transient_store_pool_size: int = _int("transientStorePoolSize", 5, "files", "buffers of that pool", 1)
+    fast_fail_if_no_buffer_in_store_pool: bool = _flag(
+        "fastFailIfNoBufferInStorePool", "no file without a free buffer", default=False
+    )
+    warm_maped_file_enable: bool = _flag("warmMapedFileEnable", "touch every page of a new file", default=False)
+    flush_least_pages_when_warm_maped_file: int = _int(
+        "flushLeastPagesWhenWarmMapedFile", 4096, "pages of 4 KiB", "sync so often"
+    )
+    put_consume_queue_data_by_file_channel: bool = _flag(
+        "putConsumeQueueDataByFileChannel", "queue entries by file write, not through the map", default=True
+    )
+
+    # Put
+    use_reentrant_lock_when_put_message: bool = _flag(
+        "useReentrantLockWhenPutMessage", "kind of append lock", default=True
+    )
+    use_abs_lock: bool = _flag("useABSLock", "adaptive append lock", default=False)
+    topic_queue_lock_num: int = _int("topicQueueLockNum", 32, "locks", "locks that queues share", 1)
+    os_page_cache_busy_time_out_mills: int = _int(
+        "osPageCacheBusyTimeOutMills", 1000, "ms", "append lock held this long: OS_PAGE_CACHE_BUSY", high=_I64
+    )
+    duplication_enable: bool = _flag("duplicationEnable", "DUP_INFO mode with a confirm offset", default=False)
+
+    # Reading
+    max_transfer_bytes_on_message_in_memory: int = _int(
+        "maxTransferBytesOnMessageInMemory", 262_144, "bytes", "one pull, hot"
+    )
+    max_transfer_count_on_message_in_memory: int = _int(
+        "maxTransferCountOnMessageInMemory", 32, "messages", "one pull, hot"
+    )
+    max_transfer_bytes_on_message_in_disk: int = _int(
+        "maxTransferBytesOnMessageInDisk", 65_536, "bytes", "one pull, cold"
+    )
+    max_transfer_count_on_message_in_disk: int = _int(
+        "maxTransferCountOnMessageInDisk", 8, "messages", "one pull, cold"
+    )
+    access_message_in_memory_max_ratio: int = _int(
+        "accessMessageInMemoryMaxRatio", 40, "percent", "of memory that counts as hot", 0, 100
+    )
+    max_filter_message_size: int = _int("maxFilterMessageSize", 16_000, "bytes", "queue entries examined by one pull")
+    travel_cq_file_num_when_get_message: int = _int(
+        "travelCqFileNumWhenGetMessage", 1, "files", "queue files of one pull", 1
+    )
+    disk_fall_recorded: bool = _flag("diskFallRecorded", "statistics of how far readers are behind", default=True)
+    offset_check_in_slave: bool = _flag("offsetCheckInSlave", "a slave corrects offsets too", default=False)
+
+    # Recovery and dispatch
+    check_crc_on_recover: bool = _flag("checkCRCOnRecover", "body CRC in recovery", default=True)
+    recheck_reput_offset_from_cq: bool = _flag(
+        "recheckReputOffsetFromCq", "dispatch from the queues' end", default=False
+    )
+    read_un_committed: bool = _flag("readUnCommitted", "dispatch beyond the confirm offset", default=False)
+    disappear_time_after_start: int = _int("disappearTimeAfterStart", -1, "ms", "pause before registration", -1)
+
+    # Cleaning
+    delete_when: str = _text("deleteWhen", "04", "hours of the day, separated by ;")
+    file_reserved_time: int = _int("fileReservedTime", 72, "hours", "age at which a log file may go", 0)
+    disk_max_used_space_ratio: int = _int(
+        "diskMaxUsedSpaceRatio", 75, "percent", "full: delete expired files", -_I32, _I32, (10, 95)
+    )
+    disk_space_clean_forcibly_ratio: int = _int(
+        "diskSpaceCleanForciblyRatio", 85, "percent", "full: delete at once", -_I32, _I32, (30, 85)
+    )
+    disk_space_warning_level_ratio: int = _int(
+        "diskSpaceWarningLevelRatio", 90, "percent", "full: refuse puts", -_I32, _I32, (35, 90)
+    )
+    clean_file_forcibly_enable: bool = _flag(
+        "cleanFileForciblyEnable", "under pressure age does not count", default=True
+    )
+    delete_file_batch_max: int = _int("deleteFileBatchMax", 10, "files", "most files of one run")
+    clean_resource_interval: int = _int("cleanResourceInterval", 10_000, "ms", "pause between runs", 1)
+    delete_commit_log_files_interval: int = _int("deleteCommitLogFilesInterval", 100, "ms", "pause between log files")
+    delete_consume_queue_files_interval: int = _int(
+        "deleteConsumeQueueFilesInterval", 100, "ms", "pause between queues"
+    )
+    destroy_maped_file_interval_forcibly: int = _int("destroyMapedFileIntervalForcibly", 120_000, "ms", "then force")
+    redelete_hanged_file_interval: int = _int("redeleteHangedFileInterval", 120_000, "ms", "next try at a hanged file")
+    replicas_per_disk_partition: int = _int("replicasPerDiskPartition", 1, "stores", "stores that share a disk")
+    logical_disk_space_clean_forcibly_threshold: float = field(
+        default=0.8,
+        metadata={
+            "java": "logicalDiskSpaceCleanForciblyThreshold", "unit": "share", "low": 0, "high": 1, "clamp": None,
+            "choices": None, "meaning": "of a shared disk: delete at once",
+        },
+    )  # fmt: skip
+
+    # Delay and timer
+    message_delay_level: str = _text("messageDelayLevel", DEFAULT_LEVELS, "delay of each level; units s, m, h, d")
+    flush_delay_offset_interval: int = _int("flushDelayOffsetInterval", 10_000, "ms", "pause between saves", 1, _I64)
+    enable_schedule_async_deliver: bool = _flag("enableScheduleAsyncDeliver", "deliver without waiting", default=False)
+    timer_wheel_enable: bool = _flag("timerWheelEnable", "timer messages of any time", default=True)
+    timer_precision_ms: int = _int("timerPrecisionMs", 1000, "ms", "one slot of the wheel", 1)
+    timer_max_delay_sec: int = _int("timerMaxDelaySec", 259_200, "s", "furthest delivery time")
+    timer_roll_window_slot: int = _int("timerRollWindowSlot", 172_800, "slots", "further messages are rolled", 2)
+    timer_flush_interval_ms: int = _int("timerFlushIntervalMs", 1000, "ms", "pause between flushes", 1)
+    timer_congest_num_each_slot: int = _int("timerCongestNumEachSlot", _I32, "messages", "a slot is crowded", 1)
+    timer_enable_retry_until_success: bool = _flag("timerEnableRetryUntilSuccess", "deliver or stop", default=False)
+
+    # Replication
+    broker_role: str = _text("brokerRole", "ASYNC_MASTER", "role", ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE"))
+    in_sync_replicas: int = _int("inSyncReplicas", 1, "stores", "stores that a put of SYNC_MASTER waits for")
+    min_in_sync_replicas: int = _int("minInSyncReplicas", 1, "stores", "fewest stores in sync")
+    total_replicas: int = _int("totalReplicas", 1, "stores", "stores of this broker name")
+    ha_listen_port: int = _int("haListenPort", 10_912, "port", "slaves connect here", 0, 65_535)
+    ha_send_heartbeat_interval: int = _int("haSendHeartbeatInterval", 5000, "ms", "silence before a heartbeat")
+    ha_housekeeping_interval: int = _int("haHousekeepingInterval", 20_000, "ms", "silence before a close")
+    ha_transfer_batch_size: int = _int("haTransferBatchSize", 32_768, "bytes", "largest transfer", 1)
+    ha_max_gap_not_in_sync: int = _int("haMaxGapNotInSync", 268_435_456, "bytes", "behind, yet in sync")
+    ha_master_address: str = _text("haMasterAddress", "", "address that a slave copies from")
+
+    # Light, compacted and DLedger stores
+    enable_lmq: bool = _flag("enableLmq", "light queues get offsets", default=False)
+    enable_multi_dispatch: bool = _flag("enableMultiDispatch", "light queues get entries", default=False)
+    enable_compaction: bool = _flag("enableCompaction", "compaction topics", default=True)
+    enable_dleger_commit_log: bool = _flag("enableDLegerCommitLog", "log kept by DLedger", default=False)
+    d_leger_group: str = _text("dLegerGroup", "", "DLedger group")
+    d_leger_peers: str = _text("dLegerPeers", "", "DLedger members")
+    d_leger_self_id: str = _text("dLegerSelfId", "", "this DLedger member")
+    rocksdb_cq_double_write_enable: bool = _flag(
+        "rocksdbCQDoubleWriteEnable", "files beside RocksDB queues", default=False
+    )
+
+    @property
+    def consume_queue_file_size(self) -> int:
+        """Bytes of a consume queue file as RocketMQ uses it: rounded up to a multiple of 20."""
+        return -(-self.mapped_file_size_consume_queue // CQ_UNIT) * CQ_UNIT
+
+    @property
+    def commit_log_paths(self) -> tuple[str, ...]:
+        """The listed log folders; () where the default below the root applies."""
+        return _paths(self.store_path_commit_log)
+
+    @property
+    def read_only_commit_log_paths(self) -> tuple[str, ...]:
+        """The listed log folders that get no new file."""
+        return _paths(self.read_only_commit_log_store_paths)
+
+    def delay_levels(self) -> tuple[int, ...]:
+        """Milliseconds of each delay level, level 1 first."""
+        return delay_levels(self.message_delay_level)
+
+    def clamped(self) -> list[tuple[str, int, int]]:
+        """(key, value given, value used) of each number that RocketMQ pulls into its own range without a word."""
+        found = []
+        for item in fields(self):
+            low_high = item.metadata.get("clamp")
+            if low_high:
+                value = getattr(self, item.name)
+                used = min(max(value, low_high[0]), low_high[1])
+                if used != value:
+                    found.append((str(item.metadata["java"]), value, used))
+        return found
+
+
+def read_properties(path: Path | str, base: MessageStoreConfig | None = None) -> tuple[MessageStoreConfig, list[str]]:
+    """The configuration in a broker's properties file, over ``base``, and the keys that no broker knows.
+
+    Raises :class:`CannotRead`, or :class:`UsageError` naming file, line, key, and what is permitted.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise CannotRead(error.strerror or str(error), file=str(path)) from error
+    if len(raw) > LARGEST_FILE:
+        raise UsageError(f"expected a configuration file of at most {LARGEST_FILE:,} bytes, found more", file=str(path))
+    return parse_properties(raw.decode("latin-1"), str(path), base)
+
+
+def parse_properties(
+    text: str, file: str | None = None, base: MessageStoreConfig | None = None
+) -> tuple[MessageStoreConfig, list[str]]:
+    """The configuration in the text of a properties file, and the keys that no broker knows, in the text's order."""
+    values: dict[str, Any] = {}
+    given: set[str] = set()
+    unknown: dict[str, None] = {}
+    for item in parse(text, file):
+        known = _by_java().get(item.key)
+        if known is not None:
+            values[known.name] = _read(known, item, file)
+            given.add(item.key)
+        elif item.key not in OTHER_KEYS:
+            unknown[item.key] = None
+    return _over(base, values, given, file), list(unknown)
+
+
+def from_mapping(
+    mapping: Mapping[str, object], base: MessageStoreConfig | None = None, file: str | None = None
+) -> tuple[MessageStoreConfig, list[str]]:
+    """The configuration in a plan's ``config`` object (booleans, numbers or texts), and the keys that are unknown."""
+    values: dict[str, Any] = {}
+    given: set[str] = set()
+    unknown = []
+    for key, value in mapping.items():
+        known = _by_java().get(key)
+        if known is None:
+            if key not in OTHER_KEYS:
+                unknown.append(key)
+            continue
+        if isinstance(value, bool):
+            text = "true" if value else "false"
+        elif isinstance(value, int | float | str):
+            text = str(value)
+        else:
+            raise UsageError(f"{key}: expected {permitted(known)}, found {type(value).__name__}", file=file)
+        values[known.name] = _read(known, Property(key, text, 0), file)
+        given.add(key)
+    return _over(base, values, given, file), unknown
+
+
+def delay_levels(text: str) -> tuple[int, ...]:
+    """Milliseconds of each level of a ``messageDelayLevel`` text; raises :class:`UsageError` naming the level."""
+    levels: list[int] = []
+    for word in text.split(" "):
+        number, unit = word[:-1], word[-1:]
+        if unit not in _UNITS_OF_TIME or not (number.isascii() and number.isdigit()) or len(number) > 12:
+            raise UsageError(
+                f"messageDelayLevel: expected a number and s, m, h or d for level {len(levels) + 1}, found {word!r}"
+            )
+        levels.append(int(number) * _UNITS_OF_TIME[unit])
+    return tuple(levels)
+
+
+def permitted(item: Field[Any]) -> str:
+    """In words, which values the attribute takes."""
+    if item.metadata["choices"]:
+        return " or ".join(item.metadata["choices"])
+    if isinstance(item.default, bool):
+        return "true or false"
+    if isinstance(item.default, str):
+        return "a text"
+    kind = "a whole number" if isinstance(item.default, int) else "a number"
+    return f"{kind} from {item.metadata['low']} to {item.metadata['high']} ({item.metadata['unit']})"
+
+
+@cache
+def _by_java() -> dict[str, Field[Any]]:
+    return {item.metadata["java"]: item for item in fields(MessageStoreConfig) if "java" in item.metadata}
+
+
+def _read(item: Field[Any], found: Property, file: str | None) -> bool | int | float | str:
+    """The value of one property. RocketMQ keeps its default for what it cannot parse; nobody ever meant that."""
+    text = found.value
+    if isinstance(item.default, bool):
+        if text.lower() in ("true", "false"):
+            return text.lower() == "true"
+    elif isinstance(item.default, str):
+        choices = item.metadata["choices"]
+        if not choices or text.strip() in choices:
+            return text.strip()
+    else:
+        number = _number(text, whole=isinstance(item.default, int))
+        if number is not None and item.metadata["low"] <= number <= item.metadata["high"]:
+            return number
+    place = f" (line {found.line})" if found.line else ""
+    raise UsageError(f"{found.key}{place}: expected {permitted(item)}, found {text[:80]!r}", file=file)
+
+
+def _number(text: str, *, whole: bool) -> int | float | None:
+    """What Java's ``parseInt`` or ``parseDouble`` makes of the text; blanks and underscores are refused as there."""
+    if not text.isascii() or len(text) > 40 or "_" in text:
+        return None
+    try:
+        return int(text) if whole and text == text.strip() else None if whole else float(text)
+    except ValueError:
+        return None
+
+
+def _paths(text: str) -> tuple[str, ...]:
+    return tuple(path.strip() for path in text.split(MULTI_PATH_SPLITTER) if path.strip())
+
+
+def _over(
+    base: MessageStoreConfig | None, values: dict[str, Any], given: set[str], file: str | None
+) -> MessageStoreConfig:
+    start = base or MessageStoreConfig()
+    config = replace(start, given=start.given | given, **values)
+    if "messageDelayLevel" in given:
+        try:
+            config.delay_levels()
+        except UsageError as error:
+            raise UsageError(error.what, file=file) from None
+    return config

@@ -1,0 +1,104 @@
+r"""Java's properties syntax, in which brokers are configured.
+
+``key=value``, ``key:value`` or ``key value``; comment lines begin with ``#`` or ``!``; a backslash at the end of a line
+goes on in the next one; ``\t \n \r \f``, ``\uXXXX`` and a backslash before any other character stand for that
+character. Blanks behind a value belong to it, as in Java. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from engine.errors import UsageError
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_BLANK = " \t\f"
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_HEX = frozenset("0123456789abcdefABCDEF")
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One pair and the number of the line on which it began, counted from 1."""
+
+    key: str
+    value: str
+    line: int
+
+
+def parse(text: str, file: str | None = None) -> list[Property]:
+    r"""Every pair of ``text`` in order, repeated keys included (the last one counts in Java).
+
+    Raises :class:`UsageError` for a ``\u`` without four hex digits, as Java refuses the whole file for it.
+    """
+    found = []
+    for line, logical in _logical_lines(text):
+        key_end, value_start = _cut(logical)
+        key = _unescape(logical[:key_end], line, file)
+        found.append(Property(key, _unescape(logical[value_start:], line, file), line))
+    return found
+
+
+def _logical_lines(text: str) -> list[tuple[int, str]]:
+    """(number of the first natural line, content) of each line that carries a pair, continuations joined."""
+    lines: list[tuple[int, str]] = []
+    pieces: list[str] = []
+    first = 0
+    for number, natural in enumerate(_LINE_END.split(text), 1):
+        content = natural.lstrip(_BLANK)
+        if not pieces and (not content or content[0] in "#!"):
+            continue
+        if not pieces:
+            first = number
+        backslashes = len(content) - len(content.rstrip("\\"))
+        goes_on = backslashes % 2 == 1
+        pieces.append(content[:-1] if goes_on else content)
+        if not goes_on:
+            lines.append((first, "".join(pieces)))
+            pieces = []
+    if pieces:
+        lines.append((first, "".join(pieces)))
+    return [line for line in lines if line[1]]
+
+
+def _cut(logical: str) -> tuple[int, int]:
+    """(end of the key, start of the value): at the first bare ``=``, ``:`` or blank."""
+    at = 0
+    while at < len(logical) and logical[at] not in "=:" + _BLANK:
+        at += 2 if logical[at] == "\\" else 1
+    end = min(at, len(logical))
+    start = end
+    while start < len(logical) and logical[start] in _BLANK:
+        start += 1
+    if start < len(logical) and logical[start] in "=:":
+        start += 1
+        while start < len(logical) and logical[start] in _BLANK:
+            start += 1
+    return end, start
+
+
+def _unescape(text: str, line: int, file: str | None) -> str:
+    if "\\" not in text:
+        return text
+    out = []
+    at = 0
+    while at < len(text):
+        if text[at] != "\\":
+            out.append(text[at])
+            at += 1
+            continue
+        letter = text[at + 1 : at + 2]
+        at += 2
+        if letter == "u":
+            digits = text[at : at + 4]
+            if len(digits) != 4 or not _HEX.issuperset(digits):
+                raise UsageError(f"line {line}: expected four hex digits behind \\u, found {digits!r}", file=file)
+            out.append(chr(int(digits, 16)))
+            at += 4
+        else:
+            out.append(_ESCAPES.get(letter, letter))
+    joined = "".join(out)
+    if joined.isascii():
+        return joined
+    return joined.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")  # two \u make one character
