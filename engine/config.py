@@ -2,8 +2,7 @@
 
 Each attribute carries in its metadata: ``java`` (the key as RocketMQ spells it), ``unit``, ``low`` and ``high`` (what
 is permitted), ``clamp`` (range into which RocketMQ itself pulls the value), ``choices`` and ``meaning``. ``given`` tells
-the keys that were really written down: geometry takes those and works the others out from the files. Nothing heavy is
-imported.
+the keys that were really written down: geometry takes those and works the others out from the files.
 """
 
 from __future__ import annotations

@@ -1,0 +1,178 @@
+"""What a path is: a store, a directory above one, a bare commitlog folder, one file of a log, a copied tail (product: open a part).
+
+Nothing is created and nothing is written; what cannot be opened is named with what was found instead.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from engine.codec.message import MAGIC_V1, MAGIC_V2, measure
+from engine.errors import CannotRead, NotAStore
+from engine.layout import FILE_NAME_DIGITS, parse_file_name
+from engine.mapped.read_only import open_read_only
+
+Kind = Literal["store", "commitlog", "file"]
+
+SEARCH_DEPTH = 4
+SEARCH_FOLDERS = 2000
+_STORE_MARKS = ("consumequeue", "index", "checkpoint", "config", "lock", "abort")
+_TAIL_SEARCH = 8 << 20
+_MAGICS = (MAGIC_V1.to_bytes(4, "big"), MAGIC_V2.to_bytes(4, "big"))
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """``path`` is what is to be opened as ``kind``; ``start_offset`` is set for a file; ``notes`` say it in sentences."""
+
+    kind: Kind
+    path: Path
+    start_offset: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def recognise(path: str | Path) -> Opening:
+    """What ``path`` is, or :class:`NotAStore` with what was found there instead."""
+    given = Path(path)
+    try:
+        if given.is_dir():
+            return _recognise_folder(given)
+        if given.is_file():
+            return _recognise_file(given)
+        if given.exists() or given.is_symlink():
+            raise NotAStore("expected a store directory or a file of a commit log, found neither", file=str(given))
+    except OSError as error:
+        raise CannotRead(f"cannot be read: {error.strerror}", file=str(given)) from error
+    raise NotAStore("expected a store directory, found nothing of this name", file=str(given))
+
+
+def _recognise_folder(folder: Path) -> Opening:
+    names = _names(folder)
+    if _is_store(folder, names):
+        return Opening("store", folder)
+    if _is_log_folder(names):
+        return _recognise_log_folder(folder)
+    below = _stores_below(folder)
+    if len(below) == 1:
+        return Opening("store", below[0], notes=(f"The store was found below the directory that was given: {below[0]}",))
+    if below:
+        found = ", ".join(str(store.relative_to(folder)) for store in below[:8])
+        more = f" and {len(below) - 8} more" if len(below) > 8 else ""
+        raise NotAStore(f"expected one store, found {len(below)} below it: {found}{more}. Name one of them", file=str(folder))
+    raise NotAStore(f"expected a store (a directory that holds commitlog/), found {_what_is_there(names)}", file=str(folder))
+
+
+def _recognise_log_folder(folder: Path) -> Opening:
+    if folder.name == "commitlog" or _looks_like_units(folder):
+        note = f"A commit log by itself: {folder}. Queues, index and positions are not here"
+        return Opening("commitlog", folder, notes=(note,))
+    raise NotAStore(
+        "expected a commit log, found queue files: open the store directory above them to see this queue", file=str(folder)
+    )
+
+
+def _recognise_file(file: Path) -> Opening:
+    start = parse_file_name(file.name) if len(file.name) == FILE_NAME_DIGITS else None
+    base = guess_base(file)
+    if base is None and start is None:
+        raise NotAStore("expected a file of a commit log, found no message unit in it", file=str(file))
+    if base is None:
+        if any(_head(file, 8)):
+            raise NotAStore("expected a file of a commit log, found no message unit in it", file=str(file))
+        return Opening("file", file, start or 0, (f"One file of a commit log: {file}. Nothing is written in it",))
+    if start is None:
+        note = f"A piece of a commit log without a start offset in its name; its units say that it begins at {base:,}"
+        return Opening("file", file, base, (note,))
+    if start != base:
+        note = f"The name says that the file begins at {start:,}, its units say {base:,}: the units are believed"
+        return Opening("file", file, base, (note,))
+    return Opening("file", file, start, (f"One file of a commit log: {file}",))
+
+
+def guess_base(file: Path) -> int | None:
+    """The absolute offset of the file's first byte by the PHYSICALOFFSET of its first whole unit, or None without one."""
+    data = _head(file, _TAIL_SEARCH)
+    at = 0
+    while True:
+        hits = [hit for hit in (data.find(magic, at + 4) for magic in _MAGICS) if hit >= 0]
+        if not hits:
+            return None
+        at = min(hits) - 4
+        if not isinstance(measure(data, at, len(data)), str):
+            base = int.from_bytes(data[at + 28 : at + 36], "big", signed=True) - at
+            if base >= 0:
+                return base
+        at += 1
+
+
+def _head(file: Path, size: int) -> bytes:
+    descriptor = open_read_only(str(file))
+    try:
+        return os.pread(descriptor, size, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError as error:
+        raise CannotRead(f"cannot be listed: {error.strerror}", file=str(folder)) from error
+
+
+def _is_store(folder: Path, names: list[str]) -> bool:
+    if "commitlog" in names and (folder / "commitlog").is_dir():
+        return True
+    if any(name.startswith("dledger-") for name in names):
+        return True
+    return sum(name in names for name in _STORE_MARKS) >= 3
+
+
+def _is_log_folder(names: list[str]) -> bool:
+    return any(len(name) == FILE_NAME_DIGITS and parse_file_name(name) is not None for name in names)
+
+
+def _looks_like_units(folder: Path) -> bool:
+    for name in _names(folder):
+        if len(name) == FILE_NAME_DIGITS and parse_file_name(name) is not None:
+            head = _head(folder / name, 8)
+            if head[4:8] in _MAGICS or guess_base(folder / name) is not None:
+                return True
+    return False
+
+
+def _stores_below(folder: Path) -> list[Path]:
+    """Stores in the folders below, breadth first; at most a bounded number of folders is looked at, links are not followed."""
+    found: list[Path] = []
+    level, seen = [folder], 0
+    for _ in range(SEARCH_DEPTH):
+        following: list[Path] = []
+        for parent in level:
+            for child in _folders(parent):
+                seen += 1
+                if seen > SEARCH_FOLDERS:
+                    return found
+                if (child / "commitlog").is_dir():
+                    found.append(child)
+                else:
+                    following.append(child)
+        level = following
+    return found
+
+
+def _folders(parent: Path) -> list[Path]:
+    try:
+        with os.scandir(parent) as entries:
+            return sorted(Path(e.path) for e in entries if e.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+
+
+def _what_is_there(names: list[str]) -> str:
+    if not names:
+        return "an empty directory"
+    shown = ", ".join(names[:6])
+    return f"{len(names)} other entries: {shown}{', …' if len(names) > 6 else ''}"

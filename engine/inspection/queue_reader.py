@@ -1,0 +1,363 @@
+"""One consume queue of a store that is only looked at: its entries, and where a broker would say it begins and ends.
+
+Queue offsets count messages, positions and file offsets are bytes (spec 3.1, 3.4, 3.6, 3.7). No file is held in memory.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from engine.codec import consume_queue as cq
+from engine.mapped.read_only import FileSequence, ReadOnlyFile
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from engine.inspection.log_reader import LogReader
+
+BATCH_UNIT_SIZE = 46
+_BATCH = struct.Struct(">qiqqqhii")
+_EXT_HEAD = struct.Struct(">hqqh")
+_CHUNK = 1024
+
+Kind = Literal["simple", "batch"]
+
+
+@dataclass(frozen=True, slots=True)
+class CqExt:
+    """The unit of the ext file that a stored tagsCode points at (spec 3.6)."""
+
+    address: int
+    size: int
+    tags_code: int
+    store_timestamp: int
+    bit_map: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CqEntry:
+    """One entry as stored; in a batch queue ``queue_offset`` is the batch's first and ``batch_size`` is set."""
+
+    queue_offset: int
+    physical_offset: int
+    size: int
+    tags_code: int
+    state: cq.State
+    ext: CqExt | None = None
+    batch_size: int | None = None
+    store_timestamp: int | None = None
+
+    @property
+    def real_tags_code(self) -> int | None:
+        """The tag code that filters compare: the ext unit's where there is one, None where that is missing."""
+        if cq.is_ext_address(self.tags_code):
+            return self.ext.tags_code if self.ext else None
+        return self.tags_code
+
+    @property
+    def next_offset(self) -> int:
+        return self.queue_offset + (self.batch_size or 1)
+
+
+class QueueReader:
+    """Reading face of one queue; ``log`` gives the commit log's bounds, ``ext`` the files of consumequeue_ext."""
+
+    def __init__(
+        self,
+        topic: str,
+        queue_id: int,
+        kind: Kind,
+        sequence: FileSequence,
+        log: LogReader,
+        ext: FileSequence | None = None,
+    ) -> None:
+        self.topic = topic
+        self.queue_id = queue_id
+        self.kind: Kind = kind
+        self.sequence = sequence
+        self.ext = ext
+        self._log = log
+        self.unit_size = BATCH_UNIT_SIZE if kind == "batch" else cq.CQ_UNIT_SIZE
+        self._raw_end: int | None = None
+        self._bounds: tuple[int, int] | None = None
+
+    @property
+    def files(self) -> list[ReadOnlyFile]:
+        return self.sequence.files
+
+    @property
+    def entries_per_file(self) -> int:
+        return max(self.sequence.file_size // self.unit_size, 1)
+
+    def refresh(self) -> bool:
+        """List the files again and forget the bounds; True where files changed."""
+        self._raw_end = None
+        self._bounds = None
+        return self.sequence.refresh()
+
+    @property
+    def raw_end(self) -> int:
+        """Byte offset behind the last readable entry, stale ones included: what a broker's scan of the queue finds."""
+        if self._raw_end is None:
+            self._raw_end = self._find_raw_end()
+        return self._raw_end
+
+    @property
+    def min_offset(self) -> int:
+        """Smallest queue offset as a broker would correct it after opening these files (spec 3.4); −1 in an empty batch queue."""
+        return self._find_bounds()[0]
+
+    @property
+    def max_offset(self) -> int:
+        """Next queue offset: entries behind the end of the log do not count."""
+        return self._find_bounds()[1]
+
+    @property
+    def valid_end(self) -> int:
+        """Byte offset behind the last entry that points in front of the log's end."""
+        return self._cut_behind_log(self.raw_end)
+
+    def newest(self) -> tuple[int, int] | None:
+        """(physical offset, size) of the newest readable entry, whatever the log says; None in an empty queue."""
+        end = self.raw_end
+        if end - self.unit_size < self.sequence.min_offset or not self.files:
+            return None
+        unit = self._unit(end - self.unit_size)
+        return (unit.physical_offset, unit.size) if unit and unit.state == "entry" else None
+
+    def entry(self, queue_offset: int) -> CqEntry | None:
+        """The entry at (in a batch queue: that holds) ``queue_offset``, or None where no file holds it."""
+        if self.kind == "batch":
+            at = self._find_batch(queue_offset)
+            found = self._batch_at(at) if at is not None else None
+            return found if found and found.queue_offset <= queue_offset < found.next_offset else None
+        return self._unit(queue_offset * self.unit_size)
+
+    def entries(self, start: int | None = None, stop: int | None = None) -> Iterator[CqEntry]:
+        """Entries from queue offset ``start`` (default: the first in the files) to ``stop`` (exclusive, default: the end)."""
+        if self.kind == "batch":
+            yield from self._batch_entries(start, stop)
+            return
+        first = max(self.sequence.min_offset, 0) // self.unit_size
+        begin = first if start is None else max(start, first)
+        end = self.valid_end // self.unit_size if stop is None else stop
+        for number, unit in self._units(begin, min(end, self.sequence.end_offset // self.unit_size)):
+            yield self._simple_entry(number, unit)
+
+    def array(self, start: int, stop: int) -> np.ndarray:
+        """Entries [start, stop) as rows of ``dtypes.CQ_UNIT`` (batch queues: units by number, ``BATCH_CQ_UNIT``); shorter at a gap."""
+        import numpy as np
+
+        from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
+
+        pieces = []
+        offset, end = start * self.unit_size, stop * self.unit_size
+        while offset < end:
+            piece = self.sequence.read(offset, end - offset)
+            piece = piece[: len(piece) - len(piece) % self.unit_size]
+            if not piece:
+                break
+            pieces.append(piece)
+            offset += len(piece)
+        return np.frombuffer(b"".join(pieces), BATCH_CQ_UNIT if self.kind == "batch" else CQ_UNIT)
+
+    def ext_unit(self, address: int) -> CqExt | None:
+        """The ext unit at an address, or None where it is missing or no unit."""
+        if self.ext is None:
+            return None
+        head = self.ext.read(cq.ext_offset(address), _EXT_HEAD.size)
+        if len(head) < _EXT_HEAD.size:
+            return None
+        size, tags_code, stored, length = _EXT_HEAD.unpack(head)
+        if length < 0 or size != _EXT_HEAD.size + length:
+            return None
+        bit_map = self.ext.read(cq.ext_offset(address) + _EXT_HEAD.size, length)
+        return CqExt(address, size, tags_code, stored, bit_map) if len(bit_map) == length else None
+
+    # -- simple queues
+
+    def _unit(self, offset: int) -> CqEntry | None:
+        data = self.sequence.read(offset, self.unit_size)
+        if len(data) < self.unit_size:
+            return None
+        if self.kind == "batch":
+            return self._decode_batch(data, 0)
+        return self._simple_entry(offset // self.unit_size, cq.decode(data))
+
+    def _simple_entry(self, number: int, unit: cq.CqUnit) -> CqEntry:
+        ext = self.ext_unit(unit.tags_code) if self.ext and cq.is_ext_address(unit.tags_code) else None
+        return CqEntry(number, unit.physical_offset, unit.size, unit.tags_code, unit.state, ext)
+
+    def _units(self, begin: int, end: int) -> Iterator[tuple[int, cq.CqUnit]]:
+        number = begin
+        while number < end:
+            data = self.sequence.read(number * self.unit_size, min(end - number, _CHUNK) * self.unit_size)
+            if len(data) < self.unit_size:
+                number = self._next_held(number)
+                if number < 0:
+                    return
+                continue
+            for at in range(0, len(data) - self.unit_size + 1, self.unit_size):
+                yield number, cq.decode(data, at)
+                number += 1
+
+    def _next_held(self, number: int) -> int:
+        """Number of the first entry behind a gap in the files, −1 where there is none."""
+        at = self.sequence.position_of(number * self.unit_size)
+        later = self.files[at + 1 :]
+        return -(-later[0].start_offset // self.unit_size) if later else -1
+
+    # -- bounds
+
+    def _find_raw_end(self) -> int:
+        """As ConsumeQueue.recover: units of the last three files up to the first that is not valid."""
+        end = max(self.sequence.min_offset, 0)
+        for file in self.files[-3:]:
+            valid = self._valid_prefix(file)
+            end = file.start_offset + valid * self.unit_size
+            if valid < file.size // self.unit_size:
+                break
+        return end
+
+    def _valid_prefix(self, file: ReadOnlyFile) -> int:
+        low, high = 0, file.size // self.unit_size
+        if high and self._is_valid(file, high - 1):
+            return high
+        while low < high:
+            middle = (low + high) // 2
+            if self._is_valid(file, middle):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _is_valid(self, file: ReadOnlyFile, number: int) -> bool:
+        data = file.read(number * self.unit_size, self.unit_size)
+        if len(data) < self.unit_size:
+            return False
+        if self.kind == "batch":
+            physical, size, _, _, base, count, _, _ = _BATCH.unpack(data)
+            return bool(physical >= 0 and size > 0 and base >= 0 and count > 0)
+        return cq.decode(data).state != "empty"
+
+    def _cut_behind_log(self, end: int) -> int:
+        """``end`` lowered over entries that point at or behind the end of the log: they would be truncated (spec 3.4)."""
+        first = max(self.sequence.min_offset, 0)
+        if end <= first or not self.files:
+            return end
+        limit = self._log.max_offset
+        newest = self._unit(end - self.unit_size)
+        if newest is None or newest.physical_offset < limit:
+            return end
+        low, high = first // self.unit_size, end // self.unit_size
+        while low < high:
+            middle = (low + high) // 2
+            unit = self._unit(middle * self.unit_size)
+            if unit is not None and unit.physical_offset < limit:
+                low = middle + 1
+            else:
+                high = middle
+        return low * self.unit_size
+
+    def _find_bounds(self) -> tuple[int, int]:
+        if self._bounds is None:
+            self._bounds = self._batch_bounds() if self.kind == "batch" else self._simple_bounds()
+        return self._bounds
+
+    def _simple_bounds(self) -> tuple[int, int]:
+        end = self.valid_end
+        least = self._log.min_offset
+        first = max(self.sequence.min_offset, 0)
+        if not self.files or end <= first:
+            return 0, end // self.unit_size if self.files else 0
+        last = self._unit(end - self.unit_size)
+        if last is not None and last.physical_offset < least:
+            return end // self.unit_size, end // self.unit_size
+        return self._corrected_min(end, least), end // self.unit_size
+
+    def _corrected_min(self, end: int, least: int) -> int:
+        """ConsumeQueue.correctMinOffset with a remembered minimum of 0, as after a start."""
+        file = self.files[0]
+        size = min(file.size, end - file.start_offset)
+        count = size // self.unit_size
+        if count <= 0:
+            return 0
+        if file.start_offset == 0 and self._physical(file, 0) >= least:
+            return 0
+        low, high = 0, count - 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            physical = self._physical(file, middle)
+            if physical > least:
+                high = middle
+            elif physical == least:
+                low = high = middle
+                break
+            else:
+                low = middle
+        for number in range(low, high + 1):
+            if self._physical(file, number) >= least:
+                return file.start_offset // self.unit_size + number
+        return 0
+
+    def _physical(self, file: ReadOnlyFile, number: int) -> int:
+        data = file.read(number * self.unit_size, 8)
+        return int.from_bytes(data, "big", signed=True) if len(data) == 8 else -1
+
+    # -- batch queues
+
+    def _decode_batch(self, data: bytes, at: int) -> CqEntry:
+        physical, size, tags_code, stored, base, count, _, _ = _BATCH.unpack_from(data, at)
+        valid = physical >= 0 and size > 0 and base >= 0 and count > 0
+        return CqEntry(base, physical, size, tags_code, "entry" if valid else "empty", None, count, stored)
+
+    def _batch_at(self, number: int) -> CqEntry | None:
+        found = self._unit(number * BATCH_UNIT_SIZE)
+        return found if found is not None and found.state == "entry" else None
+
+    def _batch_count(self) -> tuple[int, int]:
+        """Numbers of the first unit and of the one behind the last."""
+        first = max(self.sequence.min_offset, 0) // BATCH_UNIT_SIZE
+        return first, max(self.valid_end // BATCH_UNIT_SIZE, first)
+
+    def _find_batch(self, queue_offset: int) -> int | None:
+        """Number of the last unit whose first queue offset is at or before ``queue_offset``."""
+        low, high = self._batch_count()
+        first = low
+        while low < high:
+            middle = (low + high) // 2
+            unit = self._batch_at(middle)
+            if unit is not None and unit.queue_offset <= queue_offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1 if low > first else None
+
+    def _batch_entries(self, start: int | None, stop: int | None) -> Iterator[CqEntry]:
+        first, end = self._batch_count()
+        number = first if start is None else self._find_batch(start)
+        for at in range(first if number is None else number, end):
+            found = self._batch_at(at)
+            if found is None or stop is not None and found.queue_offset >= stop:
+                return
+            if start is None or found.next_offset > start:
+                yield found
+
+    def _batch_bounds(self) -> tuple[int, int]:
+        first, end = self._batch_count()
+        last = self._batch_at(end - 1) if end > first else None
+        if last is None:
+            return -1, 0
+        least = self._log.min_offset
+        low = self._batch_at(first)
+        smallest = low.queue_offset if low else -1
+        per_file = self.files[0].size // BATCH_UNIT_SIZE
+        for at in range(first, min(end, first + per_file)):
+            unit = self._batch_at(at)
+            if unit is None or unit.physical_offset >= least:
+                break
+            smallest = unit.next_offset
+        return smallest, last.next_offset

@@ -1,0 +1,318 @@
+"""A store directory opened with read rights only: its log, queues, index files, positions and tables.
+
+Nothing is created, locked or written in or beside the store; a broker may go on writing. What is kept does not grow with
+the store but for the lists of files and queues.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from engine.codec import index as index_codec
+from engine.codec.checkpoint import Checkpoint
+from engine.codec.checkpoint import decode as decode_checkpoint
+from engine.codec.unit_scan import Stop
+from engine.config import MessageStoreConfig
+from engine.errors import CannotRead, StoreError
+from engine.inspection.index_reader import IndexReader, derive_geometry
+from engine.inspection.log_reader import Item, LogReader
+from engine.inspection.opening import Kind, Opening, recognise
+from engine.inspection.queue_reader import QueueReader
+from engine.layout import StorePaths, parse_file_name
+from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile, open_read_only
+
+LockState = Literal["free", "held", "absent"]
+LARGEST_SMALL_FILE = 64 << 20
+"""Bytes of a checkpoint, marker or table that are read at most."""
+_ATTRIBUTES = {
+    "mappedFileSizeCommitLog": "mapped_file_size_commit_log",
+    "mappedFileSizeConsumeQueue": "mapped_file_size_consume_queue",
+    "mapperFileSizeBatchConsumeQueue": "mapper_file_size_batch_consume_queue",
+    "maxHashSlotNum": "max_hash_slot_num",
+    "maxIndexNum": "max_index_num",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Sizes that RocketMQ does not write down, in bytes and counts, and how each is known."""
+
+    commit_log_file_size: int
+    consume_queue_file_size: int
+    index: index_codec.Geometry | None
+    how: dict[str, str]
+
+
+def open_store(path: str | Path, config: MessageStoreConfig | None = None) -> StoreSnapshot:
+    """Open a store, a directory above one, a commitlog folder or one file of a log, with read rights only.
+
+    Raises :class:`NotAStore` with what was found instead, :class:`CannotRead` where rights are missing.
+    """
+    return StoreSnapshot(recognise(path), config)
+
+
+class StoreSnapshot:
+    """What the files of a store say. Refreshed by :meth:`refresh`; safe to read from several threads."""
+
+    def __init__(self, opening: Opening, config: MessageStoreConfig | None = None) -> None:
+        self.kind: Kind = opening.kind
+        self.path = opening.path
+        self.config = config
+        self.notes = list(opening.notes)
+        self.paths = StorePaths(opening.path) if opening.kind == "store" else None
+        self._cache = DescriptorCache()
+        self._topics: dict[str, dict[int, QueueReader]] | None = None
+        self._index: list[IndexReader] | None = None
+        self._geometry: Geometry | None = None
+        self.log = LogReader(self._log_sequence(opening), self._newest_entries)
+        if self.paths is not None and not self.paths.commitlog.is_dir():
+            self.notes.append("The store has no commitlog folder")
+
+    def __enter__(self) -> StoreSnapshot:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every file that is open."""
+        self._cache.close()
+
+    def refresh(self) -> bool:
+        """Look at the directory again; True where files of the log, queues or index came, went or changed their length.
+
+        Bytes written into files that keep their length (as a broker does) do not show here: offsets are found anew at
+        each ask after a refresh.
+        """
+        changed = self.log.refresh()
+        before = None if self._index is None else [(i.path, i.size) for i in self._index]
+        self._index = None
+        if before is not None:
+            changed |= before != [(i.path, i.size) for i in self.index_files()]
+        if self._topics is not None:
+            known = {q.sequence.folders[0]: q for queues in self._topics.values() for q in queues.values()}
+            for reader in known.values():
+                changed |= reader.refresh()
+            self._topics = self._list_topics(known)
+            changed |= len(known) != sum(len(queues) for queues in self._topics.values())
+        return changed
+
+    # -- commit log
+
+    def units(self, start: int | None = None, stop: int | None = None, crc: bool = True) -> Iterator[Item | Stop]:
+        """Every unit, blank and span of damage from offset ``start`` on, last a stop with the reason."""
+        return self.log.walk(start, stop, crc)
+
+    @property
+    def log_folders(self) -> tuple[Path, ...]:
+        return self.log.sequence.folders
+
+    def _log_sequence(self, opening: Opening) -> FileSequence:
+        if opening.kind == "file":
+            return LoneFile(opening.path, opening.start_offset, self._cache)
+        folders = (opening.path,) if self.paths is None else self._commit_log_folders(self.paths)
+        given = self._given("mappedFileSizeCommitLog")
+        return FileSequence(folders, self._cache, given)
+
+    def _commit_log_folders(self, paths: StorePaths) -> tuple[Path, ...]:
+        """The folders of a multi-path commit log as configured, else ``commitlog`` (spec 1)."""
+        listed: list[Path] = []
+        if self.config and "storePathCommitLog" in self.config.given:
+            for text in str(self.config.store_path_commit_log).split(","):
+                folder = Path(text.strip())
+                if folder.is_dir():
+                    listed.append(folder)
+                else:
+                    self.notes.append(f"storePathCommitLog names {folder}, which is not here")
+        return tuple(listed) if listed else (paths.commitlog,)
+
+    # -- queues
+
+    def topics(self) -> dict[str, dict[int, QueueReader]]:
+        """Topic → queue id → queue, for every queue that has a folder; topics by name, queues by number."""
+        if self._topics is None:
+            self._topics = self._list_topics({})
+        return self._topics
+
+    def queue(self, topic: str, queue_id: int) -> QueueReader | None:
+        """The queue, or None where it has no folder."""
+        return self.topics().get(topic, {}).get(queue_id)
+
+    def _list_topics(self, known: dict[Path, QueueReader]) -> dict[str, dict[int, QueueReader]]:
+        found: dict[str, dict[int, QueueReader]] = {}
+        if self.paths is None:
+            return found
+        kinds: tuple[tuple[Literal["simple", "batch"], Path], ...] = (
+            ("simple", self.paths.consumequeue),
+            ("batch", self.paths.batchconsumequeue),
+        )
+        for kind, folder in kinds:
+            for topic_folder in _subfolders(folder):
+                for queue_folder in _subfolders(topic_folder):
+                    queue_id = parse_file_name(queue_folder.name)
+                    if queue_id is None:
+                        continue
+                    reader = known.get(queue_folder) or self._queue_reader(kind, topic_folder.name, queue_id, queue_folder)
+                    found.setdefault(topic_folder.name, {})[queue_id] = reader
+        return {topic: dict(sorted(found[topic].items())) for topic in sorted(found)}
+
+    def _queue_reader(self, kind: Literal["simple", "batch"], topic: str, queue_id: int, folder: Path) -> QueueReader:
+        assert self.paths is not None
+        name = "mappedFileSizeConsumeQueue" if kind == "simple" else "mapperFileSizeBatchConsumeQueue"
+        sequence = FileSequence((folder,), self._cache, self._given(name))
+        ext_folder = self.paths.ext_folder(topic, queue_id)
+        ext = FileSequence((ext_folder,), self._cache) if kind == "simple" and ext_folder.is_dir() else None
+        return QueueReader(topic, queue_id, kind, sequence, self.log, ext)
+
+    def _newest_entries(self) -> list[tuple[int, int]]:
+        newest = (queue.newest() for queues in self.topics().values() for queue in queues.values())
+        return [entry for entry in newest if entry is not None]
+
+    # -- index
+
+    def index_files(self) -> list[IndexReader]:
+        """The index files in the order of their names, oldest first."""
+        if self._index is None:
+            self._index = self._list_index()
+        return self._index
+
+    def _list_index(self) -> list[IndexReader]:
+        if self.paths is None:
+            return []
+        files = _index_sequence(self.paths.index, self._cache)
+        geometry, how = self._index_geometry(files)
+        size = geometry.file_size if geometry else -1
+        readers = []
+        for file in files:
+            if file.size == size or geometry is None:
+                readers.append(IndexReader(file, geometry, how))
+            else:
+                readers.append(IndexReader(file, *derive_geometry(file)))
+        return readers
+
+    def _index_geometry(self, files: list[ReadOnlyFile]) -> tuple[index_codec.Geometry | None, str]:
+        slots, entries = self._given("maxHashSlotNum"), self._given("maxIndexNum")
+        if slots and entries:
+            return index_codec.Geometry(slots, entries), "the configuration says so"
+        answers: dict[tuple[index_codec.Geometry | None, str], int] = {}
+        for file in sorted(files, key=_stored_count, reverse=True)[:4]:
+            answer = derive_geometry(file)
+            if answer[0] is not None:
+                return answer
+            answers[answer] = answers.get(answer, 0) + 1
+        return max(answers, key=lambda a: answers[a]) if answers else (None, "there are no index files")
+
+    # -- state files
+
+    def checkpoint(self) -> Checkpoint | None:
+        """The checkpoint page, or None where there is none; raises :class:`StoreError` where it is no checkpoint."""
+        data = self.small_file(self.paths.checkpoint) if self.paths else None
+        return decode_checkpoint(data) if data is not None else None
+
+    @property
+    def abort(self) -> bool:
+        """Whether the abort file is there: the store is open, or was not closed."""
+        return self.paths is not None and self.paths.abort.exists()
+
+    @property
+    def lock_state(self) -> LockState:
+        """Whether a process holds the store's lock; asked of the kernel, not taken (spec 5)."""
+        if self.paths is None:
+            return "absent"
+        try:
+            descriptor = open_read_only(str(self.paths.lock))
+        except OSError:
+            return "absent"
+        try:
+            asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+            answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, asked)
+            return "free" if struct.unpack("hhqqi4x", answer)[0] == fcntl.F_UNLCK else "held"
+        except OSError:
+            return "free"
+        finally:
+            os.close(descriptor)
+
+    def small_file(self, path: Path) -> bytes | None:
+        """The bytes of a marker, checkpoint or table; None where it is not there; raises :class:`CannotRead` without rights."""
+        try:
+            descriptor = open_read_only(str(path))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise CannotRead(f"cannot be read: {error.strerror}", file=str(path)) from error
+        try:
+            return os.pread(descriptor, LARGEST_SMALL_FILE, 0)
+        finally:
+            os.close(descriptor)
+
+    # -- sizes
+
+    @property
+    def geometry(self) -> Geometry:
+        """Sizes of files and index tables, and how each is known."""
+        if self._geometry is None:
+            self._geometry = self._find_geometry()
+        return self._geometry
+
+    def _find_geometry(self) -> Geometry:
+        how: dict[str, str] = {}
+        log_size = self.log.sequence.file_size
+        how["mappedFileSizeCommitLog"] = self._how("mappedFileSizeCommitLog", log_size, len(self.log.files))
+        sizes: dict[int, int] = {}
+        for queues in self.topics().values():
+            for queue in queues.values():
+                if queue.kind == "simple" and queue.files:
+                    sizes[queue.sequence.file_size] = sizes.get(queue.sequence.file_size, 0) + 1
+        queue_size = max(sizes, key=lambda s: sizes[s]) if sizes else 0
+        how["mappedFileSizeConsumeQueue"] = self._how("mappedFileSizeConsumeQueue", queue_size, sum(sizes.values()))
+        index = self.index_files()
+        how["maxHashSlotNum"] = index[0].geometry_how if index else "there are no index files"
+        return Geometry(log_size, queue_size, index[0].geometry if index else None, how)
+
+    def _how(self, name: str, size: int, files: int) -> str:
+        if self._given(name):
+            return "the configuration says so"
+        return f"the commonest length of {files:,} files" if size else "there are no files"
+
+    def _given(self, key: str) -> int | None:
+        """The value of a size that the configuration names, None where it is silent."""
+        if self.config is None or key not in self.config.given:
+            return None
+        value = getattr(self.config, _ATTRIBUTES[key])
+        return int(value) if value else None
+
+
+def _index_sequence(folder: Path, cache: DescriptorCache) -> list[ReadOnlyFile]:
+    """Index files by name; a name that is no number is skipped, as RocketMQ does."""
+    files = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda e: e.name):
+                if entry.is_file() and parse_file_name(entry.name) is not None:
+                    files.append(ReadOnlyFile(entry.path, 0, entry.stat().st_size, cache))
+    except OSError:
+        return files
+    return files
+
+
+def _stored_count(file: ReadOnlyFile) -> int:
+    try:
+        head = file.read(0, index_codec.HEADER_SIZE)
+    except StoreError:
+        return 0
+    return index_codec.decode_header(head).entries if len(head) == index_codec.HEADER_SIZE else 0
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(Path(e.path) for e in entries if e.is_dir())
+    except OSError:
+        return []
