@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import golden_stores
+import peer
 import pytest
 from suite_minutes import pytest_terminal_summary
 
@@ -15,6 +16,8 @@ __all__ = ["pytest_terminal_summary"]
 
 # The window is drawn without a display unless the caller asks for one.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+_LEFT_OUT = pytest.StashKey[str]()
 
 
 @pytest.fixture(scope="session")
@@ -62,3 +65,33 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             (home / folder).mkdir()
             patch.setenv(name, str(home / folder))
         yield
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Hook: how much of what can go on for hours is done."""
+    parser.addoption("--peer-rounds", type=int, default=1, help="seeds whose plans the real RocketMQ store writes")
+    parser.addoption("--peer-seed", type=int, default=1, help="the first of these seeds")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Hook: without Java the peer's tests are left out, and said so; where CI is set they fail with the reason."""
+    wanted = [item for item in items if item.get_closest_marker("peer")]
+    lacks = peer.missing() if wanted else None
+    if lacks is None:
+        return
+    config.stash[_LEFT_OUT] = f"{len(wanted)} tests of the peer are left out: {lacks}"
+    if os.environ.get("CI"):
+        return
+    config.hook.pytest_deselected(items=wanted)
+    items[:] = [item for item in items if item not in wanted]
+
+
+@pytest.fixture(autouse=True)
+def _peer_can_run(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("peer") and _LEFT_OUT in request.config.stash:
+        pytest.fail(request.config.stash[_LEFT_OUT])
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    """Hook: the word about what is left out."""
+    return [config.stash[_LEFT_OUT]] if _LEFT_OUT in config.stash else []

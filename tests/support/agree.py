@@ -1,0 +1,356 @@
+"""Compares what our command says about a store with what RocketMQ itself said.
+
+An *account* is a sequence of lines: a dump of the peer harness (``expected.jsonl.xz``) or what a broker's clients were
+told (``truth.jsonl.xz``). Each aspect asks the command the same questions and tells where the answers differ. The
+command runs in this process: a store is asked hundreds of questions.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import io
+import ipaddress
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from engine.cli.main import main
+
+Line = dict[str, Any]
+
+# Messages that wait here answer with the topic they were meant for.
+WAITING_ROOMS = ("rmq_sys_", "RMQ_SYS_", "SCHEDULE_")
+# Topics whose queues go on growing after the broker was asked.
+INTERNAL_TOPICS = (*WAITING_ROOMS, "%", "TRANS_")
+MAGIC_VERSIONS = {-626843481: 1, -626843477: 2}
+# Field of our unit record: field of the peer's line.
+UNIT_FIELDS = {
+    "size": "size",
+    "queueId": "queue",
+    "flag": "flag",
+    "queueOffset": "queueOffset",
+    "sysFlag": "sysFlag",
+    "bornTimestamp": "bornTs",
+    "storeTimestamp": "storeTs",
+    "reconsumeTimes": "reconsume",
+    "preparedTransactionOffset": "prepared",
+    "bodyLength": "bodyLen",
+    "topic": "topic",
+    "properties": "props",
+    "offsetMsgId": "msgId",
+}
+INDEX_FIELDS = {
+    "beginTimestamp": "beginTs",
+    "endTimestamp": "endTs",
+    "beginPhyOffset": "beginPhy",
+    "endPhyOffset": "endPhy",
+    "hashSlotCount": "usedSlots",
+    "indexCount": "count",
+}
+
+
+class Tally:
+    """Counts comparisons and keeps those that failed."""
+
+    def __init__(self) -> None:
+        self.compared = 0
+        self.differences: list[str] = []
+
+    def same(self, good: object, note: str) -> None:
+        """Counts one comparison; ``note`` is kept where it failed."""
+        self.compared += 1
+        if not good:
+            self.differences.append(note[:300])
+
+    def __str__(self) -> str:
+        shown = "".join(f"\n  {note}" for note in self.differences[:8])
+        return f"{self.compared - len(self.differences)} of {self.compared} agree{shown}"
+
+
+def command(*arguments: object) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of ``storescope`` with these arguments, run in this process."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    out.seek(0)
+    err.seek(0)
+    return status or 0, out.read(), err.read()
+
+
+def ask(*arguments: object) -> list[Line]:
+    """The records that ``storescope ARGUMENTS --json`` prints; fails unless it ends with 0 or 1."""
+    status, out, err = command(*arguments, "--json")
+    assert status in {0, 1}, f"{arguments}: exit {status}: {err[-500:]}"
+    assert "Traceback" not in err, err[-2000:]
+    return [json.loads(line) for line in out.splitlines() if line.strip()]
+
+
+def same_host(ours: str, hexed: str) -> bool:
+    """Whether ``ip:port`` names the address whose bytes the account gives."""
+    raw = bytes.fromhex(hexed)
+    address, _, port = ours.rpartition(":")
+    same_address = ipaddress.ip_address(address.strip("[]")) == ipaddress.ip_address(raw[:-4])
+    return same_address and int(port) == int.from_bytes(raw[-4:], "big")
+
+
+def sample(asked: Iterable[Line], limit: int) -> list[Line]:
+    """At most ``limit`` of the questions, always the same ones."""
+    chosen = list(asked)
+    random.Random(7).shuffle(chosen)
+    return chosen[:limit]
+
+
+def units(store: Path, account: Iterable[Line]) -> Tally:
+    """Every unit between the first and the last that RocketMQ lists, field by field."""
+    tally = Tally()
+    java = {line["phy"]: line for line in account if line["t"] == "msg"}
+    ours = {unit["physicalOffset"]: unit for unit in ask("units", store, "--body") if unit["type"] == "unit"}
+    low, high = min(java, default=0), max(java, default=0)
+    for at in sorted(set(java) | {offset for offset in ours if low <= offset <= high}):
+        if at not in java or at not in ours:
+            tally.same(False, f"{at}: only {'ours' if at in ours else 'java'}")
+            continue
+        differs = _unit_differences(java[at], ours[at])
+        tally.same(not differs, f"{at}: {differs}")
+    return tally
+
+
+def _unit_differences(java: Line, ours: Line) -> Line:
+    differs: Line = {
+        field: (ours.get(field, "absent"), java[theirs])
+        for field, theirs in UNIT_FIELDS.items()
+        if ours.get(field, "absent") != java[theirs]
+    }
+    if ours["bodyCRC"] & 0x7FFFFFFF != java["bodyCrc"] & 0x7FFFFFFF:
+        differs["bodyCRC"] = (ours["bodyCRC"], java["bodyCrc"])
+    if ours["version"] != MAGIC_VERSIONS.get(java["magic"]):
+        differs["version"] = (ours["version"], java["magic"])
+    if "bodySha" in java and hashlib.sha1(base64.b64decode(ours["body"])).hexdigest()[:16] != java["bodySha"]:
+        differs["body"] = java["bodySha"]
+    for host in ("bornHost", "storeHost"):
+        if not same_host(ours[host], java[host]):
+            differs[host] = (ours[host], java[host])
+    return differs
+
+
+def queue(store: Path, account: Iterable[Line]) -> Tally:
+    """Every queue entry; pre-filled slots too, since RocketMQ lists them."""
+    tally = Tally()
+    java: dict[tuple[str, int], dict[int, tuple[int, int, int]]] = {}
+    for line in account:
+        if line["t"] == "cq":
+            entries = java.setdefault((line["topic"], line["queue"]), {})
+            entries[line["n"]] = (line["phy"], line["size"], line["tags"])
+    for (topic, queue_id), want in sorted(java.items()):
+        listed = ask("queue", store, topic, queue_id, "--from", min(want), "--to", max(want) + 1)
+        got = {
+            entry["queueOffset"]: (entry["physicalOffset"], entry["size"], entry["tagsCode"])
+            for entry in listed
+            if entry["type"] == "cq" and entry["state"] in {"entry", "prefilled"}
+        }
+        for n in sorted(set(want) | set(got)):
+            tally.same(want.get(n) == got.get(n), f"{topic}/{queue_id}/{n}: java {want.get(n)} ours {got.get(n)}")
+    return tally
+
+
+def index(store: Path, account: Iterable[Line]) -> Tally:
+    """Every index header; every entry where the account lists them."""
+    tally = Tally()
+    heads: dict[str, Line] = {}
+    java: dict[tuple[str, int], tuple[int, ...]] = {}
+    for line in account:
+        if line["t"] == "indexFile":
+            heads[line["name"]] = line
+        elif line["t"] == "indexEntry":
+            java[line["name"], line["n"]] = (line["hash"], line["phy"], line["diff"], line["prev"])
+    ours = ask("index", store, "--entries")
+    our_heads = {record["name"]: record for record in ours if record["type"] == "indexFile"}
+    for name in sorted(set(heads) | set(our_heads)):
+        head, our_head = heads.get(name), our_heads.get(name)
+        agrees = head and our_head and all(our_head[ours] == head[theirs] for ours, theirs in INDEX_FIELDS.items())
+        tally.same(agrees, f"{name}: java {head} ours {our_head}")
+    if java:
+        got = {
+            (record["file"], record["entry"]): tuple(record[f] for f in ("keyHash", "phyOffset", "timeDiff", "prev"))
+            for record in ours
+            if record["type"] == "indexEntry"
+        }
+        for key in sorted(set(java) | set(got)):
+            tally.same(java.get(key) == got.get(key), f"{key}: java {java.get(key)} ours {got.get(key)}")
+    return tally
+
+
+def trace(store: Path, account: Iterable[Line], limit: int = 60) -> Tally:
+    """Key queries: RocketMQ answers with every unit its hash points at, ours names collisions apart."""
+    tally = Tally()
+    for line in sample((line for line in account if line["t"] == "query"), limit):
+        begin, end = max(line["begin"], 0), min(line["end"], 2**63 - 1)
+        out = ask("trace", store, line["topic"], line["key"], "--begin", begin, "--end", end, "--max", line["max"])
+        got = {record["physicalOffset"] for record in out if record["type"] == "match"}
+        collisions = {
+            record["phyOffset"] for record in out if record["type"] == "traceStep" and record["verdict"] == "collision"
+        }
+        want = set(line["phys"])
+        # Cut at the limit, where collisions count for RocketMQ and not for us.
+        cut = len(line["phys"]) >= min(line["max"], 64)
+        good = want - collisions <= got and (cut or got <= want)
+        tally.same(good, f"{line['topic']} {line['key']}: java {sorted(want)[:6]} ours {sorted(got)[:6]}")
+    return tally
+
+
+def get(store: Path, account: Iterable[Line], limit: int = 80) -> Tally:
+    """What getMessage answers: status, offsets, and which units."""
+    tally = Tally()
+    for line in sample((line for line in account if line["t"] == "get" and line.get("status")), limit):
+        tag = ["--tag", line["tag"]] if line["tag"] else []
+        out = ask("get", store, line["topic"], line["queue"], line["offset"], "--max", line["max"], *tag)
+        head = next(record for record in out if record["type"] == "getResult")
+        found = [record["physicalOffset"] for record in out if record["type"] == "unit"]
+        got = (head["status"], head["nextBeginOffset"], head["minOffset"], head["maxOffset"], found)
+        want = (line["status"], line["next"], line["min"], line["maxOff"], line["phys"])
+        asked = f"{line['topic']}/{line['queue']}@{line['offset']} {line['tag']} max {line['max']}"
+        tally.same(got == want, f"{asked}: java {want} ours {got}")
+    return tally
+
+
+def time(store: Path, account: Iterable[Line], limit: int = 60) -> Tally:
+    """Offsets by store time; 4.9 has no boundaries and goes by the files' modification times, so it is not asked."""
+    tally = Tally()
+    asked = (
+        line for line in account if line["t"] == "byTime" and line["offset"] is not None and line["boundary"] != "NONE"
+    )
+    for line in sample(asked, limit):
+        boundary = line["boundary"].lower()
+        got = ask("offset", store, line["topic"], line["queue"], "--time", line["ts"], "--boundary", boundary)
+        tally.same(got and got[0]["queueOffset"] == line["offset"], f"{line}: ours {got[:1]}")
+    return tally
+
+
+def recover(store: Path, account: Iterable[Line], like: str = "5.3") -> Tally:
+    """The plan for a store as it was left, against what RocketMQ's recovery made of it."""
+    tally = Tally()
+    lines = list(account)
+    state = [line for line in lines if line["t"] == "state"][-1]
+    told = ask("recover", store, "--plan", "--like", like)
+    plan = next(record for record in told if record["type"] == "recoveryPlan")
+    tally.same(plan["endOffset"] == state["maxPhy"], f"end of log: java {state['maxPhy']} ours {plan['endOffset']}")
+    ours = {(q["topic"], q["queueId"]): (q["minOffset"], q["maxOffset"]) for q in plan["queues"]}
+    for line in lines:
+        if line["t"] == "queue" and line["when"] == state["when"]:
+            # Queues without entries need not be named: RocketMQ makes one for every question.
+            want, got = (line["min"], line["max"]), ours.get((line["topic"], line["queue"]), (0, 0))
+            tally.same(got == want, f"{line['topic']}/{line['queue']}: java {want} ours {got}")
+    return tally
+
+
+def truth(store: Path, account: Iterable[Line], limit: int = 25) -> Tally:
+    """What clients and an administrator were told by a running broker."""
+    tally = Tally()
+    lines = list(account)
+    for compare in (_sends, _ranges, _client_queries, _progress, _whereabouts, _searches, _pulls):
+        compare(tally, store, lines, limit)
+    return tally
+
+
+def _of_kind(lines: list[Line], *kinds: str) -> Iterator[Line]:
+    return (line for line in lines if line["kind"] in kinds)
+
+
+def _sends(tally: Tally, store: Path, lines: list[Line], _limit: int) -> None:
+    log = {unit["offsetMsgId"].upper(): unit for unit in ask("units", store) if unit["type"] == "unit"}
+    for line in _of_kind(lines, "send", "view"):
+        if not line.get("offsetMsgId"):
+            continue
+        unit = log.get(line["offsetMsgId"].upper())
+        note = f"{line['kind']} {line['offsetMsgId']}: {unit and (unit['topic'], unit['queueId'], unit['queueOffset'])}"
+        # Delayed and retried messages are stored under another topic, batches answer with their first queue offset.
+        there = unit is not None and (
+            unit["topic"].startswith(WAITING_ROOMS)
+            or (line["kind"] == "send" and unit["topic"] == line["topic"])
+            or all(unit[field] == line[field] for field in ("topic", "queueId", "queueOffset"))
+        )
+        tally.same(there, note)
+
+
+def _ranges(tally: Tally, store: Path, lines: list[Line], _limit: int) -> None:
+    topics = ask("info", store)[0]["topics"]
+    ours = {(t["topic"], q["queueId"]): (q["minOffset"], q["maxOffset"]) for t in topics for q in t["queues"]}
+    for line in _of_kind(lines, "queue"):
+        if not line["topic"].startswith(INTERNAL_TOPICS):
+            want, got = (line["min"], line["max"]), ours.get((line["topic"], line["queueId"]))
+            tally.same(want == got, f"{line['topic']}/{line['queueId']}: broker {want} ours {got}")
+
+
+def _client_queries(tally: Tally, store: Path, lines: list[Line], limit: int) -> None:
+    for line in sample(_of_kind(lines, "query"), limit):
+        window = ("--begin", line["begin"], "--end", line["end"], "--max", line["max"])
+        out = ask("trace", store, line["topic"], line["key"], *window)
+        got = {record["physicalOffset"] for record in out if record["type"] == "match"}
+        want = {int(result.rsplit("#", 1)[1]) for result in line["results"]}
+        candidates = set(line.get("candidates") or ())
+        cut = len(candidates) >= min(line["max"], 64)
+        good = want <= got and (cut or got <= candidates | want)
+        tally.same(good, f"query {line['topic']} {line['key']}: broker {sorted(want)[:4]} ours {sorted(got)[:4]}")
+
+
+def _progress(tally: Tally, store: Path, lines: list[Line], _limit: int) -> None:
+    ours = {
+        (record["group"], record["topic"], record["queueId"]): record["offset"]
+        for record in ask("groups", store)
+        if record["type"] == "groupProgress"
+    }
+    for line in _of_kind(lines, "progress"):
+        if line.get("consumerOffset", -1) >= 0:
+            key = (line["group"], line["topic"], line["queueId"])
+            want = line["consumerOffset"]
+            tally.same(ours.get(key) == want, f"{key}: broker {want} ours {ours.get(key)}")
+
+
+def _whereabouts(tally: Tally, store: Path, lines: list[Line], limit: int) -> None:
+    asked = (line for line in _of_kind(lines, "send") if line.get("offsetMsgId"))
+    for line in sample(asked, limit):
+        out = ask("where", store, line["offsetMsgId"])
+        got = next((record for record in out if record["type"] == "whereResult"), {})
+        lost = got.get("verdict") in {"neverSeen", "unknown", "expired", "damaged", "truncated", None}
+        here = got.get("physicalOffset") == int(line["offsetMsgId"][-16:], 16)
+        tally.same(here and not lost, f"where {line['offsetMsgId']}: {got}")
+
+
+def _searches(tally: Tally, store: Path, lines: list[Line], limit: int) -> None:
+    for line in sample((line for line in _of_kind(lines, "search") if "lower" in line), limit):
+        for boundary in ("lower", "upper"):
+            queue_at = (line["topic"], line["queueId"], "--time", line["time"])
+            got = ask("offset", store, *queue_at, "--boundary", boundary)
+            good = got and got[0]["queueOffset"] == line[boundary]
+            tally.same(good, f"search {queue_at} {boundary}: broker {line[boundary]} ours {got[:1]}")
+
+
+def _pulls(tally: Tally, store: Path, lines: list[Line], limit: int) -> None:
+    told = {"FOUND", "NO_NEW_MSG", "OFFSET_ILLEGAL"}
+    for line in sample((line for line in _of_kind(lines, "pull") if line["status"] in told), limit):
+        by_tag = line["expression"] not in {"*", "", None} and line.get("type", "TAG") == "TAG"
+        tag = ["--tag", line["expression"]] if by_tag else []
+        out = ask("get", store, line["topic"], line["queueId"], line["offset"], "--max", line["maxNums"], *tag)
+        got = [record["queueOffset"] for record in out if record["type"] == "unit"]
+        # With a tag the client compares once more: the broker may give it more.
+        good = set(line["found"]) <= set(got) if tag else got == line["found"]
+        asked = f"{line['topic']}/{line['queueId']}@{line['offset']} {tag}"
+        tally.same(good, f"pull {asked}: broker {line['found'][:4]} ours {got[:4]}")
+
+
+ASPECTS: dict[str, Callable[..., Tally]] = {
+    "units": units,
+    "queue": queue,
+    "index": index,
+    "trace": trace,
+    "get": get,
+    "time": time,
+}

@@ -1,0 +1,127 @@
+"""The real RocketMQ store as a partner: plans from a seed, stores it writes, and its own reading of them.
+
+The Java side is ``tests/peer/java``; it needs Java 17 and Maven, builds once per release and keeps that in the user's
+cache.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+PEER = Path(__file__).resolve().parent.parent / "peer" / "java" / "peer"
+RELEASES = ("5.3.3", "4.9.8")
+HALTED = 9
+
+# Taken before the tests give themselves a cache of their own: what Maven fetched is worth keeping.
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+_BUILD = os.environ.get("PEER_BUILD") or str(_CACHE / "storescope" / "store-peer")
+
+
+def missing() -> str | None:
+    """What the peer lacks here, in words; None where it can run."""
+    for program in ("java", "javac", "mvn"):
+        if shutil.which(program) is None:
+            return f"there is no {program} on the path (Java 17 and Maven are needed)"
+    said = subprocess.run(["javac", "-version"], capture_output=True, text=True, timeout=60)
+    release = re.search(r"javac (\d+)", said.stdout + said.stderr)
+    if release is None or int(release[1]) < 17:
+        return f"javac is older than 17: {(said.stdout + said.stderr).strip()}"
+    return None
+
+
+class Peer:
+    """One release of the RocketMQ store, run in a process of its own for each call."""
+
+    def __init__(self, release: str, work: Path) -> None:
+        self.release = release
+        self._work = work
+
+    def write(self, plan: dict[str, Any], store: Path) -> None:
+        """Opens or creates ``store``, puts what the plan says, and closes or halts as the plan says."""
+        crash = ["--crash", plan["crash"]] if "crash" in plan else []
+        self._run("write", "--store", store, "--plan", self._file(plan), *crash, ends=HALTED if crash else 0)
+        if "damage" in plan:
+            self._run("damage", "--store", store, "--plan", self._file(plan))
+
+    def dump(self, plan: dict[str, Any], store: Path, *, in_place: bool = False) -> list[dict[str, Any]]:
+        """Java's reading of a copy of ``store``; ``in_place`` leaves the directory as Java's recovery leaves it."""
+        out = self._work / "dump.jsonl"
+        extra = ["--in-place"] if in_place else []
+        self._run("dump", "--store", store, "--plan", self._file(plan), "--out", out, "--max-keys", "200", *extra)
+        with out.open(encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines]
+
+    def _file(self, plan: dict[str, Any]) -> Path:
+        path = self._work / "plan.json"
+        path.write_text(json.dumps(plan, ensure_ascii=False), encoding="utf-8")
+        return path
+
+    def _run(self, *arguments: object, ends: int = 0) -> None:
+        command = ["bash", str(PEER), "-v", self.release, *map(str, arguments)]
+        environment = {**os.environ, "PEER_BUILD": _BUILD, "PEER_JVM": "-Xmx1g -XX:TieredStopAtLevel=1"}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240)
+        assert done.returncode == ends, f"{arguments[0]} ended with {done.returncode}: {done.stderr[-3000:]}"
+
+
+def plans(seed: int, release: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Two small plans of one seed: one that closes cleanly and one that halts, most often with damage on top."""
+    clean = _traffic(random.Random(f"{seed} {release}"), seed)
+    yield "clean", clean
+    pick = random.Random(f"{seed} {release} crash")
+    halted = _traffic(pick, seed + 1000)
+    halted["crash"] = pick.choice(["now", "dispatched", "flushed"])
+    halted["crashAfter"] = halted["count"] - pick.randrange(1, 200)
+    halted["flushAt"] = pick.randrange(1, halted["crashAfter"])
+    # Halted at once, the log holds less than was put: planting damage by message would miss.
+    harm = pick.choice(
+        [
+            [],
+            [{"op": "tear", "file": "commitlog/last", "bytes": pick.randrange(1, 3000)}],
+            [{"op": "delete", "file": f"consumequeue/TopicA/{pick.randrange(2)}"}],
+            [{"op": "zero", "file": "index/last", "from": 0}],
+            [{"op": "tear", "file": "consumequeue/TopicA/0/last", "bytes": 20 * pick.randrange(1, 30)}],
+        ]
+    )
+    if harm:
+        halted["damage"] = harm
+    yield "halted", halted
+
+
+def _traffic(pick: random.Random, seed: int) -> dict[str, Any]:
+    slots = pick.choice([50, 100, 300])
+    unicode = pick.random() < 0.5
+    return {
+        "config": {
+            "mappedFileSizeCommitLog": pick.choice([262_144, 524_288, 1_048_576]),
+            "mappedFileSizeConsumeQueue": 20 * pick.choice([100, 300, 1000]),
+            "maxHashSlotNum": slots,
+            "maxIndexNum": slots * pick.choice([2, 4]),
+        },
+        "topics": [
+            {"name": "TopicA", "queues": 2 + pick.randrange(3)},
+            {"name": "Größe" if unicode else "TopicB", "queues": 1 + pick.randrange(3)},
+            {"name": "%RETRY%group", "queues": 1},
+        ],
+        "unicode": unicode,
+        "bornHosts": ["10.1.2.3:40001", *(["[2001:db8::12:34]:40002"] if pick.random() < 0.5 else [])],
+        "body": {"min": 0, "max": pick.choice([50, 600]), "largeEvery": 97, "largeSize": 9000},
+        "keys": {"max": 3, "space": pick.choice([40, 400])},
+        "halfEvery": pick.randrange(20, 60),
+        "endHalfEvery": pick.randrange(30, 60),
+        "batchEvery": pick.choice([0, 17]),
+        "delayEvery": pick.randrange(30, 80),
+        "delayLevels": [3, 17],
+        "compressEvery": pick.randrange(20, 80),
+        "pauseEvery": 400,
+        "pauseMs": 1100,
+        "seed": seed,
+        "count": pick.randrange(600, 1200),
+    }
