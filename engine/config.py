@@ -1,8 +1,8 @@
 """MessageStoreConfig: what a broker may be told about its store, with RocketMQ 5.3.3's defaults (spec 17).
 
 Each attribute carries in its metadata: ``java`` (the key as RocketMQ spells it), ``unit``, ``low`` and ``high`` (what
-is permitted), ``clamp`` (range into which RocketMQ itself pulls the value), ``choices`` and ``meaning``. ``given`` tells
-the keys that were really written down: geometry takes those and works the others out from the files.
+is permitted), ``clamp`` (range into which RocketMQ itself pulls the value), ``choices`` and ``meaning``. ``given``
+tells the keys that were really written down: geometry takes those and works the others out from the files.
 """
 
 from __future__ import annotations

@@ -1,0 +1,122 @@
+"""Bodies that a client compressed: sysFlag bit 0, kind in bits 8-10 (spec 2.3).
+
+Pure and bounded: a few bytes may unpack to gigabytes, so at most ``cap`` bytes come out, and what is left out is said.
+lz4 and zstandard are optional; without them the note says which package is missing.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+COMPRESSED = 0x1
+KIND_MASK = 0x700
+KINDS = {0: "zlib", 1: "lz4", 2: "zstd", 3: "zlib"}
+CAP = 16 << 20
+_ZSTD_WINDOW = 64 << 20  # clients write windows of at most 8 MiB; a larger one is asked for by damage only
+
+
+class Unpacked(NamedTuple):
+    """The body as its sender wrote it, and a sentence where it is not all of it (None: whole)."""
+
+    data: bytes
+    note: str | None
+
+
+class _Damaged(Exception):
+    """The compressed bytes make no sense from here on."""
+
+
+def kind_of(sys_flag: int) -> str | None:
+    """``zlib``, ``lz4`` or ``zstd``; None where the body is not compressed or the kind is unknown."""
+    return KINDS.get((sys_flag & KIND_MASK) >> 8) if sys_flag & COMPRESSED else None
+
+
+def unpack(body: bytes, sys_flag: int, cap: int = CAP) -> Unpacked:
+    """``body`` unpacked as ``sys_flag`` says, at most ``cap`` bytes of it; damage and absence are told in the note."""
+    if not sys_flag & COMPRESSED:
+        return Unpacked(body, None)
+    kind = kind_of(sys_flag)
+    if kind is None:
+        return Unpacked(b"", f"compression type {(sys_flag & KIND_MASK) >> 8} is unknown; known are 0 to 3")
+    pieces: list[bytes] = []
+    size = 0
+    step = min(cap + 1, max(1 << 16, 4 * len(body)))
+    try:
+        for piece in _READERS[kind](body, step):
+            pieces.append(piece)
+            size += len(piece)
+            if size > cap:
+                return Unpacked(b"".join(pieces)[:cap], f"cut after {cap:,} bytes; the body goes on")
+    except ImportError as error:
+        return Unpacked(b"", f"{kind} bodies need the package {error.name}, which is not installed")
+    except _Damaged as error:
+        return Unpacked(b"".join(pieces), f"{kind} data damaged after {size:,} unpacked bytes: {error}")
+    return Unpacked(b"".join(pieces), None)
+
+
+def _zlib(body: bytes, step: int) -> Iterator[bytes]:
+    reader = zlib.decompressobj()
+    rest = body
+    while True:
+        try:
+            piece = reader.decompress(rest, step)
+        except zlib.error as error:
+            raise _Damaged(str(error)) from error
+        if piece:
+            yield piece
+        if reader.eof:
+            return
+        if not piece:
+            raise _Damaged("the data ends before its end mark")
+        rest = reader.unconsumed_tail
+
+
+def _lz4(body: bytes, step: int) -> Iterator[bytes]:
+    from lz4.frame import LZ4FrameDecompressor
+
+    reader = LZ4FrameDecompressor()
+    rest = body
+    while not reader.eof:
+        try:
+            piece = reader.decompress(rest, step)
+        except (RuntimeError, EOFError, ValueError) as error:
+            raise _Damaged(str(error)) from error
+        rest = b""
+        if piece:
+            yield piece
+        elif not reader.eof:
+            raise _Damaged("the data ends before its end mark")
+
+
+def _zstd(body: bytes, step: int) -> Iterator[bytes]:
+    import zstandard
+
+    reader = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).stream_reader(body)
+    size = 0
+    while True:
+        try:
+            piece = reader.read(step)
+        except zstandard.ZstdError as error:
+            raise _Damaged(str(error)) from error
+        if not piece:
+            break
+        size += len(piece)
+        yield piece
+    _prove_zstd_whole(body, size)
+
+
+def _prove_zstd_whole(body: bytes, size: int) -> None:
+    """The stream reader ends silently where its data ends: compare with the size in the frame, where there is one."""
+    import zstandard
+
+    try:
+        told = zstandard.frame_content_size(body)
+    except zstandard.ZstdError as error:
+        raise _Damaged(str(error)) from error
+    if told > size or (told < 0 and size == 0):
+        raise _Damaged("the data ends before its end mark")
+
+
+_READERS = {"zlib": _zlib, "lz4": _lz4, "zstd": _zstd}
