@@ -1,51 +1,76 @@
-"""The checkpoint page, 4096 bytes of which five i64 are used (spec 5). Times are ms since the epoch. Pure."""
+"""The ``checkpoint`` file: up to which store times everything was on disk (spec 5).
+
+Pure. 4.9 writes the first three fields, 5.x two more; a field that is zero there may as well be absent.
+"""
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine.errors import CorruptUnit
 
-_FIELDS = struct.Struct(">qqqqq")
-PAGE_SIZE = 4096
+CHECKPOINT_SIZE = 4096
+_FIELDS = struct.Struct(">5q")
+_FIRST_THREE = 24
+_LAG = 3000
+
+
+class Part(NamedTuple):
+    """One field of the file: its name in RocketMQ's words, position, length in bytes."""
+
+    name: str
+    position: int
+    length: int
+
+
+PARTS = (
+    Part("physicMsgTimestamp", 0, 8),
+    Part("logicsMsgTimestamp", 8, 8),
+    Part("indexMsgTimestamp", 16, 8),
+    Part("masterFlushedOffset", 24, 8),
+    Part("confirmPhyOffset", 32, 8),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What was known to be on disk when the page was written; the last two fields are of 5.x."""
+    """Times are store times in ms, offsets are bytes of the commit log. None: zero in the file, so not told."""
 
-    physic_msg_timestamp: int
-    logics_msg_timestamp: int
-    index_msg_timestamp: int
-    master_flushed_offset: int
-    confirm_phy_offset: int
+    physic_msg_timestamp: int  # up to which the commit log is flushed
+    logics_msg_timestamp: int  # of the last entry put into a consume queue
+    index_msg_timestamp: int  # end of the newest full and flushed index file
+    master_flushed_offset: int | None = None
+    confirm_phy_offset: int | None = None  # after plain recovery: start of the last valid message
 
     @property
     def min_timestamp(self) -> int:
-        """The time (ms) that an abnormal recovery goes back to: three seconds before the older of log and queues."""
-        return max(min(self.physic_msg_timestamp, self.logics_msg_timestamp) - 3000, 0)
+        """Recovery after an abnormal exit starts at a file that is not younger: min of log and queues, less 3 s."""
+        return max(0, min(self.physic_msg_timestamp, self.logics_msg_timestamp) - _LAG)
 
     @property
     def min_timestamp_index(self) -> int:
-        """The same with the index taken into account (``messageIndexSafe``)."""
+        """The same where ``messageIndexSafe`` is on."""
         return min(self.min_timestamp, self.index_msg_timestamp)
 
 
-def decode(buf: bytes | bytearray | memoryview) -> Checkpoint:
-    """The page's fields; raises :class:`CorruptUnit` where it is shorter than they are."""
-    if len(buf) < _FIELDS.size:
-        raise CorruptUnit(f"expected a checkpoint of {PAGE_SIZE} bytes, found {len(buf)}", offset=0)
-    return Checkpoint(*_FIELDS.unpack_from(buf))
-
-
 def encode(checkpoint: Checkpoint) -> bytes:
-    """The whole page."""
-    fields = _FIELDS.pack(
+    """The 4096 bytes of the file."""
+    packed = _FIELDS.pack(
         checkpoint.physic_msg_timestamp,
         checkpoint.logics_msg_timestamp,
         checkpoint.index_msg_timestamp,
-        checkpoint.master_flushed_offset,
-        checkpoint.confirm_phy_offset,
+        checkpoint.master_flushed_offset or 0,
+        checkpoint.confirm_phy_offset or 0,
     )
-    return fields.ljust(PAGE_SIZE, b"\0")
+    return packed.ljust(CHECKPOINT_SIZE, b"\0")
+
+
+def decode(buf: bytes | bytearray | memoryview) -> Checkpoint:
+    """The checkpoint in the file's head; raises :class:`CorruptUnit` where not even three fields are there."""
+    if len(buf) < _FIRST_THREE:
+        raise CorruptUnit(f"expected {CHECKPOINT_SIZE} bytes, found {len(buf)}", offset=0)
+    head = bytes(buf[: _FIELDS.size])
+    physic, logics, index, master, confirm = _FIELDS.unpack(head.ljust(_FIELDS.size, b"\0"))
+    return Checkpoint(physic, logics, index, master or None, confirm or None)

@@ -1,0 +1,90 @@
+"""The checkpoint file in both directions, and as real brokers left it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.codec.checkpoint import CHECKPOINT_SIZE, PARTS, Checkpoint, decode, encode
+from engine.errors import CorruptUnit
+
+CASES = [
+    pytest.param(Checkpoint(0, 0, 0), "00" * 40, id="new store"),
+    pytest.param(
+        Checkpoint(1700000000000, 1700000000001, 0),
+        "0000018bcfe568000000018bcfe56801" + "00" * 24,
+        id="three fields of 4.9",
+    ),
+    pytest.param(
+        Checkpoint(1, 2, 3, 4, 5),
+        "".join(f"{n:016x}" for n in (1, 2, 3, 4, 5)),
+        id="five fields of 5.x",
+    ),
+    pytest.param(Checkpoint(-1, 0, 0, -1, None), "ff" * 8 + "00" * 16 + "ff" * 8 + "00" * 8, id="below zero"),
+]
+
+
+@pytest.mark.parametrize(("checkpoint", "wire"), CASES)
+def test_writes(checkpoint, wire):
+    assert encode(checkpoint) == bytes.fromhex(wire).ljust(4096, b"\0")
+
+
+@pytest.mark.parametrize(("checkpoint", "wire"), CASES)
+def test_reads(checkpoint, wire):
+    assert decode(bytes.fromhex(wire).ljust(4096, b"\0")) == checkpoint
+
+
+_I64 = st.integers(-(1 << 63), (1 << 63) - 1)
+
+
+@given(_I64, _I64, _I64, _I64, _I64)
+def test_comes_back(physic, logics, index, master, confirm):
+    checkpoint = Checkpoint(physic, logics, index, master or None, confirm or None)
+    assert decode(encode(checkpoint)) == checkpoint
+
+
+@given(st.binary(max_size=5000))
+def test_any_bytes_give_a_checkpoint_or_corrupt_unit(raw):
+    if len(raw) < 24:
+        with pytest.raises(CorruptUnit, match="expected 4096 bytes"):
+            decode(raw)
+    else:
+        assert decode(raw).min_timestamp >= 0
+
+
+@pytest.mark.parametrize(
+    ("physic", "logics", "index", "least", "least_index"),
+    [
+        (10_000, 20_000, 5_000, 7_000, 5_000),
+        (20_000, 10_000, 50_000, 7_000, 7_000),
+        (0, 10_000, 50_000, 0, 0),
+        (2_999, 10_000, 0, 0, 0),
+    ],
+)
+def test_recovery_looks_three_seconds_further_back(physic, logics, index, least, least_index):
+    checkpoint = Checkpoint(physic, logics, index)
+    assert (checkpoint.min_timestamp, checkpoint.min_timestamp_index) == (least, least_index)
+
+
+def test_parts_cover_the_fields():
+    assert [part.position for part in PARTS] == [0, 8, 16, 24, 32]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", ["clean-4.9.8", "clean-5.3.3", "crash-4.9.8", "crash-5.3.3", "sync-5.3.3"])
+def test_agrees_with_what_rocketmq_read(golden, golden_account, name):
+    raw = (golden(name) / "checkpoint").read_bytes()
+    assert len(raw) == CHECKPOINT_SIZE
+    told = next(
+        row
+        for row in golden_account(name, "expected.jsonl.xz")
+        if row["t"] == "checkpointFile" and row["when"] == "found"
+    )
+    found = decode(raw)
+    assert told["values"] == [
+        found.physic_msg_timestamp,
+        found.logics_msg_timestamp,
+        found.index_msg_timestamp,
+        found.master_flushed_offset or 0,
+        found.confirm_phy_offset or 0,
+    ]
+    assert encode(found) == raw
