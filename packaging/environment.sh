@@ -117,7 +117,8 @@ prepare() { # run|desk|test
   new_enough "$venv/bin/python" && [ "$(cat "$venv/made-for" 2>/dev/null)" = "$root" ] || make_venv
   printf '%s\n' "$root" >"$venv/made-for"
   [ "$profile" = test ] && extras=dev
-  (cd "$root" && "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input -e ".[$extras]" </dev/null >&2) ||
+  # An old pip would install crcmod, which has no wheel, in a way it complains about; a new one does not know the setting.
+  (cd "$root" && PIP_USE_PEP517=1 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input -e ".[$extras]" </dev/null >&2) ||
     give_up "pip could not install what pyproject.toml names (its own words stand above)"
   ready_qt "$profile"
   [ "$profile" = test ] && ready_partners
