@@ -1,0 +1,112 @@
+"""Marks, hatches and flags: the shapes that say a state before its colour does. Painters only, no widgets."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen, QPolygonF
+
+from viewer.theme import C, mono, px, ui
+
+MARK_ROLE = {"chat": "text3", "out": "text3", "loop": "error", "stale": "warn"}
+CHIP_FILL = {"out": "sunken", "chat": "sunken", "loop": "errorFill", "stale": "warnFill", "live": "warnFill"}
+CHIP_INK = {"out": "text2", "chat": "text2", "loop": "error", "stale": "warn"}
+
+
+def mark(p: QPainter, kind: str, c: QPointF, r: float = 4.5) -> None:
+    """error ◆ · warn, stale ▲ · note ● · chat ○ · ok ✓ · out – · loop ↻ · live ◉, around ``c``."""
+    p.save()
+    p.setRenderHint(QPainter.RenderHint.Antialiasing)
+    color = C(MARK_ROLE.get(kind, kind))
+    p.setPen(Qt.PenStyle.NoPen)
+    p.setBrush(color)
+    if kind == "error":
+        corners = (QPointF(0, -r - 1), QPointF(r + 1, 0), QPointF(0, r + 1), QPointF(-r - 1, 0))
+        p.drawPolygon(QPolygonF([c + corner for corner in corners]))
+    elif kind in {"warn", "stale"}:
+        corners = (QPointF(0, -r - 0.5), QPointF(r + 0.8, r - 0.2), QPointF(-r - 0.8, r - 0.2))
+        p.drawPolygon(QPolygonF([c + corner for corner in corners]))
+    elif kind == "note":
+        p.drawEllipse(c, r - 0.5, r - 0.5)
+    else:
+        _stroke_mark(p, kind, c, r, color)
+    p.restore()
+
+
+def _stroke_mark(p: QPainter, kind: str, c: QPointF, r: float, color: QColor) -> None:
+    p.setBrush(Qt.BrushStyle.NoBrush)
+    p.setPen(QPen(color, 1.6, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap, Qt.PenJoinStyle.RoundJoin))
+    if kind == "chat":
+        p.drawEllipse(c, r - 1, r - 1)
+    elif kind == "ok":
+        p.drawPolyline([c + QPointF(-r + 0.5, 0.5), c + QPointF(-1, r - 1.5), c + QPointF(r, -r + 1.5)])
+    elif kind == "out":
+        p.drawLine(c + QPointF(-r, 0), c + QPointF(r, 0))
+    elif kind == "loop":
+        p.drawArc(QRectF(c.x() - r, c.y() - r, 2 * r, 2 * r), 30 * 16, 290 * 16)
+        p.drawPolyline([c + QPointF(r - 3.2, -r + 1.4), c + QPointF(r - 0.4, -r + 2.2), c + QPointF(r, -r - 1)])
+    elif kind == "live":
+        p.drawEllipse(c, r, r)
+        p.setBrush(color)
+        p.setPen(Qt.PenStyle.NoPen)
+        p.drawEllipse(c, r - 2.6, r - 2.6)
+
+
+def hatch(p: QPainter, box: QRectF, role: str, alpha: float = 0.9, step: float = 5) -> None:
+    """45° lines over ``box``: damage, and what would be dropped."""
+    p.save()
+    p.setClipRect(box, Qt.ClipOperation.IntersectClip)
+    p.setRenderHint(QPainter.RenderHint.Antialiasing)
+    p.setPen(QPen(C(role, alpha), 1.2))
+    x = box.left() - box.height()
+    while x < box.right():
+        p.drawLine(QPointF(x, box.bottom()), QPointF(x + box.height(), box.top()))
+        x += step
+    p.restore()
+
+
+def flag_width(name: str, note: str = "") -> int:
+    """Width of a flag's box with these words."""
+    width = QFontMetrics(ui(11, 600)).horizontalAdvance(name) + px(12)
+    return width + (QFontMetrics(mono(11)).horizontalAdvance(note) + px(6) if note else 0)
+
+
+def draw_flag(
+    p: QPainter, x: float, top: float, bottom: float, name: str, color: QColor, box: QRectF, note: str = "", ink: str = "text"
+) -> None:
+    """A stem at ``x`` from ``top`` to ``bottom`` and a framed box with a name and, in mono, what holds there."""
+    p.save()
+    p.setRenderHint(QPainter.RenderHint.Antialiasing)
+    p.setPen(QPen(color, 1.5))
+    p.drawLine(QPointF(x, top), QPointF(x, bottom))
+    p.setPen(QPen(color, 1))
+    p.setBrush(C("pane"))
+    p.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 2, 2)
+    p.setFont(ui(11, 600))
+    p.setPen(C(ink))
+    words = box.adjusted(px(6), 0, 0, 0)
+    p.drawText(words, Qt.AlignmentFlag.AlignVCenter, name)
+    if note:
+        left = QFontMetrics(p.font()).horizontalAdvance(name) + px(5)
+        p.setFont(mono(11))
+        p.setPen(C("text2"))
+        p.drawText(words.adjusted(left, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, note)
+    p.restore()
+
+
+def draw_chip(p: QPainter, box: QRectF, kind: str, text: str) -> None:
+    """Mark and word on their fill."""
+    p.save()
+    p.setRenderHint(QPainter.RenderHint.Antialiasing)
+    p.setPen(Qt.PenStyle.NoPen)
+    p.setBrush(C(CHIP_FILL.get(kind, f"{kind}Fill")))
+    p.drawRoundedRect(box, 4, 4)
+    mark(p, kind, QPointF(box.left() + px(11), box.center().y()), 4 * px(100) / 100)
+    p.setFont(ui(12, 500))
+    p.setPen(C(CHIP_INK.get(kind, kind)))
+    p.drawText(box.adjusted(px(20), 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, text)
+    p.restore()
+
+
+def chip_width(text: str) -> int:
+    """Width of a chip with this word."""
+    return QFontMetrics(ui(12, 500)).horizontalAdvance(text) + px(27)
