@@ -52,6 +52,16 @@ class LogReader:
             self._max_offset = self._find_max_offset()
         return self._max_offset
 
+    def settle(self, start: int) -> None:
+        """Take as the log's end the place where a broker's recovery from ``start`` on would end: at the first unit that fails."""
+        end = start
+        for item in self.walk(start, resync=False):
+            if isinstance(item, Unit) and item.crc == "bad":
+                self._max_offset = item.offset
+                return
+            end = item.offset if isinstance(item, Stop) else end
+        self._max_offset = end
+
     def refresh(self) -> bool:
         """List the files again and forget where the log ended; True where files changed."""
         changed = self.sequence.refresh()

@@ -98,6 +98,10 @@ class QueueReader:
         self._bounds = None
         return self.sequence.refresh()
 
+    def forget_bounds(self) -> None:
+        """Work the bounds out anew at the next ask: the log's end is known better."""
+        self._bounds = None
+
     @property
     def raw_end(self) -> int:
         """Byte offset behind the last readable entry, stale ones included: what a broker's scan of the queue finds."""

@@ -110,6 +110,19 @@ class StoreSnapshot:
         """Every unit, blank and span of damage from offset ``start`` on, last a stop with the reason."""
         return self.log.walk(start, stop, crc)
 
+    def settle_log_end(self) -> None:
+        """Set the end of the log to where a broker's recovery would end, bad bodies included (spec 10.2).
+
+        The last file that a queue entry points into is walked with its CRCs; offsets of queues follow.
+        """
+        newest = max(self._newest_entries(), default=(0, 0))
+        number = max(self.log.sequence.position_of(newest[0]), 0)
+        if self.log.files:
+            self.log.settle(self.log.files[number].start_offset)
+            for queues in self.topics().values():
+                for queue in queues.values():
+                    queue.forget_bounds()
+
     @property
     def log_folders(self) -> tuple[Path, ...]:
         return self.log.sequence.folders
@@ -251,6 +264,16 @@ class StoreSnapshot:
             return os.pread(descriptor, LARGEST_SMALL_FILE, 0)
         finally:
             os.close(descriptor)
+
+    # -- tables
+
+    def table_topics(self) -> list[str]:
+        """Topics that the topics table names; [] where there is none or it cannot be read."""
+        from engine.inspection.tables import read_table
+
+        parsed = read_table(self, "topics.json")
+        table = parsed.value.get("topicConfigTable") if parsed and isinstance(parsed.value, dict) else None
+        return [str(name) for name in table] if isinstance(table, dict) else []
 
     # -- sizes
 

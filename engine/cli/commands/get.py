@@ -1,0 +1,55 @@
+"""``get`` and ``offset``: what a broker's getMessage and getOffsetInQueueByTime answer from these files."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from engine.cli import records
+from engine.cli.commands.units import emit
+from engine.cli.options import common, count, number, open_given
+from engine.cli.output import Output
+from engine.codec.message import Unit
+from engine.inspection.get_message import get_message, tag_filter
+
+
+def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+    parser = commands.add_parser("get", parents=[common()], help="what a broker's getMessage answers")
+    parser.add_argument("store", metavar="STORE")
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("queue", metavar="QUEUE", type=number)
+    parser.add_argument("offset", metavar="OFFSET", type=number)
+    parser.add_argument("--max", dest="max_count", type=count, default=32, metavar="N")
+    parser.add_argument("--tag", metavar="EXPR", help="tags as a subscription names them: 'A || B'")
+    parser.add_argument("--sql", metavar="EXPR", help="a SQL92 expression as RocketMQ understands it")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    with open_given(args) as store:
+        store.settle_log_end()
+        result = get_message(
+            store, args.topic, args.queue, args.offset, args.max_count, tag_filter(args.tag), _content(args.sql)
+        )
+        out.record(records.get_result(result))
+        out.fields(
+            (
+                ("Status", result.status),
+                ("Next offset", f"{result.next_begin_offset:,}"),
+                ("Queue", f"{result.min_offset:,} to {result.max_offset:,}"),
+                ("Messages", f"{result.count:,}"),
+            )
+        )
+        for unit in result.units:
+            emit(store, unit, out)
+    return 0
+
+
+def _content(expression: str | None) -> Callable[[Unit], bool] | None:
+    if expression is None:
+        return None
+    from engine.inspection.sql92 import compile_sql
+
+    matches = compile_sql(expression)
+    return lambda unit: matches(unit.properties)

@@ -1,0 +1,60 @@
+"""``groups``: how far each consumer group came in each queue, from the offset tables."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from engine.cli.options import common, open_given
+from engine.cli.output import Column, Output
+from engine.inspection.groups import group_progress
+
+_COLUMNS = (
+    Column("Group", "group"),
+    Column("Topic", "topic"),
+    Column("Queue", "queueId", "plain"),
+    Column("Next offset", "offset", "number"),
+    Column("Max offset", "maxOffset", "number"),
+    Column("Behind", "behind", "number"),
+    Column("Oldest unread", "oldestUnreadTimestamp", "time"),
+    Column("State", "state"),
+    Column("Mode", "mode"),
+)
+
+
+def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+    parser = commands.add_parser("groups", parents=[common()], help="progress of the consumer groups")
+    parser.add_argument("store", metavar="STORE")
+    parser.add_argument("--offsets", metavar="FILE", help="a broadcasting client's own offsets.json")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    return progress(args, out, None)
+
+
+def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
+    """The progress of every group, or of one; 1 where the one is not known."""
+    with open_given(args) as store:
+        store.settle_log_end()
+        shown = 0
+        for item in group_progress(store, getattr(args, "offsets", None)):
+            if group is not None and item.group != group:
+                continue
+            shown += 1
+            record = {
+                "type": "groupProgress",
+                "group": item.group,
+                "topic": item.topic,
+                "queueId": item.queue_id,
+                "offset": item.offset,
+                "maxOffset": item.max_offset,
+                "behind": item.behind,
+                "oldestUnreadTimestamp": item.oldest_unread_timestamp,
+                "state": item.state,
+                "mode": item.mode,
+            }
+            out.record(record, _COLUMNS)
+    if not shown:
+        out.line("-- no group has an offset in this store" if group is None else f"-- no offsets of group {group}")
+    return 1 if group is not None and not shown else 0

@@ -1,0 +1,65 @@
+"""``index``: headers of the index files, and their entries on demand."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from engine.cli import records
+from engine.cli.options import common, open_given
+from engine.cli.output import Column, Output
+from engine.errors import StoreError
+from engine.inspection.index_reader import IndexReader
+
+_HEADERS = (
+    Column("Name", "name", "plain"),
+    Column("Begin", "beginTimestamp", "time"),
+    Column("End", "endTimestamp", "time"),
+    Column("Begin offset", "beginPhyOffset", "number"),
+    Column("End offset", "endPhyOffset", "number"),
+    Column("Slots used", "hashSlotCount", "number"),
+    Column("Index count", "indexCount", "number"),
+)
+_ENTRIES = (
+    Column("File", "file", "plain"),
+    Column("Entry", "entry", "number"),
+    Column("Slot", "slot", "number"),
+    Column("Key hash", "keyHash", "number"),
+    Column("Physical offset", "phyOffset", "number"),
+    Column("Time diff", "timeDiff", "number"),
+    Column("Stored", "storeTimestamp", "time"),
+    Column("Previous", "prev", "number"),
+)
+
+
+def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+    parser = commands.add_parser("index", parents=[common()], help="index files: headers and entries")
+    parser.add_argument("store", metavar="STORE")
+    parser.add_argument("--file", metavar="NAME", help="only this index file")
+    parser.add_argument("--entries", action="store_true", help="every entry too")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    with open_given(args) as store:
+        readers = [r for r in store.index_files() if args.file in (None, r.name)]
+        if args.file is not None and not readers:
+            raise StoreError(f"expected an index file {args.file}, found none of this name", file=str(store.path))
+        code = 0
+        for reader in readers:
+            try:
+                out.record({"type": "indexFile", **records.index_header(reader.name, reader.header)}, _HEADERS)
+                if args.entries:
+                    _entries(reader, out)
+            except StoreError as error:
+                out.say(str(error))
+                code = 1
+        if not readers:
+            out.line("-- the store has no index files")
+    return code
+
+
+def _entries(reader: IndexReader, out: Output) -> None:
+    header, slots = reader.header, reader.slots
+    for number, entry in reader.entries():
+        out.record(records.index_entry(reader.name, number, slots, header, entry), _ENTRIES)

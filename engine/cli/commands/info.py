@@ -1,0 +1,92 @@
+"""``info``: the one-page account of a store, in time and memory that do not grow with it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from engine.cli import records
+from engine.cli.options import common, open_given
+from engine.cli.output import Column, Output, iso, plain, size_text
+from engine.inspection.info import StoreInfo, messages_in, store_info
+
+_QUEUES = (
+    Column("Topic", "topic"),
+    Column("Queues", "queues", "number"),
+    Column("Messages", "messages", "number"),
+    Column("Min offsets", "min"),
+    Column("Max offsets", "max"),
+)
+_INDEX = (
+    Column("Index file", "name", "plain"),
+    Column("Entries", "entries", "number"),
+    Column("Slots used", "hashSlotCount", "number"),
+    Column("Begin", "beginTimestamp", "time"),
+    Column("End", "endTimestamp", "time"),
+    Column("Begin offset", "beginPhyOffset", "number"),
+    Column("End offset", "endPhyOffset", "number"),
+)
+
+
+def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+    parser = commands.add_parser("info", parents=[common()], help="what a store holds, at a glance")
+    parser.add_argument("store", metavar="STORE")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    with open_given(args) as store:
+        info = store_info(store)
+    if out.as_json:
+        out.record(records.store(info))
+    else:
+        _for_people(info, out)
+    return 0
+
+
+def _for_people(info: StoreInfo, out: Output) -> None:
+    state = "not closed (abort is there)" if info.abort else "closed cleanly" if info.kind == "store" else "not known"
+    lock = {"held": "held: a broker has it open", "free": "free", "absent": "no lock file"}[info.lock]
+    out.fields(
+        (
+            ("Store", plain(info.path)),
+            ("State", f"{state}; lock {lock}"),
+            ("Flavour", " ".join(info.flavour)),
+            ("Commit log", f"{info.min_offset:,} to {info.max_offset:,} in {len(info.log_files)} files"),
+            ("Topics", f"{len(info.topics)}, {messages_in(info):,} messages in their queues"),
+            ("Bytes", ", ".join(f"{kind} {size_text(size)}" for kind, size in info.bytes.items())),
+            *((f"Size: {name}", how) for name, how in info.sizes.items()),
+        )
+    )
+    if info.checkpoint is not None:
+        page = info.checkpoint
+        out.fields(
+            (
+                ("Checkpoint, log", iso(page.physic_msg_timestamp) if page.physic_msg_timestamp else "zero"),
+                ("Checkpoint, queues", iso(page.logics_msg_timestamp) if page.logics_msg_timestamp else "zero"),
+                ("Checkpoint, index", iso(page.index_msg_timestamp) if page.index_msg_timestamp else "zero"),
+            )
+        )
+    for note in info.notes:
+        out.line(f"Note: {plain(note)}")
+    out.line()
+    for topic, queues in info.topics.items():
+        out.record(
+            {
+                "topic": topic,
+                "queues": len(queues),
+                "messages": sum(q.max_offset - max(q.min_offset, 0) for q in queues),
+                "min": _few([q.min_offset for q in queues]),
+                "max": _few([q.max_offset for q in queues]),
+            },
+            _QUEUES,
+        )
+    if info.index:
+        out.line()
+    for name, header in info.index:
+        out.record(records.index_header(name, header) | {"entries": header.entries}, _INDEX)
+
+
+def _few(offsets: list[int]) -> str:
+    shown = " ".join(f"{n:,}" for n in offsets[:4])
+    return f"{shown} …" if len(offsets) > 4 else shown

@@ -1,0 +1,190 @@
+"""The offline counterparts of mqadmin's reading commands, under its names and options, with ``-s STORE`` in place of ``-n``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from engine.cli import records
+from engine.cli.commands import groups
+from engine.cli.commands.message import show
+from engine.cli.commands.units import emit, file_name
+from engine.cli.options import common, count, number, open_given
+from engine.cli.output import Column, Output
+from engine.codec.message import Unit
+from engine.errors import StoreError
+from engine.inspection.entry_verdict import resolve
+from engine.inspection.get_message import store_time
+from engine.inspection.key_trace import DEFAULT_MAX, LAST_TIME, Match, trace
+from engine.inspection.lookup import by_key, by_offset_id
+from engine.inspection.queue_reader import CqEntry, QueueReader
+from engine.inspection.snapshot import StoreSnapshot
+
+_STATUS = (
+    Column("Topic", "topic"),
+    Column("Queue", "queueId", "plain"),
+    Column("Min offset", "minOffset", "number"),
+    Column("Max offset", "maxOffset", "number"),
+    Column("Last updated", "lastUpdateTimestamp", "time"),
+)
+_PRINT_LIMIT = 2000
+
+
+def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+    by_key_parser = _add(commands, "queryMsgByKey", _query_by_key, "messages by topic and key", "-t", "-k")
+    by_key_parser.add_argument("-b", "--beginTimestamp", dest="begin", type=number, default=0, metavar="MS")
+    by_key_parser.add_argument("-e", "--endTimestamp", dest="end", type=number, default=LAST_TIME, metavar="MS")
+    by_key_parser.add_argument("-c", "--maxNum", dest="max_count", type=count, default=DEFAULT_MAX, metavar="N")
+    _add(commands, "queryMsgById", _query_by_id, "a message by its offset message id", "-i")
+    _add(commands, "queryMsgByUniqueKey", _query_by_unique_key, "messages by topic and unique key", "-t", "-i")
+    _add(commands, "queryMsgByOffset", _query_by_offset, "the message at a queue offset", "-t", "-q?", "-o")
+    parser = _add(commands, "queryCq", _query_cq, "entries of a consume queue, resolved", "-t", "-q")
+    parser.add_argument("-i", "--index", dest="start", type=number, required=True, metavar="OFFSET")
+    parser.add_argument("-c", "--count", dest="max_count", type=count, default=10, metavar="N")
+    _window(_add(commands, "printMsg", _print_messages, "the messages of a topic", "-t"))
+    _window(_add(commands, "printMsgByQueue", _print_by_queue, "the messages of one queue", "-t", "-i#"))
+    parser = _add(commands, "consumerProgress", _consumer_progress, "progress of a consumer group")
+    parser.add_argument("-g", "--groupName", dest="group", metavar="GROUP")
+    _add(commands, "topicStatus", _topic_status, "offsets and times of a topic's queues", "-t")
+
+
+def _add(commands: Any, name: str, run: Any, help_text: str, *options: str) -> argparse.ArgumentParser:  # noqa: ANN401
+    parser: argparse.ArgumentParser = commands.add_parser(name, parents=[common()], help=f"as mqadmin: {help_text}")
+    parser.add_argument("-s", "--store", required=True, metavar="STORE")
+    for option in options:
+        match option:
+            case "-t":
+                parser.add_argument("-t", "--topic", required=True, metavar="TOPIC")
+            case "-k":
+                parser.add_argument("-k", "--msgKey", dest="key", required=True, metavar="KEY")
+            case "-i":
+                parser.add_argument("-i", "--msgId", dest="id", required=True, metavar="ID")
+            case "-i#" | "-q" | "-q?":
+                short = "-i" if option != "-q" else "-q"
+                parser.add_argument(short, "--queueId", dest="queue", type=number, required=True, metavar="QUEUE")
+            case "-o":
+                parser.add_argument("-o", "--offset", type=number, required=True, metavar="OFFSET")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _window(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-b", "--beginTimestamp", dest="begin", type=number, default=0, metavar="MS")
+    parser.add_argument("-e", "--endTimestamp", dest="end", type=number, default=LAST_TIME, metavar="MS")
+    parser.add_argument("-c", "--count", dest="max_count", type=count, default=_PRINT_LIMIT, metavar="N")
+
+
+def _query_by_key(args: argparse.Namespace, out: Output) -> int:
+    with open_given(args) as store:
+        found = 0
+        for item in trace(store, args.topic, args.key, args.begin, args.end, args.max_count):
+            if isinstance(item, Match):
+                found += 1
+                emit(store, item.unit, out)
+    return 0 if found else 1
+
+
+def _query_by_id(args: argparse.Namespace, out: Output) -> int:
+    with open_given(args) as store:
+        unit = by_offset_id(store, args.id)
+        if unit is None:
+            out.say(f"no unit has the offset message id {args.id}")
+            return 1
+        show(unit, file_name(store, unit.offset), out)
+    return 0
+
+
+def _query_by_unique_key(args: argparse.Namespace, out: Output) -> int:
+    with open_given(args) as store:
+        found = [unit for unit in by_key(store, args.id, args.topic) if unit.unique_key == args.id]
+        for unit in found:
+            emit(store, unit, out)
+    return 0 if found else 1
+
+
+def _query_by_offset(args: argparse.Namespace, out: Output) -> int:
+    with open_given(args) as store:
+        entry = _queue(store, args).entry(args.offset)
+        unit = unit_of(store, entry) if entry is not None else None
+        if unit is None:
+            out.say(f"no message at {args.topic}/{args.queue}/{args.offset}")
+            return 1
+        show(unit, file_name(store, unit.offset), out)
+    return 0
+
+
+def _query_cq(args: argparse.Namespace, out: Output) -> int:
+    from engine.cli.commands.queue import COLUMNS
+
+    with open_given(args) as store:
+        queue = _queue(store, args)
+        for entry in queue.entries(args.start, args.start + args.max_count):
+            verdict = resolve(store.log, args.topic, args.queue, entry).verdict
+            out.record(records.cq(entry, verdict), COLUMNS)
+    return 0
+
+
+def _print_messages(args: argparse.Namespace, out: Output) -> int:
+    with open_given(args) as store:
+        queues = list(store.topics().get(args.topic, {}).values())
+        if not queues:
+            raise StoreError(f"expected queues of topic {args.topic}, found no folder for it", file=str(store.path))
+        return _print(store, queues, args, out)
+
+
+def _print_by_queue(args: argparse.Namespace, out: Output) -> int:
+    with open_given(args) as store:
+        return _print(store, [_queue(store, args)], args, out)
+
+
+def _print(store: StoreSnapshot, queues: list[QueueReader], args: argparse.Namespace, out: Output) -> int:
+    printed = 0
+    for queue in queues:
+        for entry in queue.entries(max(queue.min_offset, 0)):
+            unit = unit_of(store, entry)
+            if unit is None or not args.begin <= unit.store_timestamp <= args.end:
+                continue
+            if printed >= args.max_count:
+                out.line(f"-- cut off after {printed:,} messages (-c)")
+                return 0
+            printed += 1
+            emit(store, unit, out)
+    return 0
+
+
+def _consumer_progress(args: argparse.Namespace, out: Output) -> int:
+    return groups.progress(args, out, args.group)
+
+
+def _topic_status(args: argparse.Namespace, out: Output) -> int:
+    with open_given(args) as store:
+        queues = store.topics().get(args.topic)
+        if not queues:
+            raise StoreError(f"expected queues of topic {args.topic}, found no folder for it", file=str(store.path))
+        for number_, queue in queues.items():
+            newest = queue.entry(queue.max_offset - 1) if queue.max_offset > max(queue.min_offset, 0) else None
+            out.record(
+                {
+                    "type": "topicStatus",
+                    "topic": args.topic,
+                    "queueId": number_,
+                    "minOffset": queue.min_offset,
+                    "maxOffset": queue.max_offset,
+                    "lastUpdateTimestamp": store_time(store, newest) if newest else None,
+                },
+                _STATUS,
+            )
+    return 0
+
+
+def _queue(store: StoreSnapshot, args: argparse.Namespace) -> QueueReader:
+    queue = store.queue(args.topic, args.queue)
+    if queue is None:
+        raise StoreError(f"expected a queue {args.topic}/{args.queue}, found no folder for it", file=str(store.path))
+    return queue
+
+
+def unit_of(store: StoreSnapshot, entry: CqEntry) -> Unit | None:
+    """The unit that begins where an entry points, or None."""
+    found = store.log.unit_at(entry.physical_offset) if entry.state == "entry" else None
+    return found if isinstance(found, Unit) else None

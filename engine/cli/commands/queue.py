@@ -1,0 +1,45 @@
+"""``queue``: the entries of one consume queue, resolved against their units on demand."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from engine.cli import records
+from engine.cli.options import common, number, open_given
+from engine.cli.output import Column, Output
+from engine.errors import StoreError
+from engine.inspection.entry_verdict import resolve
+
+COLUMNS = (
+    Column("Queue offset", "queueOffset", "number"),
+    Column("Physical offset", "physicalOffset", "number"),
+    Column("Size", "size", "number"),
+    Column("Tags code", "tagsCode", "number"),
+    Column("State", "state"),
+    Column("Batch", "batchSize", "number"),
+    Column("Verdict", "verdict"),
+)
+
+
+def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+    parser = commands.add_parser("queue", parents=[common()], help="the entries of a consume queue")
+    parser.add_argument("store", metavar="STORE")
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("queue", metavar="QUEUE", type=number)
+    parser.add_argument("--from", dest="start", type=number, metavar="N", help="begin at this queue offset")
+    parser.add_argument("--to", dest="stop", type=number, metavar="N", help="end before this queue offset")
+    parser.add_argument("--resolve", action="store_true", help="look at each entry's unit")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    with open_given(args) as store:
+        queue = store.queue(args.topic, args.queue)
+        if queue is None:
+            raise StoreError(f"expected a queue {args.topic}/{args.queue}, found no folder for it", file=str(store.path))
+        for entry in queue.entries(args.start, args.stop):
+            verdict = resolve(store.log, args.topic, args.queue, entry).verdict if args.resolve else None
+            out.record(records.cq(entry, verdict), COLUMNS)
+        out.line(f"-- {args.topic}/{args.queue}: offsets {queue.min_offset:,} to {queue.max_offset:,}")
+    return 0

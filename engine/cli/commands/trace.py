@@ -1,0 +1,58 @@
+"""``trace``: a key's way through the index, step by step, to its units."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from engine.cli import records
+from engine.cli.commands.units import file_name
+from engine.cli.options import common, count, number, open_given
+from engine.cli.output import Column, Output, iso
+from engine.codec.java import index_key_hash
+from engine.inspection.key_trace import DEFAULT_MAX, LAST_TIME, Match, TraceEnd, TraceFile, TraceStep, trace
+
+_STEPS = (
+    Column("File", "file", "plain"),
+    Column("Kind", "kind"),
+    Column("Slot", "slot", "number"),
+    Column("Entry", "entry", "number"),
+    Column("Key hash", "keyHash", "number"),
+    Column("Physical offset", "phyOffset", "number"),
+    Column("Stored", "storeTimestamp", "time"),
+    Column("Previous", "prev", "number"),
+    Column("Verdict", "verdict"),
+    Column("Other key", "key"),
+)
+
+
+def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+    parser = commands.add_parser("trace", parents=[common()], help="a key's chain through the index files")
+    parser.add_argument("store", metavar="STORE")
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("key", metavar="KEY")
+    parser.add_argument("--begin", type=number, default=0, metavar="MS")
+    parser.add_argument("--end", type=number, default=LAST_TIME, metavar="MS")
+    parser.add_argument("--max", dest="max_count", type=count, default=DEFAULT_MAX, metavar="N")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    with open_given(args) as store:
+        out.line(f"{args.topic}#{args.key}: hash {index_key_hash(args.topic, args.key):,}")
+        for item in trace(store, args.topic, args.key, args.begin, args.end, args.max_count):
+            match item:
+                case TraceFile():
+                    out.record(records.trace_file(item))
+                    span = f"{iso(item.begin_timestamp)} to {iso(item.end_timestamp)}"
+                    out.line(f"{item.file}  {span}  {'walked' if item.chosen else 'passed over'}: {item.why}")
+                case TraceStep():
+                    out.record(records.trace_step(item), _STEPS)
+                case Match():
+                    out.record(records.unit(item.unit, file_name(store, item.unit.offset), "match"))
+                case TraceEnd():
+                    out.record(records.trace_end(item))
+                    cut = "" if item.complete else " (cut off: there may be more)"
+                    out.line(f"-- {item.matches:,} matches in {item.steps:,} steps{cut}")
+                    return 0 if item.matches else 1
+    return 0

@@ -1,0 +1,106 @@
+"""``units``: every unit, blank and span of damage of the commit log, as it stands there."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from engine.cli import records
+from engine.cli.options import common, count, number, open_given
+from engine.cli.output import Column, Output, Progress
+from engine.codec.message import Unit
+from engine.codec.unit_scan import Blank, Damage, Stop
+from engine.inspection.snapshot import StoreSnapshot
+
+COLUMNS = (
+    Column("Physical offset", "physicalOffset", "number"),
+    Column("Size", "size", "number"),
+    Column("Topic", "topic"),
+    Column("Queue", "queueId", "plain"),
+    Column("Queue offset", "queueOffset", "number"),
+    Column("Stored", "storeTimestamp", "time"),
+    Column("Tags", "tags"),
+    Column("Keys", "keys"),
+    Column("CRC", "crc"),
+)
+
+
+def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+    parser = commands.add_parser("units", parents=[common()], help="the units of the commit log")
+    parser.add_argument("store", metavar="STORE")
+    parser.add_argument("--from", dest="start", type=number, metavar="N", help="begin at this physical offset")
+    parser.add_argument("--to", dest="stop", type=number, metavar="N", help="end before this physical offset")
+    parser.add_argument("--topic", metavar="T")
+    parser.add_argument("--queue", type=number, metavar="Q")
+    parser.add_argument("--where", metavar="FILTER", help="a filter: fields, comparisons, and or not")
+    parser.add_argument("--limit", type=count, metavar="N")
+    parser.add_argument("--no-crc", action="store_true", help="leave body CRCs unchecked")
+    parser.add_argument("--body", action="store_true", help="with --json: the stored body in base64")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    chosen = choose(args.topic, args.queue, args.where)
+    with open_given(args) as store:
+        start = args.start if args.start is None else store.log.align(args.start)
+        begin = store.log.min_offset if start is None else start
+        total = (store.log.end_offset if args.stop is None else args.stop) - begin
+        units, last = 0, Stop(max(begin, 0), "end", "the commit log has no files")
+        with Progress("units", total, out.quiet or not out.as_json) as progress:
+            for item in store.units(start, args.stop, crc=not args.no_crc):
+                if isinstance(item, Stop):
+                    last = item
+                    break
+                progress.at(item.offset - begin)
+                if not isinstance(item, Unit):
+                    if chosen is None:
+                        _odd(store, item, out)
+                    continue
+                if chosen is not None and not chosen(item):
+                    continue
+                if args.limit is not None and units >= args.limit:
+                    out.record(records.end(Stop(item.offset, "limit", f"the limit of {args.limit:,} units"), units, False))
+                    out.line(f"-- cut off after {units:,} units; go on with --from {item.offset}")
+                    return 0
+                units += 1
+                emit(store, item, out, body=args.body)
+        complete = last.kind in ("end", "zero") or last.kind == "limit" and args.stop is not None
+        out.record(records.end(last, units, complete or last.kind in ("cut", "damage")))
+        out.line(f"-- {units:,} units; the log was read to {last.offset:,}: {last.reason}")
+    return 0
+
+
+def choose(topic: str | None, queue: int | None, where: str | None) -> Callable[[Unit], bool] | None:
+    """The test that the options ask for, None where every unit is wanted."""
+    tests: list[Callable[[Unit], bool]] = []
+    if topic is not None:
+        tests.append(lambda unit: unit.topic == topic)
+    if queue is not None:
+        tests.append(lambda unit: unit.queue_id == queue)
+    if where is not None:
+        from engine.query import parse
+
+        tests.append(parse(where).matches)
+    return (lambda unit: all(test(unit) for test in tests)) if tests else None
+
+
+def emit(store: StoreSnapshot, unit: Unit, out: Output, kind: str = "unit", body: bool = False) -> None:
+    """One unit as a record or a row."""
+    out.record(records.unit(unit, file_name(store, unit.offset), kind, body), COLUMNS)
+
+
+def file_name(store: StoreSnapshot, offset: int) -> str | None:
+    """Name of the commit log file that holds ``offset``."""
+    file = store.log.sequence.find(offset)
+    return file.name if file else None
+
+
+def _odd(store: StoreSnapshot, item: Blank | Damage, out: Output) -> None:
+    file = file_name(store, item.offset)
+    if isinstance(item, Blank):
+        out.record(records.blank(item, file), COLUMNS if not out.as_json else None)
+    elif out.as_json:
+        out.record(records.damage(item, file))
+    else:
+        out.record({"physicalOffset": item.offset, "size": item.size, "topic": f"DAMAGE: {item.reason}"}, COLUMNS)

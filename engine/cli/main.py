@@ -1,0 +1,115 @@
+"""Root of the ``storescope`` command: options, exit codes, errors in one line, quiet ends.
+
+Exit codes: 0 fine; 1 findings, or "not found" for a question with one answer; 2 wrong usage; 3 the store cannot be read or
+written at all; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
+
+from engine import __version__
+from engine.cli.options import Parser
+from engine.cli.output import Output
+from engine.errors import StoreError, UsageError
+
+OK, FINDINGS, USAGE, CANNOT, INTERRUPTED = 0, 1, 2, 3, 130
+
+COMMANDS = (
+    "info",
+    "units",
+    "queue",
+    "index",
+    "trace",
+    "get",
+    "message",
+    "offset",
+    "positions",
+    "snapshot",
+    "completion",
+)
+
+Run = Callable[..., int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code; never raises for what a user can cause."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    try:
+        return _run(arguments)
+    except UsageError as error:
+        return _fail(error, USAGE, debug)
+    except (StoreError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            return _closed_pipe()
+        return _fail(error, CANNOT, debug)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def build_parser(only: str | None = None) -> Parser:
+    """The whole command line; with ``only`` just that command's part, which starts faster."""
+    parser = Parser(
+        prog="storescope",
+        description="Look inside Apache RocketMQ message stores. Nothing is written unless a command says so.",
+    )
+    parser.add_argument("--version", action="store_true", help="show the version and end")
+    parser.add_argument("--verbose", action="store_true", help="with --version: what it runs on")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    for name in COMMANDS if only is None or only not in COMMANDS else (only,):
+        importlib.import_module(f"engine.cli.commands.{name}").register(commands)
+    if only is None or only not in COMMANDS:
+        for entry in entry_points(group="storescope.commands"):
+            entry.load()(commands)
+    return parser
+
+
+def _run(arguments: list[str]) -> int:
+    first = next((word for word in arguments if not word.startswith("-")), None)
+    parser = build_parser(first)
+    args = parser.parse_args(arguments)
+    if args.version:
+        print(_version(args.verbose))
+        return OK
+    if args.command is None:
+        parser.print_help()
+        return USAGE
+    out = Output(as_json=getattr(args, "as_json", False), markdown=getattr(args, "markdown", False),
+                 quiet=getattr(args, "quiet", False))
+    run: Run = args.run
+    code = run(args, out)
+    out.flush()
+    return code
+
+
+def _version(verbose: bool) -> str:
+    if not verbose:
+        return f"storescope {__version__}"
+    return f"storescope {__version__} · Python {platform.python_version()} · {platform.platform()}"
+
+
+def _fail(error: Exception, code: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    text = str(error)
+    if isinstance(error, OSError) and error.filename:
+        text = f"{error.filename}: {error.strerror}"
+    sys.stderr.write(f"storescope: {' '.join(text.split())}\n")
+    return code
+
+
+def _closed_pipe() -> int:
+    """Nobody reads any more: end without a word, also at interpreter exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""Options that several commands share, and how a number is read from the command line."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from engine.config import MessageStoreConfig, read_properties
+from engine.errors import UsageError
+from engine.inspection.lookup import parse_number
+from engine.inspection.snapshot import StoreSnapshot, open_store
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, raised as :class:`UsageError`."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see '{self.prog} --help')")
+
+
+def number(text: str) -> int:
+    """An offset or count: decimal, ``0x…`` or ``1_000``."""
+    value = parse_number(text)
+    if value is None:
+        raise argparse.ArgumentTypeError(f"expected a number (decimal, 0x… or 1_000) within 64 bits, found '{text}'")
+    return value
+
+
+def count(text: str) -> int:
+    """A number that is at least 1."""
+    value = number(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, found '{text}'")
+    return value
+
+
+def common(store: bool = True) -> argparse.ArgumentParser:
+    """The options of every command."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--json", action="store_true", dest="as_json", help="JSON lines, one record a line")
+    parser.add_argument("--markdown", action="store_true", help="tables in Markdown")
+    parser.add_argument("--quiet", action="store_true", help="no progress, no remarks")
+    parser.add_argument("--debug", action="store_true", help="a traceback with an error")
+    if store:
+        parser.add_argument("--config", metavar="FILE.conf", help="the broker's configuration: settles file sizes")
+    return parser
+
+
+def read_config(args: argparse.Namespace) -> MessageStoreConfig | None:
+    """The configuration given by ``--config``, or None; unknown keys are said on standard error by the caller."""
+    if not getattr(args, "config", None):
+        return None
+    config, _ = read_properties(args.config)
+    return config
+
+
+def open_given(args: argparse.Namespace) -> StoreSnapshot:
+    """The store that the command names, opened read-only."""
+    return open_store(args.store, read_config(args))

@@ -1,0 +1,249 @@
+"""Records as JSON objects: field names are RocketMQ's own spelling, times ms since the epoch, absent values null."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+from engine.codec import index as index_codec
+from engine.codec.checkpoint import Checkpoint
+from engine.codec.message import Unit
+from engine.codec.unit_scan import Blank, Damage, Stop
+from engine.inspection.get_message import GetResult
+from engine.inspection.info import StoreInfo
+from engine.inspection.key_trace import TraceEnd, TraceFile, TraceStep
+from engine.inspection.positions import Position, Positions
+from engine.inspection.queue_reader import CqEntry
+
+Json = dict[str, Any]
+
+
+def unit(item: Unit, file: str | None, kind: str = "unit", body: bool = False) -> Json:
+    """A unit; ``file`` is the name of the file that holds it; with ``body`` the stored bytes in base64."""
+    record: Json = {
+        "type": kind,
+        "physicalOffset": item.offset,
+        "size": item.size,
+        "version": item.version,
+        "file": file,
+        "topic": item.topic,
+        "queueId": item.queue_id,
+        "queueOffset": item.queue_offset,
+        "flag": item.flag,
+        "sysFlag": item.sys_flag,
+        "bornTimestamp": item.born_timestamp,
+        "bornHost": item.born_host,
+        "storeTimestamp": item.store_timestamp,
+        "storeHost": item.store_host,
+        "reconsumeTimes": item.reconsume_times,
+        "preparedTransactionOffset": item.prepared_transaction_offset,
+        "bodyCRC": item.body_crc,
+        "crc": item.crc,
+        "bodyLength": len(item.body),
+        "properties": item.properties,
+        "tags": item.tags,
+        "keys": item.keys,
+        "uniqueKey": item.unique_key,
+        "tagsCode": item.tags_code,
+        "offsetMsgId": item.offset_msg_id,
+        "bodySha256": hashlib.sha256(item.body).hexdigest(),
+    }
+    if item.stale:
+        record["physicalOffsetField"] = item.physical_offset
+    if body:
+        record["body"] = base64.b64encode(item.body).decode()
+    return record
+
+
+def blank(item: Blank, file: str | None) -> Json:
+    return {"type": "blank", "physicalOffset": item.offset, "size": item.size, "file": file}
+
+
+def damage(item: Damage, file: str | None) -> Json:
+    return {
+        "type": "damage",
+        "physicalOffset": item.offset,
+        "size": item.size,
+        "reason": item.reason,
+        "file": file,
+    }
+
+
+def end(item: Stop, units: int, complete: bool) -> Json:
+    return {
+        "type": "end",
+        "physicalOffset": item.offset,
+        "reason": item.reason,
+        "units": units,
+        "complete": complete,
+    }
+
+
+def cq(entry: CqEntry, verdict: str | None = None) -> Json:
+    """A queue entry; ``verdict`` where it was resolved."""
+    record: Json = {
+        "type": "cq",
+        "queueOffset": entry.queue_offset,
+        "physicalOffset": entry.physical_offset,
+        "size": entry.size,
+        "tagsCode": entry.tags_code,
+        "ext": None,
+        "state": entry.state,
+    }
+    if entry.ext is not None:
+        record["ext"] = {
+            "address": entry.ext.address,
+            "size": entry.ext.size,
+            "tagsCode": entry.ext.tags_code,
+            "storeTimestamp": entry.ext.store_timestamp,
+            "bitMap": entry.ext.bit_map.hex(),
+        }
+    if entry.batch_size is not None:
+        record["batchSize"] = entry.batch_size
+        record["storeTimestamp"] = entry.store_timestamp
+    if verdict is not None:
+        record["verdict"] = verdict
+    return record
+
+
+def index_header(name: str, header: index_codec.IndexHeader) -> Json:
+    """The header fields of an index file, without a type."""
+    return {
+        "name": name,
+        "beginTimestamp": header.begin_timestamp,
+        "endTimestamp": header.end_timestamp,
+        "beginPhyOffset": header.begin_phy_offset,
+        "endPhyOffset": header.end_phy_offset,
+        "hashSlotCount": header.hash_slot_count,
+        "indexCount": header.index_count,
+    }
+
+
+def index_entry(file: str, number: int, slots: int, header: index_codec.IndexHeader, entry: index_codec.IndexEntry) -> Json:
+    return {
+        "type": "indexEntry",
+        "file": file,
+        "entry": number,
+        "slot": entry.key_hash % slots if entry.key_hash >= 0 else None,
+        "keyHash": entry.key_hash,
+        "phyOffset": entry.phy_offset,
+        "timeDiff": entry.time_diff,
+        "storeTimestamp": index_codec.entry_time(header, entry),
+        "prev": entry.prev,
+    }
+
+
+def trace_file(item: TraceFile) -> Json:
+    return {
+        "type": "traceFile",
+        "file": item.file,
+        "chosen": item.chosen,
+        "why": item.why,
+        "beginTimestamp": item.begin_timestamp,
+        "endTimestamp": item.end_timestamp,
+    }
+
+
+def trace_step(item: TraceStep) -> Json:
+    record = {
+        "type": "traceStep",
+        "file": item.file,
+        "kind": item.kind,
+        "slot": item.slot,
+        "entry": item.entry,
+        "keyHash": item.key_hash,
+        "phyOffset": item.phy_offset,
+        "storeTimestamp": item.store_timestamp,
+        "prev": item.prev,
+        "verdict": item.verdict,
+    }
+    if item.key is not None:
+        record["key"] = item.key
+    return record
+
+
+def trace_end(item: TraceEnd) -> Json:
+    return {"type": "traceEnd", "matches": item.matches, "steps": item.steps, "complete": item.complete}
+
+
+def get_result(item: GetResult) -> Json:
+    return {
+        "type": "getResult",
+        "status": item.status,
+        "nextBeginOffset": item.next_begin_offset,
+        "minOffset": item.min_offset,
+        "maxOffset": item.max_offset,
+        "count": item.count,
+    }
+
+
+def checkpoint(page: Checkpoint) -> Json:
+    record = {
+        "physicMsgTimestamp": page.physic_msg_timestamp,
+        "logicsMsgTimestamp": page.logics_msg_timestamp,
+        "indexMsgTimestamp": page.index_msg_timestamp,
+    }
+    if page.master_flushed_offset:
+        record["masterFlushedOffset"] = page.master_flushed_offset
+    if page.confirm_phy_offset:
+        record["confirmPhyOffset"] = page.confirm_phy_offset
+    return record
+
+
+def store(info: StoreInfo) -> Json:
+    return {
+        "type": "store",
+        "path": info.path,
+        "kind": info.kind,
+        "flavour": info.flavour,
+        "minOffset": info.min_offset,
+        "maxOffset": info.max_offset,
+        "files": {
+            "commitlog": [{"name": name, "size": size} for name, size in info.log_files],
+            "consumequeue": info.consume_queue_files,
+            "index": info.index_files,
+        },
+        "topics": [
+            {
+                "topic": topic,
+                "queues": [
+                    {"queueId": q.queue_id, "minOffset": q.min_offset, "maxOffset": q.max_offset} for q in queues
+                ],
+            }
+            for topic, queues in info.topics.items()
+        ],
+        "index": [index_header(name, header) for name, header in info.index],
+        "checkpoint": checkpoint(info.checkpoint) if info.checkpoint else None,
+        "abort": info.abort,
+        "lock": info.lock,
+        "bytes": info.bytes,
+        "sizes": info.sizes,
+        "notes": info.notes,
+    }
+
+
+def position(item: Position) -> Json:
+    record: Json = {"offset": item.offset}
+    if item.how is not None:
+        record["how"] = item.how
+    if item.why is not None:
+        record["why"] = item.why
+    if item.timestamp is not None:
+        record["timestamp"] = item.timestamp
+    return record
+
+
+def positions(item: Positions) -> Json:
+    return {
+        "type": "positions",
+        "min": position(item.min),
+        "wrote": position(item.wrote),
+        "committed": position(item.committed),
+        "flushed": position(item.flushed),
+        "confirm": position(item.confirm),
+        "dispatched": position(item.dispatched),
+        "queueMax": position(item.queue_max),
+        "indexEnd": position(item.index_end),
+        "checkpoint": {name: position(one) for name, one in item.checkpoint.items()},
+    }

@@ -1,0 +1,211 @@
+"""``snapshot``: a byte-exact copy of a store with a manifest of hashes. The source is only read.
+
+Holes stay holes, times and modes are kept. A file that changes while it is copied (a broker is writing) is copied as it was
+read and marked in the manifest. The copy grows in ``DST``, which must be absent or empty; an interrupted copy is removed.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import CannotRead, UsageError
+from engine.inspection.opening import recognise
+from engine.mapped.read_only import open_read_only
+
+MANIFEST = "storescope-manifest.json"
+_BLOCK = 1 << 20
+_RECOVERY_FOLDERS = ("commitlog", "consumequeue", "consumequeue_ext", "batchconsumequeue", "index", "timerlog", "config")
+_RECOVERY_FILES = ("checkpoint", "abort", "abort.bak", "lock", "timerwheel", "epochFileCheckpoint")
+_LOG_FILES_FOR_RECOVERY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPlan:
+    """What is copied where: paths relative to ``source``; ``bytes`` is their apparent size."""
+
+    source: Path
+    destination: Path
+    folders: tuple[str, ...]
+    files: tuple[str, ...]
+    bytes: int
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What was copied; ``changed`` names files that were written to meanwhile."""
+
+    files: int
+    bytes: int
+    changed: tuple[str, ...]
+    manifest: Path
+
+
+def plan_copy(source: str | Path, destination: str | Path, *, recovery_set: bool = False) -> CopyPlan:
+    """Decide what is copied. Raises :class:`UsageError` where ``destination`` is in use or lies inside the source."""
+    opening = recognise(source)
+    root, target = opening.path, Path(destination)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError("expected a directory that is absent or empty, found something there", file=str(target))
+    if root.is_dir() and target.resolve().is_relative_to(root.resolve()):
+        raise UsageError("expected a place outside the store that is copied", file=str(target))
+    if root.is_file():
+        return CopyPlan(root.parent, target, (), (root.name,), root.stat().st_size, ())
+    folders, files, left_out, total = [], [], [], 0
+    chosen = _recovery_choice(root) if recovery_set else None
+    for name, info in _tree(root):
+        if stat.S_ISDIR(info.st_mode):
+            if chosen is None or name.split(os.sep)[0] in _RECOVERY_FOLDERS:
+                folders.append(name)
+        elif not stat.S_ISREG(info.st_mode) or chosen is not None and not chosen(name):
+            left_out.append(name)
+        else:
+            files.append(name)
+            total += info.st_size
+    return CopyPlan(root, target, tuple(folders), tuple(files), total, tuple(left_out))
+
+
+def copy_out(plan: CopyPlan, progress: Callable[[int], None] | None = None) -> Copied:
+    """Copy as planned. Raises :class:`CannotRead` for the source, ``OSError`` for the destination; then nothing is left."""
+    existed = plan.destination.is_dir()
+    listed: list[dict[str, object]] = []
+    changed: list[str] = []
+    done = 0
+    try:
+        plan.destination.mkdir(parents=True, exist_ok=True)
+        for name in plan.folders:
+            (plan.destination / name).mkdir(parents=True, exist_ok=True)
+        for name in plan.files:
+            entry, moved = _copy_file(plan.source / name, plan.destination / name)
+            listed.append({"path": name, **entry, "changedWhileCopied": moved})
+            if moved:
+                changed.append(name)
+            done += plan_size(entry)
+            if progress:
+                progress(done)
+        for name in reversed(plan.folders):
+            shutil.copystat(plan.source / name, plan.destination / name)
+        manifest = plan.destination / MANIFEST
+        text = {"source": str(plan.source), "hash": "sha256", "files": listed, "leftOut": list(plan.left_out)}
+        manifest.write_text(json.dumps(text, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    except BaseException:
+        _remove(plan.destination, keep=existed)
+        raise
+    return Copied(len(listed), done, tuple(changed), manifest)
+
+
+def plan_size(entry: dict[str, object]) -> int:
+    """The size (bytes) that a manifest entry tells."""
+    size = entry["size"]
+    return size if isinstance(size, int) else 0
+
+
+def _copy_file(source: Path, destination: Path) -> tuple[dict[str, object], bool]:
+    try:
+        descriptor = open_read_only(str(source))
+    except OSError as error:
+        raise CannotRead(f"cannot be read: {error.strerror}", file=str(source)) from error
+    try:
+        before = os.fstat(descriptor)
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        with destination.open("xb") as target:
+            digest = _copy_data(descriptor, target.fileno(), before.st_size)
+            os.fchmod(target.fileno(), stat.S_IMODE(before.st_mode) | stat.S_IWUSR)
+        after = os.fstat(descriptor)
+        os.utime(destination, ns=(before.st_atime_ns, before.st_mtime_ns))
+        moved = (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size)
+        return {"size": before.st_size, "modified": before.st_mtime_ns // 1_000_000, "sha256": digest}, moved
+    finally:
+        os.close(descriptor)
+
+
+def _copy_data(source: int, target: int, size: int) -> str:
+    """Copy the parts that hold data, leave the holes; the hash runs over all bytes, zeros of holes included."""
+    digest = hashlib.sha256()
+    os.ftruncate(target, size)
+    zeros = bytes(_BLOCK)
+    at = 0
+    for start, end in _data(source, size):
+        while at < start:
+            step = min(start - at, _BLOCK)
+            digest.update(zeros[:step])
+            at += step
+        while at < end:
+            block = os.pread(source, min(_BLOCK, end - at), at)
+            if not block:
+                break
+            digest.update(block)
+            os.pwrite(target, block, at)
+            at += len(block)
+    while at < size:
+        step = min(size - at, _BLOCK)
+        digest.update(zeros[:step])
+        at += step
+    return digest.hexdigest()
+
+
+def _data(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
+    """(start, end) of each part of the file that is no hole."""
+    at = 0
+    while at < size:
+        try:
+            start = os.lseek(descriptor, at, os.SEEK_DATA)
+            end = os.lseek(descriptor, start, os.SEEK_HOLE)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                yield at, size
+            return
+        yield start, min(end, size)
+        at = end
+
+
+def _tree(root: Path) -> Iterator[tuple[str, os.stat_result]]:
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(root / folder) as entries:
+                for entry in sorted(entries, key=lambda e: e.name):
+                    name = os.path.join(folder, entry.name)
+                    info = entry.stat(follow_symlinks=False)
+                    if stat.S_ISDIR(info.st_mode):
+                        pending.append(name)
+                    yield name, info
+        except OSError as error:
+            raise CannotRead(f"cannot be listed: {error.strerror}", file=str(root / folder)) from error
+
+
+def _recovery_choice(root: Path) -> Callable[[str], bool]:
+    """The newest log files, everything of queues, index and state: what a start reads."""
+    try:
+        logs = sorted(os.listdir(root / "commitlog"))[-_LOG_FILES_FOR_RECOVERY:]
+    except OSError:
+        logs = []
+
+    def chosen(name: str) -> bool:
+        first, _, rest = name.partition(os.sep)
+        if first == "commitlog":
+            return rest in logs
+        return first in _RECOVERY_FOLDERS or name in _RECOVERY_FILES
+
+    return chosen
+
+
+def _remove(folder: Path, keep: bool) -> None:
+    if not folder.is_dir():
+        return
+    for child in folder.iterdir():
+        if child.is_dir() and not child.is_symlink():
+            shutil.rmtree(child, ignore_errors=True)
+        else:
+            child.unlink(missing_ok=True)
+    if not keep:
+        folder.rmdir()

@@ -1,0 +1,244 @@
+"""The one-page account of a store (``info``): files, topics, index headers, checkpoint, flavour. Time and memory do not
+depend on the store's size, only on its numbers of files and queues; numpy is not needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.codec import index as index_codec
+from engine.codec.checkpoint import Checkpoint
+from engine.codec.consume_queue import CQ_UNIT_SIZE
+from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2, STORE_HOST_V6, Unit
+from engine.errors import StoreError
+
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import LockState, StoreSnapshot
+
+FLAVOURS = (
+    "v1",
+    "v2",
+    "dledger",
+    "extCq",
+    "batchCq",
+    "lmq",
+    "timer",
+    "ipv6",
+    "propCrc",
+    "multiPath",
+    "rocksdbCq",
+)
+_LONG_TOPIC = 127
+_SAMPLED_QUEUES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class QueueInfo:
+    queue_id: int
+    min_offset: int
+    max_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreInfo:
+    """Everything that ``info`` tells; sizes in bytes, times in ms, offsets of the log in bytes."""
+
+    path: str
+    kind: str
+    flavour: list[str]
+    min_offset: int
+    max_offset: int
+    log_files: list[tuple[str, int]]
+    consume_queue_files: int
+    index_files: int
+    topics: dict[str, list[QueueInfo]]
+    index: list[tuple[str, index_codec.IndexHeader]]
+    checkpoint: Checkpoint | None
+    abort: bool
+    lock: LockState
+    bytes: dict[str, int]
+    notes: list[str] = field(default_factory=list)
+    sizes: dict[str, str] = field(default_factory=dict)
+
+
+def store_info(store: StoreSnapshot) -> StoreInfo:
+    """Gather the account; what cannot be read is a note, never an error, as long as the directory itself can be listed."""
+    notes = list(store.notes)
+    topics = {
+        topic: [QueueInfo(number, queue.min_offset, queue.max_offset) for number, queue in queues.items()]
+        for topic, queues in store.topics().items()
+    }
+    sizes, counts = _sizes(store)
+    return StoreInfo(
+        path=str(store.path),
+        kind=store.kind,
+        flavour=flavour(store),
+        min_offset=store.log.min_offset,
+        max_offset=store.log.max_offset,
+        log_files=[(file.name, file.size) for file in store.log.files],
+        consume_queue_files=counts,
+        index_files=len(store.index_files()),
+        topics=topics,
+        index=list(_index_headers(store, notes)),
+        checkpoint=_checkpoint(store, notes),
+        abort=store.abort,
+        lock=store.lock_state,
+        bytes=sizes,
+        notes=notes + [oddity.path + ": " + oddity.what for oddity in store.log.sequence.oddities] + foreign(store),
+        sizes=store.geometry.how,
+    )
+
+
+def _index_headers(store: StoreSnapshot, notes: list[str]) -> Iterator[tuple[str, index_codec.IndexHeader]]:
+    for reader in store.index_files():
+        try:
+            yield reader.name, reader.header
+        except StoreError as error:
+            notes.append(str(error))
+
+
+def _checkpoint(store: StoreSnapshot, notes: list[str]) -> Checkpoint | None:
+    try:
+        return store.checkpoint()
+    except StoreError as error:
+        notes.append(str(error))
+        return None
+
+
+def _sizes(store: StoreSnapshot) -> tuple[dict[str, int], int]:
+    """Apparent bytes by kind of file, and the number of queue files."""
+    sizes = {"commitlog": store.log.sequence.total_size, "consumequeue": 0, "index": 0, "config": 0, "other": 0}
+    if store.paths is None:
+        return sizes, 0
+    queue_files = 0
+    kinds = {"consumequeue": "consumequeue", "batchconsumequeue": "consumequeue", "consumequeue_ext": "consumequeue"}
+    kinds |= {"index": "index", "config": "config"}
+    for entry in _scan(store.paths.root):
+        if entry.name == "commitlog":
+            continue
+        kind = kinds.get(entry.name, "other")
+        for size in _tree(entry):
+            sizes[kind] += size
+            queue_files += kind == "consumequeue"
+    return sizes, queue_files
+
+
+def _scan(folder: Path | str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _tree(entry: os.DirEntry[str]) -> Iterator[int]:
+    """Lengths of a file, or of every file below a folder; links are counted as what they are, not followed."""
+    pending = [entry]
+    while pending:
+        one = pending.pop()
+        try:
+            if one.is_dir(follow_symlinks=False):
+                pending.extend(_scan(one.path))
+            else:
+                yield one.stat(follow_symlinks=False).st_size
+        except OSError:
+            continue
+
+
+def flavour(store: StoreSnapshot) -> list[str]:
+    """The words of ``FLAVOURS`` that are seen: in folders, and in the first unit of each log file and the newest of queues."""
+    seen: set[str] = set()
+    for unit in _sample(store):
+        seen.add("v1" if unit.version == 1 else "v2")
+        if unit.sys_flag & (BORN_HOST_V6 | STORE_HOST_V6):
+            seen.add("ipv6")
+        if unit.properties_raw[-20:].startswith(b"__CRC32#\x01"):
+            seen.add("propCrc")
+    topics = store.topics()
+    if any(queue.kind == "batch" for queues in topics.values() for queue in queues.values()):
+        seen.add("batchCq")
+    if any(queue.ext is not None for queues in topics.values() for queue in queues.values()):
+        seen.add("extCq")
+    if any(topic.startswith("%LMQ%") for topic in topics):
+        seen.add("lmq")
+    if len(store.log_folders) > 1:
+        seen.add("multiPath")
+    if store.paths is not None:
+        seen |= _folder_flavours(store.paths.root)
+    return [word for word in FLAVOURS if word in seen]
+
+
+def _folder_flavours(root: Path) -> set[str]:
+    names = {entry.name: entry for entry in _scan(root)}
+    seen = set()
+    if any(name.startswith("dledger-") for name in names):
+        seen.add("dledger")
+    if "timerlog" in names:
+        seen.add("timer")
+    if "consumequeue" in names and _is_rocksdb(names["consumequeue"].path):
+        seen.add("rocksdbCq")
+    return seen
+
+
+def _is_rocksdb(folder: str) -> bool:
+    names = {entry.name for entry in _scan(folder)}
+    return "CURRENT" in names and any(name.startswith("MANIFEST-") for name in names)
+
+
+def foreign(store: StoreSnapshot) -> list[str]:
+    """One sentence for each part of the store that is recognised but not decoded: DLedger logs, RocksDB queues, compaction."""
+    if store.paths is None:
+        return []
+    said = []
+    for entry in _scan(store.paths.root):
+        size = sum(_tree(entry)) if entry.name.startswith("dledger-") or entry.name in _FOREIGN else 0
+        if entry.name.startswith("dledger-"):
+            said.append(f"{entry.name}: a DLedger log of {size:,} bytes; its 48-byte entry wrapper is not decoded yet")
+        elif entry.name == "consumequeue" and _is_rocksdb(entry.path):
+            said.append(f"consumequeue: RocksDB queues of {size:,} bytes; their entries are not decoded yet")
+        elif entry.name == "kvStore" and size:
+            said.append(f"kvStore: the pop service's RocksDB of {size:,} bytes; it is not decoded yet")
+    return said
+
+
+_FOREIGN = ("consumequeue", "kvStore")
+
+
+def _sample(store: StoreSnapshot) -> Iterator[Unit]:
+    for file in store.log.files:
+        head = _magic(store, file.start_offset)
+        if head:
+            unit = store.log.unit_at(file.start_offset, crc=False)
+            if isinstance(unit, Unit):
+                yield unit
+    taken = 0
+    for topic, queues in store.topics().items():
+        for queue in queues.values():
+            if taken >= _SAMPLED_QUEUES and len(topic.encode()) <= _LONG_TOPIC:
+                continue
+            newest = queue.newest()
+            unit = store.log.unit_at(newest[0], crc=False) if newest else None
+            if isinstance(unit, Unit):
+                taken += 1
+                yield unit
+
+
+def _magic(store: StoreSnapshot, offset: int) -> bool:
+    try:
+        head = store.log.sequence.read(offset, 8)
+    except StoreError:
+        return False
+    return int.from_bytes(head[4:8], "big") in (MAGIC_V1, MAGIC_V2)
+
+
+def messages_in(info: StoreInfo) -> int:
+    """Messages that the queues hold by their bounds, all topics."""
+    return sum(max(q.max_offset - max(q.min_offset, 0), 0) for queues in info.topics.values() for q in queues)
+
+
+def entries_of(size: int) -> int:
+    """Entries that ``size`` bytes of a simple queue hold."""
+    return size // CQ_UNIT_SIZE

@@ -1,0 +1,213 @@
+"""The way of a key through the index: hash, slot, chain over all files, and the units at its end (spec 4.2, 4.4).
+
+RocketMQ answers with every offset whose hash is the key's; here each entry is followed to its unit, so that a collision is
+told from a match, and a chain that loops, leaves the file or leads to bytes that are gone is told as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.codec import index as codec
+from engine.codec import properties as props
+from engine.codec.java import index_key_hash
+from engine.codec.message import Unit
+from engine.errors import StoreError
+from engine.inspection.index_reader import IndexReader
+
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+
+LAST_TIME = (1 << 63) - 1
+DEFAULT_MAX = 32
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFile:
+    """One index file, newest first: whether its time span is looked into, and why."""
+
+    file: str
+    chosen: bool
+    why: str
+    begin_timestamp: int = 0
+    end_timestamp: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """One slot or entry looked at. ``entry`` of a slot step is the newest entry it names; ``verdict`` as in the contract."""
+
+    file: str
+    kind: str
+    slot: int
+    entry: int
+    key_hash: int
+    phy_offset: int | None
+    store_timestamp: int | None
+    prev: int | None
+    verdict: str
+    key: str | None = None  # of an entry: topic#key of the unit that it really leads to, where that is not the asked one
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A unit that really carries the key under the topic."""
+
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEnd:
+    """``complete`` is false where the maximum cut the walk or a chain could not be followed to its end."""
+
+    matches: int
+    steps: int
+    complete: bool
+
+
+Traced = TraceFile | TraceStep | Match | TraceEnd
+
+
+def trace(
+    store: StoreSnapshot, topic: str, key: str, begin: int = 0, end: int = LAST_TIME, max_count: int = DEFAULT_MAX
+) -> Iterator[Traced]:
+    """Every file, step and match for ``topic``/``key`` in the window [begin, end] ms, newest first, last a :class:`TraceEnd`."""
+    walk = _Walk(store, topic, key, begin, end, max_count)
+    for number, reader in enumerate(reversed(store.index_files())):
+        chosen = walk.choose(reader, number)
+        yield chosen
+        if chosen.chosen:
+            yield from walk.chain(reader)
+    yield TraceEnd(walk.matches, walk.steps, walk.complete)
+
+
+class _Walk:
+    def __init__(self, store: StoreSnapshot, topic: str, key: str, begin: int, end: int, max_count: int) -> None:
+        self._store = store
+        self._topic, self._key = topic, key
+        self._begin, self._end, self._max = begin, end, max_count
+        self._hash = index_key_hash(topic, key)
+        self._found: set[int] = set()
+        self._last = False
+        self.steps = 0
+        self.complete = True
+
+    @property
+    def matches(self) -> int:
+        return len(self._found)
+
+    def choose(self, reader: IndexReader, number: int) -> TraceFile:
+        """RocketMQ's choice of files: newest first, by overlap of times; none before the one the window begins in."""
+        try:
+            header = reader.header
+        except StoreError as error:
+            self.complete = False
+            return TraceFile(reader.name, False, f"cannot be read: {error.what}")
+        low, high = header.begin_timestamp, header.end_timestamp
+        if len(self._found) >= self._max:
+            self.complete = False
+            return TraceFile(reader.name, False, f"{self._max} matches were found before it", low, high)
+        if self._last:
+            return TraceFile(reader.name, False, "the walk ended with the file that the window begins in", low, high)
+        self._last = low < self._begin
+        if not codec.time_matched(header, self._begin, self._end):
+            why = "begins after the window ends" if low > self._end else "ends before the window begins"
+            return TraceFile(reader.name, False, why, low, high)
+        if reader.geometry is None:
+            self.complete = False
+            return TraceFile(reader.name, False, reader.geometry_how, low, high)
+        return TraceFile(reader.name, True, _overlap(header, self._begin, self._end), low, high)
+
+    def chain(self, reader: IndexReader) -> Iterator[TraceStep | Match]:
+        header, slots = reader.header, reader.slots
+        slot = self._hash % slots
+        number = reader.slot(slot)
+        count = max(header.index_count, 1)
+        verdict = "empty" if number == 0 else "beyondCount" if not 0 < number <= count or count <= 1 else "match"
+        yield self._step(TraceStep(reader.name, "slot", slot, number, self._hash, None, None, number, verdict))
+        if verdict != "match":
+            self.complete &= verdict == "empty"
+            return
+        seen: set[int] = set()
+        while True:
+            if number in seen:
+                self.complete = False
+                yield self._step(TraceStep(reader.name, "entry", slot, number, self._hash, None, None, None, "loop"))
+                return
+            seen.add(number)
+            entry = reader.entry(number)
+            if entry is None:
+                self.complete = False
+                yield self._step(TraceStep(reader.name, "entry", slot, number, self._hash, None, None, None, "beyondCount"))
+                return
+            time = codec.entry_time(header, entry)
+            verdict, unit, other = self._judge(entry, time)
+            yield self._step(
+                TraceStep(
+                    reader.name, "entry", slot, number, entry.key_hash, entry.phy_offset, time, entry.prev, verdict, other
+                )
+            )
+            if verdict == "match" and unit is not None and unit.offset not in self._found:
+                self._found.add(unit.offset)
+                yield Match(unit)
+                if len(self._found) >= self._max:
+                    self.complete = False
+                    return
+            if entry.time_diff < 0 or time < self._begin:
+                return
+            if not codec.step_on(entry.prev, number, count):
+                yield from self._bad_link(reader.name, slot, number, entry.prev)
+                return
+            number = entry.prev
+
+    def _bad_link(self, file: str, slot: int, number: int, prev: int) -> Iterator[TraceStep]:
+        if prev == 0:
+            return
+        self.complete = False
+        verdict = "loop" if prev == number else "beyondCount"
+        yield self._step(TraceStep(file, "entry", slot, prev, self._hash, None, None, None, verdict))
+
+    def _judge(self, entry: codec.IndexEntry, time: int) -> tuple[str, Unit | None, str | None]:
+        if entry.key_hash != self._hash:
+            return "hashDiffers", None, self._other_key(entry)
+        if entry.time_diff < 0 or not self._begin <= time <= self._end:
+            return "outOfTime", None, None
+        unit = self._store.log.unit_at(entry.phy_offset)
+        if not isinstance(unit, Unit):
+            return "gone", None, None
+        if unit.topic == self._topic and (self._key == unit.unique_key or self._key in unit.keys):
+            return "match", unit, None
+        return "collision", unit, _key_of(unit, entry.key_hash)
+
+    def _other_key(self, entry: codec.IndexEntry) -> str | None:
+        unit = self._store.log.unit_at(entry.phy_offset, crc=False)
+        return _key_of(unit, entry.key_hash) if isinstance(unit, Unit) else None
+
+    def _step(self, step: TraceStep) -> TraceStep:
+        self.steps += 1
+        return step
+
+
+def indexed_keys(unit: Unit) -> list[str]:
+    """The keys under which dispatch puts a unit into the index (spec 4.3): the unique key first, then each of KEYS."""
+    first = [] if unit.unique_key is None else [unit.unique_key]
+    return first + props.split_keys(unit.properties.get(props.KEYS))
+
+
+def _key_of(unit: Unit, key_hash: int) -> str | None:
+    """``topic#key`` of the unit's key with this hash."""
+    for key in indexed_keys(unit):
+        if index_key_hash(unit.topic, key) == key_hash:
+            return f"{unit.topic}#{key}"
+    return None
+
+
+def _overlap(header: codec.IndexHeader, begin: int, end: int) -> str:
+    low, high = header.begin_timestamp, header.end_timestamp
+    if begin < low and end > high:
+        return "the file lies inside the window"
+    if low <= begin <= high and low <= end <= high:
+        return "the window lies inside the file"
+    return "the window begins inside the file" if low <= begin <= high else "the window ends inside the file"

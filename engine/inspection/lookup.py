@@ -1,0 +1,100 @@
+"""One message by its identifier: offset message id, unique key or physical offset (``message``, queryMsgById …)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from engine.codec.java import index_key_hash
+from engine.codec.message import Unit, parse_offset_message_id
+from engine.errors import StoreError
+from engine.inspection.key_trace import Match, trace
+
+if TYPE_CHECKING:
+    from engine.inspection.index_reader import IndexReader
+    from engine.inspection.snapshot import StoreSnapshot
+
+
+def parse_number(text: str) -> int | None:
+    """An offset as people write it: decimal, ``0x…``, ``1_000`` or ``1,000``; None where it is no number."""
+    plain = text.strip().replace(",", "")
+    try:
+        value = int(plain, 0)
+    except ValueError:
+        try:
+            value = int(plain)
+        except ValueError:
+            return None
+    return value if -(1 << 63) <= value < 1 << 63 else None
+
+
+def find_message(store: StoreSnapshot, text: str, topic: str | None = None) -> Unit | None:
+    """The unit that ``text`` names, newest first where a unique key names several; None where there is none.
+
+    An offset id and an IPv4 unique key both have 32 hex digits: it is the id if the unit at its offset has that id.
+    """
+    unit = by_offset_id(store, text)
+    if unit is not None:
+        return unit
+    if topic is None and len(text) not in (32, 56):
+        offset = parse_number(text)
+        if offset is not None:
+            found = store.log.unit_at(offset)
+            return found if isinstance(found, Unit) else None
+    return next(by_key(store, text, topic), None)
+
+
+def by_offset_id(store: StoreSnapshot, text: str) -> Unit | None:
+    """The unit whose offset message id is ``text``."""
+    parsed = parse_offset_message_id(text)
+    if parsed is None:
+        return None
+    found = store.log.unit_at(parsed[1])
+    return found if isinstance(found, Unit) and found.offset_msg_id == text.upper() else None
+
+
+def by_key(store: StoreSnapshot, key: str, topic: str | None = None) -> Iterator[Unit]:
+    """Units that carry ``key`` as unique key or among KEYS, by the index, newest first; any topic where none is given."""
+    topics = [topic] if topic is not None else list(known_topics(store))
+    if len(topics) == 1:
+        for step in trace(store, topics[0], key, max_count=1 << 30):
+            if isinstance(step, Match):
+                yield step.unit
+        return
+    found: dict[int, Unit] = {}
+    wanted = {index_key_hash(name, key): name for name in topics}
+    for reader in store.index_files():
+        for offset in _offsets(reader, wanted):
+            unit = store.log.unit_at(offset)
+            if isinstance(unit, Unit) and (key == unit.unique_key or key in unit.keys):
+                found[unit.offset] = unit
+    for offset in sorted(found, reverse=True):
+        yield found[offset]
+
+
+def known_topics(store: StoreSnapshot) -> Iterator[str]:
+    """Every topic that a unit may stand under: those with a queue folder, and those of the topics table."""
+    seen = set(store.topics())
+    yield from seen
+    for name in store.table_topics():
+        if name not in seen:
+            yield name
+
+
+def _offsets(reader: IndexReader, hashes: dict[int, str]) -> Iterator[int]:
+    """Offsets of the entries of one file with one of ``hashes``, chain by chain, each chain walked at most once through."""
+    try:
+        slots = reader.slots
+        for key_hash in hashes:
+            number = reader.slot(key_hash % slots)
+            seen: set[int] = set()
+            while number > 0 and number not in seen:
+                seen.add(number)
+                entry = reader.entry(number)
+                if entry is None:
+                    break
+                if entry.key_hash == key_hash:
+                    yield entry.phy_offset
+                number = entry.prev
+    except StoreError:
+        return

@@ -1,0 +1,183 @@
+"""Every position that files tell, and for each that they cannot tell, why (spec 5, 6, 7, 8.3). Offsets in bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.codec.message import Unit
+from engine.errors import StoreError
+from engine.inspection.get_message import store_time
+
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """An offset and how it is known, or None and why it is not. ``timestamp`` (ms) where the source is a time."""
+
+    offset: int | None
+    how: str | None = None
+    why: str | None = None
+    timestamp: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """The nine positions of a store; ``checkpoint`` holds one for each field of the checkpoint page."""
+
+    min: Position
+    wrote: Position
+    committed: Position
+    flushed: Position
+    confirm: Position
+    dispatched: Position
+    queue_max: Position
+    index_end: Position
+    checkpoint: dict[str, Position]
+
+
+def positions(store: StoreSnapshot) -> Positions:
+    """One look at all positions."""
+    end = store.log.max_offset
+    held = store.lock_state == "held"
+    queue_end = _queue_end(store)
+    return Positions(
+        min=Position(max(store.log.min_offset, 0), "start of the first commit log file")
+        if store.log.files
+        else Position(None, why="the commit log has no files"),
+        wrote=_wrote(end, held),
+        committed=_committed(end, held),
+        flushed=_flushed(end, held, store.abort),
+        confirm=_confirm(store, end, held),
+        dispatched=_dispatched(store, queue_end, end, held),
+        queue_max=queue_end,
+        index_end=_index_end(store),
+        checkpoint=_checkpoint(store),
+    )
+
+
+def _wrote(end: int, held: bool) -> Position:
+    if held:
+        return Position(end, "end of the last whole unit in the files; a transient pool may hold more, which no file shows")
+    return Position(end, "end of the last whole unit in the files")
+
+
+def _committed(end: int, held: bool) -> Position:
+    if held:
+        return Position(end, "what is in the files was committed; bytes in a transient pool are not knowable from outside")
+    return Position(end, "nothing is in a pool while no broker runs: what is in the files is all there is")
+
+
+def _flushed(end: int, held: bool, abort: bool) -> Position:
+    if held:
+        return Position(None, why="a running broker keeps it in memory: files do not tell what has reached the disk")
+    if abort:
+        return Position(None, why="the store was not closed: what of the page cache had reached the disk is not written down")
+    return Position(end, "the store was closed cleanly, which flushes everything")
+
+
+def _confirm(store: StoreSnapshot, end: int, held: bool) -> Position:
+    if held:
+        return Position(None, why="it depends on the flush mode and pool of the running broker, which files do not tell")
+    return Position(end, "no broker runs: the next start sets it to the end of the log it recovers")
+
+
+def _queue_end(store: StoreSnapshot) -> Position:
+    best: tuple[int, str] | None = None
+    for topic, queues in store.topics().items():
+        for number, queue in queues.items():
+            newest = queue.newest()
+            if newest is not None and (best is None or sum(newest) > best[0]):
+                best = (sum(newest), f"{topic}/{number}")
+    if best is None:
+        return Position(None, why="no consume queue holds an entry")
+    return Position(best[0], f"end of the newest unit that a queue entry points at, in {best[1]}")
+
+
+def _dispatched(store: StoreSnapshot, queue_end: Position, end: int, held: bool) -> Position:
+    """Every unit before it is in its queue: followed from the newest queue entry over units that get no entry."""
+    if queue_end.offset is None:
+        return Position(None, why="no consume queue holds an entry, so how far dispatch came is not written anywhere")
+    offset = min(queue_end.offset, end)
+    for item in store.log.walk(offset, end, crc=False, resync=False):
+        if isinstance(item, Unit) and item.transaction_type in (0x4, 0xC):
+            offset = item.end
+        else:
+            break
+    how = "end of the newest unit that has a queue entry, and of prepared or rolled back units behind it, which get none"
+    return Position(offset, how)
+
+
+def _index_end(store: StoreSnapshot) -> Position:
+    for reader in reversed(store.index_files()):
+        try:
+            header = reader.header
+        except StoreError:
+            continue
+        if header.entries:
+            unit = store.log.unit_at(header.end_phy_offset, crc=False)
+            how = f"end of the unit that the last entry of {reader.name} points at"
+            if isinstance(unit, Unit):
+                return Position(unit.end, how, timestamp=header.end_timestamp)
+            return Position(header.end_phy_offset, f"endPhyOffset of {reader.name}; no unit is there", timestamp=header.end_timestamp)
+    return Position(None, why="no index file holds an entry")
+
+
+def _checkpoint(store: StoreSnapshot) -> dict[str, Position]:
+    try:
+        page = store.checkpoint()
+    except StoreError as error:
+        return {"physicMsgTimestamp": Position(None, why=str(error))}
+    if page is None:
+        return {"physicMsgTimestamp": Position(None, why="there is no checkpoint file")}
+    found = {}
+    for name, time in (
+        ("physicMsgTimestamp", page.physic_msg_timestamp),
+        ("logicsMsgTimestamp", page.logics_msg_timestamp),
+        ("indexMsgTimestamp", page.index_msg_timestamp),
+    ):
+        found[name] = _at_time(store, time)
+    if page.master_flushed_offset:
+        found["masterFlushedOffset"] = Position(page.master_flushed_offset, "written in the checkpoint")
+    if page.confirm_phy_offset:
+        found["confirmPhyOffset"] = Position(page.confirm_phy_offset, "written in the checkpoint")
+    return found
+
+
+def _at_time(store: StoreSnapshot, time: int) -> Position:
+    if time <= 0:
+        return Position(None, why="the field is zero: it was never written", timestamp=time)
+    offset = offset_at_time(store, time)
+    if offset is None:
+        return Position(None, why="no unit of the log is as old as this", timestamp=time)
+    return Position(offset, "end of the last unit that was stored at or before this time", timestamp=time)
+
+
+def offset_at_time(store: StoreSnapshot, time: int) -> int | None:
+    """End (bytes) of the last unit stored at or before ``time`` ms; by the queues where they help, else by the file heads."""
+    best: int | None = None
+    for queues in store.topics().values():
+        for queue in queues.values():
+            if queue.kind != "simple":
+                continue
+            low, high = queue.min_offset, queue.max_offset
+            while low < high:
+                middle = (low + high) // 2
+                entry = queue.entry(middle)
+                if entry is not None and 0 <= store_time(store, entry) <= time:
+                    low = middle + 1
+                else:
+                    high = middle
+            entry = queue.entry(low - 1) if low > queue.min_offset else None
+            if entry is not None and (best is None or entry.physical_offset + entry.size > best):
+                best = entry.physical_offset + entry.size
+    if best is not None:
+        return best
+    for file in store.log.files:
+        unit = store.log.unit_at(file.start_offset, crc=False)
+        if not isinstance(unit, Unit) or unit.store_timestamp > time:
+            break
+        best = unit.end
+    return best
