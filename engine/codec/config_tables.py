@@ -1,0 +1,372 @@
+"""Typed records out of the tables under ``config/`` (spec 14.2).
+
+Pure. A table comes from whoever wrote the file: a field that is missing or of another kind takes RocketMQ's default and
+is named in ``problems``; a row that makes no sense is left out and named there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from engine.codec.json_dialect import ObjectKey
+
+Value = Mapping[str | int, Any]
+Row = TypeVar("Row")
+PERM_READ, PERM_WRITE, PERM_INHERIT = 4, 2, 1
+LMQ_PREFIX = "%LMQ%"
+MOST_PROBLEMS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(Generic[Row]):
+    """The rows of a table in the order of the file, and what was wrong, at most a hundred sentences."""
+
+    rows: tuple[Row, ...]
+    problems: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class DataVersion:
+    """How often a table was written; 4.9 knows no state version. ``timestamp`` in ms."""
+
+    counter: int
+    state_version: int
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig:
+    """One topic as the broker declares it; ``perm`` is a sum of read 4, write 2, inherit 1."""
+
+    name: str
+    read_queue_nums: int
+    write_queue_nums: int
+    perm: int
+    order: bool
+    topic_sys_flag: int
+    topic_filter_type: str
+    attributes: dict[str, str]
+
+    @property
+    def batch(self) -> bool:
+        """The topic's queues are batch queues."""
+        return self.attributes.get("queue.type") == "BatchCQ"
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionGroup:
+    """One consumer group as the broker declares it."""
+
+    name: str
+    consume_enable: bool
+    consume_from_min_enable: bool
+    consume_broadcast_enable: bool
+    consume_message_orderly: bool
+    retry_queue_nums: int
+    retry_max_times: int
+    attributes: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerOffset:
+    """Where a group reads a topic next, per queue id. A light group (``lmq``) has the one queue 0."""
+
+    key: str
+    topic: str
+    group: str
+    mode: Literal["cluster", "broadcast", "lmq"]
+    offsets: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerFilter:
+    """What a group asks for by SQL. Times in ms; ``dead_time`` 0 while a consumer is connected."""
+
+    topic: str
+    group: str
+    expression: str
+    expression_type: str
+    client_version: int
+    born_time: int
+    dead_time: int
+    bit_num: int
+    bit_positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMapping:
+    """A static topic: logical queue id → where its parts lie, oldest first, as (broker, queue id, start, end)."""
+
+    topic: str
+    broker: str
+    total_queues: int
+    epoch: int
+    hosted: dict[int, tuple[tuple[str, int, int, int], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMode:
+    """How a group gets its messages of a topic: ``PULL`` or ``POP``."""
+
+    topic: str
+    group: str
+    mode: str
+    pop_share_queue_num: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOffset:
+    """One line of a broadcasting client's own ``offsets.json``."""
+
+    broker: str
+    topic: str
+    queue_id: int
+    offset: int
+
+
+class _Check:
+    """Takes values of a wanted kind out of a table and keeps what was wrong."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def say(self, problem: str) -> None:
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(problem)
+
+    def number(self, row: Value, name: str, default: int, where: str) -> int:
+        value = row.get(name, default)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        self.say(f"{where}.{name}: expected a whole number, found {_kind(value)}")
+        return default
+
+    def flag(self, row: Value, name: str, default: bool, where: str) -> bool:
+        value = row.get(name, default)
+        if isinstance(value, bool):
+            return value
+        self.say(f"{where}.{name}: expected true or false, found {_kind(value)}")
+        return default
+
+    def text(self, row: Value, name: str, default: str, where: str) -> str:
+        value = row.get(name, default)
+        if isinstance(value, str):
+            return value
+        if value is not None:
+            self.say(f"{where}.{name}: expected a text, found {_kind(value)}")
+        return default
+
+    def texts(self, row: Value, name: str, where: str) -> dict[str, str]:
+        return {str(key): str(value) for key, value in self.members(row, name, where)}
+
+    def members(self, row: Value, name: str, where: str = "") -> Iterator[tuple[str | int, Any]]:
+        """The pairs of the object ``name``; none where it is missing."""
+        value = row.get(name)
+        if isinstance(value, dict):
+            yield from value.items()
+        elif value is not None:
+            self.say(f"{f'{where}.' if where else ''}{name}: expected an object, found {_kind(value)}")
+
+    def objects(self, row: Value, name: str, where: str = "") -> Iterator[tuple[str, Value]]:
+        """The pairs of the object ``name`` whose values are objects."""
+        for key, value in self.members(row, name, where):
+            if isinstance(value, dict):
+                yield str(key), value
+            else:
+                self.say(f"{name}.{key}: expected an object, found {_kind(value)}")
+
+    def offsets(self, row: Value, where: str) -> dict[int, int]:
+        """Queue id (or level) → offset; keys may be bare or quoted."""
+        found = {}
+        for key, value in row.items():
+            number = whole_number(key)
+            if number is None or not isinstance(value, int) or isinstance(value, bool):
+                self.say(f"{where}: expected a queue number and an offset, found {str(key)[:40]!r}: {_kind(value)}")
+            else:
+                found[number] = value
+        return found
+
+
+def whole_number(key: str | int) -> int | None:
+    """An integer key of a table, bare or quoted; None for anything else."""
+    if isinstance(key, int):
+        return key
+    digits = key[1:] if key[:1] == "-" else key
+    return int(key) if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
+
+
+def data_version(value: Value) -> DataVersion | None:
+    """The ``dataVersion`` of any table; None where the release wrote none."""
+    version = value.get("dataVersion")
+    if not isinstance(version, dict):
+        return None
+    check = _Check()
+    return DataVersion(*(check.number(version, name, 0, "") for name in ("counter", "stateVersion", "timestamp")))
+
+
+def topics(value: Value) -> Rows[TopicConfig]:
+    """``topics.json``."""
+    check = _Check()
+    rows = []
+    for name, row in check.objects(value, "topicConfigTable"):
+        rows.append(
+            TopicConfig(
+                name,
+                check.number(row, "readQueueNums", 16, name),
+                check.number(row, "writeQueueNums", 16, name),
+                check.number(row, "perm", PERM_READ | PERM_WRITE, name),
+                check.flag(row, "order", False, name),
+                check.number(row, "topicSysFlag", 0, name),
+                check.text(row, "topicFilterType", "SINGLE_TAG", name),
+                check.texts(row, "attributes", name),
+            )
+        )
+        if check.text(row, "topicName", name, name) != name:
+            check.say(f"{name}: topicName says {row.get('topicName')!r}")
+    return Rows(tuple(rows), tuple(check.problems))
+
+
+def subscription_groups(value: Value) -> Rows[SubscriptionGroup]:
+    """``subscriptionGroup.json``."""
+    check = _Check()
+    rows = [
+        SubscriptionGroup(
+            name,
+            check.flag(row, "consumeEnable", True, name),
+            check.flag(row, "consumeFromMinEnable", True, name),
+            check.flag(row, "consumeBroadcastEnable", True, name),
+            check.flag(row, "consumeMessageOrderly", False, name),
+            check.number(row, "retryQueueNums", 1, name),
+            check.number(row, "retryMaxTimes", 16, name),
+            check.texts(row, "attributes", name),
+        )
+        for name, row in check.objects(value, "subscriptionGroupTable")
+    ]
+    return Rows(tuple(rows), tuple(check.problems))
+
+
+def consumer_offsets(value: Value) -> Rows[ConsumerOffset]:
+    """``consumerOffset.json`` or ``lmqConsumerOffset.json``: groups, broadcasters (three parts), light groups."""
+    check = _Check()
+    rows: list[ConsumerOffset] = []
+    for key, row in check.objects(value, "offsetTable"):
+        pieces = key.split("@")
+        if len(pieces) not in {2, 3}:
+            check.say(f"offsetTable: expected topic@group, found {key[:80]!r}; a broker ignores it")
+            continue
+        mode: Literal["cluster", "broadcast"] = "cluster" if len(pieces) == 2 else "broadcast"
+        rows.append(ConsumerOffset(key, pieces[0], pieces[1], mode, check.offsets(row, key)))
+    for light, offset in check.members(value, "lmqOffsetTable"):
+        topic, at, group = str(light).partition("@")
+        if not at or not isinstance(offset, int) or isinstance(offset, bool):
+            check.say(f"lmqOffsetTable: expected topic@group and an offset, found {str(light)[:80]!r}: {_kind(offset)}")
+            continue
+        rows.append(ConsumerOffset(str(light), topic, group, "lmq", {0: offset}))
+    return Rows(tuple(rows), tuple(check.problems))
+
+
+def delay_offsets(value: Value) -> tuple[dict[int, int], tuple[str, ...]]:
+    """``delayOffset.json``: delay **level** (queue id + 1) → next offset; and what was wrong."""
+    check = _Check()
+    found = check.offsets(dict(check.members(value, "offsetTable")), "offsetTable")
+    return found, tuple(check.problems)
+
+
+def consumer_filters(value: Value) -> Rows[ConsumerFilter]:
+    """``consumerFilter.json``."""
+    check = _Check()
+    rows = []
+    for topic, by_group in check.objects(value, "filterDataByTopic"):
+        for group, row in check.objects(by_group, "groupFilterData", topic):
+            bloom = row.get("bloomFilterData")
+            bloom = bloom if isinstance(bloom, dict) else {}
+            positions = bloom.get("bitPos")
+            where = f"{topic}.{group}"
+            rows.append(
+                ConsumerFilter(
+                    topic,
+                    group,
+                    check.text(row, "expression", "", where),
+                    check.text(row, "expressionType", "", where),
+                    check.number(row, "clientVersion", 0, where),
+                    check.number(row, "bornTime", 0, where),
+                    check.number(row, "deadTime", 0, where),
+                    check.number(bloom, "bitNum", 0, where),
+                    tuple(bit for bit in positions if isinstance(bit, int)) if isinstance(positions, list) else (),
+                )
+            )
+    return Rows(tuple(rows), tuple(check.problems))
+
+
+def queue_mappings(value: Value) -> Rows[QueueMapping]:
+    """``topicQueueMapping.json``: static topics."""
+    check = _Check()
+    rows = []
+    for topic, row in check.objects(value, "topicQueueMappingInfoMap"):
+        hosted: dict[int, tuple[tuple[str, int, int, int], ...]] = {}
+        for key, parts in check.members(row, "hostedQueues", topic):
+            number = whole_number(key)
+            if number is None or not isinstance(parts, list):
+                check.say(f"{topic}.hostedQueues: expected a queue number and a list, found {str(key)[:40]!r}")
+                continue
+            hosted[number] = tuple(_mapped(part, check, topic) for part in parts if isinstance(part, dict))
+        broker = check.text(row, "bname", "", topic)
+        total, epoch = check.number(row, "totalQueues", 0, topic), check.number(row, "epoch", 0, topic)
+        rows.append(QueueMapping(topic, broker, total, epoch, hosted))
+    return Rows(tuple(rows), tuple(check.problems))
+
+
+def _mapped(part: Value, check: _Check, topic: str) -> tuple[str, int, int, int]:
+    queue_id = check.number(part, "queueId", 0, topic)
+    start, end = check.number(part, "startOffset", 0, topic), check.number(part, "endOffset", -1, topic)
+    return check.text(part, "bname", "", topic), queue_id, start, end
+
+
+def request_modes(value: Value) -> Rows[RequestMode]:
+    """``messageRequestMode.json``."""
+    check = _Check()
+    rows = [
+        RequestMode(
+            topic,
+            group,
+            check.text(row, "mode", "PULL", f"{topic}.{group}"),
+            check.number(row, "popShareQueueNum", 0, f"{topic}.{group}"),
+        )
+        for topic, by_group in check.objects(value, "messageRequestModeMap")
+        for group, row in check.objects({topic: by_group}, topic)
+    ]
+    return Rows(tuple(rows), tuple(check.problems))
+
+
+def metrics(value: Value) -> dict[str, tuple[int, int]]:
+    """``timermetrics`` or ``transactionMetrics``: topic → (balance, time in ms). It may be negative: no count."""
+    check = _Check()
+    return {
+        topic: (check.number(row, "count", 0, topic), check.number(row, "timeStamp", 0, topic))
+        for name in ("timingCount", "transactionCount")
+        for topic, row in check.objects(value, name)
+    }
+
+
+def client_offsets(value: Value) -> Rows[ClientOffset]:
+    """A broadcasting client's ``offsets.json``, whose keys are objects."""
+    check = _Check()
+    rows = []
+    for key, offset in check.members(value, "offsetTable"):
+        if not isinstance(key, ObjectKey) or not isinstance(offset, int) or isinstance(offset, bool):
+            check.say(f"offsetTable: expected a queue and an offset, found {str(key)[:80]!r}: {_kind(offset)}")
+            continue
+        queue = key.value
+        broker, topic = check.text(queue, "brokerName", "", "key"), check.text(queue, "topic", "", "key")
+        rows.append(ClientOffset(broker, topic, check.number(queue, "queueId", 0, "key"), offset))
+    return Rows(tuple(rows), tuple(check.problems))
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    return repr(value)[:40]

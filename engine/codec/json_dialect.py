@@ -1,0 +1,359 @@
+"""JSON as RocketMQ writes and reads it (fastjson 1.2; spec 14.1): bare integer keys, objects as keys.
+
+Accepted beyond the standard, because a broker accepts it: keys that are bare integers (also negative), bare words or
+objects; single quotes; doubled and trailing commas; control characters in strings and between tokens. Text behind the
+closing brace is a fault to a broker; here it is told as the tail, with its place. The order of keys is kept.
+
+Pure and bounded in length, depth and number of values. Healthy files go through the standard library after one
+substitution; everything else through the careful reader below, which knows places. Both give the same values.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any, Never, Self
+
+LARGEST_TEXT = 64 << 20
+DEEPEST = 64
+MOST_VALUES = 4_000_000
+MOST_DUPLICATES = 100
+TAIL_SHOWN = 200
+
+_MARK = "\ue9f7"  # private use: stands before an integer key in the text for the standard library
+_BARE_KEY = re.compile(r"(?<=[{,\s])(-?\d{1,19})(?=\s*:)", re.ASCII)
+_BLANK = re.compile(r"[\x00-\x20\x7f]*")
+_NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+_WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+_STRING = {
+    '"': re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL),
+    "'": re.compile(r"'([^'\\]*(?:\\.[^'\\]*)*)'", re.DOTALL),
+}
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPES = dict(zip("\"\\/'bfnrtv01234567", "\"\\/'\b\f\n\r\t\v\0\1\2\3\4\5\6\7", strict=True))
+_CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+_RISKY_ESCAPE = re.compile(r"\\u(?:d[89a-f]|e9f7)", re.IGNORECASE)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class ObjectKey(str):
+    """An object that stands where a key belongs, as in a client's ``offsets.json``: its standard JSON text."""
+
+    __slots__ = ("value",)
+    value: dict[str | int, Any]
+
+    def __new__(cls, value: dict[str | int, Any]) -> Self:
+        """The key for ``value``."""
+        made = super().__new__(cls, json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+        made.value = value
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a text: ``offset`` in bytes, ``line`` and ``column`` in characters counted from 1."""
+
+    offset: int
+    line: int
+    column: int
+
+    @property
+    def words(self) -> str:
+        return f"line {self.line} column {self.column} (offset {self.offset})"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a text is no JSON, and where."""
+
+    what: str
+    place: Place
+
+    @property
+    def words(self) -> str:
+        return f"{self.place.words}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """A key that was there before; the later value counts, as in Java."""
+
+    key: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What follows behind the closing brace: its first characters, its length in characters, its place."""
+
+    text: str
+    length: int
+    place: Place
+    harmless: bool  # control characters only, over which a broker's reader steps
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a text gives. ``value`` is None beside a fault; the text's own ``null`` is None without one."""
+
+    value: Any
+    fault: Fault | None = None
+    tail: Tail | None = None
+    duplicates: tuple[Duplicate, ...] = field(default=())
+
+    @property
+    def accepted(self) -> bool:
+        """A broker reads this text without complaint."""
+        return self.fault is None and (self.tail is None or self.tail.harmless)
+
+    @property
+    def complaint(self) -> str | None:
+        """Why a broker does not, in one sentence; None where it does."""
+        if self.fault is not None:
+            return self.fault.words
+        if self.tail is not None and not self.tail.harmless:
+            return f"{self.tail.place.words}: {self.tail.length:,} characters behind the end: {self.tail.text[:40]!r}"
+        return None
+
+
+class _Irregular(Exception):
+    """Not for the quick way."""
+
+
+class _Broken(Exception):
+    """Not JSON."""
+
+    def __init__(self, what: str, at: int) -> None:
+        super().__init__(what)
+        self.what = what
+        self.at = at
+
+
+def parse(data: bytes | str) -> Parsed:
+    """Read a whole text; never raises. Malformed UTF-8 becomes U+FFFD, as in Java."""
+    if len(data) > LARGEST_TEXT:
+        return Parsed(None, Fault(f"longer than the {LARGEST_TEXT:,} bytes that are read", Place(0, 1, 1)))
+    text = data if isinstance(data, str) else data.decode("utf-8", "surrogateescape")
+    try:
+        value, end = _quickly(text)
+    except (_Irregular, ValueError, RecursionError):
+        return _carefully(text)
+    return Parsed(value, None, _tail(text, end))
+
+
+def _quickly(text: str) -> tuple[Any, int]:
+    """Value and end (in characters) of a text with no other peculiarity than bare integer keys; anything else raises.
+
+    Were a key-like number inside a string quoted too, the mark behind the quote would stand outside any string: an
+    error, never a wrong value.
+    """
+    if _MARK in text or _SURROGATE.search(text) or _RISKY_ESCAPE.search(text):
+        raise _Irregular
+    if sum(text.count(sign) for sign in ",[{:") > MOST_VALUES:
+        raise _Irregular
+    marked = _BARE_KEY.sub(rf'"{_MARK}\1"', text)
+    blanks = len(marked) - len(marked.lstrip(" \t\r\n"))
+    value, end = _DECODER.raw_decode(marked, blanks)
+    if not isinstance(value, dict | list):
+        raise _Irregular
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return value, end - 3 * marked.count(_MARK, 0, end)
+    raise _Irregular
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str | int, Any]:
+    made = {int(key[1:]) if key[:1] == _MARK else key: value for key, value in pairs}
+    if len(made) != len(pairs):
+        raise _Irregular
+    return made
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise _Irregular
+    return value
+
+
+def _constant(_: str) -> Never:
+    raise _Irregular
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_constant=_constant)
+
+
+def _carefully(text: str) -> Parsed:
+    reader = _Reader(text)
+    try:
+        value = reader.value(0)
+    except _Broken as broken:
+        return Parsed(None, Fault(broken.what, _place(text, broken.at)), None, tuple(reader.duplicates))
+    return Parsed(value, None, _tail(text, reader.at), tuple(reader.duplicates))
+
+
+def _tail(text: str, end: int) -> Tail | None:
+    rest = text[end:]
+    bare = rest.strip(" \t\r\n")
+    if not bare:
+        return None
+    place = _place(text, end + rest.index(bare[0]))
+    return Tail(_clean(bare[:TAIL_SHOWN]), len(bare), place, _BLANK.fullmatch(bare) is not None)
+
+
+def _place(text: str, at: int) -> Place:
+    before = text[:at]
+    return Place(
+        len(before.encode("utf-8", "surrogateescape" if _escaped(before) else "surrogatepass")),
+        before.count("\n") + 1,
+        at - (before.rfind("\n") + 1) + 1,
+    )
+
+
+def _escaped(text: str) -> bool:
+    """Every surrogate in ``text`` stands for one malformed byte."""
+    return all("\udc80" <= found <= "\udcff" for found in _SURROGATE.findall(text))
+
+
+def _clean(text: str) -> str:
+    """``text`` without lone surrogates, which no output can carry; pairs become their character."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+class _Reader:
+    """The careful way: a position in the text, moved on by each method that reads something there."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 1 if text.startswith("\ufeff") else 0
+        self.duplicates: list[Duplicate] = []
+        self._values = 0
+
+    def value(self, depth: int) -> Any:  # noqa: ANN401  JSON is any value
+        """The value that begins here, blanks before it skipped."""
+        sign = self._sign()
+        self._values += 1
+        if self._values > MOST_VALUES:
+            raise _Broken(f"more than {MOST_VALUES:,} values", self.at)
+        if depth > DEEPEST:
+            raise _Broken(f"nested deeper than {DEEPEST}", self.at)
+        if sign == "{":
+            return self._members(depth)
+        if sign == "[":
+            return self._items(depth)
+        if sign in _STRING:
+            return self._string(sign)
+        return self._bare()
+
+    def _sign(self) -> str:
+        """The next character that is no blank, left where it is; empty at the end."""
+        blank = _BLANK.match(self.text, self.at)
+        self.at = blank.end() if blank else self.at
+        return self.text[self.at : self.at + 1]
+
+    def _members(self, depth: int) -> dict[str | int, Any]:
+        found: dict[str | int, Any] = {}
+        self.at += 1
+        while True:
+            sign = self._sign()
+            if sign == ",":
+                self.at += 1
+                continue
+            if sign == "}":
+                self.at += 1
+                return found
+            began = self.at
+            key = self._key(sign, depth)
+            if self._sign() != ":":
+                raise _Broken(f"expected ':' behind the key {str(key)[:40]!r}, found {self._found()}", self.at)
+            self.at += 1
+            if key in found and len(self.duplicates) < MOST_DUPLICATES:
+                self.duplicates.append(Duplicate(str(key), _place(self.text, began)))
+            found[key] = self.value(depth + 1)
+            if self._sign() not in {",", "}"}:
+                raise _Broken(f"expected ',' or '}}' behind a value, found {self._found()}", self.at)
+
+    def _key(self, sign: str, depth: int) -> str | int:
+        if sign in _STRING:
+            return self._string(sign)
+        if sign == "{":
+            if depth >= DEEPEST:
+                raise _Broken(f"nested deeper than {DEEPEST}", self.at)
+            return ObjectKey(self._members(depth + 1))
+        number = _NUMBER.match(self.text, self.at)
+        if number and number.group().lstrip("-").isdigit() and len(number.group()) <= 20:
+            self.at = number.end()
+            return int(number.group())
+        word = _WORD.match(self.text, self.at)
+        if word:
+            self.at = word.end()
+            return word.group()
+        raise _Broken(f"expected a key, found {self._found()}", self.at)
+
+    def _items(self, depth: int) -> list[Any]:
+        found: list[Any] = []
+        self.at += 1
+        while True:
+            sign = self._sign()
+            if sign == ",":
+                self.at += 1
+                continue
+            if sign == "]":
+                self.at += 1
+                return found
+            found.append(self.value(depth + 1))
+            if self._sign() not in {",", "]"}:
+                raise _Broken(f"expected ',' or ']' behind a value, found {self._found()}", self.at)
+
+    def _string(self, quote: str) -> str:
+        match = _STRING[quote].match(self.text, self.at)
+        if match is None:
+            raise _Broken("a string is not closed", self.at)
+        raw, began = match.group(1), self.at
+        self.at = match.end()
+        return _clean(raw if "\\" not in raw else _ESCAPE.sub(lambda found: self._escape(found, began), raw))
+
+    @staticmethod
+    def _escape(match: re.Match[str], began: int) -> str:
+        sign = match.group(1)
+        if len(sign) > 1:
+            return chr(int(sign[1:], 16))
+        if sign not in _ESCAPES:
+            raise _Broken(f"unknown escape {match.group()!r} in a string", began + 1 + match.start())
+        return _ESCAPES[sign]
+
+    def _bare(self) -> Any:  # noqa: ANN401  JSON is any value
+        number = _NUMBER.match(self.text, self.at)
+        if number:
+            self.at = number.end()
+            return self._number(number)
+        word = _WORD.match(self.text, self.at)
+        if word and word.group() in _CONSTANTS:
+            self.at = word.end()
+            return _CONSTANTS[word.group()]
+        raise _Broken(f"expected a value, found {self._found()}", self.at)
+
+    @staticmethod
+    def _number(match: re.Match[str]) -> int | float:
+        try:
+            value = int(match.group()) if match.group(1) is None and match.group(2) is None else float(match.group())
+        except ValueError:  # more than 4,300 digits
+            raise _Broken("a number has too many digits", match.start()) from None
+        if isinstance(value, float) and math.isinf(value):
+            raise _Broken("a number is too large", match.start())
+        return value
+
+    def _found(self) -> str:
+        sign = self.text[self.at : self.at + 1]
+        return repr(_clean(sign)) if sign else "the end of the text"

@@ -1,0 +1,196 @@
+"""Typed rows of every table under config/."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.codec import config_tables
+from engine.codec.config_tables import (
+    ClientOffset,
+    ConsumerFilter,
+    ConsumerOffset,
+    DataVersion,
+    QueueMapping,
+    RequestMode,
+    client_offsets,
+    consumer_filters,
+    consumer_offsets,
+    data_version,
+    delay_offsets,
+    metrics,
+    queue_mappings,
+    request_modes,
+    subscription_groups,
+    topics,
+    whole_number,
+)
+from engine.codec.json_dialect import parse
+from engine.codec.tables import load_table
+
+OFFSETS = """{"dataVersion":{"counter":5,"stateVersion":0,"timestamp":1795248631466},
+ "groupTopicMap":{"billing":["OrderEvents"]},
+ "offsetTable":{"OrderEvents@warehouse":{0:389,"1":369},"ShipmentEvents@dashboard@broadcast":{0:70},
+ "%RETRY%warehouse@warehouse":{0:0},"lonely":{0:1},"a@b@c@d":{0:1},"T@g":{"x":1,0:"2",1:true}},
+ "lmqOffsetTable":{"%LMQ%t1@%LMQ%g1":5,"bad":1,"%LMQ%t2@%LMQ%g2":{}}}"""
+
+
+def test_offsets_of_groups_broadcasters_and_light_groups():
+    found = consumer_offsets(parse(OFFSETS).value)
+    assert found.rows == (
+        ConsumerOffset("OrderEvents@warehouse", "OrderEvents", "warehouse", "cluster", {0: 389, 1: 369}),
+        ConsumerOffset("ShipmentEvents@dashboard@broadcast", "ShipmentEvents", "dashboard", "broadcast", {0: 70}),
+        ConsumerOffset("%RETRY%warehouse@warehouse", "%RETRY%warehouse", "warehouse", "cluster", {0: 0}),
+        ConsumerOffset("T@g", "T", "g", "cluster", {}),
+        ConsumerOffset("%LMQ%t1@%LMQ%g1", "%LMQ%t1", "%LMQ%g1", "lmq", {0: 5}),
+    )
+    assert len(found.problems) == 7
+    assert found.problems[0] == "offsetTable: expected topic@group, found 'lonely'; a broker ignores it"
+
+
+def test_data_versions():
+    assert data_version(parse(OFFSETS).value) == DataVersion(5, 0, 1795248631466)
+    assert data_version({"dataVersion": {"counter": 4}}) == DataVersion(4, 0, 0)
+    assert data_version({"offsetTable": {}}) is None
+
+
+def test_delay_offsets_are_by_level():
+    text = '{"dataVersion":{"counter":8},"offsetTable":{1:63,2:24,18:0}}'
+    assert delay_offsets(parse(text).value) == ({1: 63, 2: 24, 18: 0}, ())
+    assert delay_offsets({"offsetTable": []}) == ({}, ("offsetTable: expected an object, found a list",))
+
+
+def test_topics_take_defaults_and_name_what_is_wrong():
+    text = """{"topicConfigTable":{"A":{"attributes":{"queue.type":"BatchCQ"},"order":true,"perm":7,"readQueueNums":2,
+    "topicFilterType":"MULTI_TAG","topicName":"A","topicSysFlag":1,"writeQueueNums":3},"B":{"topicName":"C","perm":"6"},"D":1}}"""
+    found = topics(parse(text).value)
+    a, b = found.rows
+    assert (a.read_queue_nums, a.write_queue_nums, a.perm, a.order, a.batch) == (2, 3, 7, True, True)
+    assert (b.perm, b.read_queue_nums, b.attributes, b.batch) == (6, 16, {}, False)
+    assert found.problems == (
+        "B.perm: expected a whole number, found '6'",
+        "B: topicName says 'C'",
+        "topicConfigTable.D: expected an object, found 1",
+    )
+
+
+def test_groups():
+    text = '{"subscriptionGroupTable":{"billing":{"retryMaxTimes":2,"consumeEnable":false,"groupName":"billing"}}}'
+    (row,) = subscription_groups(parse(text).value).rows
+    assert (row.name, row.retry_max_times, row.retry_queue_nums, row.consume_enable) == ("billing", 2, 1, False)
+
+
+def test_filters():
+    text = """{"filterDataByTopic":{"OrderEvents":{"groupFilterData":{"billing":{
+      "bloomFilterData":{"bitNum":112,"bitPos":[15,11,6]},"bornTime":1700000000000,"clientVersion":1700000000001,
+      "consumerGroup":"billing","dead":false,"deadTime":0,"expression":"amount > 100","expressionType":"SQL92",
+      "topic":"OrderEvents"}},"topic":"OrderEvents"}}}"""
+    assert consumer_filters(parse(text).value).rows == (
+        ConsumerFilter(
+            "OrderEvents", "billing", "amount > 100", "SQL92", 1700000000001, 1700000000000, 0, 112, (15, 11, 6)
+        ),
+    )
+
+
+def test_static_topics():
+    text = """{"topicQueueMappingInfoMap":{"Static":{"bname":"broker-a","currIdMap":{0:0},"epoch":17,"hostedQueues":{0:[
+      {"bname":"broker-a","endOffset":-1,"gen":0,"logicOffset":0,"queueId":3,"startOffset":5}]},"totalQueues":1}}}"""
+    assert queue_mappings(parse(text).value).rows == (
+        QueueMapping("Static", "broker-a", 1, 17, {0: (("broker-a", 3, 5, -1),)}),
+    )
+
+
+def test_request_modes():
+    text = """{"messageRequestModeMap":{"OrderEvents":{"billing":{"consumerGroup":"billing","mode":"POP",
+      "popShareQueueNum":0,"topic":"OrderEvents"}}}}"""
+    assert request_modes(parse(text).value).rows == (RequestMode("OrderEvents", "billing", "POP", 0),)
+
+
+def test_metrics_may_be_negative():
+    assert metrics({"timingCount": {"T": {"count": -3, "timeStamp": 9}}}) == {"T": (-3, 9)}
+
+
+def test_a_clients_own_offsets():
+    text = '{"offsetTable":{{"brokerName":"broker-a","queueId":1,"topic":"ShipmentEvents"}:55,"x":1}}'
+    found = client_offsets(parse(text).value)
+    assert found.rows == (ClientOffset("broker-a", "ShipmentEvents", 1, 55),)
+    assert found.problems == ("offsetTable: expected a queue and an offset, found 'x': 1",)
+
+
+@pytest.mark.parametrize(
+    ("key", "number"), [(5, 5), ("5", 5), ("-5", -5), ("", None), ("-", None), ("٣", None), ("9" * 30, None)]
+)
+def test_integer_keys_bare_or_quoted(key, number):
+    assert whole_number(key) == number
+
+
+READERS = [
+    topics,
+    subscription_groups,
+    consumer_offsets,
+    delay_offsets,
+    consumer_filters,
+    queue_mappings,
+    request_modes,
+    metrics,
+    client_offsets,
+    data_version,
+]
+_WORDS = """topicConfigTable subscriptionGroupTable offsetTable lmqOffsetTable filterDataByTopic groupFilterData bitPos
+bloomFilterData topicQueueMappingInfoMap hostedQueues messageRequestModeMap timingCount dataVersion counter T T@g
+attributes"""
+_NAMES = st.sampled_from(_WORDS.split())
+_ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAMES | st.integers(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@given(value=st.dictionaries(_NAMES, _ANY, max_size=4))
+def test_any_table_gives_rows_and_problems(reader, value):
+    reader(value)
+
+
+def test_problems_are_bounded():
+    many = {f"T{n}": 1 for n in range(1000)}
+    assert len(topics({"topicConfigTable": many}).problems) == config_tables.MOST_PROBLEMS
+
+
+def _load(store, name):
+    files = {path.name: path.read_bytes() for path in (store / "config").iterdir()}
+    return load_table(name, files.get).value
+
+
+@pytest.mark.golden
+def test_tables_of_real_brokers(golden, golden_account):
+    store = golden("broker-orders")
+    declared = topics(_load(store, "topics.json"))
+    assert not declared.problems
+    assert {"TBW102", "SCHEDULE_TOPIC_XXXX", "OrderEvents"} <= {row.name for row in declared.rows}
+    assert not subscription_groups(_load(store, "subscriptionGroup.json")).problems
+    found = consumer_offsets(_load(store, "consumerOffset.json"))
+    assert not found.problems
+    told = {}
+    for line in golden_account("broker-orders", "truth.jsonl.xz"):
+        if line["kind"] == "progress" and line.get("consumerOffset", -1) >= 0:
+            told[line["group"], line["topic"], line["queueId"]] = line["consumerOffset"]
+    ours = {(row.group, row.topic, queue): offset for row in found.rows for queue, offset in row.offsets.items()}
+    assert told
+    assert {key: ours.get(key) for key in told} == told
+    assert any(row.mode == "broadcast" for row in found.rows)
+
+
+@pytest.mark.golden
+def test_tables_that_only_some_brokers_have(golden):
+    light = consumer_offsets(_load(golden("broker-lmq"), "lmqConsumerOffset.json"))
+    assert not light.problems
+    assert any(row.mode == "lmq" and row.topic.startswith("%LMQ%") for row in light.rows)
+    assert any(row.batch for row in topics(_load(golden("broker-lmq"), "topics.json")).rows)
+    levels, problems = delay_offsets(_load(golden("broker-retries"), "delayOffset.json"))
+    assert not problems
+    assert {1, 2, 3, 4, 9, 18} <= set(levels)
+    filters = consumer_filters(_load(golden("broker-sqlfilter"), "consumerFilter.json"))
+    assert not filters.problems
+    assert all(row.bit_num == 112 and len(row.bit_positions) == 3 for row in filters.rows)
+    assert request_modes(_load(golden("broker-pop"), "messageRequestMode.json")).rows[0].mode == "POP"

@@ -1,0 +1,184 @@
+"""RocketMQ's JSON: what brokers write, what people break, and what an attacker sends."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.codec import json_dialect
+from engine.codec.json_dialect import DEEPEST, ObjectKey, parse
+
+CASES = [
+    pytest.param('{"a":1}', {"a": 1}, id="standard"),
+    pytest.param('{"o":{0:12,-1:7,"2":3}}', {"o": {0: 12, -1: 7, "2": 3}}, id="bare integer keys"),
+    pytest.param('{\n\t"o":{1:63,2:24\n\t}\n}', {"o": {1: 63, 2: 24}}, id="as a broker indents"),
+    pytest.param('{"x":"a,5:b {7:1}",1:2}', {"x": "a,5:b {7:1}", 1: 2}, id="keys inside a string are text"),
+    pytest.param('{"x":"say \\"{1:2}\\" ,3:4"}', {"x": 'say "{1:2}" ,3:4'}, id="behind an escaped quote"),
+    pytest.param("{'a':1,b:2,,}", {"a": 1, "b": 2}, id="quotes, words and commas that fastjson allows"),
+    pytest.param("[1,,2,]", [1, 2], id="commas in a list"),
+    pytest.param('{"a":"\\ud83d\\ude00","b":"\\ud800"}', {"a": "😀", "b": "\ufffd"}, id="surrogates"),
+    pytest.param('{"a":"tab\there","b":"\\t\\/\\u4e2d\\x41\\\'"}', {"a": "tab\there", "b": "\t/中A'"}, id="escapes"),
+    pytest.param('{"a":-1.5e3,"b":true,"c":null,"d":[]}', {"a": -1500.0, "b": True, "c": None, "d": []}, id="values"),
+    pytest.param('\ufeff{"a":1}', {"a": 1}, id="byte order mark"),
+    pytest.param('\0{"a"\0:1}', {"a": 1}, id="control characters between tokens"),
+    pytest.param("{}", {}, id="empty object"),
+    pytest.param("null", None, id="null"),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), CASES)
+def test_reads(text, value):
+    found = parse(text)
+    assert found.value == value
+    assert found.accepted
+    assert found.complaint is None
+    assert parse(text.encode()) == found
+
+
+@pytest.mark.parametrize(("text", "value"), CASES)
+def test_the_careful_reader_gives_the_same(text, value):
+    assert json_dialect._carefully(text).value == value
+
+
+def test_objects_as_keys_of_a_clients_offsets():
+    text = '{"offsetTable":{{"brokerName":"broker-a","queueId":1,"topic":"ShipmentEvents"}:55}}'
+    ((key, offset),) = parse(text).value["offsetTable"].items()
+    assert isinstance(key, ObjectKey)
+    assert key.value == {"brokerName": "broker-a", "queueId": 1, "topic": "ShipmentEvents"}
+    assert offset == 55
+    assert json.loads(key) == key.value
+
+
+FAULTS = [
+    ("", 0, 1, 1, "expected a value, found the end of the text"),
+    ("\n\n  ", 4, 3, 3, "expected a value, found the end of the text"),
+    ('{"a":1', 6, 1, 7, "expected ',' or '}' behind a value, found the end of the text"),
+    ('{"a" 1}', 5, 1, 6, "expected ':' behind the key 'a', found '1'"),
+    ('{"a":1 "b":2}', 7, 1, 8, "expected ',' or '}' behind a value, found '\"'"),
+    ('{\n\t"é":[1 2]}', 11, 2, 9, "expected ',' or ']' behind a value, found '2'"),
+    ('{"a":"b}', 5, 1, 6, "a string is not closed"),
+    ('{"a":NaN}', 5, 1, 6, "expected a value, found 'N'"),
+    ('{"a":"\\q"}', 6, 1, 7, "unknown escape '\\\\q' in a string"),
+    ('{"a":1e999}', 5, 1, 6, "a number is too large"),
+    ('{"a":' + "9" * 5000 + "}", 5, 1, 6, "a number has too many digits"),
+    ("{*:1}", 1, 1, 2, "expected a key, found '*'"),
+    ("\0\0\0\0", 4, 1, 5, "expected a value, found the end of the text"),
+]
+
+
+@pytest.mark.parametrize(("text", "offset", "line", "column", "what"), FAULTS)
+def test_a_fault_names_its_place(text, offset, line, column, what):
+    found = parse(text.encode())
+    assert found.fault is not None
+    assert (found.fault.what, found.fault.place.offset) == (what, offset)
+    assert (found.fault.place.line, found.fault.place.column) == (line, column)
+    assert not found.accepted
+    assert found.complaint == f"line {line} column {column} (offset {offset}): {what}"
+
+
+def test_a_leftover_tail_is_told_with_its_place():
+    """A shorter text over a longer one without cutting the file: the broker refuses it and takes the backup."""
+    old = '{"offsetTable":{"T@g":{0:12345}}}'
+    new = '{\n"offsetTable":{"Té@g":{0:1}}}'
+    found = parse((new + old[len(new) - 4 :]).encode())
+    assert found.value == {"offsetTable": {"Té@g": {0: 1}}}
+    assert found.tail.text == old[len(new) - 4 :]
+    assert (found.tail.place.line, found.tail.place.offset) == (2, len(new.encode()))
+    assert not found.accepted
+    assert "characters behind the end" in found.complaint
+
+
+def test_blanks_behind_the_end_are_no_tail_and_zeros_a_harmless_one():
+    assert parse('{"a":1} \r\n\t').tail is None
+    zeros = parse('{"a":1}\n' + "\0" * 500)
+    assert (zeros.tail.length, zeros.tail.harmless, zeros.tail.place.offset) == (500, True, 8)
+    assert zeros.accepted
+
+
+def test_repeated_keys_are_told_and_the_last_one_counts():
+    found = parse('{"t":{0:1,\n0:2}}')
+    assert found.value == {"t": {0: 2}}
+    assert [(item.key, item.place.line) for item in found.duplicates] == [("0", 2)]
+    assert found.accepted
+
+
+def test_malformed_utf_8_becomes_replacement_characters():
+    found = parse(b'{"a\xff\xfe":"\xc3"} x')
+    assert found.value == {"a\ufffd\ufffd": "\ufffd"}
+    assert found.tail.place.offset == 12
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    ["[" * 3_000_000, '{"a":' * 500_000, "{" * 1_000_000, '{"a":' * (DEEPEST + 2) + "1" + "}" * (DEEPEST + 2)],
+    ids=["lists", "objects", "object keys", "just too deep"],
+)
+def test_deep_bombs_are_refused(bomb):
+    assert parse(bomb).fault.what == f"nested deeper than {DEEPEST}"
+
+
+def test_the_permitted_depth_is_the_same_both_ways():
+    text = "[" * (DEEPEST + 1) + "]" * (DEEPEST + 1)
+    assert parse(text).fault is None
+    assert json_dialect._carefully(text).fault is None
+    assert parse(f"[{text}]").fault is not None
+
+
+def test_wide_bombs_are_refused(monkeypatch):
+    monkeypatch.setattr(json_dialect, "MOST_VALUES", 1000)
+    assert parse("[" + "0," * 2000 + "]").fault.what == "more than 1,000 values"
+    monkeypatch.setattr(json_dialect, "LARGEST_TEXT", 100)
+    assert "longer than the 100 bytes" in parse("[" + " " * 200).fault.what
+
+
+_KEYS = st.text(max_size=8) | st.integers(-(10**18), 10**18)
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 63) - 1) | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_KEYS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def _write(value):
+    if isinstance(value, dict):
+        return "{" + ",\n\t".join(f"{_write_key(key)}:{_write(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_write, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _write_key(key):
+    return str(key) if isinstance(key, int) else json.dumps(key, ensure_ascii=False)
+
+
+@given(_VALUES)
+def test_written_values_come_back_both_ways(value):
+    text = _write(value)
+    found = parse(text)
+    assert found.accepted
+    assert found.value == value
+    assert _write(found.value) == text, "the order of keys is kept"
+    assert json_dialect._carefully(text).value == value
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_give_a_value(raw):
+    found = parse(raw)
+    assert found.accepted is (found.complaint is None)
+    json.dumps(found.value).encode()
+
+
+@settings(max_examples=300)
+@given(st.text(alphabet="{}[]\":,0123-ae\\\n u'", max_size=40))
+def test_any_text_of_signs_gives_the_same_both_ways(text):
+    found, careful = parse(text), json_dialect._carefully(text)
+    assert (found.value, found.tail, found.fault) == (careful.value, careful.tail, careful.fault)
+
+
+@given(_VALUES, st.integers(0, 400), st.text(max_size=3))
+def test_torn_and_patched_texts_give_a_value(value, at, patch):
+    text = _write(value)
+    for broken in (text[:at], text[:at] + patch + text[at:], text + text[at:]):
+        found, careful = parse(broken), json_dialect._carefully(broken)
+        assert (found.value, found.tail) == (careful.value, careful.tail)
