@@ -1,0 +1,254 @@
+"""Blocking work off the loop: short reads, long jobs with a bar and cancel, and work in the worker process.
+
+Results come back on the loop's thread. A quick read is nobody's business but its pane's; a job is listed in the status
+bar. ``work(control)`` runs elsewhere and may ask :attr:`Control.cancelled` and tell :meth:`Control.report`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from PySide6.QtCore import QObject, Signal
+
+from viewer.bridge.worker import Cancelled, Worker
+
+__all__ = ["Cancelled", "Control", "Job", "Jobs"]
+T = TypeVar("T")
+QUICK_THREADS = 3
+LONG_THREADS = 2
+REPORT_EVERY = 0.1
+"""Seconds between two reports of one job that reach the loop."""
+
+
+@dataclass(eq=False)
+class Job:
+    """Long work as the status bar shows it; changed on the loop's thread only."""
+
+    number: int
+    title: str
+    cancel: Callable[[], None]
+    done: float = 0
+    total: float | None = None
+    note: str = ""
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def part(self) -> float | None:
+        """How much is done, 0 to 1; None while the total is not known."""
+        return None if not self.total else min(1.0, self.done / self.total)
+
+
+class Control:
+    """What work in a thread sees of its job."""
+
+    def __init__(self, tell: Callable[[float, float | None, str], None]) -> None:
+        self.stop = threading.Event()
+        self._tell = tell
+        self._told = 0.0
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether to stop; ask every few milliseconds."""
+        return self.stop.is_set()
+
+    def check(self) -> None:
+        """Raise :class:`Cancelled` where the job was told to stop."""
+        if self.stop.is_set():
+            raise Cancelled
+
+    def report(self, done: float, total: float | None = None, note: str = "") -> None:
+        """Say how far the work is; calls that follow each other too quickly are dropped."""
+        now = time.monotonic()
+        if now - self._told >= REPORT_EVERY:
+            self._told = now
+            self._tell(done, total, note)
+
+
+class Jobs(QObject):
+    """All work that is under way. ``changed`` as the list or a job in it changes; ``failed`` for errors nobody waits for."""
+
+    changed = Signal()
+    failed = Signal(object)
+    _arrived = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._quick = ThreadPoolExecutor(QUICK_THREADS, "quick")
+        self._long = ThreadPoolExecutor(LONG_THREADS, "job")
+        self._numbers = itertools.count(1)
+        self._pending = 0
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._controls: set[Control] = set()
+        self._closed = False
+        self.list: list[Job] = []
+        self.worker = Worker(self._post)
+        self._arrived.connect(lambda call: call())
+
+    # ---- short reads -------------------------------------------------------------------------------------------------
+
+    def read(
+        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None] | None = None
+    ) -> None:
+        """Run ``work`` in a thread, then ``done`` with its result or ``failed`` with its error on the loop's thread."""
+        if self._closed:
+            return
+        self._pending += 1
+
+        def finish(result: Any, error: Exception | None) -> None:
+            self._pending -= 1
+            if self._closed:
+                return
+            if error is None:
+                done(result)
+            elif failed is not None:
+                failed(error)
+            else:
+                self.failed.emit(error)
+
+        self._submit(self._quick, work, finish)
+
+    async def quick(self, work: Callable[[], T]) -> T:
+        """Run a read of milliseconds in a thread and give its result."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.read(work, lambda value: _settle(future, value), lambda error: _settle(future, None, error))
+        return await future
+
+    # ---- long work ---------------------------------------------------------------------------------------------------
+
+    async def run(self, title: str, work: Callable[[Control], T]) -> T:
+        """Run long work in a thread, listed under ``title``; raises :class:`Cancelled` where it was stopped."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        control = Control(lambda *told: self._post(lambda: self._told(job, *told)))
+        job = Job(next(self._numbers), title, control.stop.set)
+        self._controls.add(control)
+        self._begin(job)
+        self._submit(self._long, lambda: work(control), lambda value, error: _settle(future, value, error))
+        try:
+            return await future
+        except asyncio.CancelledError:
+            control.stop.set()
+            raise
+        finally:
+            self._controls.discard(control)
+            self._end(job)
+
+    async def in_worker(
+        self, title: str, target: str, *args: object, on_items: Callable[[Any], None] | None = None
+    ) -> Any:
+        """Run ``target`` ("module:function") in the worker process, listed under ``title``.
+
+        The function is called as ``function(control, *args)``; what it gives to ``control.emit`` arrives at
+        ``on_items``.
+        """
+        job: Job | None = None
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        request = self.worker.request(
+            target,
+            args,
+            on_items or (lambda _items: None),
+            lambda *told: self._told(job, *told) if job else None,
+            lambda value, error: _settle(future, value, error),
+        )
+        job = Job(next(self._numbers), title, lambda: self.worker.cancel(request))
+        self._begin(job)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self.worker.cancel(request)
+            raise
+        finally:
+            self._end(job)
+
+    def start(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
+        """Begin ``coroutine`` from a slot; its error is told through ``failed``."""
+        if self._closed:
+            coroutine.close()
+            return None
+        task = asyncio.ensure_future(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_ended)
+        return task
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way."""
+        return not self._pending and not self.list and not self._tasks
+
+    @property
+    def quick_idle(self) -> bool:
+        """Whether no short read is under way."""
+        return not self._pending
+
+    def cancel_all(self) -> None:
+        """Tell everything to stop."""
+        for job in list(self.list):
+            job.cancel()
+        for task in list(self._tasks):
+            task.cancel()
+
+    def close(self) -> None:
+        """Stop everything and forget what still comes back."""
+        self.cancel_all()
+        self._closed = True
+        for control in self._controls:
+            control.stop.set()
+        self._quick.shutdown(wait=False, cancel_futures=True)
+        self._long.shutdown(wait=False, cancel_futures=True)
+        self.worker.close()
+
+    # ---- below -------------------------------------------------------------------------------------------------------
+
+    def _submit(
+        self, pool: ThreadPoolExecutor, work: Callable[[], Any], finish: Callable[[Any, Exception | None], None]
+    ) -> None:
+        def body() -> None:
+            try:
+                result, error = work(), None
+            except Exception as raised:  # noqa: BLE001 (every error is carried to the thread that waits for it)
+                result, error = None, raised
+            self._post(lambda: finish(result, error))
+
+        pool.submit(body)
+
+    def _post(self, call: Callable[[], None]) -> None:
+        """Have ``call`` done on the loop's thread; from any thread."""
+        try:
+            self._arrived.emit(call)
+        except RuntimeError:
+            return  # the window is gone, and with it who waited
+
+    def _begin(self, job: Job) -> None:
+        self.list.append(job)
+        self.changed.emit()
+
+    def _told(self, job: Job, done: float, total: float | None, note: str) -> None:
+        job.done, job.total, job.note = done, total, note
+        self.changed.emit()
+
+    def _end(self, job: Job) -> None:
+        self.list.remove(job)
+        self.changed.emit()
+
+    def _task_ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None and not isinstance(error, Cancelled):
+            self.failed.emit(error)
+
+
+def _settle(future: asyncio.Future[Any], value: object, error: Exception | None = None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(value)
+    else:
+        future.set_exception(error)

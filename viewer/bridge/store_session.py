@@ -1,0 +1,158 @@
+"""One open store as the window knows it: the snapshot, what is chosen, what was found, and whether it has grown.
+
+The session asks on a timer and tells by signals; nothing in the engine calls up. Offsets in signals are objects: they
+have 64 bits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from viewer.bridge.jobs import Jobs
+from viewer.bridge.places import Place, Search
+from viewer.bridge.survey import Survey
+
+if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
+    from engine.inspection.snapshot import StoreSnapshot
+
+POLL_MS = 1000
+SEVERITIES = ("error", "warn", "note", "chat")
+
+
+class StoreSession(QObject):
+    """The store that is open. Made by :meth:`open`; ended by :meth:`close`."""
+
+    surveyed = Signal()
+    """``survey`` is there, or new."""
+    grown = Signal()
+    """Files or offsets changed since the last look; the snapshot is refreshed already."""
+    selectionChanged = Signal(object)
+    """Offset of the chosen unit, or None."""
+    findingsChanged = Signal()
+    """``findings`` or ``findings_complete`` changed."""
+    followingChanged = Signal(bool)
+
+    def __init__(self, snapshot: StoreSnapshot, jobs: Jobs, config: MessageStoreConfig | None = None) -> None:
+        super().__init__()
+        self.snapshot = snapshot
+        self.config = config
+        self.jobs = jobs
+        self.survey: Survey | None = None
+        self.selection: int | None = None
+        self.findings: tuple[Any, ...] = ()
+        self.findings_complete = False
+        self.following = False
+        self._looking = False
+        self._closed = False
+        self._seen: tuple[int, int] | None = None
+        self._timer = QTimer(self)
+        self._timer.setInterval(POLL_MS)
+        self._timer.timeout.connect(self.look)
+
+    @classmethod
+    async def open(cls, path: Path, jobs: Jobs, config: MessageStoreConfig | None = None) -> StoreSession:
+        """Open the store at ``path`` off the loop; raises StoreError with what was found instead."""
+
+        def work() -> StoreSnapshot:
+            from engine.inspection import open_store
+
+            return open_store(path, config)
+
+        return cls(await jobs.quick(work), jobs, config)
+
+    @property
+    def path(self) -> Path:
+        """The directory or file that is open."""
+        return self.snapshot.path
+
+    def begin(self) -> None:
+        """Survey the store and watch it from now on."""
+        self._survey()
+        self._timer.start()
+
+    def close(self) -> None:
+        """Stop watching and close every file."""
+        self._closed = True
+        self._timer.stop()
+        self.snapshot.close()
+
+    # ---- what is chosen ----------------------------------------------------------------------------------------------
+
+    def select(self, offset: int | None) -> None:
+        """Choose the unit at ``offset``, for every pane."""
+        if offset != self.selection:
+            self.selection = offset
+            self.selectionChanged.emit(offset)
+
+    async def resolve(self, search: Search) -> Place:
+        """The place that a time, id or key means; raises NothingFound."""
+        from viewer.bridge.resolve import resolve
+
+        return await self.jobs.quick(lambda: resolve(self.snapshot, search))
+
+    # ---- what was found ----------------------------------------------------------------------------------------------
+
+    def set_findings(self, findings: Sequence[Any], *, complete: bool) -> None:
+        """What the check has found so far; ``complete`` where it looked at everything."""
+        self.findings, self.findings_complete = tuple(findings), complete
+        self.findingsChanged.emit()
+
+    def counts(self) -> dict[str, int]:
+        """Findings by severity."""
+        found = dict.fromkeys(SEVERITIES, 0)
+        for finding in self.findings:
+            if finding.severity in found:
+                found[finding.severity] += 1
+        return found
+
+    # ---- growth ------------------------------------------------------------------------------------------------------
+
+    def follow(self, on: bool) -> None:
+        """Keep the end of the log in view, or not."""
+        if on != self.following:
+            self.following = on
+            self.followingChanged.emit(on)
+
+    def look(self, *, anyway: bool = False) -> None:
+        """Look at the directory again, off the loop; ``grown`` follows where something changed or ``anyway``."""
+        if self._looking or self._closed:
+            return
+        self._looking = True
+        begun = time.monotonic()
+
+        def work() -> tuple[bool, tuple[int, int]]:
+            changed = self.snapshot.refresh()
+            return changed, (self.snapshot.log.max_offset, len(self.snapshot.log.files))
+
+        def done(answer: tuple[bool, tuple[int, int]]) -> None:
+            self._looking = False
+            if self._closed:
+                return
+            self._timer.setInterval(max(POLL_MS, round(20_000 * (time.monotonic() - begun))))
+            changed, seen = answer
+            moved = self._seen is not None and seen != self._seen
+            self._seen = seen
+            if changed or moved or anyway:
+                self._survey()
+                self.grown.emit()
+
+        def failed(_error: Exception) -> None:
+            self._looking = False
+
+        self.jobs.read(work, done, failed)
+
+    def _survey(self) -> None:
+        from viewer.bridge.survey import survey
+
+        def done(found: Survey) -> None:
+            if not self._closed:
+                self.survey = found
+                self.surveyed.emit()
+
+        self.jobs.read(lambda: survey(self.snapshot), done)

@@ -1,0 +1,225 @@
+"""What the store card and the tree show: topics, queues, files, sizes, times, as one frozen value; gathered in a thread. No Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.codec.message import Unit
+from engine.errors import StoreError
+
+if TYPE_CHECKING:
+    from engine.inspection.queue_reader import QueueReader
+    from engine.inspection.snapshot import StoreSnapshot
+
+MESSAGES_KNOWN = 4096
+"""Queues whose newest unit is asked for its size; more would take too long for a card."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """A queue by its bounds, offsets in messages; ``note`` where it could not be read."""
+
+    queue_id: int
+    min_offset: int
+    max_offset: int
+    note: str = ""
+
+    @property
+    def count(self) -> int:
+        return max(self.max_offset - max(self.min_offset, 0), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """A topic: its queues, and its bytes in the log estimated from the newest unit of each queue."""
+
+    name: str
+    queues: tuple[QueueFacts, ...]
+    bytes: int
+
+    @property
+    def count(self) -> int:
+        return sum(queue.count for queue in self.queues)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFacts:
+    """An index file: entries used; −1 where its header cannot be read."""
+
+    name: str
+    count: int
+    begin: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The store in one glance. Sizes in bytes, times in ms since the epoch, None where nothing tells."""
+
+    name: str
+    path: str
+    kind: str
+    log_files: int
+    log_bytes: int
+    min_offset: int
+    max_offset: int
+    first_time: int | None
+    last_time: int | None
+    topics: tuple[TopicFacts, ...]
+    index: tuple[IndexFacts, ...]
+    tables: tuple[str, ...]
+    groups: int
+    checkpoint: int | None
+    has_checkpoint: bool
+    abort: bool
+    lock: str
+    notes: tuple[str, ...]
+    format: str
+
+    @property
+    def messages(self) -> int:
+        return sum(topic.count for topic in self.topics)
+
+    @property
+    def topics_by_bytes(self) -> list[str]:
+        return [topic.name for topic in sorted(self.topics, key=lambda t: (-t.bytes, t.name))]
+
+    @property
+    def state(self) -> tuple[str, str]:
+        """Mark and English word for the card: how the store was left."""
+        if self.kind != "store":
+            return "note", {"commitlog": "log only", "file": "one file"}.get(self.kind, "a part")
+        if self.lock == "held":
+            return "live", "broker is running"
+        return ("warn", "not closed") if self.abort else ("ok", "closed cleanly")
+
+
+def survey(store: StoreSnapshot) -> Survey:
+    """Look at heads and tails; what cannot be read is left out and said in ``notes``."""
+    notes = list(store.notes)
+    log = store.log
+    low, high = max(log.min_offset, 0), max(log.max_offset, 0)
+    first = _first_unit(store)
+    topics = tuple(_topics(store))
+    checkpoint = _checkpoint(store, notes)
+    return Survey(
+        name=_name_of(str(store.path)),
+        path=str(store.path),
+        kind=store.kind,
+        log_files=len(log.files),
+        log_bytes=high - low,
+        min_offset=low,
+        max_offset=high,
+        first_time=first.store_timestamp if first else None,
+        last_time=_last_time(store),
+        topics=topics,
+        index=tuple(_index(store)),
+        tables=tuple(_tables(store)),
+        groups=_groups(store),
+        checkpoint=checkpoint,
+        has_checkpoint=store.paths is not None and store.paths.checkpoint.exists(),
+        abort=store.abort,
+        lock=store.lock_state,
+        notes=tuple(notes),
+        format=_format(store, first),
+    )
+
+
+def _name_of(path: str) -> str:
+    parts = [part for part in path.split("/") if part]
+    while len(parts) > 1 and parts[-1] in {"store", "commitlog"}:
+        parts.pop()
+    return parts[-1] if parts else path
+
+
+def _first_unit(store: StoreSnapshot) -> Unit | None:
+    for item in store.log.items(store.log.min_offset, 1, crc=False) if store.log.files else []:
+        if isinstance(item, Unit):
+            return item
+    return None
+
+
+def _last_time(store: StoreSnapshot) -> int | None:
+    """Store time of the last unit."""
+    try:
+        for item in reversed(store.log.items_before(store.log.max_offset, 2, crc=False)):
+            if isinstance(item, Unit):
+                return item.store_timestamp
+    except StoreError:
+        return None
+    return None
+
+
+def _topics(store: StoreSnapshot) -> Iterator[TopicFacts]:
+    asked = 0
+    for topic, queues in store.topics().items():
+        facts, size = [], 0
+        for number, queue in queues.items():
+            one = _queue(number, queue)
+            facts.append(one)
+            newest = queue.newest() if asked < MESSAGES_KNOWN and one.count else None
+            asked += 1
+            size += one.count * (newest[1] if newest else 200)
+        yield TopicFacts(topic, tuple(facts), size)
+
+
+def _queue(number: int, queue: QueueReader) -> QueueFacts:
+    try:
+        return QueueFacts(number, queue.min_offset, queue.max_offset)
+    except StoreError as error:
+        return QueueFacts(number, 0, 0, str(error))
+
+
+def _index(store: StoreSnapshot) -> Iterator[IndexFacts]:
+    for reader in store.index_files():
+        try:
+            head = reader.header
+            yield IndexFacts(reader.name, head.entries, head.begin_timestamp, head.end_timestamp)
+        except StoreError:
+            yield IndexFacts(reader.name, -1)
+
+
+def _tables(store: StoreSnapshot) -> list[str]:
+    """File names under ``config/``, backups left out."""
+    if store.paths is None:
+        return []
+    try:
+        names = sorted(entry.name for entry in store.paths.config.iterdir())
+    except OSError:
+        return []
+    return [name for name in names if not name.endswith(".bak") or name.removesuffix(".bak") not in names]
+
+
+def _groups(store: StoreSnapshot) -> int:
+    """Groups that have an offset in consumerOffset.json."""
+    if store.paths is None:
+        return 0
+    from engine.codec.json_dialect import parse
+
+    try:
+        raw = store.small_file(store.paths.config / "consumerOffset.json")
+    except StoreError:
+        return 0
+    value = parse(raw).value if raw else None
+    table = value.get("offsetTable") if isinstance(value, dict) else None
+    return len({key.partition("@")[2] for key in table if isinstance(key, str)}) if isinstance(table, dict) else 0
+
+
+def _checkpoint(store: StoreSnapshot, notes: list[str]) -> int | None:
+    try:
+        page = store.checkpoint()
+    except StoreError as error:
+        notes.append(str(error))
+        return None
+    return page.physic_msg_timestamp if page is not None else None
+
+
+def _format(store: StoreSnapshot, first: Unit | None) -> str:
+    """The oldest release family that writes what is here; the files hold no version number."""
+    if store.paths is not None and (store.paths.root / "timerwheel").exists():
+        return "RocketMQ 5.x"
+    if first is not None and first.version == 2:
+        return "RocketMQ 5.1+"
+    return ""
