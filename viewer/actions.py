@@ -1,0 +1,99 @@
+"""Every command as data: id, words, icon, keys, where it stands. Menus, palette, key sheet and tool bar are made from
+this.
+
+The id is the QAction's objectName. A command that ``needs`` a store is greyed without one; one with ``view`` acts on
+what is in front and is greyed where the view does not answer it. Keys are Qt's portable texts; the first is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viewer.assets import words
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command."""
+
+    id: str
+    text: str
+    menu: str
+    icon: str = ""
+    keys: tuple[str, ...] = ()
+    needs: bool = True
+    view: bool = False
+    checkable: bool = False
+    group: int = 0
+    tip: str = ""
+
+
+MENUS = (words("File"), words("Edit"), words("View"), words("Go"), words("Analyse"), words("Window"), words("Help"))
+COMMANDS = (
+    Command("store.open", words("Open a store…"), "File", "open", ("Ctrl+O",), needs=False),
+    Command("store.openFile", words("Open one file of a log…"), "File", "file", ("Ctrl+Shift+O",), needs=False),
+    Command("store.close", words("Close the store"), "File", "close", ("Ctrl+W",)),
+    Command("export.table", words("Export the table…"), "File", "", ("Ctrl+E",), view=True, group=1),
+    Command("app.quit", words("Quit"), "File", "", ("Ctrl+Q",), needs=False, group=2),
+    Command("copy.cell", words("Copy"), "Edit", "", (), view=True),
+    Command("copy.row", words("Copy the row"), "Edit", "", (), view=True),
+    Command("copy.json", words("Copy as JSON"), "Edit", "", ("Ctrl+Shift+C",), view=True),
+    Command("copy.cli", words("Copy as command"), "Edit", "", ("Ctrl+Alt+C",), view=True,
+            tip=words("The command line that gives the same answer")),
+    Command("copy.place", words("Copy this place"), "Edit", "", ("Ctrl+Shift+L",)),
+    Command("find.open", words("Find…"), "Edit", "search", ("Ctrl+F",), view=True, group=1),
+    Command("find.next", words("Find next"), "Edit", "", ("F3",), view=True, group=1),
+    Command("find.previous", words("Find previous"), "Edit", "", ("Shift+F3",), view=True, group=1),
+    Command("filter.focus", words("Filter the log"), "Edit", "filter", ("Ctrl+L",), group=1),
+    Command("filter.apply", words("Apply the filter"), "Edit", "", (), view=True, group=1),
+    Command("filter.clear", words("Clear the filter"), "Edit", "", (), view=True, group=1),
+    Command("view.units", words("Log"), "View", "log", ("Ctrl+1",)),
+    Command("view.queues", words("Queues"), "View", "queue", ("Ctrl+2",)),
+    Command("view.index", words("Index"), "View", "index", ("Ctrl+3",)),
+    Command("view.positions", words("Positions"), "View", "positions", ("Ctrl+4",)),
+    Command("view.findings", words("Findings"), "View", "findings", ("Ctrl+5",)),
+    Command("view.groups", words("Consumer groups"), "View", "follow", ("Ctrl+6",)),
+    Command("view.config", words("Config"), "View", "config", ("Ctrl+7",)),
+    Command("view.tree", words("Store tree"), "View", "", ("Ctrl+T",), checkable=True, group=1),
+    Command("view.follow", words("Follow the end of the log"), "View", "follow", ("Ctrl+J",), checkable=True, group=1),
+    Command("view.refresh", words("Look again"), "View", "refresh", ("F5",), group=1),
+    Command("zoom.in", words("Larger"), "View", "", ("Ctrl++", "Ctrl+="), needs=False, group=2),
+    Command("zoom.out", words("Smaller"), "View", "", ("Ctrl+-",), needs=False, group=2),
+    Command("zoom.reset", words("Normal size"), "View", "", ("Ctrl+0",), needs=False, group=2),
+    Command("theme.system", words("Colours as the desktop"), "View", "", (), needs=False, checkable=True, group=3),
+    Command("theme.light", words("Light colours"), "View", "", (), needs=False, checkable=True, group=3),
+    Command("theme.dark", words("Dark colours"), "View", "", (), needs=False, checkable=True, group=3),
+    Command("language.en", "English", "View", "", (), needs=False, checkable=True, group=4),
+    Command("language.zh_CN", "简体中文", "View", "", (), needs=False, checkable=True, group=4),
+    Command("go.back", words("Back"), "Go", "back", ("Alt+Left",)),
+    Command("go.forward", words("Forward"), "Go", "forward", ("Alt+Right",)),
+    Command("go.to", words("Go to…"), "Go", "go-to", ("Ctrl+G",)),
+    Command("go.first", words("First unit of the log"), "Go", "", ("Ctrl+Home",), group=1),
+    Command("go.last", words("End of the log"), "Go", "", ("Ctrl+End",), group=1),
+    Command("list.next", words("Next row"), "Go", "", ("F8",), view=True, group=2),
+    Command("list.previous", words("Previous row"), "Go", "", ("F7",), view=True, group=2),
+    Command("problem.next", words("Next problem"), "Go", "", ("Ctrl+Down",), view=True, group=2),
+    Command("problem.previous", words("Previous problem"), "Go", "", ("Ctrl+Up",), view=True, group=2),
+    Command("trace.open", words("Trace a key…"), "Analyse", "index", ("Ctrl+K",)),
+    Command("check.run", words("Check the whole store"), "Analyse", "findings", ("Ctrl+Shift+K",)),
+    Command("recovery.preview", words("Recovery: show what the next start does"), "Analyse", "positions",
+            ("Ctrl+Shift+R",)),
+    Command("jobs.cancel", words("Stop all work"), "Analyse", "stop", ("Ctrl+Esc",), group=1),
+    Command("pane.next", words("Next pane"), "Window", "", ("F6",)),
+    Command("pane.previous", words("Previous pane"), "Window", "", ("Shift+F6",)),
+    Command("layout.reset", words("Reset the layout"), "Window", "", (), needs=False, group=1),
+    Command("palette.open", words("All commands…"), "Help", "search", ("Ctrl+Shift+P",), needs=False),
+    Command("help.keys", words("Keys"), "Help", "", ("?",), needs=False),
+    Command("help.logs", words("Show the folder of settings and last words"), "Help", "", (), needs=False, group=1),
+    Command("help.about", words("About Storescope"), "Help", "", (), needs=False, group=1),
+)  # fmt: skip
+BY_ID = {command.id: command for command in COMMANDS}
+VIEW_OF = {
+    "view.units": "log", "view.queues": "queue", "view.index": "index", "view.positions": "positions",
+    "view.findings": "findings", "view.groups": "groups", "view.config": "config",
+}  # fmt: skip
+
+
+def key_caps(keys: str) -> str:
+    """``Ctrl+Shift+P`` as it stands on key caps: ``Ctrl Shift P``."""
+    return "Ctrl +" if keys == "Ctrl++" else " ".join(keys.split("+"))

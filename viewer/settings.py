@@ -1,0 +1,174 @@
+"""What is remembered between starts: typed keys over one readable INI file in the user's folder or in ``--config-dir``.
+
+Nothing is kept in a store or in the working directory. A value that cannot be read counts as its default.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QByteArray, QSettings, QStandardPaths
+
+RECENT = 12
+FILTERS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class RecentStore:
+    """A store opened before, as it was then; ``shares`` are its largest topics' parts of the log, ``findings`` by severity."""
+
+    path: str
+    name: str
+    when: int
+    facts: str = ""
+    state: str = ""
+    word: str = ""
+    shares: tuple[float, ...] = ()
+    errors: int = 0
+    warnings: int = 0
+
+
+class Settings:
+    """The file, one property a key."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder if folder is not None else default_folder()
+        self._file = QSettings(str(self.folder / "storescope.ini"), QSettings.Format.IniFormat)
+
+    def sync(self) -> None:
+        """Write what changed."""
+        self._file.sync()
+
+    # ---- looks -------------------------------------------------------------------------------------------------------
+
+    @property
+    def theme(self) -> str:
+        """``light``, ``dark`` or ``system``."""
+        return self._word("look/theme", ("system", "light", "dark"))
+
+    @theme.setter
+    def theme(self, value: str) -> None:
+        self._file.setValue("look/theme", value)
+
+    @property
+    def language(self) -> str:
+        """``en``, ``zh_CN``, or ``system``."""
+        return self._word("look/language", ("system", "en", "zh_CN"))
+
+    @language.setter
+    def language(self, value: str) -> None:
+        self._file.setValue("look/language", value)
+
+    @property
+    def zoom(self) -> int:
+        """Per cent."""
+        return self._number("look/zoom", 100, 70, 200)
+
+    @zoom.setter
+    def zoom(self, value: int) -> None:
+        self._file.setValue("look/zoom", value)
+
+    # ---- layout ------------------------------------------------------------------------------------------------------
+
+    @property
+    def geometry(self) -> QByteArray:
+        """The window's place and size, empty before the first close."""
+        return self._bytes("layout/geometry")
+
+    @geometry.setter
+    def geometry(self, value: QByteArray) -> None:
+        self._file.setValue("layout/geometry", value)
+
+    @property
+    def tree_shown(self) -> bool:
+        """Whether the store tree stands beside the views."""
+        return self._number("layout/tree", 1, 0, 1) == 1
+
+    @tree_shown.setter
+    def tree_shown(self, value: bool) -> None:
+        self._file.setValue("layout/tree", int(value))
+
+    def splitter(self, name: str) -> QByteArray:
+        """Where a splitter was dragged to, empty where it never was."""
+        return self._bytes(f"layout/splitter.{name}")
+
+    def set_splitter(self, name: str, state: QByteArray) -> None:
+        """Remember it."""
+        self._file.setValue(f"layout/splitter.{name}", state)
+
+    def reset_layout(self) -> None:
+        """Forget every size and place."""
+        self._file.remove("layout")
+
+    # ---- stores and filters ------------------------------------------------------------------------------------------
+
+    @property
+    def recent(self) -> list[RecentStore]:
+        """Stores opened before, newest first."""
+        found = []
+        for item in self._json("recent/stores"):
+            if isinstance(item, dict) and isinstance(item.get("path"), str):
+                known = {f.name: item[f.name] for f in fields(RecentStore) if f.name in item}
+                known["shares"] = tuple(s for s in known.get("shares") or () if isinstance(s, int | float))
+                try:
+                    found.append(RecentStore(**known))
+                except TypeError:
+                    continue
+        return found
+
+    def remember(self, store: RecentStore) -> None:
+        """Put ``store`` first."""
+        stores = [store, *(other for other in self.recent if other.path != store.path)][:RECENT]
+        self._file.setValue("recent/stores", json.dumps([asdict(one) for one in stores]))
+
+    def forget_recent(self) -> None:
+        """Clear the list."""
+        self._file.remove("recent/stores")
+
+    @property
+    def filters(self) -> list[str]:
+        """Filters used before, newest first."""
+        return [text for text in self._json("filter/used") if isinstance(text, str)]
+
+    def remember_filter(self, text: str) -> None:
+        """Put ``text`` first."""
+        used = [text, *(other for other in self.filters if other != text)][:FILTERS]
+        self._file.setValue("filter/used", json.dumps(used))
+
+    # ---- below -------------------------------------------------------------------------------------------------------
+
+    def _word(self, key: str, permitted: tuple[str, ...]) -> str:
+        value = self._file.value(key, permitted[0])
+        return value if value in permitted else permitted[0]
+
+    def _number(self, key: str, default: int, low: int, high: int) -> int:
+        try:
+            return min(max(int(str(self._file.value(key, default))), low), high)
+        except ValueError:
+            return default
+
+    def _bytes(self, key: str) -> QByteArray:
+        value = self._file.value(key)
+        return value if isinstance(value, QByteArray) else QByteArray()
+
+    def _json(self, key: str) -> list[Any]:
+        try:
+            value = json.loads(str(self._file.value(key, "[]")))
+        except ValueError:
+            return []
+        return value if isinstance(value, list) else []
+
+
+def default_folder() -> Path:
+    """Where the desktop keeps settings of this user."""
+    base = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericConfigLocation)
+    return Path(base) / "storescope"
+
+
+def default_cache() -> Path:
+    """Where the desktop keeps what can be made again: unpacked samples, compiled walks, side indexes."""
+    base = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericCacheLocation)
+    return Path(base) / "storescope"
