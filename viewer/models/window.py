@@ -1,0 +1,208 @@
+"""A bounded window of rows over a ruler of 64-bit positions; no Qt.
+
+A commit log has more rows than Qt can count and nobody knows their number at first. So a table holds a few hundred rows
+around the place it shows, and the place is a position: bytes of a log, or the number of a queue entry. A
+:class:`RowSource` reads rows at a position; a :class:`Window` says which read is wanted next and takes what came.
+Reading may touch the disk: the caller runs it where the window on the screen does not wait for it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Row]):
+    """What one read gave: ``rows`` in order; ``at`` counts the rows in front of the position that was asked for.
+
+    ``first`` and ``last`` say that nothing lies in front of ``rows[0]`` or behind ``rows[-1]``.
+    """
+
+    rows: list[Row]
+    at: int
+    first: bool
+    last: bool
+
+
+class RowSource(Protocol[Row]):
+    """Rows along a ruler. ``read`` may block; everything else answers at once from what is known."""
+
+    @property
+    def start(self) -> int:
+        """Position of the first row."""
+
+    @property
+    def end(self) -> int:
+        """Position behind the last row."""
+
+    @property
+    def total(self) -> int | None:
+        """Number of rows; None while nobody has counted them."""
+
+    def read(self, position: int, before: int, after: int) -> Page[Row]:
+        """Up to ``before`` rows that lie in front of ``position`` and up to ``after`` that begin at or behind it."""
+
+    def position(self, row: Row) -> int:
+        """Where ``row`` begins on the ruler."""
+
+    def behind(self, row: Row) -> int:
+        """Where the row after ``row`` begins at the earliest."""
+
+    def number(self, row: Row) -> int | None:
+        """Number of ``row`` from 0; None while it is not known."""
+
+    def position_of(self, number: int) -> int | None:
+        """Where row ``number`` begins; None while it is not known."""
+
+
+class ListSource(Generic[Row]):
+    """Rows that are all in memory; their positions are their numbers."""
+
+    def __init__(self, rows: Sequence[Row] = ()) -> None:
+        self.rows: list[Row] = list(rows)
+        self._numbers: dict[int, int] = {id(row): n for n, row in enumerate(self.rows)}
+
+    start = 0
+
+    @property
+    def end(self) -> int:
+        return len(self.rows)
+
+    @property
+    def total(self) -> int:
+        return len(self.rows)
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """More rows at the end."""
+        for row in rows:
+            self._numbers[id(row)] = len(self.rows)
+            self.rows.append(row)
+
+    def sort(self, key: Callable[[Row], object], descending: bool = False) -> None:
+        """Another order, by ``key``; rows without a value come last, values of mixed kinds by their text."""
+
+        def rank(row: Row) -> tuple[bool, str, object]:
+            value = key(row)
+            if isinstance(value, (int, float)):
+                return (value is None, "", value)
+            return (value is None, "text", str(value))
+
+        present = [row for row in self.rows if key(row) is not None]
+        absent = [row for row in self.rows if key(row) is None]
+        present.sort(key=rank, reverse=descending)
+        self.rows = present + absent
+        self._numbers = {id(row): n for n, row in enumerate(self.rows)}
+
+    def read(self, position: int, before: int, after: int) -> Page[Row]:
+        """A slice; see :class:`RowSource`."""
+        low, high = max(0, position - before), min(len(self.rows), position + after)
+        return Page(self.rows[low:high], max(0, position - low), low == 0, high == len(self.rows))
+
+    def position(self, row: Row) -> int:
+        return self._numbers.get(id(row), 0)
+
+    def behind(self, row: Row) -> int:
+        return self.position(row) + 1
+
+    def number(self, row: Row) -> int:
+        return self.position(row)
+
+    def position_of(self, number: int) -> int:
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """One read that the window asks for: ``kind`` is ``jump`` (a new window), ``more`` or ``less`` (rows behind, in
+    front).
+    """
+
+    kind: str
+    position: int
+    before: int
+    after: int
+
+
+class Window(Generic[Row]):
+    """The rows that a table holds, around the place it shows.
+
+    ``chunk`` rows are read at a time, at most ``capacity`` are held. A source that says ``total`` at most ``whole`` is
+    held completely once it is read.
+    """
+
+    def __init__(self, source: RowSource[Row], chunk: int = 160, capacity: int = 960, whole: int = 0) -> None:
+        self.source = source
+        self.chunk = chunk
+        self.capacity = capacity
+        self.whole = whole
+        self.rows: list[Row] = []
+        self.first = False
+        self.last = False
+
+    @property
+    def complete(self) -> bool:
+        """Every row of the source is in the window."""
+        return self.first and self.last
+
+    def jump(self, position: int, visible: int) -> Want:
+        """The read that brings ``position`` into the window with room on both sides."""
+        total = self.source.total
+        if total is not None and total <= self.whole:
+            return Want("jump", self.source.start, 0, total + 1)
+        position = min(max(position, self.source.start), self.source.end)
+        return Want("jump", position, max(self.chunk // 2, visible), max(self.chunk, 2 * visible))
+
+    def wanted(self, top: int, visible: int) -> Want | None:
+        """The read that is due when row ``top`` is the first of ``visible`` rows on the screen; None when all is
+        well.
+        """
+        if not self.rows:
+            return None
+        if not self.last and top + 2 * visible + self.chunk // 4 >= len(self.rows):
+            return Want("more", self.source.behind(self.rows[-1]), 0, self.chunk)
+        if not self.first and top < visible + self.chunk // 4:
+            return Want("less", self.source.position(self.rows[0]), self.chunk, 0)
+        return None
+
+    def apply(self, want: Want, page: Page[Row], top: int, visible: int) -> int:
+        """Take what a read gave; gives the new number of the row that was at ``top`` (for a jump: of the wanted
+        place).
+        """
+        if want.kind == "jump":
+            self.rows, self.first, self.last = list(page.rows), page.first, page.last
+            return min(page.at, max(0, len(self.rows) - 1))
+        if want.kind == "more":
+            self.rows += page.rows
+            self.last = page.last
+            drop = max(0, min(len(self.rows) - self.capacity, top - visible - self.chunk))
+            if drop:
+                del self.rows[:drop]
+                self.first = False
+            return top - drop
+        self.rows[:0] = page.rows
+        self.first = page.first
+        top += len(page.rows)
+        keep = max(self.capacity, top + 2 * visible + self.chunk)
+        if len(self.rows) > keep:
+            del self.rows[keep:]
+            self.last = False
+        return top
+
+    def find(self, position: int) -> int | None:
+        """Number in the window of the row at exactly ``position``; None where no such row is held."""
+        at = bisect_left(self.rows, position, key=self.source.position)
+        if at < len(self.rows) and self.source.position(self.rows[at]) == position:
+            return at
+        return None
+
+    def covers(self, position: int) -> bool:
+        """Whether the row at or behind ``position`` is held, with nothing unread in between."""
+        if not self.rows:
+            return False
+        low, high = self.source.position(self.rows[0]), self.source.behind(self.rows[-1])
+        return (self.first or position >= low) and (self.last or position < high)

@@ -1,0 +1,85 @@
+"""The context menu of a table: copy the cell, the row, its record, the equal command; filter by the cell; follow its
+link.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu
+
+from viewer.assets import tr
+from viewer.models.columns import Column, Record
+
+if TYPE_CHECKING:
+    from viewer.widgets.record_view import RecordView
+
+
+def text_of(view: RecordView, what: str, row: Record, section: int) -> str | None:
+    """What a copy of ``cell``, ``row``, ``json`` or ``cli`` gives; None where there is none, or the pane fetches it."""
+    kind = view.kind
+    if view.copier is not None and what in ("json", "cli"):
+        return view.copier(what, row)
+    if what == "cell":
+        return kind.columns[section].text(row) if 0 <= section < len(kind.columns) else None
+    if what == "row":
+        return kind.as_text(row)
+    if what == "json":
+        return json.dumps(kind.as_record(row), ensure_ascii=False, default=_plain)
+    if what == "cli" and kind.command is not None:
+        return shlex.join(kind.command(row))
+    return None
+
+
+def copy_text(view: RecordView, what: str, row: Record, section: int) -> str | None:
+    """Put what :func:`text_of` gives on the clipboard."""
+    text = text_of(view, what, row, section)
+    if text is not None:
+        QGuiApplication.clipboard().setText(text)
+    return text
+
+
+def open_menu(view: RecordView, row: Record, section: int, at: QPoint) -> None:
+    """Show the menu of a cell at ``at`` (global); it deletes itself when it closes."""
+    menu = build_menu(view, row, section)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.popup(at)
+
+
+def build_menu(view: RecordView, row: Record, section: int) -> QMenu:
+    """The menu of a cell."""
+    menu = QMenu(view)
+    column = view.kind.columns[section] if 0 <= section < len(view.kind.columns) else None
+    place = column.jump(row) if column is not None and column.jump is not None else None
+    if place is not None:
+        menu.addAction(tr("Follow the link"), lambda: view.placeRequested.emit(place))
+        menu.addSeparator()
+    if column is not None and column.key:
+        menu.addAction(tr("Copy cell"), lambda: copy_text(view, "cell", row, section))
+    menu.addAction(tr("Copy row"), lambda: copy_text(view, "row", row, section))
+    menu.addAction(tr("Copy as JSON"), lambda: copy_text(view, "json", row, section))
+    if view.copier is not None or view.kind.command is not None:
+        menu.addAction(tr("Copy the equal command"), lambda: copy_text(view, "cli", row, section))
+    look = view.kind.look(row)
+    if column is not None and view.filters and not (look is not None and look.words):
+        _add_filters(view, menu, column, row)
+    return menu
+
+
+def _add_filters(view: RecordView, menu: QMenu, column: Column, row: Record) -> None:
+    only, without = column.filter_text(row), column.filter_text(row, exclude=True)
+    if not column.key or only is None or without is None:
+        return
+    menu.addSeparator()
+    shown = only if len(only) <= 60 else only[:59] + "…"
+    hidden = without if len(without) <= 60 else without[:59] + "…"
+    menu.addAction(tr("Only {term}").format(term=shown.replace("&", "&&")), lambda: view.filterRequested.emit(only))
+    menu.addAction(tr("Only {term}").format(term=hidden.replace("&", "&&")), lambda: view.filterRequested.emit(without))
+
+
+def _plain(value: object) -> object:
+    return value.hex() if isinstance(value, (bytes, bytearray)) else str(value)

@@ -1,0 +1,128 @@
+"""What a table says about itself: loading, empty, error, cut off, out of date, live.
+
+The header stays; a state never hides what could be read. Empty and error stand in the table, the others are its last
+line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from viewer.theme import C, scale, ui
+from viewer.widgets.paint import mark
+
+MARKS = {"empty": "chat", "error": "error", "cut": "warn", "stale": "warn", "live": "live", "note": "chat"}
+IN_TABLE = ("empty", "error")
+
+
+@dataclass(frozen=True)
+class State:
+    """``kind`` is loading, empty, error, cut, stale, live or note; ``done`` is the share of the work, 0 to 1.
+
+    ``steps`` are the next steps: a word and what it does; at most two.
+    """
+
+    kind: str
+    text: str
+    done: float | None = None
+    steps: tuple[tuple[str, Callable[[], object]], ...] = field(default=(), compare=False)
+
+
+class StateLine(QWidget):
+    """A state as one line with its next steps; ``show_state(None)`` hides it."""
+
+    def __init__(self, parent: QWidget | None = None, strip: bool = True) -> None:
+        super().__init__(parent)
+        self.setObjectName("state.line")
+        self._strip = strip
+        self.state: State | None = None
+        self._text = QLabel(self)
+        self._text.setWordWrap(not strip)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._text.setSizePolicy(
+            QSizePolicy.Policy.Ignored if strip else QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred
+        )
+        self._steps = QHBoxLayout()
+        self._steps.setSpacing(8)
+        if strip:
+            line = QHBoxLayout(self)
+            line.setContentsMargins(34, 4, 12, 4)
+            line.setSpacing(8)
+            line.addWidget(self._text, 1)
+            line.addLayout(self._steps)
+        else:
+            box = QVBoxLayout(self)
+            box.setContentsMargins(26, 2, 8, 2)
+            box.setSpacing(10)
+            box.addWidget(self._text)
+            box.addLayout(self._steps)
+        self.hide()
+
+    def show_state(self, state: State | None) -> None:
+        """Say ``state``, or nothing."""
+        steps_stay = (
+            state is not None
+            and self.state is not None
+            and [w for w, _ in state.steps] == [w for w, _ in self.state.steps]
+        )
+        self.state = state
+        if state is None:
+            self.hide()
+            return
+        self._text.setText(state.text)
+        self._text.setFont(ui(12, 600 if state.kind in ("cut", "live") else 400))
+        role = {"cut": "warn", "live": "live", "error": "text"}.get(state.kind, "text2")
+        self._text.setStyleSheet(f"color: {C(role).name()}; background: transparent;")
+        self.setAccessibleName(state.text)
+        if not steps_stay:
+            self._fill_steps()
+        self.show()
+        self.update()
+
+    def step(self, number: int = 0) -> None:
+        """Do next step ``number``."""
+        if self.state is not None and number < len(self.state.steps):
+            self.state.steps[number][1]()
+
+    def _fill_steps(self) -> None:
+        while (item := self._steps.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        for number, (word, _) in enumerate(self.state.steps if self.state else ()):
+            button = QPushButton(word, self)
+            button.setFont(ui(13))
+            button.setProperty("kind", "flat" if number or (self.state and self.state.kind == "loading") else "")
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.clicked.connect(lambda _=False, n=number: self.step(n))
+            self._steps.addWidget(button)
+        if not self._strip:
+            self._steps.addStretch(1)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        if self.state is None:
+            return
+        p = QPainter(self)
+        z = scale()
+        if self._strip:
+            p.fillRect(self.rect(), C("pane"))
+            p.fillRect(QRect(0, 0, self.width(), 1), C("hair"))
+        if self.state.kind == "loading":
+            self._paint_bar(p, z)
+        elif self.state.kind in MARKS:
+            x = 18 * z if self._strip else 8 * z
+            y = self.height() / 2 if self._strip else self._text.geometry().center().y()
+            mark(p, MARKS[self.state.kind], QPointF(x, y), 4.5 * z)
+
+    def _paint_bar(self, p: QPainter, z: float) -> None:
+        """Work going on: a thin bar over the line's upper edge, no spinner."""
+        bar = QRectF(0, 0, self.width(), 3 * z)
+        p.fillRect(bar, C("hair"))
+        done = self.state.done if self.state is not None else None
+        if done is not None:
+            p.fillRect(QRectF(0, 0, self.width() * min(1.0, max(0.0, done)), 3 * z), C("accent"))
+        mark(p, "chat", QPointF(18 * z, self.height() / 2), 4 * z)

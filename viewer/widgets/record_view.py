@@ -1,0 +1,428 @@
+"""The table of every pane: any number of records behind a 64-bit scroll bar.
+
+It holds only a window of rows (:mod:`viewer.models.window`) and moves along a ruler of 64-bit positions; a frame
+costs the same at a hundred rows and at a hundred thousand million. Reading goes through a :class:`Runner`, so that
+the loop never waits for the disk; an answer that comes after another source was set is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from viewer.models.columns import Record, RecordKind
+from viewer.models.window import ListSource, Page, RowSource, Want, Window
+from viewer.widgets.record_menu import copy_text, open_menu
+from viewer.widgets.record_state import IN_TABLE, State, StateLine
+from viewer.widgets.row_table import RowTable
+
+WHOLE = 20_000
+"""Rows up to which a list in memory is held completely."""
+Then = Callable[[], None] | None
+
+
+class Runner(Protocol):
+    """Runs ``work`` where the loop does not wait for it, then ``done`` with its result or ``failed`` with its error."""
+
+    def __call__(
+        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
+    ) -> None: ...
+
+
+def run_here(work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]) -> None:
+    """The runner for rows that are in memory: at once."""
+    try:
+        result = work()
+    except (OSError, ValueError) as error:
+        failed(error)
+        return
+    done(result)
+
+
+class RecordView(RowTable):
+    """Rows of a :class:`RowSource` under the columns of a :class:`RecordKind`.
+
+    ``rowChosen(record)`` as the choice moves (None: nothing), ``placeRequested(place)`` when a link is followed,
+    ``moved(first, last)`` with the positions on the screen, ``filterRequested(term)`` from the context menu,
+    ``failed(error)`` when rows cannot be read, ``filled()`` when rows have come.
+    """
+
+    rowChosen = Signal(object)
+    moved = Signal(object, object)
+    filterRequested = Signal(str)
+    failed = Signal(object)
+    filled = Signal()
+
+    def __init__(self, name: str, kind: RecordKind, parent: QWidget | None = None, runner: Runner = run_here) -> None:
+        super().__init__(name, kind, parent)
+        self.runner = runner
+        self.copier: Callable[[str, Record], str | None] | None = None
+        self.filters = False
+        self._window: Window[Record] = Window(ListSource(), whole=WHOLE)
+        self._asked: tuple[Want, Then] | None = None
+        self._next: tuple[Want, Then] | None = None
+        self._turn = 0
+        self._current: int | None = None
+        self._settling = False
+        self._sort = (-1, False)
+        self.strip = StateLine(strip=True)
+        self.bar.placed.connect(self._dragged)
+        self.bar.stepped.connect(self._bar_stepped)
+        self.selectionModel().currentRowChanged.connect(self._current_changed)
+        self.verticalScrollBar().valueChanged.connect(self._scrolled)
+        self.horizontalHeader().sectionClicked.connect(self._head_clicked)
+        self.menuRequested.connect(lambda row, section, at: open_menu(self, row, section, at))
+
+    # ---- what a pane calls -------------------------------------------------------------------------------------------
+
+    @property
+    def source(self) -> RowSource[Record]:
+        return self._window.source
+
+    @property
+    def loading(self) -> bool:
+        """Rows that were asked for have not come yet."""
+        return self._asked is not None
+
+    def set_kind(self, kind: RecordKind) -> None:
+        """Show the rows under other columns."""
+        self._widths_set.clear()
+        self.table.set_kind(kind)
+        self.fit_columns()
+        self._settle(self.verticalScrollBar().value())
+
+    def set_source(self, source: RowSource[Record], at: int | None = None, choose: bool = False) -> None:
+        """Show other rows, from position ``at`` on (default: the first); ``choose`` its row, else nothing is chosen."""
+        self._turn += 1
+        self._asked = self._next = None
+        self._window = Window(source, whole=WHOLE if isinstance(source, ListSource) else 0)
+        self._current = None
+        self._sort = (-1, False)
+        self.horizontalHeader().setSortIndicatorShown(False)
+        self.horizontalHeader().setSectionsClickable(isinstance(source, ListSource))
+        position = source.start if at is None else at
+        self._ask(self._window.jump(position, self.visible_rows()), self._chooser(position, choose))
+
+    def set_rows(self, rows: list[Record]) -> None:
+        """Show rows that are all in memory."""
+        self.set_source(ListSource(rows))
+
+    def reload(self) -> None:
+        """Read again: files have changed, or a source has grown. What is on the screen and the choice stay."""
+        if self._asked is not None and self._asked[0].kind == "jump":
+            return
+        window, top = self._window, self.verticalScrollBar().value()
+        if window.rows and not window.last and window.source.total is not None:
+            self._show_place()
+            return
+        position = self._top_position()
+        above = top - (window.find(position) or 0) if window.rows else 0
+        self._ask(window.jump(position, max(self.visible_rows(), above)), None)
+
+    def total_rows(self) -> int:
+        """Number of rows of the source; while nobody has counted them, of those known so far."""
+        total = self._window.source.total
+        return len(self._window.rows) if total is None else total
+
+    def go_to_row(self, number: int) -> bool:
+        """Choose row ``number`` (from 0); False while row numbers are not known."""
+        window = self._window
+        if window.complete and 0 <= number < len(window.rows):
+            self.go_to(window.source.position(window.rows[number]))
+            return True
+        position = window.source.position_of(number)
+        if position is None:
+            return False
+        self.go_to(position)
+        return True
+
+    def go_to(self, position: int, choose: bool = True) -> None:
+        """Bring the row that holds ``position`` into view, a third from the top, and choose it."""
+        at = self._number_holding(position)
+        if at is None:
+            self._ask(self._window.jump(position, self.visible_rows()), self._chooser(position, choose))
+            return
+        self._show_row(at)
+        if choose:
+            self._choose_number(at)
+
+    def current_row(self) -> Record | None:
+        """The chosen record; None where nothing is chosen or the chosen row is not held any more."""
+        at = self._current_number()
+        return None if at is None else self._window.rows[at]
+
+    def choose_next(self, step: int = 1) -> None:
+        """Move the choice by ``step`` rows, from wherever the focus is."""
+        at = self._current_number()
+        if at is None and self._current is not None:
+            self.go_to(self._current)
+        elif at is None:
+            self._choose_number(min(self.verticalScrollBar().value(), len(self._window.rows) - 1))
+        else:
+            self._choose_number(max(0, min(len(self._window.rows) - 1, at + step)))
+
+    def first_row(self) -> None:
+        """Choose the very first row."""
+        self._go_to_end(self._window.first, self._window.source.start, 0)
+
+    def last_row(self) -> None:
+        """Choose the very last row."""
+        self._go_to_end(self._window.last, self._window.source.end, -1)
+
+    def follow(self) -> bool:
+        """Follow the link of the current cell, or else the row's first link."""
+        at = self._current_number()
+        if at is None:
+            return False
+        section = self.currentIndex().column()
+        columns = [self.kind.columns[section]] if 0 <= section < len(self.kind.columns) else []
+        for column in [*columns, *self.kind.columns]:
+            place = self.place_at(at, column)
+            if place is not None:
+                self.placeRequested.emit(place)
+                return True
+        return False
+
+    def set_state(self, state: State | None) -> None:
+        """Say that rows are loading, why there are none, or that there are more than are shown."""
+        inside = state is not None and state.kind in IN_TABLE
+        self.note.show_state(state if inside else None)
+        self.strip.show_state(None if inside else state)
+        self._dim = state is not None and state.kind == "stale"
+        self._place_children()
+        self.viewport().update()
+
+    def copy_current(self, what: str) -> str | None:
+        """Copy ``cell``, ``row``, ``json`` or ``cli`` of the chosen row; gives the text, None where there is none."""
+        row = self.current_row()
+        return None if row is None else copy_text(self, what, row, self.currentIndex().column())
+
+    def refresh_look(self) -> None:
+        """Theme, zoom or language changed."""
+        super().refresh_look()
+        self.strip.show_state(self.strip.state)
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
+
+    def _ask(self, want: Want, then: Then) -> None:
+        """Have ``want`` read; while one read is under way only the newest jump waits behind it."""
+        if self._asked is not None:
+            if want.kind == "jump":
+                self._next = (want, then)
+            return
+        self._asked = (want, then)
+        turn, source = self._turn, self._window.source
+        self.runner(
+            lambda: source.read(want.position, want.before, want.after),
+            lambda page: self._read(turn, page),
+            lambda error: self._not_read(turn, error),
+        )
+
+    def _read(self, turn: int, page: Page[Record]) -> None:
+        if turn != self._turn or self._asked is None:
+            return
+        (want, then), self._asked = self._asked, None
+        if self._next is None or want.kind != "jump":
+            self._settle(self._window.apply(want, page, self.verticalScrollBar().value(), self.visible_rows()))
+            if then is not None:
+                then()
+            self.filled.emit()
+        if self._next is not None:
+            (want, then), self._next = self._next, None
+            self._ask(want, then)
+        else:
+            self._ask_if_wanted()
+
+    def _not_read(self, turn: int, error: Exception) -> None:
+        if turn == self._turn:
+            self._asked = self._next = None
+            self.failed.emit(error)
+
+    def _ask_if_wanted(self) -> None:
+        if self._asked is None:
+            want = self._window.wanted(self.verticalScrollBar().value(), self.visible_rows())
+            if want is not None:
+                self._ask(want, None)
+
+    def _settle(self, top: int) -> None:
+        """Put the window's rows into the model, with row ``top`` at the top and the choice where it was."""
+        self._settling = True
+        try:
+            section = max(0, self.currentIndex().column())
+            self._painter.keep_only(self._window.rows)
+            self.table.set_rows(self._window.rows)
+            self.executeDelayedItemsLayout()
+            self.verticalScrollBar().setValue(top)
+            at = self._current_number()
+            if at is not None:
+                self._mark_current(at, section)
+        finally:
+            self._settling = False
+        self._show_place()
+        self._place_children()
+        self.viewport().update()
+
+    # ---- choice ------------------------------------------------------------------------------------------------------
+
+    def _chooser(self, position: int, choose: bool = True) -> Callable[[], None]:
+        def show() -> None:
+            at = self._number_holding(position)
+            if at is not None:
+                self._show_row(at)
+                if choose:
+                    self._choose_number(at)
+
+        return show
+
+    def _number_holding(self, position: int) -> int | None:
+        """Number in the window of the row that begins at or holds ``position``."""
+        window = self._window
+        if not window.rows or not window.covers(position):
+            return None
+        exact = window.find(position)
+        if exact is not None:
+            return exact
+        low, high = 0, len(window.rows)
+        while low < high:
+            middle = (low + high) // 2
+            if window.source.position(window.rows[middle]) <= position:
+                low = middle + 1
+            else:
+                high = middle
+        return max(0, low - 1)
+
+    def _current_number(self) -> int | None:
+        return None if self._current is None else self._window.find(self._current)
+
+    def _choose_number(self, at: int) -> None:
+        if 0 <= at < len(self._window.rows):
+            self._mark_current(at, max(0, self.currentIndex().column()))
+
+    def _mark_current(self, at: int, section: int) -> None:
+        index = self.table.index(at, min(section, self.table.columnCount() - 1))
+        flags = QItemSelectionModel.SelectionFlag
+        self.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
+
+    def _current_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        if self._settling:
+            return
+        at = current.row()
+        if not 0 <= at < len(self._window.rows):
+            if not self._window.rows:
+                self._current = None
+                self.rowChosen.emit(None)
+            return
+        row = self._window.rows[at]
+        position = self._window.source.position(row)
+        self.viewport().update()
+        if position != self._current:
+            self._current = position
+            self.rowChosen.emit(row)
+
+    def _go_to_end(self, held: bool, position: int, at: int) -> None:
+        def choose() -> None:
+            if self._window.rows:
+                number = at % len(self._window.rows)
+                self._choose_number(number)
+                self.scrollTo(self.table.index(number, 0))
+
+        if held:
+            choose()
+        else:
+            self._ask(self._window.jump(position, self.visible_rows()), choose)
+
+    # ---- scrolling ---------------------------------------------------------------------------------------------------
+
+    def _top_position(self) -> int:
+        rows = self._window.rows
+        top = self.verticalScrollBar().value()
+        return self._window.source.position(rows[min(top, len(rows) - 1)]) if rows else self._window.source.start
+
+    def _show_row(self, at: int) -> None:
+        top, visible = self.verticalScrollBar().value(), self.visible_rows()
+        if not top <= at < top + visible:
+            self.verticalScrollBar().setValue(max(0, at - visible // 3))
+
+    def _scrolled(self, _: int) -> None:
+        if not self._settling:
+            self._show_place()
+            self._ask_if_wanted()
+
+    def _dragged(self, position: int) -> None:
+        if self._window.complete:
+            self.verticalScrollBar().setValue(position)
+            return
+        at = self._number_holding(position)
+        if at is not None:
+            self.verticalScrollBar().setValue(at)
+            return
+
+        def show() -> None:
+            at = self._number_holding(position)
+            self.verticalScrollBar().setValue(at if at is not None else len(self._window.rows))
+
+        self._ask(self._window.jump(position, self.visible_rows()), show)
+
+    def _bar_stepped(self, kind: str, sign: int) -> None:
+        native = self.verticalScrollBar()
+        if kind == "end":
+            self._dragged(self.source.end if sign > 0 else self.source.start)
+        else:
+            native.setValue(native.value() + sign * (self.visible_rows() - 1 if kind == "page" else 3))
+
+    def _show_place(self) -> None:
+        """Tell the long bar, and whoever draws the place, what is on the screen."""
+        window, source = self._window, self._window.source
+        count = len(window.rows)
+        if not count:
+            self.bar.hide()
+            return
+        visible = self.visible_rows()
+        top = min(self.verticalScrollBar().value(), count - 1)
+        last = min(count, top + visible) - 1
+        first_position, last_position = source.position(window.rows[top]), source.behind(window.rows[last])
+        wanted = not (window.complete and count <= visible)
+        if wanted == self.bar.isHidden():
+            self.bar.setVisible(wanted)
+            self._forget_slots()
+        if window.complete:
+            self.bar.show_place(0, count, top, visible, last == count - 1)
+        else:
+            page, at_end = max(1, min(last_position, source.end) - first_position), window.last and last == count - 1
+            self.bar.show_place(source.start, max(source.end, first_position), first_position, page, at_end)
+        self.moved.emit(first_position, last_position)
+
+    # ---- order -------------------------------------------------------------------------------------------------------
+
+    def _head_clicked(self, section: int) -> None:
+        """Sort a list in memory; a log and a queue have their own order and keep it."""
+        source = self._window.source
+        if not isinstance(source, ListSource) or not self.kind.columns[section].key:
+            return
+        descending = self._sort == (section, False)
+        self._sort = (section, descending)
+        row = self.current_row()
+        source.sort(self.kind.columns[section].value, descending)
+        order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
+        self.horizontalHeader().setSortIndicator(section, order)
+        self.horizontalHeader().setSortIndicatorShown(True)
+        self._current = source.position(row) if row is not None else None
+        self._window = Window(source, whole=WHOLE)
+        self._ask(self._window.jump(0, self.visible_rows()), None)
+
+
+class RecordFrame(QWidget):
+    """A :class:`RecordView` with the line below it that says what is loading, cut off or out of date."""
+
+    def __init__(self, view: RecordView, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.view = view
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        box.addWidget(view, 1)
+        box.addWidget(view.strip)
+        view.strip.setMinimumHeight(32)

@@ -1,0 +1,345 @@
+"""The look and the keys of a table: rows painted in one pass, columns that fit, links, hover and the context menu.
+
+A QTableView, so that selection, focus and screen readers work as everywhere. Which rows there are is the business of
+:class:`viewer.widgets.record_view.RecordView`.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QFocusEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QTableView, QWidget
+
+from viewer.models.columns import Column, RecordKind
+from viewer.models.record_table import RecordTable
+from viewer.theme import scale, ui
+from viewer.widgets.long_scroll_bar import LongScrollBar
+from viewer.widgets.record_state import StateLine
+from viewer.widgets.row_painter import RowPainter, RowState, Slot
+
+ROW = 24
+HEAD = 26
+BAR = 12
+NARROW = 1100
+"""Width in px at 100 % below which slim columns leave."""
+
+
+class RowTable(QTableView):
+    """Paints the rows of a :class:`RecordTable` and turns keys and clicks into calls of its subclass."""
+
+    placeRequested = Signal(object)
+    menuRequested = Signal(object, int, object)
+
+    def __init__(self, name: str, kind: RecordKind, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.table = RecordTable(kind, parent=self)
+        self._painter = RowPainter()
+        self._slots: list[Slot] | None = None
+        self._hot = (-1, -1)
+        self._hover = -1
+        self._pressed_link = (-1, -1)
+        self._widths_set: set[str] = set()
+        self._fitting = False
+        self._dim = False
+        self._key_focus = False
+        self.setModel(self.table)
+        self._set_up()
+        self.bar = LongScrollBar(self)
+        self.note = StateLine(self.viewport(), strip=False)
+        self.apply_sizes()
+
+    def _set_up(self) -> None:
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setCornerButtonEnabled(False)
+        self.setMouseTracking(True)
+        self.setTabKeyNavigation(False)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.verticalHeader().hide()
+        head = self.horizontalHeader()
+        head.setHighlightSections(False)
+        head.setMinimumSectionSize(16)
+        head.setStretchLastSection(True)
+        head.setSectionsMovable(True)
+        head.setFirstSectionMovable(False)
+        head.setTextElideMode(Qt.TextElideMode.ElideRight)
+        head.sectionResized.connect(self._section_resized)
+        head.sectionMoved.connect(self._forget_slots)
+        self.horizontalScrollBar().valueChanged.connect(self._forget_slots)
+
+    @property
+    def kind(self) -> RecordKind:
+        return self.table.kind
+
+    def row_height(self) -> int:
+        """Height of a row in px."""
+        return round(ROW * scale())
+
+    def visible_rows(self) -> int:
+        """Rows that fit on the screen."""
+        return max(1, self.viewport().height() // self.row_height())
+
+    def apply_sizes(self) -> None:
+        """Heights and fonts after the zoom."""
+        self.verticalHeader().setMinimumSectionSize(8)
+        self.verticalHeader().setDefaultSectionSize(self.row_height())
+        self.horizontalHeader().setFixedHeight(round(HEAD * scale()))
+        self.horizontalHeader().setFont(ui(12))
+        self._place_children()
+
+    def refresh_look(self) -> None:
+        """Theme, zoom or language changed: everything is worked out and drawn anew."""
+        self._painter.forget()
+        self.table.retranslate()
+        self.apply_sizes()
+        self.fit_columns()
+        self.note.show_state(self.note.state)
+        self.viewport().update()
+
+    # ---- columns -----------------------------------------------------------------------------------------------------
+
+    def fit_columns(self) -> None:
+        """Give every column its width; where there is too little room names give way, offsets never do."""
+        z, head = scale(), self.horizontalHeader()
+        room = self.viewport().width()
+        narrow = room < NARROW * z
+        shown = [n for n, column in enumerate(self.kind.columns) if not (column.slim and narrow)]
+        wanted = {n: round(self.kind.columns[n].width * z) for n in shown}
+        spare = room - sum(wanted.values())
+        self._fitting = True
+        try:
+            for n in range(len(self.kind.columns)):
+                head.setSectionHidden(n, n not in wanted)
+            soft = [
+                n for n in shown if not self.kind.columns[n].right and self.kind.columns[n].key and wanted[n] > 60 * z
+            ]
+            give = sum(wanted[n] for n in soft)
+            for n in shown:
+                width = wanted[n]
+                if spare < 0 and n in soft and give:
+                    width = max(round(width * 0.62), width + spare * width // give)
+                if self.kind.columns[n].key not in self._widths_set:
+                    head.resizeSection(n, width)
+        finally:
+            self._fitting = False
+        self._forget_slots()
+
+    def forget_widths(self) -> None:
+        """Back to the widths that the columns come with."""
+        self._widths_set.clear()
+        for n in range(len(self.kind.columns)):
+            self.horizontalHeader().moveSection(self.horizontalHeader().visualIndex(n), n)
+        self.fit_columns()
+
+    def _section_resized(self, section: int, _old: int, _new: int) -> None:
+        if not self._fitting and 0 <= section < len(self.kind.columns) and not self._is_last(section):
+            self._widths_set.add(self.kind.columns[section].key)
+        self._forget_slots()
+
+    def _is_last(self, section: int) -> bool:
+        head = self.horizontalHeader()
+        shown = [head.visualIndex(n) for n in range(head.count()) if not head.isSectionHidden(n)]
+        return bool(shown) and head.visualIndex(section) == max(shown)
+
+    def _forget_slots(self, *_: int) -> None:
+        self._slots = None
+        self._painter.forget_texts()
+        self.viewport().update()
+
+    def slots_on_screen(self) -> list[Slot]:
+        """The columns from left to right with their places."""
+        if self._slots is None:
+            head = self.horizontalHeader()
+            count = min(head.count(), len(self.kind.columns))
+            order = sorted((head.visualIndex(n), n) for n in range(count) if not head.isSectionHidden(n))
+            last = order[-1][1] if order else -1
+            inset = BAR if not self.bar.isHidden() else 0
+            self._slots = [
+                Slot(
+                    n,
+                    head.sectionViewportPosition(n),
+                    head.sectionSize(n) - (inset if n == last else 0),
+                    self.kind.columns[n],
+                )
+                for _, n in order
+            ]
+        return self._slots
+
+    # ---- painting ----------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        p = QPainter(self.viewport())
+        p.fillRect(event.rect(), self._painter.color("pane"))
+        top, height = self.verticalScrollBar().value(), self.row_height()
+        chosen, current = self.currentIndex().row(), self.currentIndex().column()
+        focused = self.hasFocus() or self.viewport().hasFocus()
+        slots = self.slots_on_screen()
+        first = top + max(0, event.rect().top() // height)
+        last = min(len(self.table.rows), top + event.rect().bottom() // height + 1)
+        width = self.viewport().width()
+        for number in range(first, last):
+            rect = QRect(0, (number - top) * height, width, height)
+            hot = self._hot[1] if self._hot[0] == number else -1
+            state = RowState(number == chosen, focused, hot, current, number == self._hover)
+            self._painter.paint_row(p, self.table, number, slots, rect, state)
+        if self._dim:
+            veil = QColor(self._painter.color("pane"))
+            veil.setAlphaF(0.45)
+            p.fillRect(self.viewport().rect(), veil)
+        if self._key_focus and focused:
+            self._paint_focus(p)
+
+    def _paint_focus(self, p: QPainter) -> None:
+        color, area = self._painter.color("accent"), self.viewport().rect()
+        for side in (
+            QRect(0, 0, area.width(), 2),
+            QRect(0, area.height() - 2, area.width(), 2),
+            QRect(0, 0, 2, area.height()),
+            QRect(area.width() - 2, 0, 2, area.height()),
+        ):
+            p.fillRect(side, color)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_children()
+        if event.oldSize().width() != event.size().width():
+            self.fit_columns()
+
+    def _place_children(self) -> None:
+        """The long bar lies over the right edge of the rows; the note in their middle."""
+        area = self.viewport().geometry()
+        width = round(BAR * max(1.0, scale() ** 0.5))
+        self.bar.setGeometry(area.right() + 1 - width, area.top(), width, area.height())
+        self.bar.raise_()
+        self.note.setMaximumWidth(max(120, min(area.width() - 48, round(560 * scale()))))
+        self.note.adjustSize()
+        filled = len(self.table.rows) * self.row_height() if self.table.rows else 0
+        top = max(filled + 24, (area.height() - self.note.height()) // 2 - 12)
+        self.note.move(
+            max(16, (area.width() - self.note.width()) // 2) if not filled else 12,
+            max(8, min(top, area.height() - self.note.height() - 8)),
+        )
+
+    # ---- pointer -----------------------------------------------------------------------------------------------------
+
+    def link_at(self, at: QPoint) -> tuple[int, int]:
+        """(row, column) of the link whose text lies under ``at``, or (−1, −1)."""
+        number = self.verticalScrollBar().value() + at.y() // self.row_height()
+        if not 0 <= number < len(self.table.rows) or at.y() < 0:
+            return -1, -1
+        for slot in self.slots_on_screen():
+            if slot.x <= at.x() < slot.x + slot.width and slot.column.jump is not None:
+                left, width = self._painter.text_span(self.table, number, slot)
+                if left - 2 <= at.x() <= left + width + 2 and self.place_at(number, slot.column) is not None:
+                    return number, slot.section
+        return -1, -1
+
+    def place_at(self, number: int, column: Column) -> object | None:
+        """Where the cell leads; None for no place."""
+        look = self.table.look(number)
+        if column.jump is None or (look is not None and look.words):
+            return None
+        return column.jump(self.table.rows[number])
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        hot = self.link_at(event.position().toPoint())
+        hover = self.verticalScrollBar().value() + int(event.position().y()) // self.row_height()
+        if hot != self._hot or hover != self._hover:
+            self._hot, self._hover = hot, hover
+            self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if hot[0] >= 0 else Qt.CursorShape.ArrowCursor)
+            self.viewport().update()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._hot, self._hover = (-1, -1), -1
+        self.viewport().update()
+        super().leaveEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._key_focus = False
+        self._pressed_link = (
+            self.link_at(event.position().toPoint()) if event.button() == Qt.MouseButton.LeftButton else (-1, -1)
+        )
+        super().mousePressEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        pressed, self._pressed_link = self._pressed_link, (-1, -1)
+        if pressed[0] >= 0 and pressed == self.link_at(event.position().toPoint()):
+            place = self.place_at(pressed[0], self.kind.columns[pressed[1]])
+            if place is not None:
+                self.placeRequested.emit(place)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        index = self.indexAt(event.pos())
+        if not index.isValid():
+            index = self.currentIndex()
+        if index.isValid():
+            at = event.globalPos() if event.reason() == QContextMenuEvent.Reason.Mouse else self._below(index.row())
+            self.menuRequested.emit(self.table.rows[index.row()], index.column(), at)
+
+    def _below(self, number: int) -> QPoint:
+        y = (number - self.verticalScrollBar().value() + 1) * self.row_height()
+        return self.viewport().mapToGlobal(QPoint(40, y))
+
+    # ---- keys --------------------------------------------------------------------------------------------------------
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self._key_focus = event.reason() in (
+            Qt.FocusReason.TabFocusReason,
+            Qt.FocusReason.BacktabFocusReason,
+            Qt.FocusReason.ShortcutFocusReason,
+        )
+        super().focusInEvent(event)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.viewport().update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, plain = (
+            event.key(),
+            not event.modifiers() & ~(Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ControlModifier),
+        )
+        page = max(1, self.visible_rows() - 1)
+        steps = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: page, Qt.Key.Key_PageUp: -page}
+        if plain and key in steps:
+            self.choose_next(steps[Qt.Key(key)])
+        elif plain and key == Qt.Key.Key_Home:
+            self.first_row()
+        elif plain and key == Qt.Key.Key_End:
+            self.last_row()
+        elif plain and key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if not self.follow():
+                event.ignore()
+        else:
+            super().keyPressEvent(event)
+
+    def choose_next(self, step: int = 1) -> None:
+        """Move the choice by ``step`` rows."""
+
+    def first_row(self) -> None:
+        """Choose the very first row."""
+
+    def last_row(self) -> None:
+        """Choose the very last row."""
+
+    def follow(self) -> bool:
+        """Follow the link of the current cell."""
+        return False
