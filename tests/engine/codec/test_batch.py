@@ -1,0 +1,105 @@
+"""Members of an inner batch."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.codec.batch import Member, MemberDamage, encode, members, walk
+from engine.codec.message import Unit
+from engine.codec.unit_scan import walk as walk_units
+
+CASES = [
+    pytest.param(
+        5, b"Hello", {"TAGS": "a"}, "000000220000000000000000000000050000000548656c6c6f00075441475301610 2", id="one"
+    ),
+    pytest.param(0, b"", {}, "0000001600000000000000000000000000000000 0000", id="empty"),
+    pytest.param(-1, b"x", {}, "000000170000000000000000ffffffff00000001 78 0000", id="flag below zero"),
+]
+
+
+def _wire(text: str) -> bytes:
+    return bytes.fromhex(text.replace(" ", ""))
+
+
+@pytest.mark.parametrize(("flag", "body", "properties", "wire"), CASES)
+def test_writes(flag, body, properties, wire):
+    assert encode(flag, body, properties) == _wire(wire)
+
+
+@pytest.mark.parametrize(("flag", "body", "properties", "wire"), CASES)
+def test_reads(flag, body, properties, wire):
+    raw = _wire(wire)
+    (member,) = members(raw)
+    assert (member.flag, member.body, member.properties, member.size) == (flag, body, properties, len(raw))
+
+
+_NAMES = st.text(st.characters(exclude_characters="\x01\x02", exclude_categories=["Cs"]), min_size=1, max_size=8)
+_MEMBERS = st.tuples(
+    st.integers(-(1 << 31), (1 << 31) - 1), st.binary(max_size=40), st.dictionaries(_NAMES, _NAMES, max_size=3)
+)
+
+
+@given(st.lists(_MEMBERS, max_size=6))
+def test_a_batch_comes_back(written):
+    body = b"".join(encode(*member) for member in written)
+    found = members(body)
+    assert [(member.flag, member.body, member.properties) for member in found] == written
+    assert [member.index for member in found] == list(range(len(written)))
+    assert sum(member.size for member in found) == len(body)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_give_members_and_at_most_one_damage(raw):
+    found = members(raw)
+    covered = 0
+    for number, seen in enumerate(found):
+        assert seen.position == covered
+        assert isinstance(seen, Member) or number == len(found) - 1
+        covered += seen.size
+    assert covered == len(raw)
+
+
+@given(st.lists(_MEMBERS, min_size=1, max_size=3), st.integers(0, 500), st.integers(0, 7))
+def test_flipped_bits_never_raise(written, at, bit):
+    body = bytearray(b"".join(encode(*member) for member in written))
+    body[at % len(body)] ^= 1 << bit
+    list(walk(bytes(body)))
+
+
+DAMAGE = [
+    (b"\0" * 10, "10 bytes left, a member has at least 22"),
+    (_wire("0000001500000000000000000000000000000000 0000"), "a member's length says 21, expected 22 to 22"),
+    (_wire("7fffffff00000000000000000000000000000000 0000"), "a member's length says 2,147,483,647, expected 22 to 22"),
+    (_wire("00000016000000000000000000000000ffffffff 0000"), "bodyLength says -1 in a member of 22 bytes"),
+    (_wire("0000001600000000000000000000000000000001 0000"), "bodyLength says 1 in a member of 22 bytes"),
+    (_wire("0000001600000000000000000000000000000000 8000"), "propertiesLength says -32,768, 0 bytes are left"),
+    (_wire("0000001700000000000000000000000000000000 000000"), "propertiesLength says 0, 1 bytes are left"),
+]
+
+
+@pytest.mark.parametrize(("raw", "reason"), DAMAGE)
+def test_damage_says_what_was_expected(raw, reason):
+    assert members(raw) == [MemberDamage(0, 0, len(raw), reason)]
+    good = encode(1, b"good", {})
+    assert members(good + raw)[1] == MemberDamage(1, len(good), len(raw), reason)
+
+
+def test_a_list_is_bounded_and_says_so():
+    body = encode(0, b"", {}) * 10
+    found = members(body, most=3)
+    assert len(found) == 4
+    assert found[3] == MemberDamage(3, 66, 154, "more than 3 members")
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", ["broker-lmq", "batchcq-5.3.3"])
+def test_inner_batches_of_a_real_store(golden, name):
+    seen = 0
+    for path in sorted((golden(name) / "commitlog").iterdir()):
+        for unit in walk_units(path.read_bytes(), int(path.name)):
+            if isinstance(unit, Unit) and unit.sys_flag & 0x80:
+                found = members(unit.body)
+                assert all(isinstance(member, Member) for member in found)
+                assert len(found) == unit.batch_size
+                seen += len(found) > 1
+    assert seen
