@@ -1,0 +1,210 @@
+"""The timing wheel and its log: messages for any delivery time (spec 12.5 - 12.7).
+
+``timerwheel``: 1,209,600 slots of 32 bytes, one per ``timerPrecisionMs``, used in turn. ``timerlog/``: units of 52
+bytes, newest first along a slot's chain. ``config/timercheck``: how far the broker has come. Pure; whole wheels go
+through ``dtypes.TIMER_SLOT``, this module is for one at a time.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from engine.errors import CorruptUnit
+
+WHEEL_SLOTS = 7 * 86_400 * 2
+SLOT_SIZE = 32
+WHEEL_SIZE = WHEEL_SLOTS * SLOT_SIZE
+UNIT_SIZE = 52
+KEPT_FREE = 16
+"""Bytes of a blank; a unit goes to the next file where not 52 + 16 bytes are left."""
+NO_OFFSET = -1
+TIMER_CHECK_SIZE = 4096
+
+MAGIC_DEFAULT, MAGIC_ROLL, MAGIC_DELETE = 1, 2, 4
+_VALID_MAGIC = 0xF
+_MAGIC_BLANK = 0xCBD43194 - (1 << 32)
+
+_SLOT = struct.Struct(">qqqii")
+_UNIT = struct.Struct(">iqiqiqiiq")
+_BLANK = struct.Struct(">iqi")
+_CHECK = struct.Struct(">7q")
+_I32 = struct.Struct(">i")
+
+
+@dataclass(frozen=True, slots=True)
+class WheelSlot:
+    """One slot. It keeps its content after delivery: compare ``time`` with the time asked for."""
+
+    time: int  # ms divided by the precision
+    first: int  # timer-log offsets of the chain's ends
+    last: int
+    count: int  # messages less deletes, so smaller than the chain by two for each delete
+    magic: int = 0
+
+    @property
+    def used(self) -> bool:
+        """The slot has held something."""
+        return self.time != 0 or self.last != 0 or self.count != 0
+
+
+@dataclass(frozen=True, slots=True)
+class TimerLogUnit:
+    """One message waiting, at ``offset`` of the timer log. Times in ms."""
+
+    offset: int
+    previous: int  # offset of the slot's unit before this one; -1: none
+    magic: int
+    write_time: int
+    delay: int  # delivery (or next roll) less write time
+    physical_offset: int  # of the message in the commit log, in the timer topic
+    message_size: int
+    topic_hash: int  # Java's string hash of the real topic
+
+    @property
+    def slot_time(self) -> int:
+        """When the wheel reaches it, in ms: delivery, or the next roll of a far message."""
+        return self.write_time + self.delay
+
+    @property
+    def words(self) -> list[str]:
+        """``roll`` and ``delete`` as far as the magic says so."""
+        named = ((MAGIC_ROLL, "roll"), (MAGIC_DELETE, "delete"))
+        return [word for bit, word in named if self.magic & bit]
+
+
+@dataclass(frozen=True, slots=True)
+class TimerLogStop:
+    """Where a walk ended: at a blank (``size`` bytes to the end of the file), at zeros, at the last byte, at damage."""
+
+    offset: int
+    kind: Literal["blank", "zero", "end", "damage"]
+    reason: str
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TimerCheck:
+    """``config/timercheck``: times in ms, ``flush_position`` in timer-log bytes, queue offsets of the timer topic."""
+
+    last_read_time: int
+    flush_position: int
+    queue_offset: int
+    master_queue_offset: int
+    state_version: int
+    version_timestamp: int
+    version_counter: int
+
+
+class Part(NamedTuple):
+    """One field of a unit: its name, position in the unit, length in bytes."""
+
+    name: str
+    position: int
+    length: int
+
+
+UNIT_PARTS = (
+    Part("size", 0, 4),
+    Part("prevPos", 4, 8),
+    Part("magic", 12, 4),
+    Part("writeTime", 16, 8),
+    Part("delayTime", 24, 4),
+    Part("offsetPy", 28, 8),
+    Part("sizePy", 36, 4),
+    Part("hashCodeOfRealTopic", 40, 4),
+    Part("reserved", 44, 8),
+)
+
+
+def slot_index(time_ms: int, precision_ms: int = 1000) -> int:
+    """Number of the slot in which a delivery time lies."""
+    return time_ms // precision_ms % WHEEL_SLOTS
+
+
+def encode_slot(slot: WheelSlot) -> bytes:
+    """The 32 bytes of ``slot``."""
+    return _SLOT.pack(slot.time, slot.first, slot.last, slot.count, slot.magic)
+
+
+def decode_slot(buf: bytes | bytearray | memoryview, at: int = 0) -> WheelSlot:
+    """The slot at ``buf[at]``; raises ``struct.error`` where fewer than 32 bytes are left."""
+    return WheelSlot(*_SLOT.unpack_from(buf, at))
+
+
+def used_slots(buf: bytes | bytearray | memoryview, first: int = 0) -> Iterator[tuple[int, WheelSlot]]:
+    """(number, slot) of each slot of ``buf`` that has held something; ``first`` is the number of the first one."""
+    whole = len(buf) // SLOT_SIZE * SLOT_SIZE
+    for number, values in enumerate(_SLOT.iter_unpack(buf[:whole]), first):
+        slot = WheelSlot(*values)
+        if slot.used:
+            yield number, slot
+
+
+def encode_unit(unit: TimerLogUnit) -> bytes:
+    """The 52 bytes of ``unit``."""
+    return _UNIT.pack(
+        UNIT_SIZE,
+        unit.previous,
+        unit.magic,
+        unit.write_time,
+        unit.delay,
+        unit.physical_offset,
+        unit.message_size,
+        unit.topic_hash,
+        0,
+    )
+
+
+def decode_unit(buf: bytes | bytearray | memoryview, at: int, base: int) -> TimerLogUnit | TimerLogStop:
+    """What stands at ``buf[at]``; ``base`` is the timer log's offset of ``buf[0]``. Never raises for ``at`` ≥ 0."""
+    room = len(buf) - at
+    if room < _BLANK.size:
+        return TimerLogStop(base + at, "end", "end of the bytes")
+    size, previous, magic = _BLANK.unpack_from(buf, at)
+    if magic == _MAGIC_BLANK:
+        return TimerLogStop(base + at, "blank", "blank unit: the next unit is in the next file", size)
+    if size == 0 and magic == 0 and previous == 0:
+        return TimerLogStop(base + at, "zero", "zero bytes: nothing was written here")
+    if size != UNIT_SIZE:
+        return TimerLogStop(base + at, "damage", f"a unit's length says {size:,}, expected {UNIT_SIZE}")
+    if not magic & MAGIC_DEFAULT or magic & ~_VALID_MAGIC:
+        return TimerLogStop(base + at, "damage", f"magic {magic & 0xFFFFFFFF:#x}, expected 1 with roll 2 and delete 4")
+    if room < UNIT_SIZE:
+        return TimerLogStop(base + at, "end", f"cut off: {room} bytes left of a unit of {UNIT_SIZE}")
+    _, _, _, write_time, delay, physical, message_size, topic_hash, _ = _UNIT.unpack_from(buf, at)
+    return TimerLogUnit(base + at, previous, magic, write_time, delay, physical, message_size, topic_hash)
+
+
+def walk(buf: bytes | bytearray | memoryview, base: int, start: int = 0) -> Iterator[TimerLogUnit | TimerLogStop]:
+    """Every unit of one file's bytes from position ``start`` on, then the one stop that says why the walk ended."""
+    at = start
+    while True:
+        seen = decode_unit(buf, at, base)
+        yield seen
+        if isinstance(seen, TimerLogStop):
+            return
+        at += UNIT_SIZE
+
+
+def encode_check(check: TimerCheck) -> bytes:
+    """The 4096 bytes of ``timercheck``."""
+    packed = _CHECK.pack(
+        check.last_read_time,
+        check.flush_position,
+        check.queue_offset,
+        check.master_queue_offset,
+        check.state_version,
+        check.version_timestamp,
+        check.version_counter,
+    )
+    return packed.ljust(TIMER_CHECK_SIZE, b"\0")
+
+
+def decode_check(buf: bytes | bytearray | memoryview) -> TimerCheck:
+    """The fields of ``timercheck``; raises :class:`CorruptUnit` where fewer than 56 bytes are there."""
+    if len(buf) < _CHECK.size:
+        raise CorruptUnit(f"expected {TIMER_CHECK_SIZE} bytes, found {len(buf)}", offset=0)
+    return TimerCheck(*_CHECK.unpack_from(buf))
