@@ -31,7 +31,10 @@ COMMANDS = (
     "message",
     "offset",
     "positions",
+    "groups",
+    "config",
     "snapshot",
+    "mqadmin",
     "completion",
 )
 
@@ -81,8 +84,11 @@ def _run(arguments: list[str]) -> int:
     if args.command is None:
         parser.print_help()
         return USAGE
-    out = Output(as_json=getattr(args, "as_json", False), markdown=getattr(args, "markdown", False),
-                 quiet=getattr(args, "quiet", False))
+    out = Output(
+        as_json=getattr(args, "as_json", False),
+        markdown=getattr(args, "markdown", False),
+        quiet=getattr(args, "quiet", False),
+    )
     run: Run = args.run
     code = run(args, out)
     out.flush()

@@ -78,7 +78,9 @@ def cell(value: Any, kind: str) -> str:  # noqa: ANN401 - any JSON value
 class Output:
     """The standard output of one command."""
 
-    def __init__(self, *, as_json: bool, markdown: bool = False, quiet: bool = False, stream: TextIO | None = None) -> None:
+    def __init__(
+        self, *, as_json: bool, markdown: bool = False, quiet: bool = False, stream: TextIO | None = None
+    ) -> None:
         self.as_json = as_json
         self.markdown = markdown
         self.quiet = quiet
@@ -213,7 +215,5 @@ class Progress:
         rate = done / seconds
         left = (self._total - done) / rate if rate > 0 else 0.0
         bar = "█" * int(share * 24)
-        sys.stderr.write(
-            f"\r\x1b[K{self._what} {bar:<24} {share:4.0%}  {size_text(int(rate))}/s  {left:.0f} s left"
-        )
+        sys.stderr.write(f"\r\x1b[K{self._what} {bar:<24} {share:4.0%}  {size_text(int(rate))}/s  {left:.0f} s left")
         sys.stderr.flush()

@@ -120,7 +120,9 @@ def index_header(name: str, header: index_codec.IndexHeader) -> Json:
     }
 
 
-def index_entry(file: str, number: int, slots: int, header: index_codec.IndexHeader, entry: index_codec.IndexEntry) -> Json:
+def index_entry(
+    file: str, number: int, slots: int, header: index_codec.IndexHeader, entry: index_codec.IndexEntry
+) -> Json:
     return {
         "type": "indexEntry",
         "file": file,

@@ -1,8 +1,8 @@
 """Looking without touching: a store directory opened with read rights only.
 
-    from engine.inspection import open_store
-    with open_store(path) as store:
-        store.units(start=0)
+from engine.inspection import open_store
+with open_store(path) as store:
+    store.units(start=0)
 """
 
 from __future__ import annotations

@@ -22,7 +22,15 @@ from engine.mapped.read_only import open_read_only
 
 MANIFEST = "storescope-manifest.json"
 _BLOCK = 1 << 20
-_RECOVERY_FOLDERS = ("commitlog", "consumequeue", "consumequeue_ext", "batchconsumequeue", "index", "timerlog", "config")
+_RECOVERY_FOLDERS = (
+    "commitlog",
+    "consumequeue",
+    "consumequeue_ext",
+    "batchconsumequeue",
+    "index",
+    "timerlog",
+    "config",
+)
 _RECOVERY_FILES = ("checkpoint", "abort", "abort.bak", "lock", "timerwheel", "epochFileCheckpoint")
 _LOG_FILES_FOR_RECOVERY = 4
 

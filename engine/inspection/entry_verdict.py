@@ -14,9 +14,7 @@ from engine.codec.message import SCHEDULE_TOPIC, Unit, tags_code_of
 from engine.inspection.log_reader import LogReader
 from engine.inspection.queue_reader import CqEntry
 
-Verdict = Literal[
-    "ok", "missing", "wrongTopic", "wrongQueueOffset", "wrongSize", "wrongTag", "belowMinOffset"
-]
+Verdict = Literal["ok", "missing", "wrongTopic", "wrongQueueOffset", "wrongSize", "wrongTag", "belowMinOffset"]
 
 
 @dataclass(frozen=True, slots=True)

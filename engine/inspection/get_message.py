@@ -110,9 +110,9 @@ class _Scan:
         return GetResult(self._status, self._next, low, high, self._units)
 
     def _file_end(self, queue_offset: int) -> int | None:
-        """First queue offset behind the file that holds ``queue_offset``; batch queues are read to their end."""
+        """First queue offset behind the file that holds ``queue_offset``, None where no file does."""
         if self._queue.kind == "batch":
-            return self._queue.max_offset if self._queue.entry(queue_offset) else None
+            return self._queue.batch_file_end(queue_offset)
         file = self._queue.sequence.find(queue_offset * self._queue.unit_size)
         return file.end_offset // self._queue.unit_size if file else None
 
@@ -135,13 +135,10 @@ class _Scan:
             return True
         if self._tags is not None and not self._tags(entry.real_tags_code):
             return self._passed("NO_MATCHED_MESSAGE")
-        unit = self._store.log.unit_at(entry.physical_offset, crc=False)
-        if not isinstance(unit, Unit):
-            file = self._store.log.sequence.find(entry.physical_offset)
-            size = self._store.log.sequence.file_size
-            self._skip_below = (
-                file.end_offset if file else entry.physical_offset - entry.physical_offset % size + size if size else None
-            )
+        unit = self._unit(entry)
+        if unit is None:
+            size = max(self._store.log.sequence.file_size, 1)
+            self._skip_below = entry.physical_offset - entry.physical_offset % size + size
             return self._passed("MESSAGE_WAS_REMOVING")
         if self._content is not None and not self._content(unit):
             return self._passed("NO_MATCHED_MESSAGE")
@@ -150,6 +147,15 @@ class _Scan:
         self._count += batch
         self._status, self._skip_below = "FOUND", None
         return True
+
+    def _unit(self, entry: CqEntry) -> Unit | None:
+        """The unit, where all the bytes that the entry names are readable in one file (a pre-filled slot names too many)."""
+        file = self._store.log.sequence.find(entry.physical_offset)
+        end = entry.physical_offset + entry.size
+        if file is None or end > min(file.end_offset, self._log_end):
+            return None
+        unit = self._store.log.unit_at(entry.physical_offset, crc=False)
+        return unit if isinstance(unit, Unit) else None
 
     def _passed(self, status: str) -> bool:
         if not self._units:
@@ -171,7 +177,11 @@ def offset_by_time(store: StoreSnapshot, topic: str, queue_id: int, timestamp: i
     queue = store.queue(topic, queue_id)
     if queue is None:
         return 0
-    found = _batch_by_time(queue, timestamp, boundary) if queue.kind == "batch" else _by_time(store, queue, timestamp, boundary)
+    found = (
+        _batch_by_time(queue, timestamp, boundary)
+        if queue.kind == "batch"
+        else _by_time(store, queue, timestamp, boundary)
+    )
     return min(max(found, queue.min_offset), queue.max_offset)
 
 
@@ -267,17 +277,40 @@ def store_time(store: StoreSnapshot, entry: CqEntry) -> int:
 
 
 def _batch_by_time(queue: QueueReader, timestamp: int, boundary: str) -> int:
-    """BatchConsumeQueue.getOffsetInQueueByTime: times stand in the entries themselves."""
-    best = -1
-    for entry in queue.entries():
-        time = entry.store_timestamp or 0
-        if boundary == "lower":
-            best = entry.queue_offset
+    """BatchConsumeQueue.getOffsetInQueueByTime: times stand in the entries themselves; −1 where the search finds nothing."""
+    spans = queue.batch_spans()
+    if not spans:
+        return -1
+    chosen = spans[0]
+    for span in spans:
+        first = queue.batch(span[0])
+        if first is not None and (first.store_timestamp or 0) <= timestamp:
+            chosen = span
+    last = queue.batch(chosen[1])
+    if last is not None and timestamp >= (last.store_timestamp or 0):
+        return last.queue_offset
+    found = queue.batch(_batch_bisect(queue, chosen, timestamp, lower=boundary == "lower"))
+    return found.queue_offset if found is not None else -1
+
+
+def _batch_bisect(queue: QueueReader, span: tuple[int, int], timestamp: int, lower: bool) -> int:
+    """BatchConsumeQueue.binarySearchRight of 5.3.3 over unit numbers, with what it misses: −1 for UPPER between two times."""
+    left, right = span
+    while left <= right:
+        middle = (left + right) // 2
+        entry = queue.batch(middle)
+        time = (entry.store_timestamp or 0) if entry is not None else -1
+        if middle == right:
+            return middle if time >= timestamp else -1
+        if middle == left:
             if time >= timestamp:
-                return entry.queue_offset
-        elif time <= timestamp:
-            best = entry.queue_offset
-    return best
+                return middle
+            left = middle + 1
+        elif lower:
+            left, right = (middle + 1, right) if time < timestamp else (left, middle)
+        else:
+            left, right = (middle, right) if time <= timestamp else (left, middle - 1)
+    return -1
 
 
 def _physical_memory() -> int:

@@ -48,7 +48,9 @@ class TraceStep:
     store_timestamp: int | None
     prev: int | None
     verdict: str
-    key: str | None = None  # of an entry: topic#key of the unit that it really leads to, where that is not the asked one
+    key: str | None = (
+        None  # of an entry: topic#key of the unit that it really leads to, where that is not the asked one
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +142,24 @@ class _Walk:
             entry = reader.entry(number)
             if entry is None:
                 self.complete = False
-                yield self._step(TraceStep(reader.name, "entry", slot, number, self._hash, None, None, None, "beyondCount"))
+                yield self._step(
+                    TraceStep(reader.name, "entry", slot, number, self._hash, None, None, None, "beyondCount")
+                )
                 return
             time = codec.entry_time(header, entry)
             verdict, unit, other = self._judge(entry, time)
             yield self._step(
                 TraceStep(
-                    reader.name, "entry", slot, number, entry.key_hash, entry.phy_offset, time, entry.prev, verdict, other
+                    reader.name,
+                    "entry",
+                    slot,
+                    number,
+                    entry.key_hash,
+                    entry.phy_offset,
+                    time,
+                    entry.prev,
+                    verdict,
+                    other,
                 )
             )
             if verdict == "match" and unit is not None and unit.offset not in self._found:
@@ -174,7 +187,7 @@ class _Walk:
             return "hashDiffers", None, self._other_key(entry)
         if entry.time_diff < 0 or not self._begin <= time <= self._end:
             return "outOfTime", None, None
-        unit = self._store.log.unit_at(entry.phy_offset)
+        unit = self._store.log.unit_at(entry.phy_offset) if entry.phy_offset < self._store.log.max_offset else None
         if not isinstance(unit, Unit):
             return "gone", None, None
         if unit.topic == self._topic and (self._key == unit.unique_key or self._key in unit.keys):

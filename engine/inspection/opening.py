@@ -57,12 +57,18 @@ def _recognise_folder(folder: Path) -> Opening:
         return _recognise_log_folder(folder)
     below = _stores_below(folder)
     if len(below) == 1:
-        return Opening("store", below[0], notes=(f"The store was found below the directory that was given: {below[0]}",))
+        return Opening(
+            "store", below[0], notes=(f"The store was found below the directory that was given: {below[0]}",)
+        )
     if below:
         found = ", ".join(str(store.relative_to(folder)) for store in below[:8])
         more = f" and {len(below) - 8} more" if len(below) > 8 else ""
-        raise NotAStore(f"expected one store, found {len(below)} below it: {found}{more}. Name one of them", file=str(folder))
-    raise NotAStore(f"expected a store (a directory that holds commitlog/), found {_what_is_there(names)}", file=str(folder))
+        raise NotAStore(
+            f"expected one store, found {len(below)} below it: {found}{more}. Name one of them", file=str(folder)
+        )
+    raise NotAStore(
+        f"expected a store (a directory that holds commitlog/), found {_what_is_there(names)}", file=str(folder)
+    )
 
 
 def _recognise_log_folder(folder: Path) -> Opening:
@@ -70,7 +76,8 @@ def _recognise_log_folder(folder: Path) -> Opening:
         note = f"A commit log by itself: {folder}. Queues, index and positions are not here"
         return Opening("commitlog", folder, notes=(note,))
     raise NotAStore(
-        "expected a commit log, found queue files: open the store directory above them to see this queue", file=str(folder)
+        "expected a commit log, found queue files: open the store directory above them to see this queue",
+        file=str(folder),
     )
 
 

@@ -60,13 +60,17 @@ def positions(store: StoreSnapshot) -> Positions:
 
 def _wrote(end: int, held: bool) -> Position:
     if held:
-        return Position(end, "end of the last whole unit in the files; a transient pool may hold more, which no file shows")
+        return Position(
+            end, "end of the last whole unit in the files; a transient pool may hold more, which no file shows"
+        )
     return Position(end, "end of the last whole unit in the files")
 
 
 def _committed(end: int, held: bool) -> Position:
     if held:
-        return Position(end, "what is in the files was committed; bytes in a transient pool are not knowable from outside")
+        return Position(
+            end, "what is in the files was committed; bytes in a transient pool are not knowable from outside"
+        )
     return Position(end, "nothing is in a pool while no broker runs: what is in the files is all there is")
 
 
@@ -74,13 +78,17 @@ def _flushed(end: int, held: bool, abort: bool) -> Position:
     if held:
         return Position(None, why="a running broker keeps it in memory: files do not tell what has reached the disk")
     if abort:
-        return Position(None, why="the store was not closed: what of the page cache had reached the disk is not written down")
+        return Position(
+            None, why="the store was not closed: what of the page cache had reached the disk is not written down"
+        )
     return Position(end, "the store was closed cleanly, which flushes everything")
 
 
 def _confirm(store: StoreSnapshot, end: int, held: bool) -> Position:
     if held:
-        return Position(None, why="it depends on the flush mode and pool of the running broker, which files do not tell")
+        return Position(
+            None, why="it depends on the flush mode and pool of the running broker, which files do not tell"
+        )
     return Position(end, "no broker runs: the next start sets it to the end of the log it recovers")
 
 
@@ -106,7 +114,9 @@ def _dispatched(store: StoreSnapshot, queue_end: Position, end: int, held: bool)
             offset = item.end
         else:
             break
-    how = "end of the newest unit that has a queue entry, and of prepared or rolled back units behind it, which get none"
+    how = (
+        "end of the newest unit that has a queue entry, and of prepared or rolled back units behind it, which get none"
+    )
     return Position(offset, how)
 
 
@@ -121,7 +131,11 @@ def _index_end(store: StoreSnapshot) -> Position:
             how = f"end of the unit that the last entry of {reader.name} points at"
             if isinstance(unit, Unit):
                 return Position(unit.end, how, timestamp=header.end_timestamp)
-            return Position(header.end_phy_offset, f"endPhyOffset of {reader.name}; no unit is there", timestamp=header.end_timestamp)
+            return Position(
+                header.end_phy_offset,
+                f"endPhyOffset of {reader.name}; no unit is there",
+                timestamp=header.end_timestamp,
+            )
     return Position(None, why="no index file holds an entry")
 
 

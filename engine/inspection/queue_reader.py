@@ -318,6 +318,30 @@ class QueueReader:
         valid = physical >= 0 and size > 0 and base >= 0 and count > 0
         return CqEntry(base, physical, size, tags_code, "entry" if valid else "empty", None, count, stored)
 
+    def batch(self, number: int) -> CqEntry | None:
+        """The unit of a batch queue by its number in the files, None for −1 and where none is."""
+        return self._batch_at(number) if number >= 0 else None
+
+    def batch_spans(self) -> list[tuple[int, int]]:
+        """(first, last) unit number of each file of a batch queue that holds any."""
+        _, end = self._batch_count()
+        spans = []
+        for file in self.files:
+            first = file.start_offset // BATCH_UNIT_SIZE
+            last = min(first + file.size // BATCH_UNIT_SIZE, end) - 1
+            if last >= first:
+                spans.append((first, last))
+        return spans
+
+    def batch_file_end(self, queue_offset: int) -> int | None:
+        """First queue offset behind the file that holds ``queue_offset``, None where no unit holds it."""
+        number = self._find_batch(queue_offset)
+        for first, last in self.batch_spans():
+            if number is not None and first <= number <= last and self.entry(queue_offset) is not None:
+                unit = self.batch(last)
+                return unit.next_offset if unit is not None else None
+        return None
+
     def _batch_at(self, number: int) -> CqEntry | None:
         found = self._unit(number * BATCH_UNIT_SIZE)
         return found if found is not None and found.state == "entry" else None

@@ -78,7 +78,9 @@ class StoreSnapshot:
     def __enter__(self) -> StoreSnapshot:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -172,7 +174,9 @@ class StoreSnapshot:
                     queue_id = parse_file_name(queue_folder.name)
                     if queue_id is None:
                         continue
-                    reader = known.get(queue_folder) or self._queue_reader(kind, topic_folder.name, queue_id, queue_folder)
+                    reader = known.get(queue_folder) or self._queue_reader(
+                        kind, topic_folder.name, queue_id, queue_folder
+                    )
                     found.setdefault(topic_folder.name, {})[queue_id] = reader
         return {topic: dict(sorted(found[topic].items())) for topic in sorted(found)}
 
@@ -271,8 +275,8 @@ class StoreSnapshot:
         """Topics that the topics table names; [] where there is none or it cannot be read."""
         from engine.inspection.tables import read_table
 
-        parsed = read_table(self, "topics.json")
-        table = parsed.value.get("topicConfigTable") if parsed and isinstance(parsed.value, dict) else None
+        found = read_table(self, "topics.json")
+        table = found.value.get("topicConfigTable") if found else None
         return [str(name) for name in table] if isinstance(table, dict) else []
 
     # -- sizes

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import struct
+from collections.abc import Iterator
 from typing import Any
 
 from engine.cli.options import common, open_given
 from engine.cli.output import Output, plain
+from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import read_tables
+
+_TIMERCHECK = struct.Struct(">7q")
+_TIMERCHECK_FIELDS = (
+    "lastReadTimeMs",
+    "lastTimerLogFlushPos",
+    "lastTimerQueueOffset",
+    "masterTimerQueueOffset",
+    "stateVersion",
+    "timestamp",
+    "counter",
+)
 
 
 def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
@@ -18,21 +32,37 @@ def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers hav
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    code = 0
+    code = found = 0
     with open_given(args) as store:
         for table in read_tables(store):
+            found += 1
+            complaint = table.main.complaint if table.used != "main" else None
             record = {
                 "type": "config",
-                "table": table.name,
+                "table": table.name.removesuffix(".json"),
                 "file": table.file,
+                "used": table.used,
+                "why": table.why,
+                "willLoad": table.will_load,
                 "value": table.value,
-                "problem": table.problem,
             }
             out.record(record)
-            out.line(f"{table.name}  ({table.file})")
-            if table.problem:
-                out.line(f"  {plain(table.problem)}")
+            out.line(f"{table.name}: {plain(table.why)}")
+            if complaint:
                 code = 1
-            if table.value is not None and not out.as_json:
+            if not out.as_json:
                 out.line(json.dumps(table.value, ensure_ascii=False, indent=2))
+        for name, value in binary_tables(store):
+            found += 1
+            out.record({"type": "config", "table": name, "file": name, "used": "main", "why": None, "value": value})
+            out.line(f"{name}: {json.dumps(value)}")
+    if not found:
+        out.line("-- the store has no tables below config/")
     return code
+
+
+def binary_tables(store: StoreSnapshot) -> Iterator[tuple[str, dict[str, int]]]:
+    """The one table that is no JSON: the timer's checkpoint, eight bytes a number (spec 12.7)."""
+    raw = store.small_file(store.paths.config / "timercheck") if store.paths else None
+    if raw is not None and len(raw) >= _TIMERCHECK.size:
+        yield "timercheck", dict(zip(_TIMERCHECK_FIELDS, _TIMERCHECK.unpack_from(raw), strict=True))

@@ -37,7 +37,9 @@ def show(unit: Unit, file: str | None, out: Output, body: bool = False) -> None:
     """One unit as a record, or field by field for people."""
     record = records.unit(unit, file, body=body)
     out.record(record)
-    out.fields((name, _value(name, value, unit)) for name, value in record.items() if name not in ("type", "properties"))
+    out.fields(
+        (name, _value(name, value, unit)) for name, value in record.items() if name not in ("type", "properties")
+    )
     out.fields((f"properties.{name}", plain(value)) for name, value in unit.properties.items())
     if not out.as_json:
         text = unit.body[:2000].decode("utf-8", "replace")

@@ -37,7 +37,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
         queue = store.queue(args.topic, args.queue)
         if queue is None:
-            raise StoreError(f"expected a queue {args.topic}/{args.queue}, found no folder for it", file=str(store.path))
+            raise StoreError(
+                f"expected a queue {args.topic}/{args.queue}, found no folder for it", file=str(store.path)
+            )
         for entry in queue.entries(args.start, args.stop):
             verdict = resolve(store.log, args.topic, args.queue, entry).verdict if args.resolve else None
             out.record(records.cq(entry, verdict), COLUMNS)

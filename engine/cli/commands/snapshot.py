@@ -22,10 +22,19 @@ def run(args: argparse.Namespace, out: Output) -> int:
     plan = plan_copy(args.store, args.to, recovery_set=args.recovery_set)
     with Progress("snapshot", plan.bytes, out.quiet) as progress:
         done = copy_out(plan, progress.at)
-    record = {"type": "snapshot", "source": str(plan.source), "destination": str(plan.destination),
-              "files": done.files, "bytes": done.bytes, "changed": done.changed, "manifest": str(done.manifest)}
+    record = {
+        "type": "snapshot",
+        "source": str(plan.source),
+        "destination": str(plan.destination),
+        "files": done.files,
+        "bytes": done.bytes,
+        "changed": done.changed,
+        "manifest": str(done.manifest),
+    }
     out.record(record)
-    out.line(f"{done.files:,} files, {size_text(done.bytes)} copied to {plan.destination}; manifest {done.manifest.name}")
+    out.line(
+        f"{done.files:,} files, {size_text(done.bytes)} copied to {plan.destination}; manifest {done.manifest.name}"
+    )
     for name in done.changed:
         out.say(f"{name} changed while it was copied: the broker is writing; the manifest marks it")
     return 0

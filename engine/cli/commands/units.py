@@ -60,7 +60,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 if chosen is not None and not chosen(item):
                     continue
                 if args.limit is not None and units >= args.limit:
-                    out.record(records.end(Stop(item.offset, "limit", f"the limit of {args.limit:,} units"), units, False))
+                    out.record(
+                        records.end(Stop(item.offset, "limit", f"the limit of {args.limit:,} units"), units, False)
+                    )
                     out.line(f"-- cut off after {units:,} units; go on with --from {item.offset}")
                     return 0
                 units += 1

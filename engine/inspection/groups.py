@@ -1,0 +1,91 @@
+"""How far each consumer group came in each queue: the offset tables held against the queues (spec 14.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from engine.codec.config_tables import client_offsets, consumer_offsets
+from engine.codec.json_dialect import parse
+from engine.errors import StoreError
+from engine.inspection.get_message import store_time
+from engine.inspection.tables import read_table
+
+if TYPE_CHECKING:
+    from engine.inspection.queue_reader import QueueReader
+    from engine.inspection.snapshot import StoreSnapshot
+
+State = Literal["behind", "caughtUp", "beyondMax", "belowMin", "gone"]
+Mode = Literal["cluster", "broadcast"]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupProgress:
+    """One group in one queue: ``offset`` is the next message it reads, ``behind`` how many it has not read (messages)."""
+
+    group: str
+    topic: str
+    queue_id: int
+    offset: int
+    max_offset: int
+    behind: int
+    oldest_unread_timestamp: int | None
+    state: State
+    mode: Mode
+
+
+def group_progress(store: StoreSnapshot, client_file: str | Path | None = None) -> Iterator[GroupProgress]:
+    """Progress of every group in the store's tables, or of the client whose own ``offsets.json`` is given.
+
+    Raises :class:`StoreError` where the given file cannot be read.
+    """
+    if client_file is not None:
+        yield from _of_client(store, Path(client_file))
+        return
+    for name in ("consumerOffset.json", "lmqConsumerOffset.json"):
+        table = read_table(store, name)
+        if table is None:
+            continue
+        for row in consumer_offsets(table.value).rows:
+            for queue_id, offset in sorted(row.offsets.items()):
+                yield _progress(store, row.group, row.topic, queue_id, offset, "broadcast" if row.mode == "broadcast" else "cluster")
+
+
+def _of_client(store: StoreSnapshot, file: Path) -> Iterator[GroupProgress]:
+    raw = store.small_file(file)
+    if raw is None:
+        raise StoreError("expected a client's offsets.json, found nothing of this name", file=str(file))
+    parsed = parse(raw)
+    if parsed.complaint or not isinstance(parsed.value, dict):
+        raise StoreError(f"expected a client's offsets.json: {parsed.complaint or 'found no object'}", file=str(file))
+    group = file.resolve().parent.name
+    for row in sorted(client_offsets(parsed.value).rows, key=lambda r: (r.topic, r.queue_id)):
+        yield _progress(store, group, row.topic, row.queue_id, row.offset, "broadcast")
+
+
+def _progress(store: StoreSnapshot, group: str, topic: str, queue_id: int, offset: int, mode: Mode) -> GroupProgress:
+    queue = store.queue(topic, queue_id)
+    if queue is None:
+        state: State = "gone" if offset > 0 else "caughtUp"
+        return GroupProgress(group, topic, queue_id, offset, 0, 0, None, state, mode)
+    low, high = max(queue.min_offset, 0), queue.max_offset
+    if offset > high:
+        state = "beyondMax"
+    elif offset == high:
+        state = "caughtUp"
+    else:
+        state = "belowMin" if offset < low else "behind"
+    return GroupProgress(
+        group, topic, queue_id, offset, high, max(high - offset, 0), _oldest_unread(store, queue, offset), state, mode
+    )
+
+
+def _oldest_unread(store: StoreSnapshot, queue: QueueReader, offset: int) -> int | None:
+    first = max(offset, queue.min_offset, 0)
+    if first >= queue.max_offset:
+        return None
+    entry = queue.entry(first)
+    time = store_time(store, entry) if entry is not None else -1
+    return time if time >= 0 else None

@@ -1,0 +1,39 @@
+"""The tables below ``config/`` of a store that is looked at: read as a broker loads them, ``.bak`` fall-back included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.codec.tables import TABLES, Table, load_table
+from engine.errors import CannotRead
+
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+
+
+def read_table(store: StoreSnapshot, name: str) -> Table | None:
+    """One table by its file name; None where neither file nor ``.bak`` is there."""
+    if store.paths is None:
+        return None
+    folder = store.paths.config
+    table = load_table(name, lambda file: _read(store, folder / file))
+    absent = table.main.state == "missing" and (table.bak is None or table.bak.state == "missing")
+    return None if absent else table
+
+
+def read_tables(store: StoreSnapshot) -> Iterator[Table]:
+    """Every table that is there, in the order of ``engine.codec.tables.TABLES``."""
+    for name in TABLES:
+        table = read_table(store, name)
+        if table is not None:
+            yield table
+
+
+def _read(store: StoreSnapshot, file: Path) -> bytes | None:
+    """The bytes of a table; what stands in the way comes as the ``OSError`` that the table loader tells."""
+    try:
+        return store.small_file(file)
+    except CannotRead as error:
+        raise OSError(error.what) from error
