@@ -30,6 +30,7 @@ COMMANDS = (
     "get",
     "message",
     "offset",
+    "where",
     "positions",
     "groups",
     "config",
