@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from engine.codec import properties as props
-from engine.codec.crc import MASK, crc31
+from engine.codec.crc import crc31
 from engine.codec.java import jhash, utf8
 from engine.errors import CorruptUnit
 
@@ -227,7 +227,7 @@ def cut(buf: bytes | bytearray | memoryview, at: int, frame: Frame, base: int, c
     topic = utf8(bytes(buf[at + frame.topic : at + frame.topic + frame.topic_length]))
     raw = bytes(buf[at + frame.properties : at + frame.size])
     computed = crc31(body) if crc else None
-    verdict: Crc = "unchecked" if computed is None else "ok" if computed == body_crc & MASK else "bad"
+    verdict: Crc = "unchecked" if computed is None else "ok" if computed == body_crc else "bad"
     return Unit(
         base + at,
         frame.size,
