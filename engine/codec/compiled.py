@@ -1,0 +1,448 @@
+"""Compiled twins: the walk over a block, the search for the next unit, key hashes (spec 2, 4.2), and index chains of
+many keys at once (spec 4.4).
+
+Imported late and only through :func:`engine.codec.columns.twin`: the import costs a second, the first compilation some
+more, later processes load machine code from the user's cache. Raw addresses know no bounds, so every length found in
+the bytes is proven against the bytes that exist before anything behind it is read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import int32, int64, njit, types, uint8, uint32, uint64
+
+from engine.codec.intrinsics import (
+    be16,
+    be32,
+    be64,
+    crc32,
+    equal32,
+    le32,
+    le64,
+    lowest_bit,
+    prefetch,
+    put8,
+    put32,
+    put64,
+    u8,
+)
+
+_V1, _V2, _BLANK = np.uint32(0xDAA320A7), np.uint32(0xDAA320AB), np.uint32(0xCBD43194)
+_LARGEST = 128 << 20
+_TAGS = np.uint32(int.from_bytes(b"TAGS", "little"))
+_KEYS = np.uint32(int.from_bytes(b"KEYS", "little"))
+_UNIQ_KEY = np.uint64(int.from_bytes(b"UNIQ_KEY", "little"))
+_DELA = np.uint32(int.from_bytes(b"DELA", "little"))
+_SCHEDULE = np.frombuffer(b"SCHEDULE_TOPIC_XXXX", np.uint8).copy()
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+FULL, STOPPED, GROW_TOPICS = 0, 1, 2
+COUNT, POOL_USED, SCHEDULE, TOPIC_LIMIT = 0, 1, 2, 3
+BODY_CRC, NAMES = 1, 2
+PATCH = -(1 << 63)
+
+_pread = types.ExternalFunction("pread", types.intp(types.int32, types.intp, types.uintp, types.int64))
+
+
+@njit(cache=True, nogil=True)
+def _is_unit(magic):
+    return bool(magic == _V1) | bool(magic == _V2)
+
+
+@njit(cache=True, nogil=True)
+def scan(buffer, n, at, base, columns, k, capacity, table, levels, want):
+    """Rows of whole units from position ``at`` on, from row ``k`` on; gives (next position, rows, why it stopped).
+
+    ``buffer`` is an address, ``columns`` the addresses of the columns in the order of ``columns.NAMES``. A tags code
+    that only Python can tell is left as ``PATCH``.
+    """
+    offset, size, version, kind, queue_id, flag = columns[0], columns[1], columns[2], columns[3], columns[4], columns[5]
+    queue_offset, physical, sys_flag, born = columns[6], columns[7], columns[8], columns[9]
+    stored, reconsume, prepared, body_crc = columns[10], columns[11], columns[12], columns[13]
+    body_length, body_position, topic_id, tags_code = columns[14], columns[15], columns[16], columns[17]
+    properties, properties_length, crc = columns[18], columns[19], columns[20]
+    end = buffer + n
+    while k < capacity:
+        room = n - at
+        if room < 88:
+            return at, k, STOPPED
+        m = buffer + at
+        total = int64(int32(be32(m)))
+        magic = be32(m + 4)
+        if not _is_unit(magic) or total < 91 or total > _LARGEST or total > room:
+            return at, k, STOPPED
+        prefetch(m + total)
+        prefetch(m + total + 64)
+        flags = be32(m + 36)
+        s = m + (int64(68) if flags & uint32(16) else int64(56))
+        r = s + (int64(28) if flags & uint32(32) else int64(16))
+        wide = int64(1) if magic == _V1 else int64(2)
+        left = total - (r + 16 - m) - wide - 2  # what body, topic and properties have together
+        if left < 0:
+            return at, k, STOPPED
+        body = int64(int32(be32(r + 12)))
+        if body < 0 or body > left:
+            return at, k, STOPPED
+        t = r + 16 + body
+        topic = int64(u8(t)) if magic == _V1 else int64(be16(t))
+        if topic > left - body or topic > (int64(127) if magic == _V1 else int64(32767)):
+            return at, k, STOPPED
+        t += wide
+        q = t + topic + 2
+        if int64(be16(q - 2)) != left - body - topic or left - body - topic > 32767:
+            return at, k, STOPPED
+        number = int64(-1)
+        if want & NAMES:
+            number = _topic(t, topic, table)
+            if number == -2:
+                return at, k, GROW_TOPICS
+            put32(topic_id + k * 4, int32(number))
+            tag, tag_end = _tag(q, m + total, end)
+            code = int64(0)
+            if tag:
+                h, known = _hash(uint32(0), tag, tag_end)
+                code = int64(int32(h)) if known else int64(PATCH)
+            if number >= 0 and number == int64(le64(table[6] + 8 * SCHEDULE)):
+                code = _delivery(q, m + total, code, int64(be64(s)), levels)
+            put64(tags_code + k * 8, code)
+            put32(flag + k * 4, int32(be32(m + 16)))
+            put64(born + k * 8, int64(be64(m + 40)))
+            put32(reconsume + k * 4, int32(be32(r)))
+            put64(prepared + k * 8, int64(be64(r + 4)))
+        ok = uint8(0)
+        if want & BODY_CRC:
+            ok = uint8(1) if (crc32(r + 16, body) & uint32(0x7FFFFFFF)) == be32(m + 8) else uint8(2)
+        put64(offset + k * 8, base + at)
+        put32(size + k * 4, int32(total))
+        put8(version + k, uint8(wide))
+        put8(kind + k, uint8(0))
+        put32(queue_id + k * 4, int32(be32(m + 12)))
+        put64(queue_offset + k * 8, int64(be64(m + 20)))
+        put64(physical + k * 8, int64(be64(m + 28)))
+        put32(sys_flag + k * 4, int32(flags))
+        put64(stored + k * 8, int64(be64(s)))
+        put32(body_crc + k * 4, int32(be32(m + 8)))
+        put32(body_length + k * 4, int32(body))
+        put64(body_position + k * 8, r + 16 - buffer)
+        put64(properties + k * 8, q - buffer)
+        put32(properties_length + k * 4, int32(m + total - q))
+        put8(crc + k, ok)
+        k += 1
+        at += total
+    return at, k, FULL
+
+
+@njit(cache=True, nogil=True)
+def read_and_scan(descriptor, position, chunk, buffer, have, room, at, base, columns, k, capacity, table, levels, want):
+    """:func:`scan`, reading ``chunk`` bytes more from ``position`` of the file whenever it stops and there is room
+    for them.
+
+    So every byte is walked while it is still in the nearest cache. Gives (next position, rows, why, have, position).
+    """
+    while True:
+        at, k, why = scan(buffer, have, at, base, columns, k, capacity, table, levels, want)
+        if why != STOPPED or chunk <= 0 or have + chunk > room:
+            return at, k, why, have, position
+        got = _pread(int32(descriptor), buffer + have, uint64(chunk), position)
+        if got <= 0:
+            return at, k, why, have, position
+        have += got
+        position += got
+
+
+@njit(cache=True, nogil=True)
+def _topic(address, length, table):
+    """Number of a topic; new ones are entered. −1 past the table's limit, −2 where the table must grow first.
+
+    ``table`` is what ``TopicTable.table`` gives, as a tuple: arrays as arguments would cost more than the look-up.
+    """
+    slots, mask, hashes, places, lengths, pool = table[0], table[1], table[2], table[3], table[4], table[5]
+    h = uint64(length) * _MIX
+    if length >= 8:
+        p, last = address, address + length - 8
+        while p < last:
+            h = (h ^ le64(p)) * _MIX
+            h ^= h >> uint64(29)
+            p += 8
+        h = (h ^ le64(last)) * _MIX
+    else:
+        for i in range(length):
+            h = (h ^ uint64(u8(address + i))) * _MIX
+    h ^= h >> uint64(32)
+    at = int64(h) & mask
+    number = int64(le32(slots + at * 4)) - 1
+    while number >= 0:
+        known = le64(hashes + number * 8) == h and int64(le32(lengths + number * 4)) == length
+        if known and _same(address, pool + int64(le64(places + number * 8)), length):
+            return number
+        at = (at + 1) & mask
+        number = int64(le32(slots + at * 4)) - 1
+    return _new_topic(address, length, h, at, table)
+
+
+@njit(cache=True, nogil=True)
+def _new_topic(address, length, h, at, table):
+    slots, hashes, places, lengths, pool, state = table[0], table[2], table[3], table[4], table[5], table[6]
+    number, place = int64(le64(state + 8 * COUNT)), int64(le64(state + 8 * POOL_USED))
+    if number >= int64(le64(state + 8 * TOPIC_LIMIT)):
+        return int64(-1)
+    if number >= table[7] or place + length > table[8]:
+        return int64(-2)
+    for i in range(length):
+        put8(pool + place + i, u8(address + i))
+    put32(slots + at * 4, int32(number + 1))
+    put64(hashes + number * 8, int64(h))
+    put64(places + number * 8, place)
+    put32(lengths + number * 4, int32(length))
+    put64(state + 8 * COUNT, number + 1)
+    put64(state + 8 * POOL_USED, place + length)
+    if length == _SCHEDULE.shape[0] and _same(address, _SCHEDULE.ctypes.data, length):
+        put64(state + 8 * SCHEDULE, number)
+    return number
+
+
+@njit(cache=True, nogil=True)
+def _same(left, right, length):
+    if length < 8:
+        for i in range(length):  # noqa: SIM110  numba compiles no generators
+            if u8(left + i) != u8(right + i):
+                return False
+        return True
+    last = length - 8
+    for i in range(0, last, 8):
+        if le64(left + i) != le64(right + i):
+            return False
+    return le64(left + last) == le64(right + last)
+
+
+@njit(cache=True, nogil=True)
+def _pair_ends(p, end):
+    """Which of the 32 bytes at ``p`` close a property; bytes from ``end`` on do not exist."""
+    if p + 32 <= end:
+        return equal32(p, uint8(2))
+    mask = uint32(0)
+    for i in range(end - p):
+        if u8(p + i) == uint8(2):
+            mask |= uint32(1) << uint32(i)
+    return mask
+
+
+@njit(cache=True, nogil=True)
+def _tag(q, stop, end):
+    """(first, behind last) address of the last TAGS value of the properties from ``q`` to ``stop``; (0, 0) without
+    one.
+    """
+    first, last = int64(0), int64(0)
+    p, pair = q, q
+    while p < stop:
+        mask = _pair_ends(p, end)
+        if stop - p < 32:
+            mask &= (uint32(1) << uint32(stop - p)) - uint32(1)
+        while mask:
+            t = p + lowest_bit(mask)
+            mask &= mask - uint32(1)
+            if t - pair > 5 and le32(pair) == _TAGS and u8(pair + 4) == uint8(1):
+                first, last = pair + 5, t
+            pair = t + 1
+        p += 32
+    if stop - pair > 5 and le32(pair) == _TAGS and u8(pair + 4) == uint8(1):
+        first, last = pair + 5, stop
+    return first, last
+
+
+@njit(cache=True, nogil=True)
+def _hash(h, q, end):
+    """(Java's string hash of the UTF-8 text up to ``end``, going on from ``h``; whether the text is well-formed)."""
+    while q < end:
+        c = uint32(u8(q))
+        if c < uint32(0x80):
+            h = uint32(h * uint32(31) + c)
+            q += 1
+            continue
+        more = int64(1) if c < uint32(0xE0) else (int64(2) if c < uint32(0xF0) else int64(3))
+        if c < uint32(0xC2) or c > uint32(0xF4) or q + more >= end:
+            return h, False
+        d = uint32(u8(q + 1))
+        low = uint32(0xA0) if c == uint32(0xE0) else (uint32(0x90) if c == uint32(0xF0) else uint32(0x80))
+        high = uint32(0x9F) if c == uint32(0xED) else (uint32(0x8F) if c == uint32(0xF4) else uint32(0xBF))
+        if d < low or d > high:
+            return h, False
+        c = (c & (uint32(0x3F) >> uint32(more))) << uint32(6) | (d & uint32(0x3F))
+        for i in range(2, more + 1):
+            d = uint32(u8(q + i))
+            if d & uint32(0xC0) != uint32(0x80):
+                return h, False
+            c = c << uint32(6) | (d & uint32(0x3F))
+        if c >= uint32(0x10000):
+            c -= uint32(0x10000)
+            h = uint32(h * uint32(31) + (uint32(0xD800) | c >> uint32(10)))
+            c = uint32(0xDC00) | (c & uint32(0x3FF))
+        h = uint32(h * uint32(31) + c)
+        q += more + 1
+    return h, True
+
+
+@njit(cache=True, nogil=True)
+def _delivery(q, stop, code, stored, levels):
+    """The tags code of a unit in the schedule topic: its delivery time, ``code`` without a DELAY, or PATCH."""
+    level = int64(-1)
+    while q < stop:
+        p = q
+        while p < stop and u8(p) != uint8(2):
+            p += 1
+        if p - q > 6 and le32(q) == _DELA and u8(q + 4) == uint8(89) and u8(q + 5) == uint8(1):
+            level = 0
+            if p - q > 15:
+                level = int64(-2)
+            for i in range(q + 6, p):
+                digit = int64(u8(i)) - 48
+                if digit < 0 or digit > 9:
+                    level = int64(-2)
+                if level >= 0:
+                    level = level * 10 + digit
+        q = p + 1
+    if level == -2:
+        return int64(PATCH)
+    if level > 0 and levels.shape[0] > 0:
+        return stored + levels[min(level, levels.shape[0]) - 1]
+    return code
+
+
+@njit(cache=True, nogil=True)
+def key_hashes(buffer, n, row, rows, topic_id, properties, properties_length, prefixes, out_row, out_hash, filled):
+    """Index hashes of rows from ``row`` on; gives (row, filled): the row that needs Python or more room, else
+    ``rows``.
+    """
+    end = buffer + n
+    while row < rows:
+        stop = buffer + properties[row] + properties_length[row]
+        unique, unique_end, keys, keys_end = _keys(buffer + properties[row], stop, end)
+        most = (keys_end - keys + 1) // 2 + 1
+        if topic_id[row] < 0 or filled + most > out_row.shape[0]:
+            return row, filled
+        at = filled
+        prefix = prefixes[topic_id[row]]
+        if unique:
+            h, known = _hash(prefix, unique, unique_end)
+            if not known:
+                return row, filled
+            out_row[at], out_hash[at] = row, _positive(h)
+            at += 1
+        while keys < keys_end:
+            p = keys
+            while p < keys_end and u8(p) != uint8(32):
+                p += 1
+            if p > keys:
+                h, known = _hash(prefix, keys, p)
+                if not known:
+                    return row, filled
+                out_row[at], out_hash[at] = row, _positive(h)
+                at += 1
+            keys = p + 1
+        filled = at
+        row += 1
+    return row, filled
+
+
+@njit(cache=True, nogil=True)
+def _positive(h):
+    value = int64(int32(h))
+    value = -value if value < 0 else value
+    return int32(0) if value > 2147483647 else int32(value)
+
+
+@njit(cache=True, nogil=True)
+def _keys(q, stop, end):
+    """Addresses (first, behind last) of the last UNIQ_KEY value and of the last KEYS value; 0 without one."""
+    unique, unique_end, keys, keys_end = int64(0), int64(0), int64(0), int64(0)
+    p, pair = q, q
+    while p < stop or pair < stop:
+        mask = uint32(0)
+        if p < stop:
+            mask = _pair_ends(p, end)
+            if stop - p < 32:
+                mask &= (uint32(1) << uint32(stop - p)) - uint32(1)
+        last = p + 32 >= stop
+        while mask or (last and pair < stop):
+            t = stop
+            if mask:
+                t = p + lowest_bit(mask)
+                mask &= mask - uint32(1)
+            if t - pair > 5 and le32(pair) == _KEYS and u8(pair + 4) == uint8(1):
+                keys, keys_end = pair + 5, t
+            if t - pair > 9 and le64(pair) == _UNIQ_KEY and u8(pair + 8) == uint8(1):
+                unique, unique_end = pair + 9, t
+            pair = t + 1
+        p += 32
+    return unique, unique_end, keys, keys_end
+
+
+@njit(cache=True, nogil=True)
+def find_candidate(buffer, n, at, base, file_end):
+    """Position of the next bytes that pass the cheap tests of ``unit_scan.find_unit``, or −1."""
+    p = at + 4  # where a magic number begins with 0xDA or 0xCB
+    while p + 4 <= n:
+        mask = uint32(0)
+        if p + 32 <= n:
+            mask = equal32(buffer + p, uint8(0xDA)) | equal32(buffer + p, uint8(0xCB))
+        else:
+            for i in range(n - p):
+                if u8(buffer + p + i) == uint8(0xDA) or u8(buffer + p + i) == uint8(0xCB):
+                    mask |= uint32(1) << uint32(i)
+        while mask:
+            here = p + lowest_bit(mask) - 4
+            mask &= mask - uint32(1)
+            if here + 8 > n:
+                break
+            magic = be32(buffer + here + 4)
+            total = int64(int32(be32(buffer + here)))
+            if magic == _BLANK and base + here + total == file_end:
+                return here
+            fits = here + 36 <= n and total >= 91 and base + here + total <= file_end
+            if _is_unit(magic) and fits and int64(be64(buffer + here + 28)) == base + here:
+                return here
+        p += 32
+    return int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def chains(
+    descriptor, hashes, key, slots, count, begin, low, high, most, state, out_key, out_offset, out_entry, filled
+):
+    """Matching entries of the keys from number ``key`` on in one index file; gives (next key, filled).
+
+    Stops before a key that might not fit. ``state[key]`` tells how its chain ended: 0 well, 1 a link leads upwards, 2
+    bytes could not be read. Entry numbers of a chain fall, so a walk ends even in a damaged file.
+    """
+    page = np.empty(20, np.uint8)
+    address = page.ctypes.data
+    entries = 40 + 4 * slots
+    while key < hashes.shape[0] and filled + most <= out_key.shape[0]:
+        wanted = int32(hashes[key])
+        found, above = 0, int64(count) + 1
+        if _pread(int32(descriptor), address, uint64(4), int64(40 + 4 * (int64(wanted) % slots))) != 4:
+            state[key] = 2
+            key += 1
+            continue
+        number = int64(int32(be32(address)))
+        while 0 < number <= count and count > 1 and found < most:
+            if number >= above:
+                state[key] = 1
+                break
+            if _pread(int32(descriptor), address, uint64(20), int64(entries + 20 * number)) != 20:
+                state[key] = 2
+                break
+            seconds = int64(int32(be32(address + 12)))
+            if seconds < 0:
+                break
+            time = begin + seconds * 1000
+            if int32(be32(address)) == wanted and low <= time <= high:
+                out_key[filled], out_offset[filled], out_entry[filled] = key, int64(be64(address + 4)), number
+                filled += 1
+                found += 1
+            if time < low:
+                break
+            above = number
+            number = int64(int32(be32(address + 16)))
+        key += 1
+    return key, filled

@@ -1,0 +1,41 @@
+"""Where machine code of the compiled twins is kept: the user's cache, one folder for each state of their sources.
+
+numba itself looks at one source file only, so a change of :mod:`engine.codec.intrinsics` would not reach the code of
+:mod:`engine.codec.compiled` that uses it: the folder is named after both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+_SOURCES = ("compiled.py", "intrinsics.py")
+
+
+def prepare() -> None:
+    """Tell numba, before it is imported, where to keep machine code; a folder set by the user's environment stays."""
+    if "NUMBA_CACHE_DIR" in os.environ:
+        return
+    folder = _user_cache() / "storescope" / "numba" / _fingerprint()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        usable = os.access(folder, os.W_OK)
+    except OSError:
+        usable = False
+    os.environ["NUMBA_CACHE_DIR"] = str(folder) if usable else tempfile.mkdtemp(prefix="storescope-numba-")
+
+
+def _user_cache() -> Path:
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return given if given.is_absolute() else Path("~").expanduser() / ".cache"
+
+
+def _fingerprint() -> str:
+    """Sixteen hex digits that differ where the sources of the twins differ."""
+    digest = hashlib.sha256()
+    for name in _SOURCES:
+        path = Path(__file__).with_name(name)
+        digest.update(path.read_bytes() if path.is_file() else name.encode())
+    return digest.hexdigest()[:16]
