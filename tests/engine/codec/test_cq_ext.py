@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.codec.consume_queue import ext_offset, is_ext_address
 from engine.codec.consume_queue import decode as decode_entry
+from engine.codec.consume_queue import ext_offset, is_ext_address
 from engine.codec.cq_ext import CqExtStop, CqExtUnit, decode, encode, walk
 
 CASES = [

@@ -1,0 +1,92 @@
+"""DLedger logs are recognised and sized."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.codec.dledger import (
+    HEADER_SIZE,
+    EntryHeader,
+    NamedFile,
+    decode_header,
+    encode_header,
+    recognise,
+    wraps_message,
+)
+
+HEADER = EntryHeader(1, 48 + 123, 7, 3, 0, 0, 0, 9, 123)
+WIRE = "00000001000000ab0000000000000007000000000000000300000000000000000000000000000000000000090000007b"
+UNIT_HEAD = bytes.fromhex("0000007bdaa320a7")
+FILES = [
+    NamedFile("data/00000000000000000000", 1 << 30),
+    NamedFile("data/00000000001073741824", 1 << 30),
+    NamedFile("index/00000000000000000000", 160 << 20),
+    NamedFile("quorum_ack", 10),
+]
+
+
+def test_a_header_both_ways():
+    assert encode_header(HEADER).hex() == WIRE
+    assert decode_header(bytes.fromhex(WIRE)) == HEADER
+
+
+_I32, _I64 = (st.integers(0, (1 << bits - 1) - 1) for bits in (32, 64))
+
+
+@given(st.integers(0, 1 << 30), _I64, _I64, _I64, _I32, _I32, _I32)
+def test_plausible_headers_come_back(body, index, term, position, channel, chain, crc):
+    header = EntryHeader(1, HEADER_SIZE + body, index, term, position, channel, chain, crc, body)
+    assert decode_header(b"x" + encode_header(header), 1) == header
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_give_a_header_or_none(raw):
+    header = decode_header(raw)
+    assert header is None or header.plausible
+    assert wraps_message(raw) in {True, False}
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", bytes(47), bytes(48), b"\xff" * 48, encode_header(HEADER)[:4] + bytes(44), UNIT_HEAD + bytes(60)]
+)
+def test_what_is_no_header(raw):
+    assert decode_header(raw) is None
+
+
+def test_a_folder_is_known_by_its_name():
+    found = recognise("dledger-n0", FILES, encode_header(HEADER) + UNIT_HEAD)
+    assert (found.self_id, found.data_files, found.data_bytes) == ("n0", 2, 2 << 30)
+    assert (found.index_files, found.index_bytes, found.other_bytes) == (1, 160 << 20, 10)
+    assert found.first == HEADER
+    assert found.wraps_messages
+    assert found.words == (
+        "DLedger log of member n0: 2 data files with 2,147,483,648 bytes, 1 index files with 167,772,160 bytes, "
+        "oldest entry 7 of term 3. The entries of DLedger are not decoded: messages inside them are not listed."
+    )
+
+
+def test_an_empty_folder_of_that_name_is_known_too():
+    assert recognise("dledger-n0", []).words.startswith("DLedger log of member n0: 0 data files with 0 bytes")
+
+
+def test_another_folder_is_known_by_its_first_entry():
+    assert recognise("log", FILES, encode_header(HEADER) + UNIT_HEAD).self_id == ""
+    assert recognise("log", FILES, bytes(56)) is None
+    assert recognise("log", [], encode_header(HEADER) + UNIT_HEAD) is None
+    assert recognise("commitlog", [NamedFile("00000000000000000000", 5)], UNIT_HEAD) is None
+
+
+def test_a_plain_log_wraps_nothing():
+    assert not wraps_message(UNIT_HEAD + bytes(100))
+    assert wraps_message(encode_header(HEADER) + UNIT_HEAD)
+    assert not wraps_message(encode_header(HEADER) + bytes(8))
+
+
+@pytest.mark.golden
+def test_real_stores_are_no_dledger_logs(golden):
+    store = golden("clean-5.3.3")
+    for folder in store.iterdir():
+        if folder.is_dir():
+            files = [NamedFile(str(p.relative_to(folder)), p.stat().st_size) for p in folder.rglob("*") if p.is_file()]
+            first = min(p for p in folder.rglob("*") if p.is_file()).read_bytes()[:56]
+            assert recognise(folder.name, files, first) is None
