@@ -287,7 +287,7 @@ class _Search:
         table = read_table(self._store, "consumerFilter.json")
         for row in consumer_filters(table.value).rows if table else ():
             if (row.topic, row.group) == (unit.topic, self._group) and row.expression_type == "SQL92":
-                from engine.inspection.sql92 import compile_sql
+                from engine.query.sql92 import compile_sql
 
                 try:
                     matches = compile_sql(row.expression)(unit.properties)

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def _content(expression: str | None) -> Callable[[Unit], bool] | None:
     if expression is None:
         return None
-    from engine.inspection.sql92 import compile_sql
+    from engine.query.sql92 import compile_sql
 
     matches = compile_sql(expression)
     return lambda unit: matches(unit.properties)
