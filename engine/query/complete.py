@@ -1,0 +1,181 @@
+"""What may be typed next: fields, the operators that fit a field's kind, values, and words that join conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.errors import BadFilter
+from engine.query.fields import FIELDS, PROPERTIES, Kind
+from engine.query.lexer import Token, quote, words
+from engine.query.parse import KEYWORDS
+from engine.query.tree import Field
+
+Sort = Literal["field", "operator", "value", "word"]
+Values = Callable[[str], Iterable[str]]
+"""Known texts of a field (``topic``, ``properties.color``), offered behind operators; of ``properties``, the names."""
+
+_ORDER = ("=", "!=", "<", "<=", ">", ">=", "between", "in (", "is null", "is not null")
+_TEXTS = ("=", "!=", "contains", "startswith", "endswith", "matches /", "like", "in (", "is null", "is not null")
+_OPERATORS: dict[Kind, tuple[str, ...]] = {
+    "number": _ORDER,
+    "time": _ORDER,
+    "duration": _ORDER,
+    "text": _TEXTS,
+    "list": _TEXTS,
+    "property": (*_TEXTS, "<", "<=", ">", ">=", "between"),
+    "condition": ("and", "or"),
+}
+_COMPARING = frozenset(
+    ("=", "==", "!=", "<>", "<", "<=", ">", ">=", "contains", "startswith", "endswith", "like", "between", ",", "in(")
+)
+_JOINS = frozenset(("and", "or", "not", "&&", "||", "!", "("))
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """``text`` may take the place of the characters ``start`` to ``end``; ``about`` says what it is."""
+
+    text: str
+    kind: Sort
+    start: int
+    end: int
+    about: str = ""
+
+
+def complete(text: str, cursor: int, values: Values | None = None, limit: int = 50) -> list[Completion]:
+    """What may stand at ``cursor`` (characters), best first; never raises, whatever has been typed."""
+    cursor = max(0, min(cursor, len(text)))
+    tokens, start = _before(text, cursor)
+    typed = text[start:cursor]
+    end = _end_of_word(text, start, cursor)
+    found = _candidates(tokens, typed, values)
+    sought = _bare(typed)
+    first = [item for item in found if _bare(item[0]).startswith(sought)]
+    later = [item for item in found if sought and sought in _bare(item[0]) and item not in first]
+    return [Completion(word, kind, start, end, about) for word, kind, about in (*first, *later)][:limit]
+
+
+def _bare(text: str) -> str:
+    """A word as it is compared with what was typed: without case, without its opening mark."""
+    return text.lower().replace(f'{PROPERTIES}["', f"{PROPERTIES}.").lstrip("'\"")
+
+
+def _before(text: str, cursor: int) -> tuple[list[Token], int]:
+    """The whole words before the one that ``cursor`` stands in or behind, and where that one begins."""
+    end = cursor
+    while True:
+        try:
+            tokens = words(text[:end])[:-1]
+            break
+        except BadFilter as wrong:
+            end = min(wrong.at, end - 1)
+    if end < cursor or not tokens:
+        return tokens, min(cursor, end)
+    last = tokens[-1]
+    unfinished = last.end == cursor and last.kind in ("name", "property", "number", "duration")
+    return (tokens[:-1], last.at) if unfinished else (tokens, cursor)
+
+
+def _end_of_word(text: str, start: int, cursor: int) -> int:
+    if text[start : start + 1] in ("'", '"'):
+        close = text.find(text[start], max(cursor, start + 1))
+        return close + 1 if close >= 0 else len(text) if "\n" not in text[cursor:] else cursor
+    while cursor < len(text) and (text[cursor].isalnum() or text[cursor] in "_$"):
+        cursor += 1
+    return cursor
+
+
+def _candidates(tokens: list[Token], typed: str, values: Values | None) -> list[tuple[str, Sort, str]]:
+    last = tokens[-1] if tokens else None
+    word = _word(last)
+    if last is None or (word in _JOINS and not _opens_list(tokens) and not _closes_between(tokens)):
+        return _fields(values)
+    if word in _COMPARING or _opens_list(tokens) or _closes_between(tokens):
+        return _values(_field_before(tokens), typed, values)
+    if word == "is":
+        return [("null", "word", "absent"), ("not null", "word", "present")]
+    if last.kind in ("name", "property") and word not in KEYWORDS and (word in FIELDS or last.kind == "property"):
+        kind: Kind = "property" if last.kind == "property" else FIELDS[word].kind
+        if _is_operand(tokens):
+            return _joins()
+        return [(operator, "operator", "") for operator in _OPERATORS[kind]]
+    return _joins() if word in ("null", "true", "false", "now", ")") or last.kind not in ("name", "sign") else []
+
+
+def _fields(values: Values | None) -> list[tuple[str, Sort, str]]:
+    found: list[tuple[str, Sort, str]] = [(spec.name, "field", spec.about) for spec in FIELDS.values()]
+    found.append((f"{PROPERTIES}.", "field", "a property of the message"))
+    for name in values(PROPERTIES) if values else ():
+        found.append((Field(name, True).label, "field", "a property of the message"))
+    return [*found, ("not", "word", "the opposite")]
+
+
+def _joins() -> list[tuple[str, Sort, str]]:
+    return [("and", "word", "both"), ("or", "word", "one of them")]
+
+
+def _values(field: Token | None, typed: str, values: Values | None) -> list[tuple[str, Sort, str]]:
+    if field is None:
+        return []
+    spec = None if field.kind == "property" else FIELDS.get(field.text)
+    kind: Kind = spec.kind if spec else "property"
+    found: list[tuple[str, Sort, str]] = []
+    if kind == "condition":
+        return [("true", "value", ""), ("false", "value", "")]
+    if kind == "time":
+        found = [("now - 5m", "value", "five minutes ago"), ("now - 1h", "value", "an hour ago")]
+    if kind in ("text", "list", "property"):
+        known = spec.words if spec and spec.words else tuple(values(_label(field))) if values else ()
+        mark = typed[:1] if typed[:1] == "'" else '"'
+        found = [(quote(item) if mark == '"' else _single(item), "value", "") for item in known]
+    return found
+
+
+def _single(text: str) -> str:
+    return "'" + quote(text)[1:-1].replace('\\"', '"').replace("'", "\\'") + "'"
+
+
+def _label(field: Token) -> str:
+    return f"{PROPERTIES}.{field.value}" if field.kind == "property" else field.text
+
+
+def _word(token: Token | None) -> str:
+    if token is None or token.kind not in ("name", "sign"):
+        return ""
+    return token.text.lower() if token.text.lower() in KEYWORDS else token.text
+
+
+def _field_before(tokens: list[Token]) -> Token | None:
+    """The field on the left of the comparison that is being typed."""
+    for token in reversed(tokens):
+        if token.kind == "property" or (token.kind == "name" and token.text in FIELDS):
+            return token
+        if _word(token) in ("or", "not") and tokens[-1] is not token and _word(tokens[-1]) != "in":
+            break
+    return None
+
+
+def _opens_list(tokens: list[Token]) -> bool:
+    """The last word is the parenthesis behind ``in``."""
+    return len(tokens) > 1 and tokens[-1].text == "(" and _word(tokens[-2]) == "in"
+
+
+def _closes_between(tokens: list[Token]) -> bool:
+    """The last word is the ``and`` that belongs to a ``between``."""
+    if _word(tokens[-1]) not in ("and", "&&"):
+        return False
+    for token in reversed(tokens[:-1]):
+        word = _word(token)
+        if word == "between":
+            return True
+        if word in ("and", "or", "&&", "||", "("):
+            return False
+    return False
+
+
+def _is_operand(tokens: list[Token]) -> bool:
+    """The last word is a field on the right of a comparison."""
+    before = _word(tokens[-2]) if len(tokens) > 1 else ""
+    return before in _COMPARING or before in ("+", "-", "&")

@@ -1,0 +1,181 @@
+"""Words of a filter text: numbers, texts, regular expressions, names and signs, each with its place in characters."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.errors import BadFilter
+
+TokenKind = Literal["number", "duration", "text", "regex", "property", "name", "sign", "end"]
+
+SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+DURATIONS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+LONGEST = 1 << 16
+"""Characters of the longest filter text."""
+LARGEST = (1 << 63) - 1
+
+_SPACE = re.compile(r"\s*")
+_NUMBER = re.compile(r"(0[xX][0-9a-fA-F_]+|[0-9][0-9_]*)(\.[0-9]+)?([^\W\d_]*)")
+_NAME = re.compile(r"[^\W\d]\w*")
+_PROPERTY_NAME = re.compile(r"[\w$]+")
+_SIGN = re.compile(r"&&|\|\||==|!=|<>|<=|>=|[=<>!()&+,\-]")
+_REGEX = re.compile(r"/((?:[^/\\]|\\.)+)/([A-Za-z]*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"', "/": "/"}
+_HINTS = {
+    "~": "; a regular expression is asked for with matches /…/",
+    "|": "; or is written or",
+    "*": "; a pattern is asked for with like, as in like 'Order%'",
+    "%": "; texts stand in quotes",
+    "[": '; only properties have brackets: properties["NAME"]',
+}
+_CURLY = dict.fromkeys("“”„", '"') | dict.fromkeys("‘’", "'")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word: ``value`` is the number, the text's characters, the property's name, or (pattern, flags)."""
+
+    kind: TokenKind
+    text: str
+    value: int | str | tuple[str, str]
+    at: int
+
+    @property
+    def length(self) -> int:
+        return max(1, len(self.text))
+
+    @property
+    def end(self) -> int:
+        return self.at + len(self.text)
+
+
+def words(text: str) -> list[Token]:
+    """Every word of ``text``, last one of kind ``end``; raises :class:`BadFilter` at the first that is none."""
+    if len(text) > LONGEST:
+        raise BadFilter(f"the filter has {len(text):,} characters; at most {LONGEST:,} are read", LONGEST)
+    found: list[Token] = []
+    at = 0
+    while True:
+        at = _after_space(text, at)
+        if at == len(text):
+            found.append(Token("end", "", "", at))
+            return found
+        word = _word(text, at)
+        found.append(word)
+        at = word.end
+
+
+def _word(text: str, at: int) -> Token:
+    first = text[at]
+    if first.isdecimal():
+        return _number(text, at)
+    if first in "'\"":
+        raw = _quoted(text, at)
+        return Token("text", raw, _unescaped(raw, at), at)
+    if first == "/":
+        return _regex(text, at)
+    if match := _NAME.match(text, at):
+        return _property(text, at, match.end()) if match[0] == "properties" else Token("name", match[0], match[0], at)
+    if match := _SIGN.match(text, at):
+        return Token("sign", match[0], match[0], at)
+    if first in _CURLY:
+        raise BadFilter(f"texts stand in straight quotes, {_CURLY[first]}, not in {first}", at)
+    raise BadFilter(f"{first!r} has no meaning here{_HINTS.get(first, '')}", at)
+
+
+def _number(text: str, at: int) -> Token:
+    match = _NUMBER.match(text, at)
+    if match is None:
+        raise BadFilter("numbers are written with the digits 0 to 9", at)
+    digits, fraction, unit = match.groups()
+    if fraction:
+        raise BadFilter(f"{match[0]} is no whole number; numbers here have no fraction", at, len(match[0]))
+    if "__" in digits or digits.endswith("_"):
+        raise BadFilter(f"in {digits} an underscore must stand between two digits", at, len(digits))
+    try:
+        value = int(digits, 16 if digits[:2] in ("0x", "0X") else 10)
+    except ValueError:
+        raise BadFilter(f"{digits[:20]}… has too many digits", at, len(digits)) from None
+    if unit not in SIZES and unit not in DURATIONS and unit:
+        known = " ".join([*SIZES, *DURATIONS])
+        raise BadFilter(f"{unit} is no unit of size or time; known are {known}", at + len(digits), len(unit))
+    value *= SIZES.get(unit) or DURATIONS.get(unit) or 1
+    if value > LARGEST + 1:
+        raise BadFilter(f"{match[0]} does not fit 64 bits; the largest number is {LARGEST}", at, len(match[0]))
+    return Token("duration" if unit in DURATIONS else "number", match[0], value, at)
+
+
+def _quoted(text: str, at: int) -> str:
+    end = at + 1
+    while end < len(text):
+        if text[end] == text[at]:
+            return text[at : end + 1]
+        end += 2 if text[end] == "\\" else 1
+    raise BadFilter(f"the text that begins here has no closing {text[at]}", at, len(text) - at)
+
+
+def _unescaped(raw: str, at: int) -> str:
+    def plain(match: re.Match[str]) -> str:
+        code = match[1]
+        if code[0] in "uUx" and len(code) > 1:
+            value = int(code[1:], 16)
+            if value <= 0x10FFFF:
+                return chr(value)
+        elif code in _SIMPLE_ESCAPES:
+            return _SIMPLE_ESCAPES[code]
+        raise BadFilter(
+            f"\\{code} is no escape; a backslash itself is written \\\\", at + 1 + match.start(), len(match[0])
+        )
+
+    return _ESCAPE.sub(plain, raw[1:-1])
+
+
+def _regex(text: str, at: int) -> Token:
+    match = _REGEX.match(text, at)
+    if match is None:
+        raise BadFilter("the regular expression that begins here has no closing /", at, len(text) - at)
+    return Token("regex", match[0], (match[1], match[2]), at)
+
+
+def _property(text: str, at: int, end: int) -> Token:
+    """``properties.NAME`` or ``properties["NAME"]`` as one word."""
+    if text.startswith(".", end):
+        match = _PROPERTY_NAME.match(text, end + 1)
+        if match is None:
+            raise BadFilter("a property's name follows the point: properties.NAME", at, end + 1 - at)
+        if text.startswith(".", match.end()):
+            raise BadFilter('a name with a point in it is written properties["a.b"]', match.end())
+        return Token("property", text[at : match.end()], match[0], at)
+    bracket = _after_space(text, end)
+    if text.startswith("[", bracket):
+        quote = _after_space(text, bracket + 1)
+        if text[quote : quote + 1] not in ("'", '"'):
+            raise BadFilter('a property\'s name stands in quotes: properties["NAME"]', bracket)
+        raw = _quoted(text, quote)
+        close = _after_space(text, quote + len(raw))
+        if not text.startswith("]", close):
+            raise BadFilter("] is missing behind the property's name", min(close, len(text) - 1))
+        return Token("property", text[at : close + 1], _unescaped(raw, quote), at)
+    raise BadFilter('name one property: properties.NAME or properties["NAME"]', at, end - at)
+
+
+def _after_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def quote(text: str) -> str:
+    """``text`` as the language writes it: double quotes, control characters and lone surrogates escaped."""
+    pieces = []
+    for character in text:
+        code = ord(character)
+        if character in '"\\':
+            pieces.append("\\" + character)
+        elif code < 32 or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000 or code in (0x2028, 0x2029, 0xFEFF):
+            pieces.append(f"\\u{code:04x}")
+        else:
+            pieces.append(character)
+    return '"' + "".join(pieces) + '"'
