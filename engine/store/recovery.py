@@ -1,0 +1,335 @@
+"""Recovery planned: what a broker would do to a store's files when it starts (spec 10), by reading alone.
+
+``plan`` follows RocketMQ 5.3.3, or 4.9.8 where asked; whoever carries a plan out does exactly what stands in it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2
+from engine.codec.unit_scan import Blank, Stop, find_unit, look
+from engine.errors import CannotRead
+from engine.mapped.read_only import ReadOnlyFile
+from engine.store import recovery_blockers
+from engine.store.recovery_dispatch import QueueTable
+from engine.store.recovery_plan import Blocker, GroupBeyond, IndexPlan, QueuePlan, RecoveryPlan
+from engine.store.recovery_queues import EmptyLastFile, RecoveredQueue
+from engine.store.recovery_source import IndexHead, RecoverySource
+from engine.store.recovery_walk import LogWalk, Walked
+from engine.store.unit_check import Release, Rules
+
+_CHUNK = 4 << 20
+_HEAD_BYTES = 100
+THIRD_LAST = 3
+
+
+def plan(source: RecoverySource, like: Release = "5.3") -> RecoveryPlan:
+    """What starting a broker of release ``like`` would do. Nothing is written, locked or created."""
+    loaded = recovery_blockers.load(source, like)
+    files = [f for f in source.log.files if f.path not in loaded.deleted]
+    rules = _rules(source, like)
+    batch = source.batch_topics
+    if batch is None:
+        batch = frozenset(q.topic for q in source.queues if q.kind == "batch")
+    table = QueueTable(source.queues, source.queue_file_size, source.batch_queue_file_size, batch, rules)
+    for queue in table:
+        queue.recover()
+    read = sum(queue.bytes_read for queue in table)
+    known = table.max_physic
+    if not files:
+        return _empty_log(source, like, loaded, table, known)
+    first, why, limit = _start(source, files, known, like)
+    walked, behind = _recover_log(source, files, first, known, like, rules, table)
+    deleted = [f.path for f in files if f.start_offset > walked.end_offset]
+    blockers = loaded.blockers + _correct_minimums(table, files[0].start_offset, like)
+    kept_index, deleted_index = _index(source.index, source)
+    dropped = _Dropped(files, walked.end_offset)
+    return RecoveryPlan(
+        like=like,
+        will_start=not blockers,
+        blockers=tuple(blockers),
+        exit="abnormal" if source.abort else "normal",
+        start_file=files[first].name,
+        why=why,
+        start_offset=files[first].start_offset,
+        end_offset=walked.end_offset,
+        end_reason=walked.reason,
+        units_kept=walked.units,
+        units_dropped=dropped.units,
+        bytes_dropped=dropped.bytes,
+        dispatch_from=table.first_dispatched if table.dispatched else walked.end_offset,
+        units=table.dispatched,
+        files_deleted=tuple(loaded.deleted + deleted + [path for queue in table for path in queue.deleted]),
+        queues=_queue_plans(table),
+        groups_beyond=_beyond(source, table),
+        index_kept=kept_index,
+        index_deleted=deleted_index,
+        bytes_to_read=walked.bytes_read + behind + read,
+        limit_timestamp=limit if source.abort else None,
+        max_physic_offset=known,
+        log_min=files[0].start_offset,
+        log_max=dropped.data_end,
+        notes=_notes(source),
+    )
+
+
+def _rules(source: RecoverySource, like: Release) -> Rules:
+    config = source.config
+    return Rules(
+        like,
+        config.check_crc_on_recover,
+        config.force_verify_prop_crc and like == "5.3",
+        config.duplication_enable and like == "5.3",
+        config.delay_levels(),
+    )
+
+
+def _empty_log(
+    source: RecoverySource, like: Release, loaded: recovery_blockers.Loaded, table: QueueTable, known: int
+) -> RecoveryPlan:
+    for queue in table:
+        queue.as_destroyed()
+    kept, deleted = _index(source.index, source)
+    return RecoveryPlan(
+        like=like,
+        will_start=not loaded.blockers,
+        blockers=tuple(loaded.blockers),
+        exit="abnormal" if source.abort else "normal",
+        start_file=None,
+        why="the commit log has no files: a broker deletes every consume queue and begins at 0",
+        start_offset=0,
+        end_offset=0,
+        end_reason="the commit log has no files",
+        units_kept=0,
+        units_dropped=0,
+        bytes_dropped=0,
+        dispatch_from=0,
+        units=0,
+        files_deleted=tuple(loaded.deleted + [path for queue in table for path in queue.deleted]),
+        queues=_queue_plans(table),
+        groups_beyond=_beyond(source, table),
+        index_kept=kept,
+        index_deleted=deleted,
+        bytes_to_read=sum(queue.bytes_read for queue in table),
+        limit_timestamp=None,
+        max_physic_offset=known,
+        log_min=0,
+        log_max=0,
+        notes=_notes(source),
+    )
+
+
+# -- the log
+
+
+def _recover_log(
+    source: RecoverySource,
+    files: list[ReadOnlyFile],
+    first: int,
+    known: int,
+    like: Release,
+    rules: Rules,
+    table: QueueTable,
+) -> tuple[Walked, int]:
+    """Walk, dispatch, cut the queues; gives the walk and the bytes that a later dispatch read besides."""
+    table.after = -1 if source.abort else known if like == "5.3" else (1 << 63) - 1
+    walked = LogWalk(files, rules, table).run(first)
+    if known >= walked.end_offset:
+        for queue in table:
+            queue.truncate(walked.end_offset)
+    if like == "5.3" and not source.config.recheck_reput_offset_from_cq:
+        return walked, 0
+    start = max(files[0].start_offset, table.max_physic, 0)
+    if like == "4.9":
+        for queue in table:
+            queue.correct_min(files[0].start_offset, like)
+    table.after = -1
+    if start >= walked.end_offset:
+        return walked, 0
+    again = LogWalk(files, _dispatch_rules(rules), table).run_dispatch(start, walked.end_offset)
+    return walked, again.bytes_read
+
+
+def _dispatch_rules(rules: Rules) -> Rules:
+    """The rules of the dispatch thread, which checks no CRC."""
+    return rules._replace(crc=False, property_crc=False, dup_info=False)
+
+
+def _start(source: RecoverySource, files: list[ReadOnlyFile], known: int, like: Release) -> tuple[int, str, int]:
+    """(number of the file where the walk begins, why, the time limit of an abnormal exit in ms)."""
+    if not source.abort:
+        if like == "4.9":
+            return max(len(files) - THIRD_LAST, 0), "normal exit: 4.9 begins at the third-last file", 0
+        for number in range(len(files) - 1, 0, -1):
+            if files[number].start_offset <= known:
+                why = f"normal exit: the last file that begins at or before {known:,}, the end of what the queues know"
+                return number, why, 0
+        return 0, f"normal exit: the queues know the log up to {known:,}, no later file begins at or before that", 0
+    config = source.config
+    safe = config.message_index_enable and config.message_index_safe
+    limit = source.checkpoint.min_timestamp_index if safe else source.checkpoint.min_timestamp
+    at = f"{limit} ({source.checkpoint_note})"
+    for number in range(len(files) - 1, -1, -1):
+        stored = _first_store_time(files[number], like)
+        if stored and stored <= limit:
+            return number, f"abnormal exit: the last file whose first unit was stored at or before {at}", limit
+    return 0, f"abnormal exit: no file's first unit was stored at or before {at}: the first file", limit
+
+
+def _first_store_time(file: ReadOnlyFile, like: Release) -> int:
+    """Store time (ms) of the first unit of a file by its bytes alone, 0 where there is no unit."""
+    try:
+        head = file.read(0, _HEAD_BYTES)
+    except CannotRead:
+        return 0
+    if len(head) < _HEAD_BYTES:
+        return 0
+    magic = struct.unpack_from(">I", head, 4)[0]
+    if magic != MAGIC_V1 and (magic != MAGIC_V2 or like == "4.9"):
+        return 0
+    (sys_flag,) = struct.unpack_from(">i", head, 36)
+    stored: int = struct.unpack_from(">q", head, 48 + (20 if sys_flag & BORN_HOST_V6 else 8))[0]
+    return stored
+
+
+class _Dropped:
+    """What lies behind the new end: bytes up to the last that is not zero, and units that could still be read."""
+
+    def __init__(self, files: list[ReadOnlyFile], end: int) -> None:
+        self.bytes = 0
+        self.units = 0
+        self.data_end = end
+        for file in files:
+            if file.end_offset > end:
+                self._count(file, max(end - file.start_offset, 0))
+
+    def _count(self, file: ReadOnlyFile, position: int) -> None:
+        last = _last_byte(file, position)
+        if last <= position:
+            return
+        self.bytes += last - position
+        self.data_end = file.start_offset + last
+        while position < last:
+            data = file.read(position, min(_CHUNK, last - position))
+            if not data:
+                return
+            at = find_unit(data, file.start_offset + position, 0, file.end_offset)
+            while at >= 0:
+                seen = look(data, at, len(data), file.start_offset + position, crc=False)
+                if isinstance(seen, Stop):
+                    break
+                if isinstance(seen, Blank):
+                    return
+                self.units += 1
+                at += seen.size
+            else:
+                position += max(len(data) - 64, 1) if len(data) == _CHUNK else len(data)
+                continue
+            position += max(at, 1) if at else self._step(data, file, position)
+
+    def _step(self, data: bytes, file: ReadOnlyFile, position: int) -> int:
+        """How far to go where a unit begins the block and is cut off by it."""
+        size = int.from_bytes(data[:4], "big", signed=True)
+        if size > len(data) and position + size <= file.size:
+            self.units += 1
+            return size
+        return 8
+
+
+def _last_byte(file: ReadOnlyFile, position: int) -> int:
+    """Position behind the last byte of ``file`` at or behind ``position`` that is not zero."""
+    end = file.size
+    while end > position:
+        start = max(position, end - _CHUNK)
+        try:
+            data = file.read(start, end - start).rstrip(b"\0")
+        except CannotRead:
+            return position
+        if data:
+            return start + len(data)
+        end = start
+    return position
+
+
+# -- what is around it
+
+
+def _correct_minimums(table: QueueTable, log_min: int, like: Release) -> list[Blocker]:
+    found = []
+    for queue in table:
+        try:
+            queue.correct_min(log_min, like)
+        except EmptyLastFile:
+            last = queue.data.files[-1]
+            path = last.disk.path if last.disk else last.name
+            found.append(
+                Blocker(
+                    "CQ06",
+                    f"The last file of {queue.topic}/{queue.queue_id} is empty and does not begin at 0: "
+                    "the correction of the minimum offset fails",
+                    "load exception java.lang.IllegalArgumentException: newPosition < 0: (-20 < 0)",
+                    path,
+                )
+            )
+    return found
+
+
+def _queue_plans(table: QueueTable) -> tuple[QueuePlan, ...]:
+    return tuple(_queue_plan(queue) for _, queue in sorted(table.queues.items()))
+
+
+def _queue_plan(queue: RecoveredQueue) -> QueuePlan:
+    return QueuePlan(
+        queue.topic,
+        queue.queue_id,
+        queue.kind,
+        queue.min_offset,
+        queue.max_offset,
+        queue.dropped,
+        queue.added,
+        queue.cut_to,
+        tuple(queue.deleted),
+        not queue.existed,
+        queue.shifted,
+    )
+
+
+def _beyond(source: RecoverySource, table: QueueTable) -> tuple[GroupBeyond, ...]:
+    found = []
+    for group in source.group_offsets:
+        queue = table.queues.get((group.topic, group.queue_id))
+        if queue is not None and group.offset > queue.max_offset:
+            found.append(GroupBeyond(group.group, group.topic, group.queue_id, group.offset, queue.max_offset))
+    return tuple(found)
+
+
+def _index(heads: Iterable[IndexHead], source: RecoverySource) -> tuple[tuple[IndexPlan, ...], tuple[IndexPlan, ...]]:
+    kept: list[IndexPlan] = []
+    deleted: list[IndexPlan] = []
+    for head in heads:
+        header = head.header
+        if header is None:
+            continue
+        made = IndexPlan(
+            head.name,
+            head.path,
+            header.entries,
+            header.begin_timestamp,
+            header.end_timestamp,
+            header.begin_phy_offset,
+            header.end_phy_offset,
+        )
+        gone = source.abort and header.end_timestamp > source.checkpoint.index_msg_timestamp
+        (deleted if gone else kept).append(made)
+    return tuple(kept), tuple(deleted)
+
+
+def _notes(source: RecoverySource) -> tuple[str, ...]:
+    notes = []
+    if source.config.duplication_enable:
+        notes.append(
+            "duplicationEnable is on: a confirm offset in memory may hold dispatch back"
+        )
+    return tuple(notes)

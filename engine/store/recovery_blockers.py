@@ -1,0 +1,174 @@
+"""What keeps a broker from starting on a store, and the line that it would log (spec 1, 10.1, 14.1).
+
+Only lengths, names and the readability of tables are looked at: the part of a start that comes before recovery.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.layout import StorePaths, parse_file_name
+from engine.store.recovery_plan import Blocker
+from engine.store.recovery_source import RecoverySource
+from engine.store.unit_check import Release
+
+TIMER_WHEEL_SIZE = 604_800 * 2 * 32
+_NOT_MATCHED = "length not matched message store config value, please check it manually"
+_KIND = "load exception java.lang.RuntimeException: The queue type of topic:"
+
+
+class _Entry(NamedTuple):
+    path: str
+    name: str
+    size: int
+    folder: bool
+
+
+class Loaded(NamedTuple):
+    """What loading finds: the blockers, and empty last files that it deletes without asking."""
+
+    blockers: list[Blocker]
+    deleted: list[str]
+
+
+def load(source: RecoverySource, release: Release) -> Loaded:
+    """Walk through a start's loading in a broker's order; several blockers may stand, a broker names the first only."""
+    found = Loaded([], [])
+    paths = StorePaths(source.root)
+    found.blockers.extend(_tables(source))
+    _file_queue(source.log.folders, source.log_file_size, "CL07", release, found)
+    for queue in source.queues:
+        size = source.batch_queue_file_size if queue.kind == "batch" else source.queue_file_size
+        _file_queue(queue.sequence.folders, size, "CQ01", release, found)
+        if queue.ext is not None and (queue.ext.file_size or 0):
+            _file_queue(queue.ext.folders, queue.ext.file_size, "CQ01", release, found)
+    if release == "5.3":
+        found.blockers.extend(_wrong_kinds(source))
+        found.blockers.extend(_timer(paths, source))
+    found.blockers.extend(_state_files(paths, release))
+    if source.lock_held:
+        found.blockers.append(
+            Blocker(
+                "AB02",
+                "A process holds the store's lock: a broker is running on it",
+                "java.lang.RuntimeException: Lock failed,MQ already started",
+                str(paths.lock),
+            )
+        )
+    return found
+
+
+def _file_queue(folders: tuple[Path, ...], size: int, rule: str, release: Release, found: Loaded) -> None:
+    """MappedFileQueue.load over one folder, or over all folders of a multi-path log."""
+    entries = sorted((e for folder in folders for e in _list(folder)), key=lambda e: e.name)
+    for number, entry in enumerate(entries):
+        if entry.folder and release == "5.3":
+            continue
+        if entry.size == 0 and number == len(entries) - 1 and release == "5.3" and not entry.folder:
+            found.deleted.append(entry.path)
+            continue
+        if entry.folder or (size and entry.size != size):
+            what = "a folder" if entry.folder else f"{entry.size:,} bytes"
+            found.blockers.append(
+                Blocker(
+                    rule,
+                    f"{entry.path}: expected a file of {size:,} bytes, found {what}",
+                    f"{entry.path}\t{entry.size} {_NOT_MATCHED}",
+                    entry.path,
+                )
+            )
+        elif parse_file_name(entry.name) is None:
+            found.blockers.append(
+                Blocker(
+                    rule,
+                    f"{entry.path}: the name is no number, a file queue's files are named by their start offset",
+                    f'load exception java.lang.NumberFormatException: For input string: "{entry.name}"',
+                    entry.path,
+                )
+            )
+
+
+def _list(folder: Path) -> Iterator[_Entry]:
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                try:
+                    info = entry.stat()
+                except OSError:
+                    continue
+                yield _Entry(entry.path, entry.name, info.st_size, stat.S_ISDIR(info.st_mode))
+    except OSError:
+        return
+
+
+def _wrong_kinds(source: RecoverySource) -> Iterator[Blocker]:
+    kinds: dict[str, set[str]] = {}
+    for queue in source.queues:
+        kinds.setdefault(queue.topic, set()).add(queue.kind)
+    for topic, seen in sorted(kinds.items()):
+        if source.batch_topics is None:
+            wrong = "simple" if len(seen) == 2 else None
+        else:
+            right = "batch" if topic in source.batch_topics else "simple"
+            wrong = next((kind for kind in sorted(seen) if kind != right), None)
+        if wrong is None:
+            continue
+        folder = {"simple": "consumequeue", "batch": "batchconsumequeue"}[wrong]
+        should, actual = ("SimpleCQ", "BatchCQ") if wrong == "simple" else ("BatchCQ", "SimpleCQ")
+        yield Blocker(
+            "CQ11",
+            f"Topic {topic} has a folder below {folder}, which is not its kind of queue",
+            f"{_KIND} {topic} should be {should}, but is {actual}",
+            str(source.root / folder / topic),
+        )
+
+
+def _tables(source: RecoverySource) -> Iterator[Blocker]:
+    for table in source.tables:
+        if table.main != "ok" and table.backup == "bad":
+            yield Blocker(
+                "CF01",
+                f"{table.path} cannot be read ({table.main}), and neither can its .bak",
+                f"load {table.path}.bak Failed",
+                table.path,
+            )
+
+
+def _timer(paths: StorePaths, source: RecoverySource) -> Iterator[Blocker]:
+    if not source.config.timer_wheel_enable:
+        return
+    try:
+        size = paths.timerwheel.stat().st_size
+    except OSError:
+        return
+    if size not in (0, TIMER_WHEEL_SIZE):
+        yield Blocker(
+            "TM04",
+            f"{paths.timerwheel}: expected {TIMER_WHEEL_SIZE:,} bytes, found {size:,}",
+            f"BrokerController#initialize: unexpected error occurs java.lang.RuntimeException: "
+            f"Timer wheel length:{size} != expected:{TIMER_WHEEL_SIZE}",
+            str(paths.timerwheel),
+        )
+
+
+def _state_files(paths: StorePaths, release: Release) -> Iterator[Blocker]:
+    if paths.checkpoint.is_dir():
+        yield Blocker(
+            "CK05",
+            f"{paths.checkpoint}: expected a file, found a folder",
+            f"load exception java.io.FileNotFoundException: {paths.checkpoint} (Is a directory)",
+            str(paths.checkpoint),
+        )
+    if release == "5.3":
+        for entry in _list(paths.index):
+            if entry.folder and parse_file_name(entry.name) is not None:
+                yield Blocker(
+                    "IX08",
+                    f"{entry.path}: expected an index file, found a folder",
+                    f"load file {entry.path} error java.io.FileNotFoundException: {entry.path} (Is a directory)",
+                    entry.path,
+                )

@@ -1,0 +1,184 @@
+"""Where dispatched units go in recovery: into their queues, light queues and batch queues (spec 3.8, 8.3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.codec import properties as props
+from engine.codec.columns import UnitColumns
+from engine.codec.java import i32
+from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
+from engine.codec.topic_table import TopicTable
+from engine.store import unit_check
+from engine.store.recovery_files import QueueBytes
+from engine.store.recovery_queues import RecoveredQueue
+from engine.store.recovery_source import QueueFiles
+from engine.store.unit_check import Request, Rules
+
+_INNER = re.compile(rb"INNER_")
+_LMQ = "%LMQ%"
+_NO_MULTI_DISPATCH = ("%RETRY%", "rmq_sys_")
+Int64 = NDArray[np.int64]
+
+
+class QueueTable:
+    """Every queue of the store on its way through recovery, and the door through which dispatched units come in.
+
+    ``after`` is the offset that a unit's PHYSICALOFFSET must exceed to be dispatched at all (−1 for every unit).
+    """
+
+    def __init__(
+        self,
+        queues: Iterable[QueueFiles],
+        file_size: int,
+        batch_file_size: int,
+        batch_topics: frozenset[str],
+        rules: Rules,
+    ) -> None:
+        self._file_size = file_size
+        self._batch_file_size = batch_file_size
+        self._batch_topics = batch_topics
+        self._rules = rules
+        self.after = -1
+        self.dispatched = 0
+        self.first_dispatched = -1
+        self.queues: dict[tuple[str, int], RecoveredQueue] = {}
+        for files in queues:
+            size = batch_file_size if files.kind == "batch" else file_size
+            self.queues[files.topic, files.queue_id] = RecoveredQueue.of(files, size)
+
+    def __iter__(self) -> Iterator[RecoveredQueue]:
+        return iter(self.queues.values())
+
+    @property
+    def max_physic(self) -> int:
+        """Largest offset that any queue knows: C of spec 10.1; −1 without queues."""
+        return max((queue.max_physic for queue in self.queues.values()), default=-1)
+
+    def queue(self, topic: str, queue_id: int) -> RecoveredQueue:
+        """The queue, made where it is missing, as findOrCreateConsumeQueue does."""
+        found = self.queues.get((topic, queue_id))
+        if found is None:
+            kind, size = (
+                ("batch", self._batch_file_size) if topic in self._batch_topics else ("simple", self._file_size)
+            )
+            data = QueueBytes("batch" if kind == "batch" else "simple", size, [])
+            found = RecoveredQueue(topic, queue_id, data.kind, data, existed=False)
+            self.queues[topic, queue_id] = found
+        return found
+
+    # -- units, singly
+
+    def take(self, place: int, request: Request) -> None:
+        """One unit that stands at ``place``."""
+        if request.physical_offset <= self.after:
+            return
+        self._count(place, 1)
+        if request.sys_flag & TRANSACTION_MASK not in (0, COMMIT):
+            return
+        queue = self.queue(request.topic, request.queue_id)
+        if queue.kind == "batch":
+            queue.put_batch(request, place)
+            return
+        queue.put(request.physical_offset, place, request.size, request.queue_offset)
+        self._put_light(place, request)
+
+    def _put_light(self, place: int, request: Request) -> None:
+        """Entries of a unit in further queues: both properties stand only in units that a broker dispatched to many."""
+        names = request.properties.get(props.INNER_MULTI_DISPATCH)
+        offsets = request.properties.get(props.INNER_MULTI_QUEUE_OFFSET)
+        if not names or not offsets or request.topic == SCHEDULE_TOPIC or request.topic.startswith(_NO_MULTI_DISPATCH):
+            return
+        wanted, given = names.split(","), offsets.split(",")
+        if len(wanted) != len(given):
+            return
+        for name, text in zip(wanted, given, strict=True):
+            if "/" in name or not text.strip().lstrip("-").isdigit():
+                continue
+            queue = self.queue(name, 0 if name.startswith(_LMQ) else request.queue_id)
+            queue.put(request.physical_offset, place, request.size, int(text))
+
+    def _count(self, place: int, units: int) -> None:
+        if self.first_dispatched < 0:
+            self.first_dispatched = place
+        self.dispatched += units
+
+    # -- units, in rows
+
+    def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: int) -> None:
+        """The first ``rows`` rows of ``columns``; rows of one queue stay in order."""
+        wanted = np.flatnonzero(columns.physical_offset[:rows] > self.after)
+        if not len(wanted):
+            return
+        self._count(int(columns.offset[wanted[0]]), len(wanted))
+        kind = columns.sys_flag[wanted] & TRANSACTION_MASK
+        wanted = wanted[(kind == 0) | (kind == COMMIT)]
+        keys = (columns.topic_id[wanted].astype(np.int64) << 32) | (
+            columns.queue_id[wanted].astype(np.int64) & 0xFFFFFFFF
+        )
+        order = np.argsort(keys, kind="stable")
+        wanted, keys = wanted[order], keys[order]
+        edges = np.flatnonzero(np.diff(keys)) + 1
+        for group in np.split(wanted, edges) if len(wanted) else ():
+            first = int(group[0])
+            queue = self.queue(topics.names[int(columns.topic_id[first])], i32(int(columns.queue_id[first])))
+            if queue.kind == "batch":
+                for row in group:
+                    self._take_batch_row(queue, columns, int(row))
+            else:
+                _put_run(
+                    queue,
+                    columns.physical_offset[group],
+                    columns.offset[group],
+                    columns.size[group].astype(np.int64),
+                    columns.queue_offset[group],
+                )
+        self._light_rows(columns, rows)
+
+    def _light_rows(self, columns: UnitColumns, rows: int) -> None:
+        """Further queues of the units that name some: found by their property's name, then looked at singly."""
+        first, last = (
+            int(columns.offset[0]) - columns.base,
+            int(columns.offset[rows - 1] + columns.size[rows - 1]) - columns.base,
+        )
+        buffer = columns.buffer.data[first:last]
+        seen = -1
+        for hit in _INNER.finditer(buffer):
+            row = int(np.searchsorted(columns.offset[:rows], columns.base + first + hit.start(), "right")) - 1
+            if row == seen or columns.physical_offset[row] <= self.after:
+                continue
+            seen = row
+            request = self._request(columns, row)
+            if request is None or request.sys_flag & TRANSACTION_MASK not in (0, COMMIT):
+                continue
+            if self.queue(request.topic, request.queue_id).kind != "batch":
+                self._put_light(int(columns.offset[row]), request)
+
+    def _take_batch_row(self, queue: RecoveredQueue, columns: UnitColumns, row: int) -> None:
+        request = self._request(columns, row)
+        if request is not None:
+            queue.put_batch(request, int(columns.offset[row]))
+
+    def _request(self, columns: UnitColumns, row: int) -> Request | None:
+        at = int(columns.offset[row]) - columns.base
+        size = int(columns.size[row])
+        answer = unit_check.check(columns.buffer.data[at : at + size], 0, size, self._rules, body=False)
+        return answer if isinstance(answer, Request) else None
+
+
+def _put_run(queue: RecoveredQueue, physical: Int64, place: Int64, size: Int64, queue_offset: Int64) -> None:
+    """Put units of one queue: in one go where they follow each other as they should, else one by one."""
+    new = int(np.searchsorted(physical + size, queue.max_physic, "right")) if (physical == place).all() else -1
+    if new >= 0 and queue.data.files and new < len(physical):
+        expected = queue.data.end // 20 + np.arange(len(physical) - new)
+        if (queue_offset[new:] == expected).all():
+            queue.put_run(int(physical[-1]), int(size[-1]), len(physical) - new)
+            return
+    if new == len(physical):
+        return
+    for at in range(max(new, 0), len(physical)):
+        queue.put(int(physical[at]), int(place[at]), int(size[at]), int(queue_offset[at]))

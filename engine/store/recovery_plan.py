@@ -1,0 +1,161 @@
+"""The plan of a recovery: what a broker's start would keep, cut, delete and dispatch again. Nothing is done here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from engine.store.recovery_source import QueueKind
+from engine.store.unit_check import Release
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """Something that keeps a broker from starting; ``broker_log`` is the line it would log."""
+
+    finding: str
+    message: str
+    broker_log: str
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlan:
+    """One queue as it will stand after recovery and dispatch; offsets count entries, ``truncate_to`` is in bytes."""
+
+    topic: str
+    queue_id: int
+    kind: QueueKind
+    min_offset: int
+    max_offset: int
+    entries_dropped: int
+    entries_added: int
+    truncate_to: int | None
+    files_deleted: tuple[str, ...]
+    created: bool  # the queue has no folder yet
+    shifted: int  # entries that will not stand at their own queue offset
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBeyond:
+    """A group whose next offset will lie behind the queue's end: queue offsets are used again, messages are missed."""
+
+    group: str
+    topic: str
+    queue_id: int
+    offset: int
+    max_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPlan:
+    """One index file; times in ms. A deleted one is built again only for units that are dispatched again."""
+
+    name: str
+    path: str
+    entries: int
+    begin_timestamp: int
+    end_timestamp: int
+    begin_phy_offset: int
+    end_phy_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryPlan:
+    """Everything that a start would do to the files. Offsets are bytes of the commit log unless a name says else."""
+
+    like: Release
+    will_start: bool
+    blockers: tuple[Blocker, ...]
+    exit: Literal["normal", "abnormal"]
+    start_file: str | None
+    why: str
+    start_offset: int
+    end_offset: int
+    end_reason: str
+    units_kept: int
+    units_dropped: int
+    bytes_dropped: int
+    dispatch_from: int
+    units: int
+    files_deleted: tuple[str, ...]
+    queues: tuple[QueuePlan, ...]
+    groups_beyond: tuple[GroupBeyond, ...]
+    index_kept: tuple[IndexPlan, ...]
+    index_deleted: tuple[IndexPlan, ...]
+    bytes_to_read: int
+    limit_timestamp: int | None  # ms: an abnormal exit starts at a file that is not younger
+    max_physic_offset: int  # C: largest offset that the queues know
+    log_min: int
+    log_max: int  # end of what is readable before anything is cut
+    notes: tuple[str, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """The ``recoveryPlan`` record of the command line."""
+        return {
+            "type": "recoveryPlan",
+            "like": self.like,
+            "willStart": self.will_start,
+            "blockers": [
+                {"finding": b.finding, "message": b.message, "brokerLog": b.broker_log, "file": b.file}
+                for b in self.blockers
+            ],
+            "exit": self.exit,
+            "startFile": self.start_file,
+            "why": self.why,
+            "startOffset": self.start_offset,
+            "endOffset": self.end_offset,
+            "endReason": self.end_reason,
+            "unitsKept": self.units_kept,
+            "unitsDropped": self.units_dropped,
+            "bytesDropped": self.bytes_dropped,
+            "dispatchFrom": self.dispatch_from,
+            "units": self.units,
+            "filesDeleted": list(self.files_deleted),
+            "queues": [_queue(q) for q in self.queues],
+            "groupsBeyond": [
+                {
+                    "group": g.group,
+                    "topic": g.topic,
+                    "queueId": g.queue_id,
+                    "offset": g.offset,
+                    "maxOffset": g.max_offset,
+                }
+                for g in self.groups_beyond
+            ],
+            "index": {
+                "kept": [_index(i) for i in self.index_kept],
+                "deleted": [_index(i) for i in self.index_deleted],
+            },
+            "bytesToRead": self.bytes_to_read,
+            "limitTimestamp": self.limit_timestamp,
+            "maxPhysicOffsetOfQueues": self.max_physic_offset,
+            "minOffset": self.log_min,
+            "notes": list(self.notes),
+        }
+
+
+def _queue(queue: QueuePlan) -> dict[str, Any]:
+    return {
+        "topic": queue.topic,
+        "queueId": queue.queue_id,
+        "minOffset": queue.min_offset,
+        "maxOffset": queue.max_offset,
+        "kind": queue.kind,
+        "entriesDropped": queue.entries_dropped,
+        "entriesAdded": queue.entries_added,
+        "truncateTo": queue.truncate_to,
+        "created": queue.created,
+        "shifted": queue.shifted,
+    }
+
+
+def _index(index: IndexPlan) -> dict[str, Any]:
+    return {
+        "name": index.name,
+        "entries": index.entries,
+        "beginTimestamp": index.begin_timestamp,
+        "endTimestamp": index.end_timestamp,
+        "beginPhyOffset": index.begin_phy_offset,
+        "endPhyOffset": index.end_phy_offset,
+    }

@@ -1,0 +1,81 @@
+"""What recovery reads: the files of a store, as whoever opened them hands them over.
+
+Recovery stands below the readers of a store and knows only files; :mod:`engine.inspection.recovery` fills this in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from engine.codec.checkpoint import Checkpoint
+from engine.codec.index import IndexHeader
+from engine.config import MessageStoreConfig
+from engine.mapped.read_only import FileSequence
+
+QueueKind = Literal["simple", "batch"]
+TableState = Literal["missing", "empty", "ok", "bad"]
+NO_CHECKPOINT = Checkpoint(0, 0, 0)
+"""What a missing checkpoint reads as."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFiles:
+    """The files of one consume queue; ``ext`` those beside it in consumequeue_ext."""
+
+    topic: str
+    queue_id: int
+    kind: QueueKind
+    sequence: FileSequence
+    ext: FileSequence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexHead:
+    """One index file by its header; None where the file is too short for one."""
+
+    name: str
+    path: str
+    header: IndexHeader | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffset:
+    """The next queue offset that a consumer group will ask for."""
+
+    group: str
+    topic: str
+    queue_id: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A configuration table's file and its ``.bak``: whether a broker could read them."""
+
+    path: str
+    main: TableState
+    backup: TableState
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverySource:
+    """A store as recovery sees it. Sizes in bytes; ``batch_topics`` is None where no topics table tells."""
+
+    root: Path
+    log: FileSequence
+    log_file_size: int
+    queues: tuple[QueueFiles, ...]
+    queue_file_size: int
+    batch_queue_file_size: int
+    index: tuple[IndexHead, ...] = ()
+    checkpoint: Checkpoint = NO_CHECKPOINT
+    checkpoint_note: str = ""
+    abort: bool = False
+    lock_held: bool = False
+    config: MessageStoreConfig = field(default_factory=MessageStoreConfig)
+    batch_topics: frozenset[str] | None = None
+    group_offsets: Iterable[GroupOffset] = ()
+    tables: tuple[Table, ...] = ()

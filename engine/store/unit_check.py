@@ -1,0 +1,177 @@
+"""The check that a broker makes of a unit before it believes it (spec 2.9), mirrored to the letter.
+
+:mod:`engine.codec.message` proves a frame; this module answers what RocketMQ would answer, oddities included: a
+negative body length counts as no body, the stored CRC is compared with all its 32 bits,
+PHYSICALOFFSET is not compared at all.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from engine.codec import properties as props
+from engine.codec.crc import crc31
+from engine.codec.java import utf8
+from engine.codec.message import (
+    BORN_HOST_V6,
+    DEFAULT_DELAY_LEVELS,
+    MAGIC_BLANK,
+    MAGIC_V1,
+    MAGIC_V2,
+    SCHEDULE_TOPIC,
+    STORE_HOST_V6,
+    tags_code_of,
+)
+
+Release = Literal["5.3", "4.9"]
+Bytes = bytes | bytearray | memoryview
+
+_PAIR = struct.Struct(">iI")
+_HEAD = struct.Struct(">iIiiiqqiq")
+_I32 = struct.Struct(">i")
+_I64 = struct.Struct(">q")
+_I16 = struct.Struct(">h")
+_CRC_RESERVED = 20
+_DUP_INFO = "DUP_INFO"
+
+
+class Rules(NamedTuple):
+    """What the release and the configuration make of the check."""
+
+    release: Release = "5.3"
+    crc: bool = True  # checkCRCOnRecover
+    property_crc: bool = False  # forceVerifyPropCRC
+    dup_info: bool = False  # duplicationEnable
+    delay_levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a good unit asks of the dispatchers (Java: DispatchRequest); offsets are those that stand in the unit."""
+
+    topic: str
+    queue_id: int
+    physical_offset: int
+    size: int
+    tags_code: int
+    store_timestamp: int
+    queue_offset: int
+    sys_flag: int
+    properties: dict[str, str]
+    base_offset: int
+    batch_size: int
+
+
+class Refusal(NamedTuple):
+    """The check failed: ``size`` is the unit's own length where only the sum of its parts disagrees, else −1."""
+
+    size: int
+    reason: str
+
+
+class MoreBytes(NamedTuple):
+    """The unit's ``size`` bytes are not all in the buffer, though the file may hold them."""
+
+    size: int
+
+
+BLANK: Literal["blank"] = "blank"
+STANDARD = Rules()
+Answer = Request | Refusal | MoreBytes | Literal["blank"]
+
+
+def check(buf: Bytes, at: int, room: int, rules: Rules = STANDARD, body: bool = True) -> Answer:
+    """What a broker makes of ``buf[at]``; ``room`` is the number of bytes from there to the end of the file.
+
+    ``body`` false: the body is stepped over and no CRC is made, as dispatch does.
+    """
+    if room <= 4 or room < 8:
+        return Refusal(-1, f"{room} bytes left in the file")
+    if len(buf) - at < 8:
+        return MoreBytes(8)
+    total, magic = _PAIR.unpack_from(buf, at)
+    if rules.release == "5.3" and room < total:
+        return Refusal(-1, f"the length field says {total:,}, {room:,} bytes are left in the file")
+    if magic == MAGIC_BLANK:
+        return BLANK
+    if magic != MAGIC_V1 and (magic != MAGIC_V2 or rules.release == "4.9"):
+        if total == 0 and magic == 0:
+            return Refusal(-1, "zero bytes: nothing was written here")
+        return Refusal(-1, f"magic code 0x{magic:08X}")
+    if total < 0 or total > room:
+        return Refusal(-1, f"the length field says {total:,}, {room:,} bytes are left in the file")
+    if len(buf) - at < total:
+        return MoreBytes(total)
+    try:
+        return _parse(buf, at, min(len(buf), at + room), rules, body)
+    except (struct.error, ValueError, IndexError) as error:
+        return Refusal(-1, f"the unit cannot be parsed: {error}")
+
+
+def _parse(buf: Bytes, at: int, limit: int, rules: Rules, body: bool) -> Request | Refusal:
+    total, magic, stored_crc, queue_id, _, queue_offset, physical, sys_flag, _ = _HEAD.unpack_from(buf, at)
+    here = at + _HEAD.size + (20 if sys_flag & BORN_HOST_V6 else 8)
+    (stored,) = _I64.unpack_from(buf, here)
+    here += 8 + (20 if sys_flag & STORE_HOST_V6 else 8) + 12
+    (body_length,) = _I32.unpack_from(buf, here)
+    here += 4
+    if body_length > 0:
+        if body_length > total:
+            return Refusal(-1, f"bodyLength says {body_length:,} in a unit of {total:,} bytes")
+        if here + body_length > limit:
+            return Refusal(-1, "the body reaches beyond the file")
+        if body and rules.crc and not rules.property_crc:
+            computed = crc31(buf[here : here + body_length])
+            if computed != stored_crc:
+                return Refusal(-1, f"CRC of the body is {computed}, the unit says {stored_crc}")
+        here += body_length
+    version = 1 if magic == MAGIC_V1 else 2
+    topic_length = buf[here] if version == 1 else _I16.unpack_from(buf, here)[0]
+    if version == 1 and topic_length > 127:
+        topic_length -= 256
+    here += version
+    if not 0 <= topic_length <= total or here + topic_length > limit:
+        return Refusal(-1, f"topicLength says {topic_length:,}")
+    topic = utf8(bytes(buf[here : here + topic_length]))
+    here += topic_length
+    (length,) = _I16.unpack_from(buf, here)
+    here += 2
+    properties: dict[str, str] = {}
+    if length > 0:
+        if length > total or here + length > limit:
+            return Refusal(-1, f"propertiesLength says {length:,}")
+        properties = props.decode(bytes(buf[here : here + length]))
+        here += length
+    wrong = _wrong_properties(buf, here, total, topic, properties, rules, body)
+    if wrong:
+        return Refusal(-1, wrong)
+    if here - at != total:
+        return Refusal(total, f"the parts make {here - at:,} bytes, the length field says {total:,}")
+    base, count = queue_offset, 1
+    if props.INNER_NUM in properties and props.INNER_BASE in properties:
+        base, count = int(properties[props.INNER_BASE]), int(properties[props.INNER_NUM])
+        if not -0x8000 <= count < 0x8000:
+            return Refusal(-1, f"INNER_NUM says {count}")
+    code = tags_code_of(topic, properties, stored, rules.delay_levels)
+    return Request(topic, queue_id, physical, total, code, stored, queue_offset, sys_flag, properties, base, count)
+
+
+def _wrong_properties(
+    buf: Bytes, end: int, total: int, topic: str, properties: dict[str, str], rules: Rules, body: bool
+) -> str | None:
+    if rules.dup_info and properties and properties.get(_DUP_INFO, "").count("_") != 1:
+        return "DUP_INFO has not two parts, and duplicationEnable is on"
+    if topic == SCHEDULE_TOPIC and props.DELAY in properties:
+        int(properties[props.DELAY])
+    if body and rules.crc and rules.property_crc:
+        digits = properties.get(props.CRC32)
+        if digits is None:
+            return "no property CRC, and forceVerifyPropCRC is on"
+        start = end - total
+        expected = int(digits[::-1])
+        computed = crc31(buf[start : start + total - _CRC_RESERVED]) if start >= 0 else -1
+        if computed != expected:
+            return f"property CRC is {computed}, the unit says {expected}"
+    return None
