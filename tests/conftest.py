@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import golden_stores
+import hypothesis
 import peer
 import pytest
 from suite_minutes import pytest_terminal_summary
+
+from engine.codec import compiled_cache
 
 __all__ = ["pytest_terminal_summary"]
 
@@ -18,6 +21,16 @@ __all__ = ["pytest_terminal_summary"]
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 _LEFT_OUT = pytest.StashKey[str]()
+
+# Generated cases: a slow machine is no defect, and a check that anyone can repeat chooses the same cases each time.
+hypothesis.settings.register_profile(
+    "storescope",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    database=None if os.environ.get("CI") else hypothesis.settings.default.database,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("storescope")
 
 
 @pytest.fixture(scope="session")
@@ -57,8 +70,9 @@ def unchanged() -> Iterator[Callable[[Path], Path]]:
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Side indexes, settings and unpacked samples of the tests stay out of the user's folders.
 
-    The compiled walk keeps its own cache, so that a run does not pay for compiling again.
+    Machine code stays where the program keeps it, so that a run does not pay for compiling again.
     """
+    compiled_cache.prepare()
     with pytest.MonkeyPatch.context() as patch:
         home = tmp_path_factory.mktemp("home")
         for name, folder in (("XDG_CACHE_HOME", "cache"), ("XDG_CONFIG_HOME", "config"), ("XDG_DATA_HOME", "data")):
@@ -71,6 +85,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Hook: how much of what can go on for hours is done."""
     parser.addoption("--peer-rounds", type=int, default=1, help="seeds whose plans the real RocketMQ store writes")
     parser.addoption("--peer-seed", type=int, default=1, help="the first of these seeds")
+    parser.addoption("--fuzz-cases", type=int, default=400, help="mutated stores that every reading command gets")
+    parser.addoption("--fuzz-first", type=int, default=0, help="number of the first of these cases")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -202,7 +202,8 @@ def trace(store: Path, account: Iterable[Line], limit: int = 60) -> Tally:
         # Cut at the limit, where collisions count for RocketMQ and not for us.
         cut = len(line["phys"]) >= min(line["max"], 64)
         good = want - collisions <= got and (cut or got <= want)
-        tally.same(good, f"{line['topic']} {line['key']}: java {sorted(want)[:6]} ours {sorted(got)[:6]}")
+        only = f"only java {sorted(want - got - collisions)[:6]} only ours {sorted(got - want)[:6]}"
+        tally.same(good, f"{line['topic']} {line['key']} {begin}..{end} max {line['max']}: {only}")
     return tally
 
 
