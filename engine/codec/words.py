@@ -1,0 +1,398 @@
+"""A unit's properties put in words: what this message is, and what has happened to it (spec 2.3, 2.4, 12, 13).
+
+Each :class:`Word` is a kind with facts, so that a window can say it in its own language; ``text`` says it in English.
+Pure; made for one unit that a person looks at. Bodies are looked into only where RocketMQ itself wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from engine.codec import compression
+from engine.codec import properties as props
+from engine.codec.java import split
+from engine.codec.json_dialect import parse
+from engine.codec.message import (
+    BORN_HOST_V6,
+    COMMIT,
+    DEFAULT_DELAY_LEVELS,
+    INNER_BATCH,
+    NEED_UNWRAP,
+    PREPARED,
+    ROLLBACK,
+    SCHEDULE_TOPIC,
+    STORE_HOST_V6,
+    Unit,
+)
+
+HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
+OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+CHECK_MAX_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
+TIMER_TOPIC = "rmq_sys_wheel_timer"
+REVIVE_PREFIX = "rmq_sys_REVIVE_LOG_"
+OFFSET_MOVED_TOPIC = "OFFSET_MOVED_EVENT"
+RETRY_PREFIX, DEAD_LETTER_PREFIX = "%RETRY%", "%DLQ%"
+POP_TAGS = ("ck", "ack", "bAck")
+
+MOST_LISTED = 50
+_LARGEST_JSON = 1 << 20
+_AT_ONCE = (1 << 63) - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TIMES = frozenset({"due", "enqueued", "dequeued", "popped", "revived"})
+
+TEXTS = {
+    "half": "half message: goes to {topic} queue {queue} when its producer {group} commits",
+    "halfAgain": "half message, appended again for check {checks}: goes to {topic} queue {queue} on commit",
+    "halfPutBack": "copy of half message {original} (half queue), put back without a check",
+    "committed": "committed transaction: its half message lies at {half}",
+    "checked": "its producer was asked {checks} times",
+    "givenUp": "transaction given up after {checks} checks: would have gone to {topic} queue {queue}",
+    "op": "answers for {count} half messages, by half-queue offset: {offsets}",
+    "opUnclear": "op message whose body is no list of half-queue offsets",
+    "preparedFlag": "PREPARED by its sysFlag: has no queue entry",
+    "rollbackFlag": "ROLLBACK by its sysFlag: has no queue entry and no index entry",
+    "delayed": "waiting at delay level {level}: due {due} for {topic} queue {queue}",
+    "delayDelivered": "was delayed at level {level} and delivered",
+    "delayLater": "asks for delay level {level} when it is committed",
+    "retryWaiting": "retry {times} of group {group}, waiting at level {level}: due {due}; came from {topic}",
+    "retryDelivered": "retry {times} of group {group}: came from {topic}",
+    "retryTopic": "in the retry topic of group {group}",
+    "deadLetter": "dead letter of group {group} after {times} deliveries: came from {topic}",
+    "origin": "first stored as {id}",
+    "timerWaiting": "timer message: due {due} for {topic} queue {queue}",
+    "timerRolled": "timer message, rolled {times} times: due {due} for {topic} queue {queue}",
+    "timerDelivered": "timer message, delivered: was due {due}, left the wheel {dequeued}",
+    "timerAtOnce": "timer message, delivered at once: was due {due} before it reached the wheel",
+    "timerPast": "timer message that was already due when it came: stored as an ordinary one",
+    "recall": "recalls the timer message {key} of {topic}: due {due}",
+    "popCheckpoint": "pop checkpoint of group {group}: {count} messages of {topic} queue {queue} from {start}, popped {popped}, revived {revived}",  # noqa: E501
+    "popAck": "pop acknowledgement of group {group}: {topic} queue {queue} offset {offset}, popped {popped}",
+    "popAcks": "pop acknowledgements of group {group}: {topic} queue {queue} offsets {offsets}, popped {popped}",
+    "popUnclear": "pop record with tag {tag} whose body cannot be read",
+    "popRetry": "put back for {name} because nobody acknowledged it: first popped {popped}",
+    "offsetMoved": "group {group} asked {topic} queue {queue} for offset {asked} and was sent to {given}",
+    "light": "dispatched to light queues as well: {queues}",
+    "lightBroken": "names {names} light queues but {offsets} offsets: dispatch gives them nothing",
+    "innerBatch": "inner batch of {count} messages: queue offsets {first} to {last}",
+    "innerBatchUnclear": "inner batch without a sound INNER_NUM and INNER_BASE",
+    "needUnwrap": "consumers have to unwrap it",
+    "compressed": "body compressed with {by}",
+    "compressedUnclear": "body compressed with the unknown type {type}",
+    "bornIpv6": "sent from an IPv6 address",
+    "storeIpv6": "stored by a broker with an IPv6 address",
+    "propertyCrc": "carries a CRC of the whole unit",
+    "propertyCrcBad": "carries a CRC of the whole unit that does not fit",
+    "version2": "version 2 unit: releases before 5.1 take it for damage",
+    "stale": "says that it belongs to offset {field}: left over in a reused file",
+    "emptyValues": "empty values, lost when encoded again: {names}",
+    "notText": "properties cannot be read: {length} bytes without a single pair",
+}
+"""Every kind → its English sentence; the names in braces are the facts."""
+
+ROLES = (
+    "half",
+    "halfAgain",
+    "halfPutBack",
+    "op",
+    "opUnclear",
+    "givenUp",
+    "popCheckpoint",
+    "popAck",
+    "popAcks",
+    "popUnclear",
+    "popRetry",
+    "retryWaiting",
+    "retryDelivered",
+    "deadLetter",
+    "recall",
+    "timerRolled",
+    "timerWaiting",
+    "delayed",
+    "rollbackFlag",
+    "preparedFlag",
+    "committed",
+    "timerDelivered",
+    "timerAtOnce",
+    "timerPast",
+    "delayDelivered",
+    "offsetMoved",
+    "innerBatch",
+    "light",
+    "retryTopic",
+)
+"""Kinds that say what a unit *is*, the telling ones first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One thing that is so: ``kind`` is a key of :data:`TEXTS`; times among the facts are ms since the epoch."""
+
+    kind: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The English sentence, without a full stop."""
+        return TEXTS[self.kind].format_map({name: _said(name, value) for name, value in self.facts.items()})
+
+
+def words(unit: Unit, levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS, property_crc: bool | None = None) -> list[Word]:
+    """All that can be said of ``unit``; ``levels`` are the delay levels in ms.
+
+    ``property_crc`` is :func:`engine.codec.properties.verify_crc` of the unit's bytes, where the caller has them.
+    """
+    families = (
+        _transaction(unit),
+        _delay(unit, levels),
+        _timer(unit),
+        _retry(unit, levels),
+        _pop(unit),
+        _broker_event(unit),
+        _queues(unit),
+        _form(unit, property_crc),
+    )
+    return [word for family in families for word in family]
+
+
+def role(unit: Unit) -> str:
+    """What the unit is, as one kind of :data:`ROLES`; ``plain`` for an ordinary message."""
+    kinds = {word.kind for word in words(unit)}
+    return next((kind for kind in ROLES if kind in kinds), "plain")
+
+
+def op_offsets(body: bytes) -> list[int] | None:
+    """Half-queue offsets of an op message: ``0,3,2,`` (5.x) or ``17`` (4.9); None where the body is something else."""
+    text = body.decode("ascii", "replace")
+    found = []
+    for piece in split(text, ","):
+        number = _whole(piece)
+        if number is None or number < 0:
+            return None
+        found.append(number)
+    return found or None
+
+
+def _transaction(unit: Unit) -> Iterator[Word]:
+    of = unit.properties
+    place = {"topic": of.get(props.REAL_TOPIC), "queue": _number(unit, props.REAL_QUEUE_ID)}
+    checks = _number(unit, props.TRANSACTION_CHECK_TIMES)
+    if unit.topic == HALF_TOPIC:
+        put_back = _number(unit, "TRAN_PREPARED_QUEUE_OFFSET")
+        if checks is not None:
+            yield Word("halfAgain", {"checks": checks, **place})
+        else:
+            yield Word("half", {"group": of.get(props.PRODUCER_GROUP), **place})
+        if put_back is not None:
+            yield Word("halfPutBack", {"original": put_back})
+        if (_number(unit, props.DELAY) or 0) > 0:
+            yield Word("delayLater", {"level": _number(unit, props.DELAY)})
+    elif unit.topic == OP_TOPIC:
+        offsets = op_offsets(unit.body)
+        if offsets is None:
+            yield Word("opUnclear")
+        else:
+            yield Word("op", {"count": len(offsets), "offsets": offsets})
+    elif unit.topic == CHECK_MAX_TOPIC:
+        yield Word("givenUp", {"checks": checks, **place})
+    if unit.transaction_type == COMMIT:
+        yield Word("committed", {"half": unit.prepared_transaction_offset})
+        if checks is not None:
+            yield Word("checked", {"checks": checks})
+    elif unit.transaction_type in {PREPARED, ROLLBACK}:
+        yield Word("preparedFlag" if unit.transaction_type == PREPARED else "rollbackFlag")
+
+
+def _delay(unit: Unit, levels: tuple[int, ...]) -> Iterator[Word]:
+    level = _number(unit, props.DELAY) or 0
+    real = unit.properties.get(props.REAL_TOPIC)
+    if unit.topic == SCHEDULE_TOPIC:
+        capped = min(level, len(levels))  # a level above the last is waiting in the last one's queue
+        facts = {"level": capped, "due": _due(unit, levels)}
+        yield Word("delayed", {**facts, "topic": real, "queue": _number(unit, props.REAL_QUEUE_ID)})
+    elif level > 0 and real == unit.topic:
+        yield Word("delayDelivered", {"level": level})
+
+
+def _timer(unit: Unit) -> Iterator[Word]:
+    of = unit.properties
+    due = _number(unit, props.TIMER_OUT_MS)
+    rolled = _number(unit, props.TIMER_ROLL_TIMES)
+    place = {"due": due, "topic": of.get(props.REAL_TOPIC), "queue": _number(unit, props.REAL_QUEUE_ID)}
+    victim = of.get(props.TIMER_DEL_UNIQUE_KEY)
+    if unit.topic == TIMER_TOPIC:
+        if victim is not None:
+            topic, _, key = victim.rpartition("+")
+            yield Word("recall", {"key": key, "topic": topic, "due": due})
+        elif rolled is not None:
+            yield Word("timerRolled", {"times": rolled, **place})
+        else:
+            yield Word("timerWaiting", place)
+    elif due is not None:
+        at_once = _number(unit, props.TIMER_ENQUEUE_MS) == _AT_ONCE
+        dequeued = _number(unit, props.TIMER_DEQUEUE_MS)
+        yield (
+            Word("timerAtOnce", {"due": due}) if at_once else Word("timerDelivered", {"due": due, "dequeued": dequeued})
+        )
+    elif unit.topic != SCHEDULE_TOPIC and any(
+        name in of for name in (props.TIMER_DELAY_SEC, props.TIMER_DELAY_MS, props.TIMER_DELIVER_MS)
+    ):
+        yield Word("timerPast")
+
+
+def _retry(unit: Unit, levels: tuple[int, ...]) -> Iterator[Word]:
+    of = unit.properties
+    real = of.get(props.REAL_TOPIC, "")
+    came = {"times": unit.reconsume_times, "topic": of.get(props.RETRY_TOPIC)}
+    if unit.topic == SCHEDULE_TOPIC and real.startswith(RETRY_PREFIX):
+        level = _number(unit, props.DELAY)
+        group = real.removeprefix(RETRY_PREFIX)
+        yield Word("retryWaiting", {"group": group, "level": level, "due": _due(unit, levels), **came})
+    elif unit.topic.startswith(DEAD_LETTER_PREFIX):
+        yield Word("deadLetter", {"group": unit.topic.removeprefix(DEAD_LETTER_PREFIX), **came})
+    elif unit.topic.startswith(RETRY_PREFIX) and props.FIRST_POP_TIME not in of:
+        group = unit.topic.removeprefix(RETRY_PREFIX)
+        yield (
+            Word("retryDelivered", {"group": group, **came})
+            if props.RETRY_TOPIC in of
+            else Word("retryTopic", {"group": group})
+        )
+    if props.ORIGIN_MESSAGE_ID in of:
+        yield Word("origin", {"id": of[props.ORIGIN_MESSAGE_ID]})
+
+
+def _pop(unit: Unit) -> Iterator[Word]:
+    of = unit.properties
+    if props.FIRST_POP_TIME in of:
+        name = unit.topic.removeprefix(RETRY_PREFIX)
+        yield Word("popRetry", {"name": name, "popped": _number(unit, props.FIRST_POP_TIME)})
+    home = of.get(props.REAL_TOPIC, "") if unit.topic == TIMER_TOPIC else unit.topic
+    if not home.startswith(REVIVE_PREFIX) or unit.tags not in POP_TAGS:
+        return
+    record = _json(unit.body)
+    if record is None:
+        yield Word("popUnclear", {"tag": unit.tags})
+        return
+    of_what = {"group": record.get("c"), "topic": record.get("t"), "queue": record.get("q"), "popped": record.get("pt")}
+    if unit.tags == "ck":
+        facts = {"count": record.get("n"), "start": record.get("so"), "revived": record.get("reviveTime")}
+        yield Word("popCheckpoint", {**of_what, **facts})
+    elif unit.tags == "ack":
+        yield Word("popAck", {**of_what, "offset": record.get("ao")})
+    else:
+        yield Word("popAcks", {**of_what, "offsets": record.get("aol")})
+
+
+def _broker_event(unit: Unit) -> Iterator[Word]:
+    if unit.topic != OFFSET_MOVED_TOPIC:
+        return
+    record = _json(unit.body)
+    if record is not None:
+        queue = record.get("messageQueue")
+        queue = queue if isinstance(queue, dict) else {}
+        yield Word(
+            "offsetMoved",
+            {
+                "group": record.get("consumerGroup"),
+                "topic": queue.get("topic"),
+                "queue": queue.get("queueId"),
+                "asked": record.get("offsetRequest"),
+                "given": record.get("offsetNew"),
+            },
+        )
+
+
+def _queues(unit: Unit) -> Iterator[Word]:
+    of = unit.properties
+    dispatch = of.get(props.INNER_MULTI_DISPATCH)
+    if dispatch:
+        names, offsets = split(dispatch, ","), split(of.get(props.INNER_MULTI_QUEUE_OFFSET, ""), ",")
+        if len(names) == len(offsets):
+            paired = [f"{name}/{offset}" if offset else name for name, offset in zip(names, offsets, strict=True)]
+            yield Word("light", {"queues": paired})
+        else:
+            yield Word("lightBroken", {"names": len(names), "offsets": len([text for text in offsets if text])})
+    if unit.sys_flag & INNER_BATCH:
+        count, first = _number(unit, props.INNER_NUM), _number(unit, props.INNER_BASE)
+        if count is None or first is None or count <= 0 or first < 0:
+            yield Word("innerBatchUnclear")
+        else:
+            yield Word("innerBatch", {"count": count, "first": first, "last": first + count - 1})
+    elif unit.sys_flag & NEED_UNWRAP:
+        yield Word("needUnwrap")
+
+
+def _form(unit: Unit, property_crc: bool | None) -> Iterator[Word]:
+    if unit.sys_flag & compression.COMPRESSED:
+        kind = compression.kind_of(unit.sys_flag)
+        if kind:
+            yield Word("compressed", {"by": kind})
+        else:
+            yield Word("compressedUnclear", {"type": (unit.sys_flag & compression.KIND_MASK) >> 8})
+    if unit.sys_flag & BORN_HOST_V6:
+        yield Word("bornIpv6")
+    if unit.sys_flag & STORE_HOST_V6:
+        yield Word("storeIpv6")
+    if property_crc is not None or props.CRC32 in unit.properties:
+        yield Word("propertyCrcBad" if property_crc is False else "propertyCrc")
+    if unit.version == 2:
+        yield Word("version2")
+    if unit.stale:
+        yield Word("stale", {"field": unit.physical_offset})
+    if unit.properties_raw and not unit.properties:
+        yield Word("notText", {"length": len(unit.properties_raw)})
+    empty = _empty_values(unit.properties_raw)
+    if empty:
+        yield Word("emptyValues", {"names": empty})
+
+
+def _empty_values(raw: bytes) -> list[str]:
+    """Names whose value is empty on disk; Java's decoder loses them."""
+    pieces = raw.split(b"\x02")
+    return [piece[:-1].decode("utf-8", "replace") for piece in pieces if piece.find(b"\x01") == len(piece) - 1 > 0]
+
+
+def _due(unit: Unit, levels: tuple[int, ...]) -> int | None:
+    """Delivery time of a unit in the schedule topic, ms."""
+    level = min(_number(unit, props.DELAY) or 0, len(levels))
+    return unit.store_timestamp + levels[level - 1] if level > 0 else None
+
+
+def _number(unit: Unit, name: str) -> int | None:
+    return _whole(unit.properties.get(name, ""))
+
+
+def _whole(text: str) -> int | None:
+    digits = text[1:] if text[:1] == "-" else text
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
+
+
+def _json(body: bytes) -> dict[str | int, Any] | None:
+    if len(body) > _LARGEST_JSON:
+        return None
+    value = parse(body).value
+    return value if isinstance(value, dict) else None
+
+
+def _said(name: str, value: object) -> str:
+    """A fact as it stands in an English sentence."""
+    if value is None:
+        return "?"
+    if name in _TIMES and isinstance(value, int):
+        return when(value)
+    if isinstance(value, list):
+        rest = len(value) - MOST_LISTED
+        listed = ", ".join(str(item) for item in value[:MOST_LISTED])
+        return f"{listed} and {rest:,} more" if rest > 0 else listed
+    return str(value)
+
+
+def when(ms: int) -> str:
+    """A time in ms since the epoch as ISO text in UTC; the bare number where no calendar has it."""
+    try:
+        moment = _EPOCH + timedelta(milliseconds=ms)
+    except OverflowError:
+        return str(ms)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
