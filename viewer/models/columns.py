@@ -8,12 +8,12 @@ it in words. Records are dataclasses with ``snake_case`` attributes or dictionar
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict, Unpack
 
+from engine.errors import BadFilter
 from viewer.models.formats import clock, number, plain
 
 Record = Any
@@ -74,17 +74,15 @@ class Column:
 
     def filter_text(self, record: Record, exclude: bool = False) -> str | None:
         """This cell as a term of the filter language; None where its field cannot be asked for."""
-        value = self.value(record)
-        if not self.filterable or isinstance(value, (list, tuple, dict, set, bytes)):
+        from engine.query import condition, negate
+
+        if not self.filterable or not self.key:
             return None
-        if value is None:
-            return f"{self.key} {'!=' if exclude else '=='} null"
-        literal = (
-            str(value)
-            if isinstance(value, int) and not isinstance(value, bool)
-            else json.dumps(str(value), ensure_ascii=False)
-        )
-        return f"{self.key} {'!=' if exclude else '=='} {literal}"
+        try:
+            term = condition(self.key, self.value(record))
+        except (BadFilter, ValueError, TypeError):
+            return None
+        return negate(term) if exclude else term
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,7 @@ def field_of(key: str) -> Callable[[Record], Any]:
     """A reader of RocketMQ's field ``key`` in a dictionary or, in snake_case, in an object; None where it is absent."""
     attribute = _BORDER.sub("_", key).lower()
 
-    def read(record: Record) -> Any:  # noqa: ANN401 (the value of a field)
+    def read(record: Record) -> Any:
         if isinstance(record, dict):
             return record.get(key)
         return getattr(record, attribute, None)

@@ -90,5 +90,5 @@ def test_a_row_that_took_the_place_of_another_shows_its_own_text(table):
 
 
 def test_terms_for_the_filter_name_field_and_value():
-    assert KIND.columns[2].filter_text(Entry(1, 'a"b')) == 'topic == "a\\"b"'
-    assert KIND.columns[1].filter_text(Entry(7, ""), exclude=True) == "queueOffset != 7"
+    assert KIND.columns[2].filter_text(Entry(1, 'a"b')) == 'topic = "a\\"b"'
+    assert KIND.columns[1].filter_text(Entry(7, ""), exclude=True) == "not queueOffset = 7"

@@ -1,0 +1,420 @@
+"""The hex view: bytes around a unit with its fields painted, paged and 64-bit.
+
+Bytes come through a reader that may be slow; a row whose bytes are not here yet says so. A click on a byte chooses its
+field, a drag or Shift with the arrow keys selects bytes; both are told to screen readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QPointF, QRect, Qt, Signal
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFocusEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QMenu, QWidget
+
+from viewer.assets import tr
+from viewer.models.hex_pages import AROUND, PAGE, ROW_BYTES, FieldMap, HexField, Pages, hex_text, python_literal
+from viewer.theme import C, theme
+from viewer.widgets.hex_painter import HexPainter, Metrics, Painted, measure
+from viewer.widgets.long_scroll_bar import LongScrollBar
+from viewer.widgets.record_view import Runner, run_here
+
+Reader = Callable[[int, int], bytes]
+LARGEST_COPY = 4 << 20
+BAR = 12
+
+
+class HexView(QAbstractScrollArea):
+    """``fieldChosen(name)`` when a byte of a field is chosen; ``byteChosen(offset)`` as the cursor moves."""
+
+    fieldChosen = Signal(str)
+    byteChosen = Signal(object)
+    copied = Signal(str)
+
+    def __init__(self, name: str = "unit.hex", parent: QWidget | None = None, runner: Runner = run_here) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.setAccessibleName(tr("Bytes"))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
+        self.runner = runner
+        self._reader: Reader | None = None
+        self._pages = Pages(0, 0)
+        self._asked: set[int] = set()
+        self._turn = 0
+        self._shown = Painted(0, 0, FieldMap(()))
+        self._top = 0
+        self._cursor = 0
+        self._anchor: int | None = None
+        self._dragging = False
+        self.bar = LongScrollBar(self)
+        self.bar.placed.connect(lambda position: self._scroll_to(position // ROW_BYTES))
+        self.bar.stepped.connect(self._bar_stepped)
+        self.bar.hide()
+        theme.changed.connect(self._place_bar)
+        theme.changed.connect(self.viewport().update)
+
+    # ---- what is shown -----------------------------------------------------------------------------------------------
+
+    def show_bytes(
+        self,
+        reader: Reader,
+        start: int,
+        fields: Sequence[HexField],
+        size: int | None = None,
+        low: int | None = None,
+        high: int | None = None,
+        damage: Sequence[tuple[int, int]] = (),
+        frames: Sequence[tuple[int, int, str]] = (),
+    ) -> None:
+        """Show the ``size`` bytes from ``start`` on (default: as far as ``fields`` reach) with some bytes around them.
+
+        ``reader(offset, size)`` gives bytes, fewer at the end of a file; it is called through the runner. ``low`` and
+        ``high`` bound what can be scrolled to, ``damage`` are spans and ``frames`` single marked bytes with a colour
+        role, all in absolute offsets.
+        """
+        extent = size if size is not None else max((f.end for f in fields), default=0)
+        end = start + extent
+        low = max(0, start - AROUND) if low is None else max(low, start - AROUND)
+        high = end + AROUND if high is None else min(high, end + AROUND)
+        self._turn += 1
+        self._asked.clear()
+        self._reader = reader
+        self._pages = Pages(low, max(high, low))
+        self._shown = Painted(start, end, FieldMap(fields), damage=tuple(damage), frames=tuple(frames))
+        self._cursor, self._anchor = start, None
+        self._scroll_to(max(self._first_row(), -1))
+        self._tell()
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self._turn += 1
+        self._reader = None
+        self._pages = Pages(0, 0)
+        self._shown = Painted(0, 0, FieldMap(()))
+        self._cursor, self._anchor, self._top = 0, None, 0
+        self.bar.hide()
+        self.viewport().update()
+
+    @property
+    def origin(self) -> int:
+        """Absolute offset of the first byte of row 0."""
+        return self._shown.origin
+
+    @property
+    def chosen_field(self) -> str:
+        """Name of the chosen field; "" for none."""
+        return self._shown.chosen
+
+    @property
+    def cursor_offset(self) -> int:
+        """Absolute offset of the byte under the cursor."""
+        return self._cursor
+
+    def selection(self) -> tuple[int, int]:
+        """Selected bytes [low, high): what was dragged over, else the chosen field, else the byte under the cursor."""
+        if self._anchor is not None and self._anchor != self._cursor:
+            return min(self._anchor, self._cursor), max(self._anchor, self._cursor) + 1
+        field = self._shown.fields.named(self._shown.chosen)
+        if field is not None:
+            return self.origin + field.position, self.origin + field.end
+        return self._cursor, self._cursor + 1
+
+    def choose_field(self, name: str) -> None:
+        """Paint the field ``name`` as chosen and bring it into view; "" for none. Emits nothing."""
+        field = self._shown.fields.named(name)
+        self._shown.chosen = name if field is not None else ""
+        self._anchor = None
+        if field is not None:
+            self._cursor = self.origin + field.position
+            self._show_offset(self._cursor)
+        self._tell()
+
+    def set_hex_offsets(self, on: bool) -> None:
+        """Offsets in the left column as hex instead of decimal."""
+        self._shown.hex_offsets = on
+        self.viewport().update()
+
+    def copy(self, form: str = "hex") -> None:
+        """Copy the selected bytes as ``hex``, ``text`` or ``python``; ``copied(text)`` once they are on the
+        clipboard.
+        """
+        low, high = self.selection()
+        reader = self._reader
+        if reader is None:
+            return
+        high = min(high, low + LARGEST_COPY)
+
+        def done(data: bytes) -> None:
+            text = {"hex": hex_text, "python": python_literal}.get(form, lambda d: d.decode("utf-8", "replace"))(data)
+            QGuiApplication.clipboard().setText(text)
+            self.copied.emit(text)
+
+        self.runner(lambda: reader(low, high - low), done, lambda _error: None)
+
+    # ---- rows --------------------------------------------------------------------------------------------------------
+
+    def _metrics(self) -> Metrics:
+        return measure(self.viewport().width() - (BAR if self.bar.isVisible() else 0), self._pages.high)
+
+    def _first_row(self) -> int:
+        return -((self.origin - self._pages.low) // ROW_BYTES)
+
+    def _last_row(self) -> int:
+        return max(0, (self._pages.high - self.origin - 1) // ROW_BYTES)
+
+    def _rows_on_screen(self) -> int:
+        m = self._metrics()
+        return max(1, (self.viewport().height() - m.head) // m.row)
+
+    def _scroll_to(self, row: int) -> None:
+        highest = max(self._first_row(), self._last_row() - self._rows_on_screen() + 1)
+        self._top = max(self._first_row(), min(row, highest))
+        self._place_bar()
+        self._fetch()
+        self.viewport().update()
+
+    def _place_bar(self) -> None:
+        rows = self._rows_on_screen()
+        first, last = self._first_row(), self._last_row()
+        m = self._metrics()
+        self.bar.setVisible(self._reader is not None and last - first + 1 > rows)
+        self.bar.setGeometry(self.width() - BAR, m.head, BAR, self.height() - m.head)
+        self.bar.show_place(
+            first * ROW_BYTES, (last + 1) * ROW_BYTES, self._top * ROW_BYTES, rows * ROW_BYTES, self._top + rows > last
+        )
+
+    def _show_offset(self, offset: int) -> None:
+        row = (offset - self.origin) // ROW_BYTES
+        rows = self._rows_on_screen()
+        if not self._top <= row < self._top + rows:
+            self._scroll_to(row - rows // 3)
+
+    def _fetch(self) -> None:
+        """Ask for the pages of this screen that are not here, each once."""
+        reader, pages, turn = self._reader, self._pages, self._turn
+        if reader is None:
+            return
+        low = self.origin + self._top * ROW_BYTES
+        for page in pages.missing(low, low + (self._rows_on_screen() + 1) * ROW_BYTES):
+            if page in self._asked:
+                continue
+            self._asked.add(page)
+            start, size = pages.span(page)
+
+            def done(data: bytes, page: int = page) -> None:
+                if turn == self._turn:
+                    self._asked.discard(page)
+                    pages.put(page, data)
+                    self._tell()
+
+            self.runner(lambda start=start, size=size: reader(start, size), done, lambda _error: None)
+
+    # ---- painting ----------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        p = QPainter(self.viewport())
+        p.fillRect(event.rect(), C("pane"))
+        if self._reader is None:
+            return
+        m = self._metrics()
+        self._shown.selection = (
+            self.selection() if self._anchor is not None and self._anchor != self._cursor else (0, 0)
+        )
+        self._shown.cursor = self._cursor if self.hasFocus() else None
+        painter = HexPainter(p, m, self._shown)
+        painter.rules(self.viewport().height())
+        y = m.head
+        for row in range(self._top, min(self._last_row(), self._top + self._rows_on_screen() + 1) + 1):
+            base = self.origin + row * ROW_BYTES
+            data = self._visible(self._pages.get(base, ROW_BYTES), base)
+            if all(byte is None for byte in data) and base // PAGE in self._asked:
+                painter.waiting(y, base)
+            else:
+                painter.row(y, base, data)
+            y += m.row
+        p.fillRect(QRect(0, 0, m.right, m.head - 1), C("pane"))
+        painter.rules(m.head)
+        painter.head()
+
+    def _visible(self, data: list[int | None], base: int) -> list[int | None]:
+        low, high = self._pages.low, self._pages.high
+        if low <= base and base + ROW_BYTES <= high:
+            return data
+        return [byte if low <= base + n < high else None for n, byte in enumerate(data)]
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._scroll_to(self._top)
+
+    # ---- pointer and keys --------------------------------------------------------------------------------------------
+
+    def offset_at(self, point: QPointF) -> int | None:
+        """Absolute offset of the byte under ``point``."""
+        m = self._metrics()
+        found = m.column_at(point.x())
+        if found is None or point.y() < m.head:
+            return None
+        offset = self.origin + (self._top + int((point.y() - m.head) // m.row)) * ROW_BYTES + found[0]
+        return offset if self._pages.low <= offset < self._pages.high else None
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        offset = self.offset_at(event.position())
+        if event.button() != Qt.MouseButton.LeftButton or offset is None:
+            return
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._anchor = self._cursor if self._anchor is None else self._anchor
+        else:
+            self._anchor = offset
+        self._dragging = True
+        self._cursor = offset
+        if self._anchor == offset:
+            self._choose_here()
+        self._moved()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if not self._dragging:
+            return
+        offset = self.offset_at(event.position())
+        m = self._metrics()
+        if event.position().y() > self.viewport().height():
+            self._scroll_to(self._top + 1)
+        elif event.position().y() < m.head:
+            self._scroll_to(self._top - 1)
+        if offset is not None and offset != self._cursor:
+            self._cursor = offset
+            self._moved()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._dragging = False
+        super().mouseReleaseEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self._scroll_to(self._top - round(event.angleDelta().y() / 40))
+        event.accept()
+
+    def _bar_stepped(self, kind: str, sign: int) -> None:
+        rows = self._rows_on_screen()
+        step = {"line": 3, "page": rows - 1}.get(kind)
+        self._scroll_to(self._top + sign * step if step else (self._last_row() if sign > 0 else self._first_row()))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self._reader is None:
+            super().keyPressEvent(event)
+            return
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy("hex")
+            return
+        if event.matches(QKeySequence.StandardKey.SelectAll):
+            self._anchor, self._cursor = self.origin, max(self.origin, self._shown.unit_end - 1)
+            self._moved()
+            return
+        target = self._target(event)
+        if target is None:
+            super().keyPressEvent(event)
+            return
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._anchor = self._cursor if self._anchor is None else self._anchor
+        else:
+            self._anchor = None
+        self._cursor = max(self._pages.low, min(self._pages.high - 1, target))
+        if self._anchor is None:
+            self._choose_here()
+        self._show_offset(self._cursor)
+        self._moved()
+
+    def _target(self, event: QKeyEvent) -> int | None:
+        """Where a key moves the cursor to."""
+        control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        column = (self._cursor - self.origin) % ROW_BYTES
+        page = self._rows_on_screen() * ROW_BYTES
+        if control:
+            ends = {Qt.Key.Key_Home: self.origin, Qt.Key.Key_End: self._shown.unit_end - 1}
+            return ends.get(Qt.Key(event.key()))
+        steps = {
+            Qt.Key.Key_Left: -1,
+            Qt.Key.Key_Right: 1,
+            Qt.Key.Key_Up: -ROW_BYTES,
+            Qt.Key.Key_Down: ROW_BYTES,
+            Qt.Key.Key_PageUp: -page,
+            Qt.Key.Key_PageDown: page,
+            Qt.Key.Key_Home: -column,
+            Qt.Key.Key_End: ROW_BYTES - 1 - column,
+        }
+        step = steps.get(Qt.Key(event.key()))
+        return None if step is None else self._cursor + step
+
+    def _choose_here(self) -> None:
+        field = self._shown.fields.at(self._cursor - self.origin)
+        name = field.name if field is not None else ""
+        if name != self._shown.chosen:
+            self._shown.chosen = name
+            self.fieldChosen.emit(name)
+
+    def _moved(self) -> None:
+        self.byteChosen.emit(self._cursor)
+        self._tell()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.viewport().update()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(tr("Copy as hex"), lambda: self.copy("hex"))
+        menu.addAction(tr("Copy as text"), lambda: self.copy("text"))
+        menu.addAction(tr("Copy as Python bytes"), lambda: self.copy("python"))
+        menu.addSeparator()
+        toggle = menu.addAction(tr("Offsets in hex"), lambda: self.set_hex_offsets(not self._shown.hex_offsets))
+        toggle.setCheckable(True)
+        toggle.setChecked(self._shown.hex_offsets)
+        menu.popup(event.globalPos())
+
+    # ---- words -------------------------------------------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        """Redraw, and say the byte under the cursor to screen readers."""
+        self.setAccessibleDescription(self.spoken())
+        self.viewport().update()
+
+    def spoken(self) -> str:
+        """``byte 4 of bodyCRC, 0x41, offset 81,604,377,373``, and the length of a selection."""
+        if self._reader is None:
+            return ""
+        byte = self._pages.get(self._cursor, 1)[0]
+        field = self._shown.fields.at(self._cursor - self.origin)
+        value = "…" if byte is None else f"0x{byte:02X}"
+        if field is not None:
+            number = self._cursor - self.origin - field.position + 1
+            text = tr(
+                "byte {number} of {field}, {value}, offset {offset:,}",
+                number=number,
+                field=field.label,
+                value=value,
+                offset=self._cursor,
+            )
+        else:
+            text = tr("byte {value}, offset {offset:,}", value=value, offset=self._cursor)
+        low, high = self.selection()
+        if self._anchor is not None and high - low > 1:
+            text += ", " + tr("{count:,} bytes selected", count=high - low)
+        return text

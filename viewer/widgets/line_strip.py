@@ -1,0 +1,302 @@
+"""The Line over the log: every file a block, topics as they were sampled, findings as pins, the table's place as a
+frame.
+
+Old is left, new is right, as in every view. A click goes there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QFontMetrics,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from viewer.assets import tr
+from viewer.models.formats import full_moment, moment, number, size
+from viewer.models.log_line import LogLine, Mix, Pin, worst_pins
+from viewer.theme import C, dark, mono, px, scale, theme, topic_color
+from viewer.widgets.paint import hatch, mark
+
+HEIGHT = 62
+SIDE = 12
+TOP = 17
+BAND = 24
+MOST_GAPS = 400
+
+
+class LineStrip(QWidget):
+    """``placed(offset)`` where the user clicks, drags or presses Enter."""
+
+    placed = Signal(object)
+
+    def __init__(self, name: str = "units.line", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.setAccessibleName(tr("The log as a line"))
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self._line = LogLine(0, 0, 0)
+        self._mixes: list[Mix] = []
+        self._times: dict[int, int] = {}
+        self._pins: tuple[Pin, ...] = ()
+        self._damage: tuple[tuple[int, int], ...] = ()
+        self._frame = (0, 0)
+        self._picture: QPixmap | None = None
+        theme.changed.connect(self._retheme)
+
+    def sizeHint(self) -> QSize:
+        return QSize(400, px(HEIGHT))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, px(HEIGHT))
+
+    def set_line(self, line: LogLine) -> None:
+        """Another log, or the same one grown; samples of places that are still there stay."""
+        if line.low != self._line.low or line.written < self._line.written:
+            self._mixes = []
+        self._line = line
+        self._forget()
+
+    def add_mixes(self, mixes: Sequence[Mix]) -> None:
+        """What was sampled."""
+        self._mixes += mixes
+        self._forget()
+
+    def set_times(self, times: dict[int, int]) -> None:
+        """Times (ms) of the first units of files, by start offset."""
+        self._times = dict(times)
+        self.update()
+
+    def set_pins(self, pins: Sequence[Pin], damage: Sequence[tuple[int, int]] = ()) -> None:
+        """Findings, and spans that cannot be read."""
+        self._pins, self._damage = tuple(pins), tuple(damage)
+        self._forget()
+
+    def set_frame(self, low: int, high: int) -> None:
+        """The offsets on the table's screen."""
+        if (low, high) != self._frame:
+            self._frame = (low, high)
+            line = self._line
+            self.setAccessibleDescription(
+                tr(
+                    "showing {low:,} to {high:,} of {first:,} to {last:,}",
+                    low=low,
+                    high=high,
+                    first=line.low,
+                    last=line.high,
+                )
+            )
+            self.update()
+
+    def label_files(self) -> list[int]:
+        """Start offsets of the files whose label has room: their times are worth reading."""
+        return [start for _, start in self._labels()]
+
+    # ---- geometry ----------------------------------------------------------------------------------------------------
+
+    def _x(self, offset: int) -> float:
+        return px(SIDE) + (self.width() - 2 * px(SIDE)) * self._line.share(offset)
+
+    def _offset_at(self, x: float) -> int:
+        return self._line.offset((x - px(SIDE)) / max(1, self.width() - 2 * px(SIDE)))
+
+    def _labels(self) -> list[tuple[float, int]]:
+        """(left edge, start offset) of the labels below the band, none touching the next."""
+        metrics = QFontMetrics(mono(11))
+        found: list[tuple[float, int]] = []
+        next_free = 0.0
+        wide = self.width() > 900 * scale()
+        for file in self._line.files:
+            x = self._x(file.start)
+            width = metrics.horizontalAdvance(number(file.start) + (" 11-17 22:04" if wide else "")) + 40 * scale()
+            if x >= next_free and x + width < self.width() - 150 * scale():
+                found.append((x, file.start))
+                next_free = x + max(width, (self.width() - 24) / 4.6)
+        return found
+
+    # ---- painting ----------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        ratio = self.devicePixelRatioF()
+        if self._picture is None or self._picture.size() != self.size() * ratio:
+            self._picture = QPixmap(self.size() * ratio)
+            self._picture.setDevicePixelRatio(ratio)
+            p = QPainter(self._picture)
+            self._paint_still(p)
+            p.end()
+        p = QPainter(self)
+        p.drawPixmap(0, 0, self._picture)
+        if self._line.high > self._line.low:
+            self._paint_labels(p)
+            self._paint_frame(p)
+        if self.hasFocus():
+            p.setPen(QPen(C("accent"), 2))
+            p.drawRect(self.rect().adjusted(1, 1, -1, -2))
+
+    def _paint_still(self, p: QPainter) -> None:
+        """Everything but the frame and the labels: drawn once."""
+        p.fillRect(self.rect(), C("pane"))
+        p.fillRect(QRect(0, self.height() - 1, self.width(), 1), C("hair"))
+        line = self._line
+        if line.high <= line.low:
+            return
+        top, height = px(TOP), px(BAND)
+        p.fillRect(QRectF(self._x(line.low), top, self._x(line.written) - self._x(line.low), height), C("line", 0.55))
+        if line.high > line.written:
+            p.fillRect(
+                QRectF(self._x(line.written), top, self._x(line.high) - self._x(line.written), height), C("sunken")
+            )
+        for mix in self._mixes:
+            self._paint_mix(p, mix, top, height)
+        for low, high in self._damage:
+            box = QRectF(self._x(low), top, max(2.0, self._x(high) - self._x(low)), height)
+            p.fillRect(box, C("errorFill"))
+            hatch(p, box, "error")
+        self._paint_gaps(p, top, height)
+        p.setRenderHint(QPainter.RenderHint.Antialiasing)
+        places = [self._x(pin.offset) for pin in self._pins]
+        for x, pin in worst_pins(self._pins, places, 7 * scale()):
+            p.setPen(QPen(C("text3" if pin.kind == "chat" else pin.kind), 1))
+            p.drawLine(QPointF(x, top - px(4)), QPointF(x, top))
+            mark(p, pin.kind, QPointF(x, top - px(9)), 3.6 * scale())
+
+    def _paint_mix(self, p: QPainter, mix: Mix, top: int, height: int) -> None:
+        left, right = self._x(mix.start), self._x(mix.end)
+        if not mix.shares:
+            p.fillRect(QRectF(left, top, right - left + 0.5, height), C("sunken"))
+            return
+        order = {topic: n for n, topic in enumerate(theme.topics)}
+        p.fillRect(QRectF(left, top, right - left + 0.5, height), C("pane"))
+        y = float(top)
+        for topic, part in sorted(mix.shares, key=lambda share: order.get(share[0], 99)):
+            color = topic_color(topic)
+            shown = QColor(color) if color is not None else C("text3")
+            shown.setAlphaF((0.7 if dark() else 0.78) if color is not None else 0.35)
+            p.fillRect(QRectF(left, y, right - left + 0.5, part * height), shown)
+            y += part * height
+
+    def _paint_gaps(self, p: QPainter, top: int, height: int) -> None:
+        files = self._line.files
+        if len(files) > MOST_GAPS or len(files) * 4 > self.width():
+            return
+        ends = {file.end for file in files}
+        for file in files[1:]:
+            p.fillRect(QRectF(self._x(file.start) - 1.5, top, 1.5, height), C("pane"))
+            if file.start not in ends:
+                p.fillRect(QRectF(self._x(file.start) - 2, top - 2, 2, height + 4), C("error"))
+
+    def _paint_labels(self, p: QPainter) -> None:
+        p.setFont(mono(11))
+        metrics = QFontMetrics(p.font())
+        y = px(TOP + BAND) + px(3)
+        frame_left = self._frame_label()[0]
+        for x, start in self._labels():
+            text = number(start)
+            width = metrics.horizontalAdvance(text)
+            if x + width > frame_left - 8:
+                continue
+            p.setPen(C("text2"))
+            p.drawText(QRectF(x, y, width + 4, px(15)), Qt.AlignmentFlag.AlignVCenter, text)
+            time = self._times.get(start)
+            if time is not None and self.width() > 900 * scale():
+                when = moment(time)[5:16]
+                if x + width + px(8) + metrics.horizontalAdvance(when) < frame_left - 8:
+                    p.setPen(C("text3"))
+                    p.drawText(QRectF(x + width + px(8), y, px(120), px(15)), Qt.AlignmentFlag.AlignVCenter, when)
+
+    def _frame_label(self) -> tuple[float, str]:
+        """Left edge and text of the label under the frame."""
+        text = number(self._frame[0])
+        width = QFontMetrics(mono(11, 600)).horizontalAdvance(text)
+        x = self._x(self._frame[0])
+        return min(max(float(px(SIDE)), x - width / 2), self.width() - px(SIDE) - width), text
+
+    def _paint_frame(self, p: QPainter) -> None:
+        low, high = self._frame
+        p.setRenderHint(QPainter.RenderHint.Antialiasing)
+        x = self._x(low)
+        width = max(5.0 * scale(), self._x(min(high, self._line.high)) - x)
+        x = min(x, self.width() - px(SIDE) - width + 3)
+        p.setPen(QPen(C("accent"), 2))
+        p.setBrush(C("accent", 0.14))
+        p.drawRoundedRect(QRectF(x - 1, px(TOP) - 3, width + 2, px(BAND) + 6), 2, 2)
+        left, text = self._frame_label()
+        p.setFont(mono(11, 600))
+        p.setPen(C("accent"))
+        p.drawText(QPointF(left, px(TOP + BAND + 3) + px(15) * 0.75), text)
+
+    def _forget(self) -> None:
+        self._picture = None
+        self.update()
+
+    def _retheme(self) -> None:
+        self.setFixedHeight(px(HEIGHT))
+        self._forget()
+
+    # ---- pointer and keys --------------------------------------------------------------------------------------------
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.placed.emit(self._offset_at(event.position().x()))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if event.buttons() & Qt.MouseButton.LeftButton:
+            self.placed.emit(self._offset_at(event.position().x()))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        steps = {Qt.Key.Key_Left: -0.01, Qt.Key.Key_Right: 0.01, Qt.Key.Key_PageUp: -0.1, Qt.Key.Key_PageDown: 0.1}
+        key = Qt.Key(event.key())
+        if key in steps:
+            self.placed.emit(self._line.offset(min(1.0, max(0.0, self._line.share(self._frame[0]) + steps[key]))))
+        elif key == Qt.Key.Key_Home:
+            self.placed.emit(self._line.low)
+        elif key == Qt.Key.Key_End:
+            self.placed.emit(self._line.written)
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, _event: QFocusEvent) -> None:
+        self.update()
+
+    def focusOutEvent(self, _event: QFocusEvent) -> None:
+        self.update()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), self.words_at(event.pos().x()), self)
+            return True
+        return bool(super().event(event))
+
+    def words_at(self, x: float) -> str:
+        """What lies under ``x``: file, offset, time, topics."""
+        line = self._line
+        if line.high <= line.low:
+            return ""
+        offset = self._offset_at(x)
+        near = [pin for pin in self._pins if abs(self._x(pin.offset) - x) < 5 and pin.text]
+        file = line.file_at(offset)
+        words = [pin.text for pin in near[:3]] + [number(offset)]
+        if file is not None:
+            words.append(tr("file {name}, {size}", name=file.name, size=size(file.end - file.start)))
+        if offset > line.written:
+            words.append(tr("zero tail: nothing was written here"))
+        mix = next((m for m in self._mixes if m.start <= offset < m.end), None)
+        if mix is not None:
+            if mix.time is not None:
+                words.append(full_moment(mix.time))
+            words += [f"{topic} {part:.0%}" for topic, part in mix.shares[:8]]
+            words.append(tr("sampled"))
+        return "\n".join(words)
