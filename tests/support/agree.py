@@ -340,11 +340,17 @@ def _pulls(tally: Tally, store: Path, lines: list[Line], limit: int) -> None:
         by_tag = line["expression"] not in {"*", "", None} and line.get("type", "TAG") == "TAG"
         tag = ["--tag", line["expression"]] if by_tag else []
         out = ask("get", store, line["topic"], line["queueId"], line["offset"], "--max", line["maxNums"], *tag)
-        got = [record["queueOffset"] for record in out if record["type"] == "unit"]
+        got = [offset for record in out if record["type"] == "unit" for offset in _members(record)]
         # With a tag the client compares once more: the broker may give it more.
         good = set(line["found"]) <= set(got) if tag else got == line["found"]
         asked = f"{line['topic']}/{line['queueId']}@{line['offset']} {tag}"
         tally.same(good, f"pull {asked}: broker {line['found'][:4]} ours {got[:4]}")
+
+
+def _members(unit: Line) -> range:
+    """Queue offsets of the messages that a client makes of one unit: several of a batch queue's inner batch."""
+    count = int(unit["properties"].get("INNER_NUM", 1))
+    return range(unit["queueOffset"], unit["queueOffset"] + count)
 
 
 ASPECTS: dict[str, Callable[..., Tally]] = {
