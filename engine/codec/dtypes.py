@@ -19,9 +19,7 @@ BATCH_CQ_UNIT = np.dtype(
 )
 INDEX_SLOT = np.dtype(">i4")
 INDEX_ENTRY = np.dtype([("key_hash", ">i4"), ("phy_offset", ">i8"), ("time_diff", ">i4"), ("prev", ">i4")])
-TIMER_SLOT = np.dtype(
-    [("time", ">i8"), ("first", ">i8"), ("last", ">i8"), ("count", ">i4"), ("magic", ">i4")]
-)
+TIMER_SLOT = np.dtype([("time", ">i8"), ("first", ">i8"), ("last", ">i8"), ("count", ">i4"), ("magic", ">i4")])
 TIMER_LOG_UNIT = np.dtype(
     [
         ("size", ">i4"),
