@@ -190,7 +190,9 @@ def parse_time(text: str, today: date | None = None) -> int | None:
             moment = datetime.fromisoformat(_padded_day(text))
         else:
             return None
-        return round(moment.astimezone().timestamp() * 1000) if moment.tzinfo is None else round(moment.timestamp() * 1000)
+        return (
+            round(moment.astimezone().timestamp() * 1000) if moment.tzinfo is None else round(moment.timestamp() * 1000)
+        )
     except (ValueError, OverflowError, OSError):
         return None
 

@@ -35,7 +35,9 @@ def _find_message(store: StoreSnapshot, search: Search) -> Place:
     if search.text in store.topics():
         return places.queue(search.text)
     files = len(store.index_files())
-    raise NothingFound(f"no message, key or topic {search.text} in {files:,} index files and {len(store.topics()):,} topics")
+    raise NothingFound(
+        f"no message, key or topic {search.text} in {files:,} index files and {len(store.topics()):,} topics"
+    )
 
 
 def offset_at_time(store: StoreSnapshot, ms: int) -> int:

@@ -1,0 +1,226 @@
+"""The program around the window: application, loop, last words, and the modes that end by themselves (picture, drive)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import faulthandler
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer
+from PySide6.QtWidgets import QApplication
+
+from engine.config import MessageStoreConfig
+from viewer import assets
+from viewer.deeds import show_choices
+from viewer.main_window import MainWindow
+from viewer.settings import Settings
+from viewer.theme import theme
+
+LARGEST_LAST_WORDS = 1 << 20
+WORKER_AFTER_MS = 600
+"""The worker process starts when the first rows are on the screen, not before them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What the command line asked for."""
+
+    store: Path | None = None
+    at: str | None = None
+    screenshot: Path | None = None
+    drive: Path | None = None
+    theme: str | None = None
+    language: str | None = None
+    size: tuple[int, int] | None = None
+    config_dir: Path | None = None
+    config: MessageStoreConfig | None = None
+
+
+def choose_platform() -> None:
+    """Without a display Qt draws into memory."""
+    if sys.platform.startswith("linux") and not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+
+def main(start: Start) -> int:
+    """Run the viewer until its window closes; gives the exit code."""
+    choose_platform()
+    app = make_application()
+    settings = Settings(start.config_dir)
+    dress(app, settings, start)
+    last_words = open_last_words(settings.folder)
+    window = MainWindow(settings, start.config)
+    size_window(window, settings, start)
+    show_choices(window)
+    watch_errors(window, last_words)
+    import qasync
+
+    loop = qasync.QEventLoop(app)
+    asyncio.set_event_loop(loop)
+    code = 0
+    try:
+        code = loop.run_until_complete(run(window, start))
+    finally:
+        window.close()
+        with contextlib.suppress(RuntimeError):
+            loop.close()
+        if last_words is not None:
+            faulthandler.disable()
+            last_words.close()
+    return code
+
+
+def make_application() -> QApplication:
+    """The one QApplication, named for the desktop."""
+    QCoreApplication.setApplicationName("storescope")
+    QCoreApplication.setOrganizationName("storescope")
+    app = QApplication.instance()
+    if not isinstance(app, QApplication):
+        app = QApplication(["storescope"])
+    app.setApplicationDisplayName("Storescope")
+    app.setDesktopFileName("storescope")
+    app.setQuitOnLastWindowClosed(False)
+    return app
+
+
+def dress(app: QApplication, settings: Settings, start: Start) -> None:
+    """Language, colours and zoom before anything is shown."""
+    language = start.language or settings.language
+    assets.set_language(assets.system_language() if language == "system" else language)
+    theme.zoom = settings.zoom
+    theme.scheme = start.theme or settings.theme
+    theme.apply(app)
+
+
+def size_window(window: MainWindow, settings: Settings, start: Start) -> None:
+    """As asked, as it was, or as the pictures are."""
+    if start.size is not None:
+        window.resize(*start.size)
+    elif settings.geometry.isEmpty() or not window.restoreGeometry(settings.geometry):
+        window.resize(1600, 1000)
+
+
+async def run(window: MainWindow, start: Start) -> int:
+    """Show the window and do what was asked; gives the exit code."""
+    closed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    ender = _Ender(window, closed)
+    window.installEventFilter(ender)
+    if start.store is None:
+        window.show_welcome()
+    window.show()
+    with _interruptible(window):
+        opened = await window.open(start.store, start.at) if start.store is not None else True
+        if start.screenshot is not None:
+            return await take_picture(window, start.screenshot, opened)
+        if start.drive is not None:
+            return await drive(window, start.drive)
+        QTimer.singleShot(WORKER_AFTER_MS, window.jobs.worker.start)
+        return await closed
+
+
+async def take_picture(window: MainWindow, target: Path, opened: bool) -> int:
+    """Save what the window shows once everything quick is there; 3 where the store could not be opened."""
+    await window.settled()
+    if not window.grab().save(str(target)):
+        sys.stderr.write(f"storescope: {target}: the picture cannot be written\n")
+        return 3
+    if not opened:
+        sys.stderr.write(f"storescope: {window.error_words}\n")
+        return 3
+    return 0
+
+
+async def drive(window: MainWindow, file: Path) -> int:
+    """Await the file's ``drive(window)``; 1 and the exception's line where it raises."""
+    await window.settled()
+    space: dict[str, Any] = {"__name__": "drive", "__file__": str(file)}
+    try:
+        exec(compile(file.read_text("utf-8"), str(file), "exec"), space)  # noqa: S102 (that is what was asked for)
+        work: Coroutine[Any, Any, object] = space["drive"](window)
+        await work
+    except Exception as error:  # noqa: BLE001 (whatever the file raises is its answer)
+        words = traceback.format_exception_only(error)[-1].strip()
+        sys.stderr.write(f"storescope: {file}: {words}\n")
+        return 1
+    return 0
+
+
+class _Ender(QObject):
+    """Ends the run when the window was closed."""
+
+    def __init__(self, window: MainWindow, closed: asyncio.Future[int]) -> None:
+        super().__init__(window)
+        self._closed = closed
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Look at closing only."""
+        if event.type() == QEvent.Type.Close:
+            QTimer.singleShot(0, self._end)
+        return False
+
+    def _end(self) -> None:
+        if not self._closed.done():
+            self._closed.set_result(0)
+
+
+@contextlib.contextmanager
+def _interruptible(window: MainWindow) -> Any:
+    """Ctrl+C in the terminal closes the window: Python gets a turn now and then to see it."""
+    before = signal.signal(signal.SIGINT, lambda *_: window.close())
+    turn = QTimer(window)
+    turn.setTimerType(Qt.TimerType.VeryCoarseTimer)
+    turn.timeout.connect(lambda: None)
+    turn.start(1000)
+    try:
+        yield
+    finally:
+        turn.stop()
+        signal.signal(signal.SIGINT, before)
+
+
+def open_last_words(folder: Path) -> TextIO | None:
+    """The file that gets the last words of a crash; None where it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "last-words.txt"
+        if path.exists() and path.stat().st_size > LARGEST_LAST_WORDS:
+            path.replace(folder / "last-words.old.txt")
+        stream = path.open("a", encoding="utf-8")
+    except OSError:
+        return None
+    faulthandler.enable(stream)
+    return stream
+
+
+def watch_errors(window: MainWindow, last_words: TextIO | None) -> None:
+    """An error nobody caught is written down and said; the window stays."""
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            window.close()
+            return
+        text = "".join(traceback.format_exception(kind, error, trace))
+        sys.stderr.write(text)
+        if last_words is not None and not last_words.closed:
+            last_words.write(text)
+            last_words.flush()
+        with contextlib.suppress(RuntimeError):
+            window.say(f"{kind.__name__}: {error}")
+
+    sys.excepthook = hook
+    window.jobs.failed.connect(lambda error: _note(error, last_words))
+
+
+def _note(error: Exception, last_words: TextIO | None) -> None:
+    if last_words is not None and not last_words.closed:
+        last_words.write("".join(traceback.format_exception(error)))
+        last_words.flush()

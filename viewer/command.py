@@ -1,0 +1,78 @@
+"""The ``view`` command: opens the viewer, or renders a picture of it without a display. Qt is imported when it runs."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def register(commands: Any) -> None:
+    """Add ``view`` to the command line."""
+    parser = commands.add_parser(
+        "view",
+        help="opens the viewer",
+        description="Open a store in the viewer, read-only. Without a display a picture can be rendered.",
+    )
+    add_arguments(parser)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the viewer."""
+    parser.add_argument("store", metavar="STORE", nargs="?", help="store directory, commitlog folder or one file of a log")
+    parser.add_argument("--at", metavar="PLACE", help="log:123456, queue:Topic/0/42, trace:Topic/Key, positions, findings …")
+    parser.add_argument("--screenshot", metavar="OUT.png", type=Path, help="render the window into a file and end")
+    parser.add_argument("--drive", metavar="FILE.py", type=Path, help="await its drive(window) and end")
+    parser.add_argument("--theme", choices=("light", "dark", "system"))
+    parser.add_argument("--lang", choices=("en", "zh_CN"))
+    parser.add_argument("--size", metavar="WxH", type=_size, help="size of the window, for example 1600x1000")
+    parser.add_argument("--config", metavar="FILE.conf", help="the broker's configuration: settles file sizes")
+    parser.add_argument("--config-dir", metavar="DIR", type=Path, help="where settings are kept instead")
+    parser.add_argument("--debug", action="store_true", help="a traceback with an error")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, _out: object = None) -> int:
+    """Start the viewer with these options; gives the exit code."""
+    from engine.config import read_properties
+    from engine.errors import UsageError
+
+    if args.drive is not None and not args.drive.is_file():
+        raise UsageError(f"--drive: {args.drive} is no file")
+    config = read_properties(args.config)[0] if args.config else None
+    from viewer.app import Start, main
+
+    start = Start(
+        store=Path(args.store) if args.store else None,
+        at=args.at,
+        screenshot=args.screenshot,
+        drive=args.drive,
+        theme=args.theme,
+        language=args.lang,
+        size=args.size,
+        config_dir=args.config_dir,
+        config=config,
+    )
+    return main(start)
+
+
+def _size(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d{2,5})[xX×](\d{2,5})", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"expected WIDTHxHEIGHT in pixels, found '{text}'")
+    return int(found[1]), int(found[2])
+
+
+def main() -> int:
+    """``python -m viewer``: the same as ``storescope view``, also where the program is not installed."""
+    from engine.errors import StoreError, UsageError
+
+    parser = argparse.ArgumentParser(prog="python -m viewer", description="Open a store in the viewer, read-only.")
+    add_arguments(parser)
+    try:
+        return run(parser.parse_args())
+    except (UsageError, StoreError, OSError) as error:
+        sys.stderr.write(f"storescope: {error}\n")
+        return 2 if isinstance(error, UsageError) else 3

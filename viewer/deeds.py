@@ -1,0 +1,202 @@
+"""What each command of the window does. Commands of the view in front are handed to its pane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QWidget
+
+from viewer import assets
+from viewer.actions import COMMANDS, VIEW_OF
+from viewer.assets import tr
+from viewer.bridge import places
+from viewer.bridge.places import Place
+from viewer.theme import theme
+
+if TYPE_CHECKING:
+    from viewer.main_window import MainWindow
+
+Deed = Callable[..., object]
+
+
+def deeds(window: MainWindow) -> dict[str, Deed]:
+    """Command id → what it does, for every command."""
+    own: dict[str, Deed] = {
+        "store.open": lambda: _ask_directory(window),
+        "store.openFile": lambda: _ask_file(window),
+        "store.close": lambda: (window.close_store(), window.show_welcome()),
+        "app.quit": window.close,
+        "copy.place": lambda: _copy_place(window),
+        "filter.focus": lambda: _focus_filter(window),
+        "view.tree": lambda on: _show_tree(window, on),
+        "view.follow": lambda on: _follow(window, on),
+        "view.refresh": lambda: window.session.look(anyway=True) if window.session else None,
+        "zoom.in": lambda: window.zoom(theme.zoom + 10),
+        "zoom.out": lambda: window.zoom(theme.zoom - 10),
+        "zoom.reset": lambda: window.zoom(100),
+        "go.back": lambda: window.step(window.history.back()),
+        "go.forward": lambda: window.step(window.history.forward()),
+        "go.to": lambda: (window.top.goto.setFocus(), window.top.goto.selectAll()),
+        "go.first": lambda: _go_end(window, first=True),
+        "go.last": lambda: _go_end(window, first=False),
+        "trace.open": lambda: (window.show_view("index"), _focus(window, "trace.key")),
+        "check.run": lambda: (window.show_view("findings"), _pane_deed(window, "check.run")),
+        "recovery.preview": lambda: (window.show_view("findings"), _pane_deed(window, "recovery.preview")),
+        "jobs.cancel": window.jobs.cancel_all,
+        "pane.next": lambda: _next_pane(window, 1),
+        "pane.previous": lambda: _next_pane(window, -1),
+        "layout.reset": window.reset_layout,
+        "palette.open": lambda: window.palette_box.open(),
+        "help.keys": lambda: _show_keys(window),
+        "help.logs": lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(window.settings.folder))),
+        "help.about": lambda: _show_about(window),
+    }
+    for name, view in VIEW_OF.items():
+        own[name] = lambda _on=False, view=view: window.show_view(view)
+    for scheme in ("system", "light", "dark"):
+        own[f"theme.{scheme}"] = lambda _on=False, scheme=scheme: set_scheme(window, scheme)
+    for language in assets.LANGUAGES:
+        own[f"language.{language}"] = lambda _on=False, language=language: set_language(window, language)
+    for command in COMMANDS:
+        if command.view:
+            own[command.id] = lambda _on=False, name=command.id: _pane_deed(window, name)
+    return {name: _without_state(deed) if name not in {"view.tree", "view.follow"} else deed for name, deed in own.items()}
+
+
+def _without_state(deed: Deed) -> Deed:
+    return lambda *_state: deed()
+
+
+def _pane_deed(window: MainWindow, name: str) -> None:
+    deed = window.pane_commands().get(name)
+    if deed is not None:
+        deed()
+
+
+def _ask_directory(window: MainWindow) -> None:
+    dialog = QFileDialog(window, tr("Open a store"), _last_folder(window))
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
+    _run_dialog(window, dialog)
+
+
+def _ask_file(window: MainWindow) -> None:
+    dialog = QFileDialog(window, tr("Open one file of a log"), _last_folder(window))
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+    _run_dialog(window, dialog)
+
+
+def _run_dialog(window: MainWindow, dialog: QFileDialog) -> None:
+    dialog.setObjectName("open.dialog")
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.fileSelected.connect(lambda path: window.jobs.start(window.open(Path(path))))
+    dialog.open()
+
+
+def _last_folder(window: MainWindow) -> str:
+    recent = window.settings.recent
+    return str(Path(recent[0].path).parent) if recent else str(Path.home())
+
+
+def _copy_place(window: MainWindow) -> None:
+    place = window.history.current
+    if place is not None:
+        QGuiApplication.clipboard().setText(places.text_of(place))
+        window.say(tr("Copied {text}", text=places.text_of(place)))
+
+
+def _focus_filter(window: MainWindow) -> None:
+    window.show_view("log")
+    _focus(window, "filter.field")
+
+
+def _focus(window: MainWindow, name: str) -> None:
+    field = window.findChild(QWidget, name)
+    if field is not None:
+        field.setFocus()
+        if isinstance(field, QLineEdit):
+            field.selectAll()
+
+
+def _show_tree(window: MainWindow, on: bool) -> None:
+    window.settings.tree_shown = on
+    window.side.setVisible(on and window.panes[window.view].wants_tree)
+
+
+def _follow(window: MainWindow, on: bool) -> None:
+    if window.session is not None:
+        window.session.follow(on)
+        if on:
+            _go_end(window, first=False)
+
+
+def _go_end(window: MainWindow, *, first: bool) -> None:
+    session = window.session
+    if session is None:
+        return
+
+    def work() -> int:
+        log = session.snapshot.log
+        if first:
+            return max(log.min_offset, 0)
+        before = log.items_before(log.max_offset, 1, crc=False)
+        return before[-1].offset if before else max(log.max_offset, 0)
+
+    session.jobs.read(work, lambda offset: window.go(Place("log", offset=offset)))
+
+
+def _next_pane(window: MainWindow, step: int) -> None:
+    """The next of the parts a person looks at: tree, tables, tree of fields, bytes, box."""
+    parts = [w for name in _PARTS if (w := window.findChild(QWidget, name)) is not None and w.isVisible()]
+    if not parts:
+        return
+    at = next((n for n, w in enumerate(parts) if w.hasFocus() or w.isAncestorOf(QApplication.focusWidget() or w)), -1)
+    parts[(at + step) % len(parts)].setFocus()
+
+
+_PARTS = (
+    "goto.field", "store.tree", "filter.field", "units.table", "unit.detail", "unit.hex", "queue.table", "index.files",
+    "trace.key", "trace.steps", "positions.ruler", "findings.table", "recovery.plan", "groups.table", "config.tables",
+    "config.values",
+)  # fmt: skip
+
+
+def set_scheme(window: MainWindow, scheme: str) -> None:
+    """Colours, now and at the next start."""
+    window.settings.theme = scheme
+    theme.set_scheme(scheme)
+    show_choices(window)
+
+
+def set_language(window: MainWindow, language: str) -> None:
+    """Words, now and at the next start."""
+    window.settings.language = language
+    if language != assets.language():
+        assets.set_language(language)
+        window.retranslate()
+    show_choices(window)
+
+
+def show_choices(window: MainWindow) -> None:
+    """Ticks before the colours and the language in force."""
+    for scheme in ("system", "light", "dark"):
+        window.actions_by_id[f"theme.{scheme}"].setChecked(theme.scheme == scheme)
+    for language in assets.LANGUAGES:
+        window.actions_by_id[f"language.{language}"].setChecked(assets.language() == language)
+    window.actions_by_id["view.tree"].setChecked(window.settings.tree_shown)
+
+
+def _show_keys(window: MainWindow) -> None:
+    from viewer.widgets.key_sheet import KeySheet
+
+    KeySheet(window).open()
+
+
+def _show_about(window: MainWindow) -> None:
+    from viewer.widgets.about_box import AboutBox
+
+    AboutBox(window).open()

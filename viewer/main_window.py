@@ -1,0 +1,520 @@
+"""The main window: menu strip, top bar, rail, store tree, the views, status bar; it wires them and decides nothing.
+
+All panes are made with the window, so that every name is there from the first rows on, whatever view is in front.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+
+from engine.config import MessageStoreConfig
+from engine.errors import StoreError
+from viewer import assets
+from viewer.assets import tr
+from viewer.bridge import places
+from viewer.bridge.history import History
+from viewer.bridge.jobs import Cancelled, Jobs
+from viewer.bridge.places import Place, Search, UnknownPlace
+from viewer.bridge.resolve import NothingFound
+from viewer.bridge.samples import Sample, samples, unpacked
+from viewer.bridge.store_session import StoreSession
+from viewer.crumbs import crumbs_of
+from viewer.menus import MenuStrip, make_actions
+from viewer.models.formats import zone_text
+from viewer.panes import Pane
+from viewer.panes.error_page import ErrorPage, hints_for
+from viewer.panes.store_tree import StoreTreePane, facts_of
+from viewer.panes.welcome import WelcomePage
+from viewer.settings import RecentStore, Settings, default_cache
+from viewer.theme import px, theme
+from viewer.views import RAIL, make_panes
+from viewer.widgets.kit import Paper
+from viewer.widgets.palette_box import PaletteBox
+from viewer.widgets.rail import Rail
+from viewer.widgets.status_strip import StatusStrip
+from viewer.widgets.top_bar import TopBar
+
+SLIM_BELOW = 1400
+SMALLEST = (900, 600)
+
+
+class MainWindow(QMainWindow):
+    """The window. ``opened`` when a store stands in it, ``failed(str)`` when one could not be opened."""
+
+    opened = Signal()
+    failed = Signal(str)
+
+    def __init__(self, settings: Settings, config: MessageStoreConfig | None = None) -> None:
+        super().__init__()
+        self.settings, self.config = settings, config
+        self.jobs = Jobs()
+        self.session: StoreSession | None = None
+        self.history = History()
+        self.view = "log"
+        self.panes: dict[str, Pane] = {}
+        self.error_words = ""
+        """Why the last store could not be opened."""
+        self._opening: Path | None = None
+        self.setObjectName("mainWindow")
+        self.setWindowTitle("Storescope")
+        self.setAccessibleName("Storescope")
+        self.setWindowIcon(assets.app_icon())
+        self.setAcceptDrops(True)
+        self.setMinimumSize(*SMALLEST)
+        self.jobs.changed.connect(self._show_jobs)
+        self.jobs.failed.connect(lambda error: self.say(str(error)))
+        theme.changed.connect(self._retheme)
+        self._retheming = QTimer(self, interval=0, singleShot=True)
+        self._retheming.timeout.connect(lambda: [pane.retheme() for pane in self.panes.values()])
+        self.actions_by_id = make_actions(self)
+        self._build()
+
+    # ---- building ----------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        """Make everything that shows words; again after a change of language."""
+        self.strip = MenuStrip(self.actions_by_id)
+        self.setMenuWidget(self.strip)
+        self.top = TopBar()
+        self.rail = Rail([(view, icon, tr(text), keys) for view, icon, text, keys in RAIL])
+        self.side = StoreTreePane()
+        self.stack = QStackedWidget()
+        self.stack.setObjectName("views")
+        self.panes = make_panes()
+        for view, pane in self.panes.items():
+            self.stack.addWidget(pane)
+            pane.placeRequested.connect(self.go)
+            pane.placeMoved.connect(lambda place, view=view: self._moved(view, place))
+            pane.statusMessage.connect(lambda words, view=view: self.say(words) if view == self.view else None)
+        self.split = QSplitter(Qt.Orientation.Horizontal)
+        self.split.setObjectName("split.side")
+        self.split.setHandleWidth(1)
+        self.split.setChildrenCollapsible(False)
+        self.split.addWidget(self.side)
+        self.split.addWidget(self.stack)
+        self.split.setStretchFactor(1, 1)
+        self.status = StatusStrip()
+        self.setStatusBar(self.status)
+        self.pages = QStackedWidget()
+        self.pages.setObjectName("pages")
+        self.pages.addWidget(self._store_page())
+        self.setCentralWidget(self.pages)
+        self.palette_box = PaletteBox(self, self._palette_entries)
+        self._wire()
+        self._laid_out = False
+        self._fit_width()
+        self.status.zone.setText(f"UTC{zone_text()}")
+        self.say(tr("Ready"))
+
+    def _store_page(self) -> QWidget:
+        page, body = QWidget(), QWidget()
+        line = QVBoxLayout(page)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(0)
+        line.addWidget(self.top)
+        line.addWidget(body, 1)
+        beside = QHBoxLayout(body)
+        beside.setContentsMargins(0, 0, 0, 0)
+        beside.setSpacing(0)
+        beside.addWidget(self.rail)
+        beside.addWidget(self.split, 1)
+        return page
+
+    def _wire(self) -> None:
+        act = self.actions_by_id
+        self.top.back.clicked.connect(act["go.back"].trigger)
+        self.top.forward.clicked.connect(act["go.forward"].trigger)
+        self.top.refresh.clicked.connect(act["view.refresh"].trigger)
+        self.top.follow.clicked.connect(act["view.follow"].trigger)
+        self.top.crumbs.followed.connect(self.go)
+        self.top.goto.asked.connect(lambda text: self.jobs.start(self.go_to_text(text)))
+        self.top.goto.left.connect(lambda: self.stack.currentWidget().setFocus())
+        self.rail.chosen.connect(self.show_view)
+        self.side.placeRequested.connect(self.go)
+        self.status.counters.clicked.connect(lambda: self.show_view("findings"))
+
+    # ---- a store -----------------------------------------------------------------------------------------------------
+
+    async def open(self, path: Path, at: str | None = None) -> bool:
+        """Open the store at ``path`` and show ``at``; False where the error page stands instead."""
+        self.close_store()
+        self._opening = path
+        self.say(tr("Opening {path}", path=str(path)))
+        try:
+            session = await StoreSession.open(path.absolute(), self.jobs, self.config)
+        except (StoreError, OSError) as error:
+            if self._opening == path:
+                self.show_error(path, str(error))
+            return False
+        if self._opening != path:
+            session.close()
+            return False
+        self._begin(session)
+        self.say("")
+        await self.go_to_text(at or "log", first=True)
+        self.stack.currentWidget().setFocus()
+        self.opened.emit()
+        return True
+
+    def _begin(self, session: StoreSession) -> None:
+        self.session = session
+        session.surveyed.connect(self._surveyed)
+        session.grown.connect(self._grown)
+        session.findingsChanged.connect(self._found)
+        session.followingChanged.connect(self.actions_by_id["view.follow"].setChecked)
+        session.followingChanged.connect(self.top.follow.setChecked)
+        self._attach()
+        session.begin()
+
+    def _attach(self) -> None:
+        """Give the session to everything that shows it."""
+        session = self.session
+        self.side.set_session(session)
+        for pane in self.panes.values():
+            pane.set_session(session)
+        self.strip.show_store(str(session.path) if session else "")
+        self.setWindowTitle(f"{session.path} – Storescope" if session else "Storescope")
+        self.pages.setCurrentIndex(0)
+        self._enable()
+
+    def close_store(self) -> None:
+        """Back to a window without a store; work under way is stopped."""
+        self._opening = None
+        if self.session is None:
+            return
+        self.jobs.cancel_all()
+        for pane in self.panes.values():
+            pane.set_session(None)
+        self.side.set_session(None)
+        self.session.close()
+        self.session = None
+        self.history.clear()
+        self.status.counters.set_counts({})
+        self.status.format.setText("")
+        self.strip.show_store("")
+        self._enable()
+
+    def show_welcome(self) -> None:
+        """The page without a store."""
+        page = WelcomePage(self.settings.recent, samples())
+        page.storeChosen.connect(lambda path: self.jobs.start(self.open(Path(path))))
+        page.sampleChosen.connect(lambda sample: self.jobs.start(self._open_sample(sample)))
+        page.openAsked.connect(self.actions_by_id["store.open"].trigger)
+        page.clearAsked.connect(lambda: (self.settings.forget_recent(), self.show_welcome()))
+        self._show_page(page)
+        self.setWindowTitle("Storescope")
+        self.say(tr("Ready"))
+
+    def show_error(self, path: Path, words: str) -> None:
+        """The page that says what was found instead."""
+        self.error_words = words
+        kind = "nothing" if not path.exists() else "file" if path.is_file() else "folder"
+        page = ErrorPage(str(path), words, hints_for("closed" if "Permission" in words else kind))
+        page.openAsked.connect(self.actions_by_id["store.open"].trigger)
+        page.againAsked.connect(lambda: self.jobs.start(self.open(path)))
+        page.closeAsked.connect(self.show_welcome)
+        self._show_page(page)
+        self.say(tr("Not opened: {path}", path=str(path)))
+        self.failed.emit(words)
+
+    def _show_page(self, page: QWidget) -> None:
+        while self.pages.count() > 1:
+            old = self.pages.widget(1)
+            self.pages.removeWidget(old)
+            old.deleteLater()
+        holder = Paper("window", ("top",))
+        line = QVBoxLayout(holder)
+        line.setContentsMargins(0, 1, 0, 0)
+        line.addWidget(page)
+        self.pages.addWidget(holder)
+        self.pages.setCurrentWidget(holder)
+        self.strip.show_store("")
+        self._enable()
+
+    async def _open_sample(self, sample: Sample) -> None:
+        folder = await self.jobs.run(tr("Unpacking the sample"), lambda _control: unpacked(sample, default_cache()))
+        await self.open(folder)
+
+    # ---- places ------------------------------------------------------------------------------------------------------
+
+    def go(self, place: Place) -> None:
+        """Show ``place`` and make a step of history."""
+        self.history.visit(place)
+        self._show(place)
+
+    def step(self, place: Place | None) -> None:
+        """Show a place of the history."""
+        if place is not None:
+            self._show(place)
+
+    def show_view(self, view: str) -> None:
+        """Bring a view to the front, at the place where it was."""
+        if self.session is None or view == self.view:
+            return
+        kind = "log" if view == "log" else view
+        self.history.visit(Place(kind))  # type: ignore[arg-type]
+        self._front(view)
+        pane = self.panes[view]
+        if view in {"groups", "config"}:
+            pane.show_place(Place(kind))  # type: ignore[arg-type]
+        self._told(Place(kind))  # type: ignore[arg-type]
+
+    async def go_to_text(self, text: str, *, first: bool = False) -> bool:
+        """Go where the text of the go-to box leads; says why where it leads nowhere."""
+        session = self.session
+        if session is None:
+            return False
+        try:
+            meant = places.parse(text)
+            place = await session.resolve(meant) if isinstance(meant, Search) else meant
+        except (UnknownPlace, NothingFound, StoreError, OSError) as error:
+            if first:
+                self.go(places.log())
+            self.top.goto.set_fault(str(error))
+            self.say(str(error))
+            return False
+        except Cancelled:
+            return False
+        if session is not self.session:
+            return False
+        self.go(place)
+        self.top.goto.clear()
+        return True
+
+    def _show(self, place: Place) -> None:
+        view = place.view if place.view in self.panes else "log"
+        self._front(view)
+        self.panes[view].show_place(place)
+        self._told(place)
+
+    def _front(self, view: str) -> None:
+        self.view = view
+        pane = self.panes[view]
+        self.stack.setCurrentWidget(pane)
+        self.side.setVisible(pane.wants_tree and self.settings.tree_shown)
+        self.rail.set_current(view)
+        if words := pane.status():
+            self.say(words)
+
+    def _moved(self, view: str, place: Place) -> None:
+        if view == self.view:
+            self.history.move(place)
+            self._told(place)
+
+    def _told(self, place: Place) -> None:
+        """Crumbs, tree and buttons follow."""
+        self.top.crumbs.set_parts(crumbs_of(place, self.session))
+        self.side.choose(place)
+        self._enable()
+
+    # ---- what changes under the window -------------------------------------------------------------------------------
+
+    def _surveyed(self) -> None:
+        survey = self.session.survey if self.session else None
+        if survey is None:
+            return
+        self.status.format.setText(survey.format)
+        current = self.history.current
+        if current is not None:
+            self.top.crumbs.set_parts(crumbs_of(current, self.session))
+        self._remember()
+
+    def _remember(self) -> None:
+        session = self.session
+        if session is None or session.survey is None:
+            return
+        survey, counts = session.survey, session.counts()
+        whole = sum(topic.bytes for topic in survey.topics) or 1
+        sizes = {topic.name: topic.bytes for topic in survey.topics}
+        shares = tuple(round(sizes[name] / whole, 3) for name in theme.topics if name in sizes)
+        kind, word = survey.state
+        self.settings.remember(
+            RecentStore(survey.path, survey.name, int(time.time() * 1000), facts_of(survey), kind, word, shares,
+                        counts["error"], counts["warn"])
+        )  # fmt: skip
+
+    def _grown(self) -> None:
+        for pane in self.panes.values():
+            pane.refresh()
+
+    def _found(self) -> None:
+        if self.session is None:
+            return
+        counts = self.session.counts()
+        self.status.counters.set_counts(counts)
+        worst = next((kind for kind in ("error", "warn") if counts[kind]), "")
+        self.rail.set_mark("findings", worst)
+        if self.session.findings_complete:
+            self._remember()
+
+    def _show_jobs(self) -> None:
+        self.status.jobs.show_jobs(self.jobs.list)
+        self.actions_by_id["jobs.cancel"].setEnabled(bool(self.jobs.list))
+
+    def say(self, words: str) -> None:
+        """The sentence in the status bar."""
+        self.status.say(words)
+
+    # ---- commands ----------------------------------------------------------------------------------------------------
+
+    def _palette_entries(self, text: str) -> list[object]:
+        from viewer.palette_source import entries
+
+        return list(entries(self, text))  # type: ignore[return-value]
+
+    def pane_commands(self) -> dict[str, Callable[[], object]]:
+        """What the view in front answers."""
+        pane = self.panes.get(self.view)
+        return pane.commands() if pane is not None and self.session is not None else {}
+
+    def _enable(self) -> None:
+        from viewer.actions import COMMANDS
+
+        answered = self.pane_commands()
+        is_open = self.session is not None and self.pages.currentIndex() == 0
+        for command in COMMANDS:
+            able = is_open or not command.needs
+            if command.view:
+                able = able and command.id in answered
+            self.actions_by_id[command.id].setEnabled(able)
+        self.actions_by_id["go.back"].setEnabled(is_open and self.history.can_go_back)
+        self.actions_by_id["go.forward"].setEnabled(is_open and self.history.can_go_forward)
+        self.actions_by_id["jobs.cancel"].setEnabled(bool(self.jobs.list))
+        self.top.back.setEnabled(self.history.can_go_back)
+        self.top.forward.setEnabled(self.history.can_go_forward)
+
+    # ---- looks and sizes ---------------------------------------------------------------------------------------------
+
+    def _retheme(self) -> None:
+        self._fit_width()
+        self._retheming.start()
+
+    def retranslate(self) -> None:
+        """Speak another language: everything that shows words is made anew, the place stays."""
+        place = self.history.current
+        session, shown = self.session, self.pages.currentIndex() == 0
+        for pane in self.panes.values():
+            pane.set_session(None)
+        self.side.set_session(None)
+        from viewer.menus import retranslate_actions
+
+        retranslate_actions(self.actions_by_id)
+        self.palette_box.deleteLater()
+        self._build()
+        if session is not None:
+            self._attach()
+            self._surveyed()
+            self._found()
+            self._show(place or places.log())
+            self._restore_layout()
+        elif not shown:
+            self.show_welcome()
+
+    def _restore_layout(self) -> None:
+        state = self.settings.splitter("side")
+        if state.isEmpty() or not self.split.restoreState(state):
+            self._default_layout()
+
+    def _default_layout(self) -> None:
+        width = px(216 if self.width() < px(SLIM_BELOW) else 264)
+        self.split.setSizes([width, max(px(400), self.width() - width)])
+
+    def reset_layout(self) -> None:
+        """Every size and place as on the first day."""
+        self.settings.reset_layout()
+        self.resize(1600, 1000)
+        for splitter in self.findChildren(QSplitter):
+            splitter.setSizes([1 for _ in splitter.sizes()])
+        self.retranslate()
+        self._default_layout()
+        self.actions_by_id["view.tree"].setChecked(True)
+
+    def _fit_width(self) -> None:
+        slim = self.width() < px(SLIM_BELOW)
+        self.rail.set_slim(slim)
+        self.top.set_slim(slim)
+        self.strip.set_slim(slim)
+        self.side.setMinimumWidth(px(200))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Narrow windows have a slim rail."""
+        super().resizeEvent(event)
+        before = event.oldSize().width()
+        self._fit_width()
+        if not self._laid_out:
+            self._laid_out = True
+            self._restore_layout()
+        elif before > 0 and (before < px(SLIM_BELOW)) != (self.width() < px(SLIM_BELOW)):
+            self._default_layout()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Ctrl and the wheel scale everything."""
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.zoom(theme.zoom + (10 if event.angleDelta().y() > 0 else -10))
+            event.accept()
+        else:
+            super().wheelEvent(event)
+
+    def zoom(self, percent: int) -> None:
+        """Scale and remember."""
+        theme.set_zoom(percent)
+        self.settings.zoom = theme.zoom
+        self.say(tr("{n} %", n=theme.zoom))
+
+    # ---- drag and drop, end ------------------------------------------------------------------------------------------
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """A file or directory may be dropped."""
+        urls = event.mimeData().urls()
+        if len(urls) == 1 and urls[0].isLocalFile():
+            event.acceptProposedAction()
+            self._hot(True)
+
+    def dragLeaveEvent(self, _event: QDragLeaveEvent) -> None:
+        """It went away again."""
+        self._hot(False)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Open what was dropped."""
+        self._hot(False)
+        event.acceptProposedAction()
+        self.jobs.start(self.open(Path(event.mimeData().urls()[0].toLocalFile())))
+
+    def _hot(self, hot: bool) -> None:
+        page = self.findChild(WelcomePage, "welcome")
+        if page is not None:
+            page.drop.set_hot(hot)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Remember the layout, stop the work, let go of the store."""
+        if not self.isFullScreen():
+            self.settings.geometry = self.saveGeometry()
+        self.settings.set_splitter("side", self.split.saveState())
+        self.close_store()
+        self.jobs.close()
+        self.settings.sync()
+        super().closeEvent(event)
+
+    async def settled(self, seconds: float = 10.0) -> bool:
+        """Wait until no short read is under way for a while; False after ``seconds``."""
+        end, calm = time.monotonic() + seconds, 0
+        while time.monotonic() < end:
+            await asyncio.sleep(0.02)
+            QApplication.sendPostedEvents()
+            calm = calm + 1 if self.jobs.quick_idle and self.first_rows() else 0
+            if calm >= 4:
+                return True
+        return False
+
+    def first_rows(self) -> bool:
+        """Whether what is in front shows what it has."""
+        if self.session is None:
+            return self._opening is None
+        return self.session.survey is not None

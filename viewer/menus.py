@@ -1,0 +1,110 @@
+"""Actions, menus and the strip that holds them; at its right the one promise that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QMenuBar
+
+from viewer.actions import COMMANDS, MENUS
+from viewer.assets import tr
+from viewer.deeds import deeds
+from viewer.theme import px, theme, ui
+from viewer.widgets.kit import Elided, Glyph, Label, Paper, icon
+
+if TYPE_CHECKING:
+    from viewer.main_window import MainWindow
+
+
+def make_actions(window: MainWindow) -> dict[str, QAction]:
+    """One QAction below the window for each command, with its id as its name."""
+    made: dict[str, QAction] = {}
+    todo = deeds(window)
+    for command in COMMANDS:
+        action = QAction(window)
+        action.setObjectName(command.id)
+        action.setCheckable(command.checkable)
+        action.setShortcuts([QKeySequence(keys) for keys in command.keys])
+        action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        action.triggered.connect(todo[command.id])
+        window.addAction(action)
+        made[command.id] = action
+    retranslate_actions(made)
+    return made
+
+
+def retranslate_actions(actions: Mapping[str, QAction]) -> None:
+    """Words in the language in force, icons in the colours in force."""
+    for command in COMMANDS:
+        action = actions[command.id]
+        action.setText(tr(command.text))
+        action.setToolTip(tr(command.tip or command.text))
+        if command.icon:
+            action.setIcon(icon(command.icon, "text2", 18))
+
+
+class MenuStrip(Paper):
+    """The menus; at the right what may be written (nothing), and the path."""
+
+    def __init__(self, actions: Mapping[str, QAction]) -> None:
+        super().__init__("window")
+        self.setObjectName("menuStrip")
+        self._slim = False
+        self._path = ""
+        self.bar = QMenuBar()
+        self.bar.setNativeMenuBar(False)
+        self.menus: list[QMenu] = []
+        for name in MENUS:
+            self.menus.append(self._menu(name, actions))
+        self.lock = Glyph("lock", "ok", 15)
+        self.promise = Label(tr("Read-only"), 12, "ok", 600)
+        self.promise.setObjectName("promise")
+        self.promise.setToolTip(tr("Files are opened with read rights only. No lock is taken, nothing is created."))
+        self.path = Elided("", 12, "text3", code=True, middle=True)
+        self.path.setObjectName("store.path")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(px(6), 0, px(12), 0)
+        layout.setSpacing(px(6))
+        layout.addWidget(self.bar)
+        layout.addStretch(1)
+        layout.addWidget(self.lock)
+        layout.addWidget(self.promise)
+        layout.addWidget(self.path)
+        self.show_store("")
+        self._fit()
+        theme.changed.connect(self._fit)
+
+    def _menu(self, name: str, actions: Mapping[str, QAction]) -> QMenu:
+        menu = self.bar.addMenu(tr(name))
+        menu.setObjectName(f"menu.{name.lower()}")
+        group = 0
+        for command in COMMANDS:
+            if command.menu == name:
+                if command.group != group:
+                    menu.addSeparator()
+                    group = command.group
+                menu.addAction(actions[command.id])
+        return menu
+
+    def show_store(self, path: str) -> None:
+        """The path of the open store; empty for none."""
+        self._path = path
+        for part in (self.lock, self.promise):
+            part.setVisible(bool(path))
+        self.path.setText(path)
+        self.path.setVisible(bool(path) and not self._slim)
+        self.path.setAccessibleName(path)
+
+    def set_slim(self, slim: bool) -> None:
+        """Narrow windows leave the path out."""
+        self._slim = slim
+        self.path.setVisible(bool(self._path) and not slim)
+
+    def _fit(self) -> None:
+        self.bar.setFont(ui(13))
+        for menu in self.menus:
+            menu.setFont(ui(13))
+        self.setFixedHeight(px(30))

@@ -1,0 +1,96 @@
+"""What the palette offers: commands, places of the open store, the filters used before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QLineEdit
+
+from viewer.actions import COMMANDS, key_caps
+from viewer.assets import tr
+from viewer.bridge import places
+from viewer.bridge.places import Search, UnknownPlace
+from viewer.models.store_tree import short_count
+from viewer.widgets.palette_box import Entry, rank
+
+if TYPE_CHECKING:
+    from viewer.main_window import MainWindow
+
+MOST_PLACES = 5
+
+
+def entries(window: MainWindow, text: str) -> Iterator[Entry]:
+    """Everything that answers ``text``, best first."""
+    sign, query = (text[0], text[1:].strip()) if text[:1] in {">", "@", "#", ":"} else ("", text.strip())
+    if sign in {"", ">"}:
+        yield from _commands(window, query)
+    if sign in {"", "@", "#"} and query:
+        yield from _places(window, query)
+    if sign in {"", ":"} and (query or sign):
+        yield from _filters(window, query)
+
+
+def _commands(window: MainWindow, query: str) -> Iterator[Entry]:
+    found = []
+    for number, command in enumerate(COMMANDS):
+        if command.id == "palette.open":
+            continue
+        words = tr(command.text)
+        at = min((r for r in (rank(words, query), rank(command.text, query), rank(command.id, query)) if r is not None),
+                 default=None)  # fmt: skip
+        if at is not None:
+            action = window.actions_by_id[command.id]
+            found.append((not action.isEnabled(), at, number, Entry(
+                tr("Commands"), command.icon, words, command.id, key_caps(command.keys[0]) if command.keys else "",
+                action.trigger, action.isEnabled())))  # fmt: skip
+    for *_, entry in sorted(found, key=lambda item: item[:3]):
+        yield entry
+
+
+def _places(window: MainWindow, query: str) -> Iterator[Entry]:
+    session = window.session
+    if session is None:
+        return
+    section = tr("Places")
+    try:
+        meant = places.parse(query)
+    except UnknownPlace:
+        return
+    words = {"time": tr("the first unit stored at or after this time"), "id": tr("the message with this id"),
+             "key": tr("the newest message with this key")}  # fmt: skip
+    note = words[meant.kind] if isinstance(meant, Search) else places.text_of(meant)
+    yield Entry(section, "go-to", tr("Go to {text}", text=query), note, "↵",
+                lambda: window.jobs.start(window.go_to_text(query)))  # fmt: skip
+    topics = session.survey.topics if session.survey else ()
+    ranked = sorted(((at, t.name, t) for t in topics if (at := rank(t.name, query)) is not None), key=lambda item: item[:2])
+    for _, _, topic in ranked[:MOST_PLACES]:
+        note = tr("{queues} queues, {n} messages", queues=len(topic.queues), n=short_count(topic.count))
+        place = places.queue(topic.name)
+        yield Entry(section, "queue", topic.name, note, "", lambda place=place: window.go(place))
+    for finding in session.findings:
+        if rank(f"{finding.id} {finding.message}", query) in {0, 1, 2}:
+            place = places.Place("findings", name=finding.id)
+            yield Entry(section, "findings", finding.message, finding.id, "", lambda place=place: window.go(place))
+            break
+
+
+def _filters(window: MainWindow, query: str) -> Iterator[Entry]:
+    if window.session is None:
+        return
+    used = [text for text in window.settings.filters if rank(text, query) is not None]
+    for text in [*([query] if query and query not in used and _looks_like_filter(query) else []), *used[:MOST_PLACES]]:
+        yield Entry(tr("Filters"), "filter", text, tr("in the log"), "", lambda text=text: apply_filter(window, text))
+
+
+def _looks_like_filter(text: str) -> bool:
+    return any(sign in text for sign in ("=", "<", ">", " matches ", " contains ", " in "))
+
+
+def apply_filter(window: MainWindow, text: str) -> None:
+    """Put a filter into the log's field and apply it."""
+    window.show_view("log")
+    field = window.findChild(QLineEdit, "filter.field")
+    if field is not None:
+        field.setText(text)
+        field.returnPressed.emit()

@@ -1,0 +1,239 @@
+"""The left side: the store's card (what it is, in one glance) over its tree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from viewer.assets import tr, words
+from viewer.bridge import places
+from viewer.bridge.places import Place
+from viewer.models.formats import moment, size, zone_text
+from viewer.models.store_tree import RANK, StoreTree, node_of_file, short_count, store_nodes
+from viewer.theme import is_system_topic, px, theme
+from viewer.widgets.kit import Chip, Elided, Hairline, Label, Paper
+from viewer.widgets.tree_delegate import StructureTree
+
+if TYPE_CHECKING:
+    from viewer.bridge.store_session import StoreSession
+    from viewer.bridge.survey import Survey
+
+STATES = (
+    words("log only"), words("one file"), words("a part"), words("broker is running"), words("not closed"),
+    words("closed cleanly"),
+)  # fmt: skip
+
+
+class StoreCard(Paper):
+    """Name and state; size, topics, messages; first and last time."""
+
+    def __init__(self) -> None:
+        super().__init__("side", ("bottom",))
+        self.setObjectName("store.card")
+        self.name = Elided("", 15, "text", 600, middle=True)
+        self.chip = Chip("ok", "")
+        self.facts = Elided("", 12, "text2")
+        self.span = Elided("", 12, "text3")
+        top = QHBoxLayout()
+        top.setSpacing(px(8))
+        top.addWidget(self.name, 1)
+        top.addWidget(self.chip)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(px(14), px(10), px(12), px(10))
+        layout.setSpacing(px(3))
+        layout.addLayout(top)
+        layout.addWidget(self.facts)
+        layout.addWidget(self.span)
+
+    def show_name(self, name: str, path: str) -> None:
+        """What is known before the survey."""
+        self.name.setText(name)
+        self.chip.hide()
+        self.facts.setText(tr("looking at heads and tails…"))
+        self.span.setText("")
+        self.setAccessibleName(path)
+
+    def show_survey(self, survey: Survey) -> None:
+        """What the survey says."""
+        kind, word = survey.state
+        self.name.setText(survey.name)
+        self.chip.set_chip(kind, tr(word))
+        self.chip.show()
+        self.facts.setText(facts_of(survey))
+        self.span.setText(_span_of(survey))
+        self.setAccessibleName(f"{survey.name}, {tr(word)}, {self.facts.text()}, {self.span.text()}")
+
+
+def facts_of(survey: Survey) -> str:
+    """``38 GiB · 13 topics · 36.7 M messages``."""
+    parts = [size(survey.log_bytes)]
+    if survey.kind == "store":
+        one = tr("1 topic") if len(survey.topics) == 1 else tr("{n:,} topics", n=len(survey.topics))
+        parts += [one, tr("{n} messages", n=short_count(survey.messages))]
+    else:
+        parts.append(tr("1 file") if survey.log_files == 1 else tr("{n:,} files", n=survey.log_files))
+    return " · ".join(parts)
+
+
+def _span_of(survey: Survey) -> str:
+    if survey.first_time is None or survey.last_time is None:
+        return tr("no message")
+    first, last = moment(survey.first_time)[:16], moment(survey.last_time)[:16]
+    if first[:10] == last[:10]:
+        last = last[11:]
+    elif first[:5] == last[:5]:
+        last = last[5:]
+    return f"{first} → {last} {zone_text(survey.last_time)}"
+
+
+class StoreTreePane(QWidget):
+    """Card and tree; emits where a click leads."""
+
+    placeRequested = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("store.side")
+        self.session: StoreSession | None = None
+        self.card = StoreCard()
+        self.model = StoreTree(self)
+        self.tree = StructureTree("store.tree")
+        self.tree.setModel(self.model)
+        self.tree.setAccessibleName(tr("Store tree"))
+        self.note = Label("", 12, "text3", wrap=True)
+        self.note.setContentsMargins(px(14), px(8), px(12), px(8))
+        self.note.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.card)
+        layout.addWidget(self.tree, 1)
+        layout.addWidget(Hairline())
+        layout.addWidget(self.note)
+        self._quiet = False
+        self._fresh = True
+        self.tree.clicked.connect(self._follow)
+        self.tree.activated.connect(self._follow)
+        self.tree.selectionModel().currentChanged.connect(lambda index, _before: self._arrowed(index))
+        theme.changed.connect(self._retheme)
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Another store."""
+        self.session = session
+        self._fresh = True
+        self.model.set_nodes(())
+        if session is None:
+            return
+        self.card.show_name(session.path.name, str(session.path))
+        session.surveyed.connect(self._surveyed)
+        session.findingsChanged.connect(self._mark)
+        if session.survey is not None:
+            self._surveyed()
+
+    def choose(self, place: Place) -> None:
+        """The line that belongs to ``place`` is chosen; nothing is followed."""
+        index = self.model.index_of(_name_of(place))
+        if not index.isValid():
+            return
+        self._quiet = True
+        self.tree.setCurrentIndex(index)
+        self.tree.scrollTo(index)
+        self._quiet = False
+
+    def _surveyed(self) -> None:
+        session = self.session
+        if session is None or session.survey is None:
+            return
+        self.card.show_survey(session.survey)
+        self.note.setText("\n".join(session.survey.notes))
+        self.note.setVisible(bool(session.survey.notes))
+        theme.set_topics(session.survey.topics_by_bytes)
+        opened = {self.model.node(index).name for index in self._open_indexes(QModelIndex())}
+        current = self.model.node(self.tree.currentIndex()).name if self.tree.currentIndex().isValid() else ""
+        self._quiet = True
+        self.model.set_nodes(store_nodes(session.survey, places, is_system_topic))
+        if self._fresh:
+            opened = self._opened_at_first(session.survey)
+            self._fresh = False
+        for name in opened:
+            self.tree.expand(self.model.index_of(name))
+        self.tree.setCurrentIndex(self.model.index_of(current or "log"))
+        self._quiet = False
+        self._mark()
+
+    def _opened_at_first(self, survey: Survey) -> set[str]:
+        opened = {"topics", "index"} if len(survey.index) <= 8 else {"topics"}
+        own = [name for name in survey.topics_by_bytes if not is_system_topic(name)]
+        largest = next((topic for topic in survey.topics if own and topic.name == own[0]), None)
+        if largest is not None and len(largest.queues) <= 8:
+            opened.add(f"topic/{largest.name}")
+        if len(survey.topics) <= 24:
+            opened.add("system")
+        return opened
+
+    def _open_indexes(self, parent: QModelIndex) -> list[QModelIndex]:
+        found = []
+        for row in range(self.model.rowCount(parent)):
+            index = self.model.index(row, 0, parent)
+            if self.tree.isExpanded(index):
+                found += [index, *self._open_indexes(index)]
+        return found
+
+    def _mark(self) -> None:
+        if self.session is None:
+            return
+        marks: dict[str, str] = {}
+        root = str(self.session.path)
+        for finding in self.session.findings:
+            name = _node_of_finding(finding, root)
+            if RANK.get(finding.severity, 0) > RANK.get(marks.get(name, ""), 0) and finding.severity != "chat":
+                marks[name] = finding.severity
+        self.model.set_marks(marks)
+
+    def _follow(self, index: QModelIndex) -> None:
+        place = self.model.node(index).place
+        if place is not None:
+            self.placeRequested.emit(place)
+        elif self.model.rowCount(index):
+            self.tree.setExpanded(index, not self.tree.isExpanded(index))
+
+    def _arrowed(self, index: QModelIndex) -> None:
+        """Arrow keys lead there at once, as clicks do."""
+        if not self._quiet and self.tree.hasFocus() and index.isValid():
+            place = self.model.node(index).place
+            if place is not None and not self.tree.underMouse():
+                self.placeRequested.emit(place)
+
+    def _retheme(self) -> None:
+        self.tree.setIndentation(px(14))
+        self.tree.viewport().update()
+
+    def keyPressEvent(self, event: Any) -> None:
+        """Enter follows the chosen line."""
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and self.tree.currentIndex().isValid():
+            self._follow(self.tree.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+
+def _node_of_finding(finding: Any, root: str) -> str:
+    file = finding.file or ""
+    return node_of_file(file.removeprefix(root))
+
+
+def _name_of(place: Place) -> str:
+    match place.kind:
+        case "queue" if place.topic and place.queue_id is not None:
+            return f"queue/{place.topic}/{place.queue_id}"
+        case "queue":
+            return f"topic/{place.topic}" if place.topic else "topics"
+        case "index":
+            return f"index/{place.name}" if place.name else "index"
+        case "trace":
+            return "index"
+        case "config":
+            return f"config/{place.name}" if place.name else "config"
+        case _:
+            return place.kind

@@ -1,0 +1,55 @@
+"""What runs here: versions of the program and of what it stands on, ready to copy."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from PySide6.QtCore import qVersion
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDialog, QLabel, QVBoxLayout, QWidget
+
+from engine import __version__
+from viewer.assets import app_pixmap, tr
+from viewer.theme import px
+from viewer.widgets.kit import Button, Label, column, row
+
+PACKAGES = ("PySide6-Essentials", "numpy", "numba", "pyqtgraph", "qasync", "crcmod", "lz4", "zstandard", "isal")
+
+
+def facts() -> str:
+    """One line a part."""
+    lines = [
+        f"Storescope {__version__}",
+        f"Python {platform.python_version()} · Qt {qVersion()} · {QGuiApplication.platformName()}",
+        platform.platform(),
+    ]
+    for name in PACKAGES:
+        try:
+            lines.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            lines.append(f"{name}: {tr('not installed')}")
+    return "\n".join(lines)
+
+
+class AboutBox(QDialog):
+    """Icon, one sentence, the versions."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("about")
+        self.setWindowTitle(tr("About Storescope"))
+        text = facts()
+        logo = QLabel()
+        logo.setPixmap(app_pixmap(px(56)))
+        said = tr("Opens Apache RocketMQ message stores read-only. Apache License 2.0.")
+        copy = Button(tr("Copy"), "flat")
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(text))
+        close = Button(tr("Close"))
+        close.clicked.connect(self.accept)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(px(24), px(20), px(24), px(16))
+        layout.setSpacing(px(12))
+        layout.addWidget(row(logo, column(Label("Storescope", 18, "text", 600), Label(said, 13, "text2"), gap=2), gap=14))
+        layout.addWidget(Label(text, 12, "text2", code=True, select=True))
+        layout.addWidget(row(None, copy, close, gap=8))
