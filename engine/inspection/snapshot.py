@@ -33,7 +33,7 @@ LARGEST_SMALL_FILE = 64 << 20
 """Bytes of a checkpoint, marker or table that are read at most."""
 _ATTRIBUTES = {
     "mappedFileSizeCommitLog": "mapped_file_size_commit_log",
-    "mappedFileSizeConsumeQueue": "mapped_file_size_consume_queue",
+    "mappedFileSizeConsumeQueue": "consume_queue_file_size",  # as the broker rounds it
     "mapperFileSizeBatchConsumeQueue": "mapper_file_size_batch_consume_queue",
     "maxHashSlotNum": "max_hash_slot_num",
     "maxIndexNum": "max_index_num",
