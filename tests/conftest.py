@@ -9,18 +9,21 @@ from typing import Any
 
 import golden_stores
 import hypothesis
-import peer
 import pytest
+from partners import pytest_collection_modifyitems, pytest_report_collectionfinish, pytest_runtest_setup
 from suite_minutes import pytest_terminal_summary
 
 from engine.codec import compiled_cache
 
-__all__ = ["pytest_terminal_summary"]
+__all__ = [
+    "pytest_collection_modifyitems",
+    "pytest_report_collectionfinish",
+    "pytest_runtest_setup",
+    "pytest_terminal_summary",
+]
 
 # The window is drawn without a display unless the caller asks for one.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-
-_LEFT_OUT = pytest.StashKey[str]()
 
 # Generated cases: a slow machine is no defect, and a check that anyone can repeat chooses the same cases each time.
 hypothesis.settings.register_profile(
@@ -87,27 +90,3 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--peer-seed", type=int, default=1, help="the first of these seeds")
     parser.addoption("--fuzz-cases", type=int, default=400, help="mutated stores that every reading command gets")
     parser.addoption("--fuzz-first", type=int, default=0, help="number of the first of these cases")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Hook: without Java the peer's tests are left out, and said so; where CI is set they fail with the reason."""
-    wanted = [item for item in items if item.get_closest_marker("peer")]
-    lacks = peer.missing() if wanted else None
-    if lacks is None:
-        return
-    config.stash[_LEFT_OUT] = f"{len(wanted)} tests of the peer are left out: {lacks}"
-    if os.environ.get("CI"):
-        return
-    config.hook.pytest_deselected(items=wanted)
-    items[:] = [item for item in items if item not in wanted]
-
-
-@pytest.fixture(autouse=True)
-def _peer_can_run(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("peer") and _LEFT_OUT in request.config.stash:
-        pytest.fail(request.config.stash[_LEFT_OUT])
-
-
-def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    """Hook: the word about what is left out."""
-    return [config.stash[_LEFT_OUT]] if _LEFT_OUT in config.stash else []

@@ -1,0 +1,46 @@
+"""Partners that some tests need: RocketMQ's Java, a virtual display. Hooks for ``tests/conftest.py``.
+
+Without its partner a test is left out with a word; where ``CI`` is set it fails and says why. None is skipped silently.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+
+import peer
+import pytest
+
+
+def no_display() -> str | None:
+    """What a virtual display lacks here, in words; None where it can run."""
+    return None if shutil.which("Xvfb") else "there is no Xvfb on the path"
+
+
+PARTNERS: dict[str, Callable[[], str | None]] = {"peer": peer.missing, "display": no_display}
+_LACKS = pytest.StashKey[dict[str, str]]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Hook: leaves out what cannot run here, unless CI is to hear of it."""
+    marked = {marker: [item for item in items if item.get_closest_marker(marker)] for marker in PARTNERS}
+    lacks = {marker: said for marker, tests in marked.items() if tests and (said := PARTNERS[marker]())}
+    config.stash[_LACKS] = lacks
+    if lacks and not os.environ.get("CI"):
+        left_out = [item for marker in lacks for item in marked[marker]]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Hook: fails a test whose partner is missing, with the reason."""
+    for marker, said in item.config.stash[_LACKS].items():
+        if item.get_closest_marker(marker):
+            pytest.fail(f"{marker}: {said}", pytrace=False)
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    """Hook: the word about what is left out."""
+    done = "fail" if os.environ.get("CI") else "are left out"
+    return [f"tests marked {marker} {done}: {said}" for marker, said in config.stash[_LACKS].items()]
