@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from engine.codec.config_tables import client_offsets, consumer_offsets
+from engine.codec.config_tables import ConsumerOffset, client_offsets, consumer_offsets
 from engine.codec.json_dialect import parse
 from engine.errors import StoreError
 from engine.inspection.get_message import store_time
@@ -44,13 +44,27 @@ def group_progress(store: StoreSnapshot, client_file: str | Path | None = None) 
     if client_file is not None:
         yield from _of_client(store, Path(client_file))
         return
+    for row in _rows(store):
+        for queue_id, offset in sorted(row.offsets.items()):
+            yield _progress(store, row.group, row.topic, queue_id, offset, _mode(row))
+
+
+def queue_progress(store: StoreSnapshot, topic: str, queue_id: int) -> Iterator[GroupProgress]:
+    """Progress of every group that has an offset in one queue."""
+    for row in _rows(store):
+        if row.topic == topic and queue_id in row.offsets:
+            yield _progress(store, row.group, topic, queue_id, row.offsets[queue_id], _mode(row))
+
+
+def _rows(store: StoreSnapshot) -> Iterator[ConsumerOffset]:
     for name in ("consumerOffset.json", "lmqConsumerOffset.json"):
         table = read_table(store, name)
-        if table is None:
-            continue
-        for row in consumer_offsets(table.value).rows:
-            for queue_id, offset in sorted(row.offsets.items()):
-                yield _progress(store, row.group, row.topic, queue_id, offset, "broadcast" if row.mode == "broadcast" else "cluster")
+        if table is not None:
+            yield from consumer_offsets(table.value).rows
+
+
+def _mode(row: ConsumerOffset) -> Mode:
+    return "broadcast" if row.mode == "broadcast" else "cluster"
 
 
 def _of_client(store: StoreSnapshot, file: Path) -> Iterator[GroupProgress]:

@@ -1,12 +1,11 @@
 """How full the hash slots of an index file are: chain lengths counted slot by slot (spec 4.1, 4.2).
 
-Reads the whole entry table once, in pieces, and counts every entry for its slot (keyHash mod number of slots): links are
-not followed, so that a loop cannot hold the count up. numpy is imported when the count begins.
+Reads the whole entry table once, in pieces, and counts every entry for its slot (keyHash mod number of slots): links
+are not followed, so that a loop cannot hold the count up. numpy is imported when the count begins.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -40,14 +39,14 @@ def count_slots(
     header: IndexHeader,
     geometry: Geometry,
     cells: int = 896,
-    cancel: threading.Event | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
     progress: Callable[[int, int], None] | None = None,
 ) -> SlotLoad:
     """Count the entries of every slot.
 
     ``read(position, size)`` gives bytes of the file, fewer where it ends; ``cells`` is how many stretches are wanted
-    (never more than there are slots); ``progress(done, total)`` hears entries. A set ``cancel`` ends the count early,
-    and ``complete`` says so.
+    (never more than there are slots); ``progress(done, total)`` hears entries. ``cancelled`` ends the count early, and
+    ``complete`` says so.
     """
     import numpy as np
 
@@ -59,7 +58,7 @@ def count_slots(
     done = bad = 0
     complete = True
     while done < total:
-        if cancel is not None and cancel.is_set():
+        if cancelled():
             complete = False
             break
         wanted = min(PIECE, total - done)

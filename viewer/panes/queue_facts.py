@@ -1,0 +1,183 @@
+"""What a queue's files and the groups' offsets say of it, read off the loop; no Qt.
+
+Everything here touches the disk and belongs into a job.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from engine.codec.message import SCHEDULE_TOPIC
+from engine.inspection.entry_verdict import resolve
+from engine.inspection.groups import GroupProgress, queue_progress
+from engine.inspection.queue_reader import QueueReader
+from engine.inspection.snapshot import StoreSnapshot
+from viewer.models.queue_columns import is_problem, state_of
+from viewer.models.queue_rows import EntryRow, QueueRow, QueueSource, batches
+from viewer.widgets.queue_line import QueueFile
+
+MOST_PROBLEMS = 10_000
+"""Places of problems that are kept for stepping from one to the next."""
+PIECE = 4_096
+QueueKey = tuple[str, int]
+"""Topic and queue id."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """One queue at one time. ``raw_end``: behind the last readable entry, stale ones included; ``why_min`` in words."""
+
+    topic: str
+    queue_id: int
+    kind: str
+    files: tuple[QueueFile, ...]
+    first: int
+    minimum: int
+    maximum: int
+    raw_end: int
+    why_min: str
+    min_physical: int | None
+    groups: tuple[GroupProgress, ...]
+    has_ext: bool
+
+    @property
+    def delayed(self) -> bool:
+        """Entries carry delivery times in place of tag codes."""
+        return self.topic == SCHEDULE_TOPIC
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """Verdict counts of a queue as far as it was looked at: entries [first, reached) of ``total``."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    reached: int = 0
+    total: int = 0
+
+    @property
+    def complete(self) -> bool:
+        return self.reached >= self.total
+
+
+def queue_facts(store: StoreSnapshot, queue: QueueReader) -> QueueFacts:
+    """All facts about one queue; a few reads, whatever its length."""
+    unit = queue.unit_size
+    batch = queue.kind == "batch"
+    files = tuple(QueueFile(f.name, f.start_offset // unit, f.end_offset // unit) for f in queue.files)
+    first = files[0].start if files else 0
+    raw_end = queue.raw_end // unit
+    if batch:
+        files = _by_message(queue, files, raw_end)
+        first, raw_end = files[0].start if files else 0, queue.max_offset
+    why, physical = _minimum(store, queue)
+    progress = queue_progress(store, queue.topic, queue.queue_id)
+    groups = tuple(sorted(progress, key=lambda group: (-group.behind, group.group)))
+    return QueueFacts(
+        queue.topic, queue.queue_id, queue.kind, files, first, max(queue.min_offset, 0), queue.max_offset, raw_end, why,
+        physical, groups, queue.ext is not None,
+    )  # fmt: skip
+
+
+def _by_message(queue: QueueReader, files: tuple[QueueFile, ...], end: int) -> tuple[QueueFile, ...]:
+    """The files of a batch queue in queue offsets: their places in the folder are bytes and say nothing of them."""
+    found = []
+    for at, file in enumerate(files):
+        if file.start >= end:
+            break
+        raw = queue.array(file.start, file.start + 1)
+        start = int(raw[0]["msg_base_offset"]) if len(raw) else 0
+        following = queue.array(files[at + 1].start, files[at + 1].start + 1) if at + 1 < len(files) else []
+        inside = at + 1 < len(files) and files[at + 1].start < end and len(following)
+        stop = int(following[0]["msg_base_offset"]) if inside else queue.max_offset
+        found.append(QueueFile(file.name, start, max(stop, start)))
+    return tuple(found)
+
+
+def _minimum(store: StoreSnapshot, queue: QueueReader) -> tuple[str, int | None]:
+    """Why the queue's minimum is what it is, as a key for the pane's sentences, and the place of its unit."""
+    entry = queue.entry(queue.min_offset) if queue.max_offset > max(queue.min_offset, 0) else None
+    if not queue.files:
+        return "noFiles", None
+    if entry is None:
+        return "nothing", None
+    if entry.physical_offset < store.log.min_offset:
+        return "kept", entry.physical_offset
+    first = max(queue.sequence.min_offset, 0) // queue.unit_size
+    if queue.kind == "simple" and queue.min_offset > first:
+        return "corrected", entry.physical_offset
+    return "first", entry.physical_offset
+
+
+def count_verdicts(
+    store: StoreSnapshot,
+    queue: QueueReader,
+    so_far: Verdicts,
+    most: int,
+    cancelled: Callable[[], bool],
+    report: Callable[[float, float | None, str], None],
+) -> Verdicts:
+    """Resolve up to ``most`` more entries of a queue behind what ``so_far`` reached; gives a new value."""
+    unit = queue.unit_size
+    first = max(queue.sequence.min_offset, 0) // unit
+    end = queue.raw_end // unit
+    found = Verdicts(Counter(so_far.counts), list(so_far.problems), max(so_far.reached, first), end)
+    stop = min(end, found.reached + most)
+    begun = found.reached
+    while found.reached < stop and not cancelled():
+        piece = min(stop, found.reached + PIECE)
+        held = queue.entries(found.reached, piece) if queue.kind == "simple" else iter(())
+        for entry in held:
+            resolved = resolve(store.log, queue.topic, queue.queue_id, entry)
+            verdict = resolved.verdict or entry.state
+            found.counts[verdict] += 1
+            if is_problem(verdict) and len(found.problems) < MOST_PROBLEMS:
+                found.problems.append((entry.queue_offset, verdict))
+            if cancelled():
+                found.reached = entry.queue_offset + 1
+                return found
+        if queue.kind == "batch":
+            _count_batches(store, queue, found, piece)
+        found.reached = piece
+        report(found.reached - begun, stop - begun, f"{queue.topic}/{queue.queue_id}")
+    return found
+
+
+def _count_batches(store: StoreSnapshot, queue: QueueReader, found: Verdicts, stop: int) -> None:
+    for entry in batches(queue, found.reached, stop):
+        verdict = resolve(store.log, queue.topic, queue.queue_id, entry).verdict or entry.state
+        found.counts[verdict] += 1
+        if is_problem(verdict) and len(found.problems) < MOST_PROBLEMS:
+            found.problems.append((entry.queue_offset, verdict))
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What one look at the chosen queues gave."""
+
+    facts: dict[QueueKey, QueueFacts]
+    source: QueueSource
+
+
+def look(store: StoreSnapshot, keys: list[QueueKey]) -> Loaded:
+    """The facts of the queues that are there, and the rows of all of them."""
+    readers = [reader for key in keys if (reader := store.queue(*key)) is not None]
+    facts = {(reader.topic, reader.queue_id): queue_facts(store, reader) for reader in readers}
+    groups: dict[QueueKey, dict[int, tuple[str, ...]]] = {}
+    for key, one in facts.items():
+        marks: dict[int, tuple[str, ...]] = {}
+        for mark in one.groups:
+            marks[mark.offset] = (*marks.get(mark.offset, ()), mark.group)
+        groups[key] = marks
+    return Loaded(facts, QueueSource(store.log, readers, groups))
+
+
+def verdicts_of(rows: list[QueueRow], key: QueueKey) -> dict[int, str | None]:
+    """Verdict (or state) by queue offset; a batch answers for all its messages."""
+    found: dict[int, str | None] = {}
+    for one in rows:
+        if isinstance(one, EntryRow) and (one.topic, one.queue_id) == key:
+            found.update(dict.fromkeys(range(one.queue_offset, one.next_offset), state_of(one)))
+    return found

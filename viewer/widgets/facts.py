@@ -1,0 +1,78 @@
+"""Facts about the chosen thing: a quiet name, the value as it stands in the store, a quiet remark; places are links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+
+from viewer.theme import px
+from viewer.widgets.kit import Elided, Label, Link, row
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line: ``place`` makes the value a link; ``role`` colours it; ``code`` is False for words."""
+
+    name: str
+    value: str
+    note: str = ""
+    role: str = "text"
+    place: object = None
+    code: bool = True
+
+
+class Facts(QWidget):
+    """Lines of facts, names in one column. ``placeRequested(place)`` when a link is followed."""
+
+    placeRequested = Signal(object)
+
+    def __init__(self, name_width: int = 84) -> None:
+        super().__init__()
+        self._name_width = name_width
+        self._lines = QVBoxLayout(self)
+        self._lines.setContentsMargins(0, 0, 0, 0)
+        self._lines.setSpacing(px(3))
+        self._shown: tuple[Fact, ...] = ()
+
+    def show_facts(self, facts: Sequence[Fact]) -> None:
+        """Show these instead."""
+        if tuple(facts) == self._shown:
+            return
+        self._shown = tuple(facts)
+        while (item := self._lines.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        for fact in facts:
+            self._lines.addWidget(self._line(fact))
+        self.setAccessibleDescription("; ".join(self.texts()))
+
+    def texts(self) -> list[str]:
+        """What is shown, line by line."""
+        return [f"{fact.name}: {fact.value} {fact.note}".strip() for fact in self._shown]
+
+    def _line(self, fact: Fact) -> QWidget:
+        name = Label(fact.name, 12, "text3")
+        name.setFixedWidth(px(self._name_width))
+        name.setAlignment(Qt.AlignmentFlag.AlignTop)
+        if fact.place is not None:
+            link = Link(fact.value, 12, code=fact.code)
+            link.clicked.connect(lambda place=fact.place: self.placeRequested.emit(place))
+            return row(name, link, *self._note(fact))
+        wrap = not fact.code and not fact.note
+        value = Label(fact.value, 12, fact.role, code=fact.code, wrap=wrap, select=True)
+        made = row(name, value, *self._note(fact))
+        if wrap:
+            made.layout().setStretch(1, 1)
+        return made
+
+    def _note(self, fact: Fact) -> tuple[QWidget | None, ...]:
+        if not fact.note:
+            return () if not fact.code and fact.place is None else (None,)
+        note = Elided(fact.note, 12, "text3")
+        note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        return (note,)
