@@ -34,6 +34,7 @@ COMMANDS = (
     "positions",
     "groups",
     "config",
+    "recover",
     "snapshot",
     "mqadmin",
     "completion",
