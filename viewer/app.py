@@ -1,4 +1,4 @@
-"""The program around the window: application, loop, last words, and the modes that end by themselves (picture, drive)."""
+"""The program around the window: application, loop, last words, and the modes that end by themselves."""
 
 from __future__ import annotations
 
@@ -103,9 +103,10 @@ def dress(app: QApplication, settings: Settings, start: Start) -> None:
 
 def size_window(window: MainWindow, settings: Settings, start: Start) -> None:
     """As asked, as it was, or as the pictures are."""
+    window.remembers = start.screenshot is None and start.drive is None
     if start.size is not None:
         window.resize(*start.size)
-    elif settings.geometry.isEmpty() or not window.restoreGeometry(settings.geometry):
+    elif not window.remembers or settings.geometry.isEmpty() or not window.restoreGeometry(settings.geometry):
         window.resize(1600, 1000)
 
 
@@ -144,7 +145,8 @@ async def drive(window: MainWindow, file: Path) -> int:
     await window.settled()
     space: dict[str, Any] = {"__name__": "drive", "__file__": str(file)}
     try:
-        exec(compile(file.read_text("utf-8"), str(file), "exec"), space)  # noqa: S102 (that is what was asked for)
+        text = await asyncio.to_thread(file.read_text, "utf-8")
+        exec(compile(text, str(file), "exec"), space)  # noqa: S102 (that is what was asked for)
         work: Coroutine[Any, Any, object] = space["drive"](window)
         await work
     except Exception as error:  # noqa: BLE001 (whatever the file raises is its answer)

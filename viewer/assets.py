@@ -33,7 +33,7 @@ language_state = _Language()
 
 
 def tr(text: str, /, **values: Any) -> str:
-    """``text`` in the language in force, its ``{names}`` filled with ``values``: ``tr("{n:,} units would go", n=6)``."""
+    """``text`` in the language in force, its ``{names}`` filled: ``tr("{n:,} units would go", n=6)``."""
     said = language_state.catalogue.get(text, text)
     return said.format(**values) if values else said
 

@@ -21,8 +21,8 @@ def register(commands: Any) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the viewer."""
-    parser.add_argument("store", metavar="STORE", nargs="?", help="store directory, commitlog folder or one file of a log")
-    parser.add_argument("--at", metavar="PLACE", help="log:123456, queue:Topic/0/42, trace:Topic/Key, positions, findings …")
+    parser.add_argument("store", metavar="STORE", nargs="?", help="a store, a commitlog folder or one file of a log")
+    parser.add_argument("--at", metavar="PLACE", help="log:123456, queue:Topic/0/42, trace:Topic/Key, findings …")
     parser.add_argument("--screenshot", metavar="OUT.png", type=Path, help="render the window into a file and end")
     parser.add_argument("--drive", metavar="FILE.py", type=Path, help="await its drive(window) and end")
     parser.add_argument("--theme", choices=("light", "dark", "system"))

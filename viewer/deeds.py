@@ -50,7 +50,7 @@ def deeds(window: MainWindow) -> dict[str, Deed]:
         "pane.next": lambda: _next_pane(window, 1),
         "pane.previous": lambda: _next_pane(window, -1),
         "layout.reset": window.reset_layout,
-        "palette.open": lambda: window.palette_box.open(),
+        "palette.open": lambda: _open_palette(window),
         "help.keys": lambda: _show_keys(window),
         "help.logs": lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(window.settings.folder))),
         "help.about": lambda: _show_about(window),
@@ -64,7 +64,9 @@ def deeds(window: MainWindow) -> dict[str, Deed]:
     for command in COMMANDS:
         if command.view:
             own[command.id] = lambda _on=False, name=command.id: _pane_deed(window, name)
-    return {name: _without_state(deed) if name not in {"view.tree", "view.follow"} else deed for name, deed in own.items()}
+    return {
+        name: _without_state(deed) if name not in {"view.tree", "view.follow"} else deed for name, deed in own.items()
+    }
 
 
 def _without_state(deed: Deed) -> Deed:
@@ -188,6 +190,11 @@ def show_choices(window: MainWindow) -> None:
     for language in assets.LANGUAGES:
         window.actions_by_id[f"language.{language}"].setChecked(assets.language() == language)
     window.actions_by_id["view.tree"].setChecked(window.settings.tree_shown)
+
+
+def _open_palette(window: MainWindow) -> None:
+    """The box is made anew with the language."""
+    window.palette_box.open()
 
 
 def _show_keys(window: MainWindow) -> None:

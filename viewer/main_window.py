@@ -33,7 +33,7 @@ from viewer.panes.error_page import ErrorPage, hints_for
 from viewer.panes.store_tree import StoreTreePane, facts_of
 from viewer.panes.welcome import WelcomePage
 from viewer.settings import RecentStore, Settings, default_cache
-from viewer.theme import px, theme
+from viewer.theme import is_system_topic, px, theme
 from viewer.views import RAIL, make_panes
 from viewer.widgets.kit import Paper
 from viewer.widgets.palette_box import PaletteBox
@@ -59,6 +59,8 @@ class MainWindow(QMainWindow):
         self.history = History()
         self.view = "log"
         self.panes: dict[str, Pane] = {}
+        self.remembers = True
+        """Whether sizes are kept for the next start and taken from the last one."""
         self.error_words = ""
         """Why the last store could not be opened."""
         self._opening: Path | None = None
@@ -148,7 +150,7 @@ class MainWindow(QMainWindow):
         self._opening = path
         self.say(tr("Opening {path}", path=str(path)))
         try:
-            session = await StoreSession.open(path.absolute(), self.jobs, self.config)
+            session = await StoreSession.open(path, self.jobs, self.config)
         except (StoreError, OSError) as error:
             if self._opening == path:
                 self.show_error(path, str(error))
@@ -332,8 +334,8 @@ class MainWindow(QMainWindow):
             return
         survey, counts = session.survey, session.counts()
         whole = sum(topic.bytes for topic in survey.topics) or 1
-        sizes = {topic.name: topic.bytes for topic in survey.topics}
-        shares = tuple(round(sizes[name] / whole, 3) for name in theme.topics if name in sizes)
+        own = sorted((topic.bytes for topic in survey.topics if not is_system_topic(topic.name)), reverse=True)
+        shares = tuple(round(size / whole, 3) for size in own[:8])
         kind, word = survey.state
         self.settings.remember(
             RecentStore(survey.path, survey.name, int(time.time() * 1000), facts_of(survey), kind, word, shares,
@@ -419,7 +421,7 @@ class MainWindow(QMainWindow):
 
     def _restore_layout(self) -> None:
         state = self.settings.splitter("side")
-        if state.isEmpty() or not self.split.restoreState(state):
+        if not self.remembers or state.isEmpty() or not self.split.restoreState(state):
             self._default_layout()
 
     def _default_layout(self) -> None:
@@ -441,7 +443,7 @@ class MainWindow(QMainWindow):
         self.rail.set_slim(slim)
         self.top.set_slim(slim)
         self.strip.set_slim(slim)
-        self.side.setMinimumWidth(px(200))
+        self.side.setMinimumWidth(px(216))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Narrow windows have a slim rail."""
@@ -494,9 +496,10 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Remember the layout, stop the work, let go of the store."""
-        if not self.isFullScreen():
+        if self.remembers:
             self.settings.geometry = self.saveGeometry()
-        self.settings.set_splitter("side", self.split.saveState())
+            if self.session is not None:
+                self.settings.set_splitter("side", self.split.saveState())
         self.close_store()
         self.jobs.close()
         self.settings.sync()

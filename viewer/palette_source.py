@@ -63,7 +63,9 @@ def _places(window: MainWindow, query: str) -> Iterator[Entry]:
     yield Entry(section, "go-to", tr("Go to {text}", text=query), note, "↵",
                 lambda: window.jobs.start(window.go_to_text(query)))  # fmt: skip
     topics = session.survey.topics if session.survey else ()
-    ranked = sorted(((at, t.name, t) for t in topics if (at := rank(t.name, query)) is not None), key=lambda item: item[:2])
+    ranked = sorted(
+        ((at, t.name, t) for t in topics if (at := rank(t.name, query)) is not None), key=lambda item: item[:2]
+    )
     for _, _, topic in ranked[:MOST_PLACES]:
         note = tr("{queues} queues, {n} messages", queues=len(topic.queues), n=short_count(topic.count))
         place = places.queue(topic.name)

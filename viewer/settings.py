@@ -18,7 +18,7 @@ FILTERS = 50
 
 @dataclass(frozen=True, slots=True)
 class RecentStore:
-    """A store opened before, as it was then; ``shares`` are its largest topics' parts of the log, ``findings`` by severity."""
+    """A store opened before, as it was then; ``shares`` are its largest topics' parts of the log."""
 
     path: str
     name: str

@@ -20,13 +20,13 @@ QSplitter::handle:horizontal {{ width: 1px; }} QSplitter::handle:vertical {{ hei
 QTableView, QTreeView, QListView {{ background: {pane}; border: 0; outline: 0; gridline-color: transparent; }}
 QTreeView#store\\.tree {{ background: {side}; }}
 QHeaderView {{ background: {raised}; }}
-QHeaderView::section {{ background: {raised}; color: {text3}; border: 0; border-bottom: 1px solid {hair}; padding: 0 {p8};
-    font-size: {p12}; }}
+QHeaderView::section {{ background: {raised}; color: {text3}; border: 0; border-bottom: 1px solid {hair}; padding: 0
+    {p8}; font-size: {p12}; }}
 QLineEdit, QPlainTextEdit, QComboBox, QSpinBox {{ background: {pane}; color: {text}; border: 1px solid {field};
     border-radius: 5px; padding: 0 {p8}; min-height: {p24}; selection-background-color: {accent};
     selection-color: {accentText}; }}
-QLineEdit:focus, QPlainTextEdit:focus, QComboBox:focus {{ border: 2px solid {accent}; padding: 0 7px; min-height: {p24}; }}
-QLineEdit[state="ok"] {{ border: 1px solid {ok}; }}
+QLineEdit:focus, QPlainTextEdit:focus, QComboBox:focus {{ border: 2px solid {accent}; padding: 0 7px; min-height:
+{p24}; }} QLineEdit[state="ok"] {{ border: 1px solid {ok}; }}
 QLineEdit[state="error"] {{ border: 2px solid {error}; }}
 QLineEdit[bare="true"] {{ border: 0; background: transparent; }}
 QPlainTextEdit[bare="true"] {{ border: 0; background: {pane}; }}
@@ -49,8 +49,8 @@ QPushButton[kind="pill"] {{ background: transparent; border-radius: {p12}; color
     min-height: {p20}; }}
 QPushButton[kind="pill"]:hover {{ background: {select}; color: {text}; }}
 QPushButton[kind="pill"]:checked {{ background: {select}; color: {accent}; border-color: {accent}; }}
-QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 5px; color: {text2}; padding: 3px; }}
-QToolButton:hover {{ background: {sunken}; }}
+QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 5px; color: {text2}; padding:
+3px; }} QToolButton:hover {{ background: {sunken}; }}
 QToolButton:focus {{ border-color: {accent}; }}
 QToolButton:checked {{ background: {select}; color: {accent}; }}
 QToolButton:disabled {{ color: {disabled}; background: transparent; }}

@@ -50,7 +50,8 @@ HEX_DARK = {
     "props": "#40371B", "propsAlt": "#4D4220",
 }  # fmt: skip
 UI_FAMILIES = (
-    "Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei UI", "sans-serif",
+    "Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei UI",
+    "sans-serif",
 )  # fmt: skip
 MONO_FAMILIES = (
     "JetBrains Mono", "Cascadia Mono", "SF Mono", "DejaVu Sans Mono", "Noto Sans Mono CJK SC", "Noto Sans CJK SC",

@@ -72,7 +72,10 @@ class Control:
 
 
 class Jobs(QObject):
-    """All work that is under way. ``changed`` as the list or a job in it changes; ``failed`` for errors nobody waits for."""
+    """All work that is under way.
+
+    ``changed`` as the list or a job in it changes, ``failed(error)`` for errors nobody waits for.
+    """
 
     changed = Signal()
     failed = Signal(object)

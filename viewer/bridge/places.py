@@ -182,7 +182,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?\s
 
 
 def parse_time(text: str, today: date | None = None) -> int | None:
-    """Ms since the epoch of ``2026-11-20 09:41:07.225``, of its parts, with or without a zone; ``09:41`` means today."""
+    """Ms since the epoch of ``2026-11-20 09:41:07.225`` or its parts, with or without a zone; ``09:41`` means today."""
     try:
         if _CLOCK.fullmatch(text):
             moment = datetime.combine(today or datetime.now().astimezone().date(), time.fromisoformat(_padded(text)))

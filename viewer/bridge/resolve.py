@@ -1,4 +1,4 @@
-"""What only the store can answer for the go-to box: the unit stored at a time, with an id, or with a key. In a thread; no Qt."""
+"""What only the store can answer for the go-to box: the unit stored at a time, with an id, or with a key. No Qt."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def _find_message(store: StoreSnapshot, search: Search) -> Place:
 
 
 def offset_at_time(store: StoreSnapshot, ms: int) -> int:
-    """Offset of the first unit stored at or after ``ms``, by bisection over files and then bytes; the log's last unit at most."""
+    """Offset of the first unit stored at or after ``ms``, the log's last unit where there is none.
+
+    Bisection over the files, then over the bytes of one.
+    """
     files = store.log.files
     if not files:
         raise NothingFound("the commit log has no files")

@@ -62,7 +62,7 @@ class StoreSession(QObject):
         def work() -> StoreSnapshot:
             from engine.inspection import open_store
 
-            return open_store(path, config)
+            return open_store(path.absolute(), config)
 
         return cls(await jobs.quick(work), jobs, config)
 

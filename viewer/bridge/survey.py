@@ -1,4 +1,4 @@
-"""What the store card and the tree show: topics, queues, files, sizes, times, as one frozen value; gathered in a thread. No Qt."""
+"""What the store card and the tree show: topics, queues, files, sizes, times, as one frozen value. No Qt."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Survey:
             return "note", {"commitlog": "log only", "file": "one file"}.get(self.kind, "a part")
         if self.lock == "held":
             return "live", "broker is running"
-        return ("warn", "not closed") if self.abort else ("ok", "closed cleanly")
+        return ("warn", "not closed") if self.abort else ("ok", "closed")
 
 
 def survey(store: StoreSnapshot) -> Survey:

@@ -101,7 +101,9 @@ class StoreTree(QAbstractItemModel):
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008 (Qt's signature)
         """The index of a child."""
         children = self.node(parent).children
-        return self.createIndex(row, column, children[row]) if 0 <= row < len(children) and column == 0 else QModelIndex()
+        return (
+            self.createIndex(row, column, children[row]) if 0 <= row < len(children) and column == 0 else QModelIndex()
+        )
 
     def parent(self, index: Index = QModelIndex()) -> QModelIndex:  # type: ignore[override]  # noqa: B008
         """The index of a node's parent."""
@@ -116,7 +118,7 @@ class StoreTree(QAbstractItemModel):
         """One."""
         return 1
 
-    def data(self, index: Index, role: int = 0) -> Any:  # noqa: ANN401 (Qt's signature)
+    def data(self, index: Index, role: int = 0) -> Any:
         """Words, what a screen reader says, the node."""
         node = self.node(index)
         if role == 0:
@@ -131,7 +133,7 @@ class StoreTree(QAbstractItemModel):
             return f"{node.text}  {node.badge}".strip()
         return None
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> Any:  # noqa: ANN401
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> Any:
         """The one head."""
         return tr("Store") if role == 0 and section == 0 and orientation == Qt.Orientation.Horizontal else None
 
@@ -157,7 +159,7 @@ def _spoken(mark: str) -> str:
     return {"error": tr("error"), "warn": tr("warning"), "note": tr("note")}.get(mark, "")
 
 
-def store_nodes(survey: Any, places: Any, is_system: Any) -> list[Node]:  # noqa: ANN401 (the bridge's values, above here)
+def store_nodes(survey: Any, places: Any, is_system: Any) -> list[Node]:
     """The tree of a survey; ``places`` is the module that makes places, ``is_system`` tells RocketMQ's own topics."""
     nodes = [Node("log", tr("Commit log"), size(survey.log_bytes), "log", place=places.log(), strong=True)]
     if survey.kind != "store":
@@ -165,8 +167,8 @@ def store_nodes(survey: Any, places: Any, is_system: Any) -> list[Node]:  # noqa
     nodes.append(_topic_nodes(survey, places, is_system))
     nodes.append(_index_nodes(survey, places))
     if survey.groups:
-        nodes.append(Node("groups", tr("Consumer groups"), number(survey.groups), "follow", place=places.Place("groups"),
-                          strong=True))  # fmt: skip
+        groups = places.Place("groups")
+        nodes.append(Node("groups", tr("Consumer groups"), number(survey.groups), "follow", place=groups, strong=True))
     if survey.tables:
         config = Node("config", tr("Config"), number(len(survey.tables)), "config", place=places.Place("config"),
                       strong=True)  # fmt: skip
@@ -183,7 +185,7 @@ def store_nodes(survey: Any, places: Any, is_system: Any) -> list[Node]:  # noqa
     return nodes
 
 
-def _topic_nodes(survey: Any, places: Any, is_system: Any) -> Node:  # noqa: ANN401
+def _topic_nodes(survey: Any, places: Any, is_system: Any) -> Node:
     top = Node("topics", tr("Topics"), number(len(survey.topics)), "queue", place=places.Place("queue"), strong=True)
     own = sorted((t for t in survey.topics if not is_system(t.name)), key=lambda t: (-t.bytes, t.name))
     system = [t for t in survey.topics if is_system(t.name)]
@@ -196,7 +198,7 @@ def _topic_nodes(survey: Any, places: Any, is_system: Any) -> Node:  # noqa: ANN
     return top
 
 
-def _topic_node(topic: Any, places: Any) -> Node:  # noqa: ANN401
+def _topic_node(topic: Any, places: Any) -> Node:
     node = Node(f"topic/{topic.name}", plain(topic.name), short_count(topic.count), topic=topic.name,
                 place=places.queue(topic.name), value=topic.count)  # fmt: skip
     for one in topic.queues:
@@ -206,7 +208,7 @@ def _topic_node(topic: Any, places: Any) -> Node:  # noqa: ANN401
     return node
 
 
-def _index_nodes(survey: Any, places: Any) -> Node:  # noqa: ANN401
+def _index_nodes(survey: Any, places: Any) -> Node:
     top = Node("index", tr("Index files"), number(len(survey.index)), "index", place=places.index(), strong=True)
     for file in survey.index:
         badge = short_count(file.count) if file.count >= 0 else tr("unreadable")

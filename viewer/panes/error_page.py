@@ -1,10 +1,10 @@
-"""The error page: what was to be opened, what was expected, what was found instead, and what can be done. Never an empty list."""
+"""The error page: what was to be opened, what was expected, what was found instead, and what can be done."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from viewer.assets import tr
 from viewer.theme import px
@@ -54,10 +54,16 @@ class ErrorPage(Paper):
         outer.addStretch(3)
 
     @staticmethod
-    def _fact(name: str, text: str) -> Paper:
-        left = Label(name, 12, "text3")
+    def _fact(name: str, text: str) -> QWidget:
+        box = QWidget()
+        layout = QHBoxLayout(box)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(px(8))
+        left = Label(name, 13, "text3")
         left.setFixedWidth(px(84))
-        return row(left, Label(text, 13, "text", wrap=True, select=True), gap=8)  # type: ignore[return-value]
+        layout.addWidget(left, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(Label(text, 13, "text", wrap=True, select=True), 1)
+        return box
 
 
 def split_words(words: str, path: str) -> tuple[str, str]:
@@ -75,8 +81,8 @@ def hints_for(path_kind: str) -> tuple[str, ...]:
         "nothing": (tr("Look at the spelling, and whether the disk is mounted."),),
         "file": (tr("A file out of a commit log has a name of 20 digits and opens by itself."),
                  tr("For queues and index open the directory that holds commitlog/.")),
-        "folder": (tr("A store is the directory that holds commitlog/, consumequeue/ and index/; any directory above one "
-                      "store opens too."),
+        "folder": (tr("A store is the directory that holds commitlog/, consumequeue/ and index/."),
+                   tr("Any directory above one store opens too."),
                    tr("A broker's path is storePathRootDir in its configuration; without it, ~/store.")),
         "closed": (tr("Reading needs rights on the directory and its files; the program asks for nothing else."),),
     }.get(path_kind, ())  # fmt: skip

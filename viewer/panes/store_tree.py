@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from viewer.assets import tr, words
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 STATES = (
     words("log only"), words("one file"), words("a part"), words("broker is running"), words("not closed"),
-    words("closed cleanly"),
+    words("closed"),
 )  # fmt: skip
 
 
@@ -32,6 +33,7 @@ class StoreCard(Paper):
     def __init__(self) -> None:
         super().__init__("side", ("bottom",))
         self.setObjectName("store.card")
+        self._spans: list[str] = []
         self.name = Elided("", 15, "text", 600, middle=True)
         self.chip = Chip("ok", "")
         self.facts = Elided("", 12, "text2")
@@ -52,6 +54,7 @@ class StoreCard(Paper):
         self.name.setText(name)
         self.chip.hide()
         self.facts.setText(tr("looking at heads and tails…"))
+        self._spans = []
         self.span.setText("")
         self.setAccessibleName(path)
 
@@ -62,8 +65,21 @@ class StoreCard(Paper):
         self.chip.set_chip(kind, tr(word))
         self.chip.show()
         self.facts.setText(facts_of(survey))
-        self.span.setText(_span_of(survey))
+        self._spans = _spans_of(survey)
+        self._fit_span()
         self.setAccessibleName(f"{survey.name}, {tr(word)}, {self.facts.text()}, {self.span.text()}")
+
+    def _fit_span(self) -> None:
+        """The longest form that fits."""
+        room = self.span.width()
+        fitting = (text for text in self._spans if self.span.fontMetrics().horizontalAdvance(text) <= room)
+        self.span.setText(next(fitting, self._spans[-1] if self._spans else ""))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width, another form."""
+        super().resizeEvent(event)
+        self.layout().activate()
+        self._fit_span()
 
 
 def facts_of(survey: Survey) -> str:
@@ -77,15 +93,16 @@ def facts_of(survey: Survey) -> str:
     return " · ".join(parts)
 
 
-def _span_of(survey: Survey) -> str:
+def _spans_of(survey: Survey) -> list[str]:
+    """``2026-11-17 22:04 → 11-20 09:41 +08:00`` and shorter forms, longest first."""
     if survey.first_time is None or survey.last_time is None:
-        return tr("no message")
+        return [tr("no message")]
     first, last = moment(survey.first_time)[:16], moment(survey.last_time)[:16]
+    zone = zone_text(survey.last_time)
     if first[:10] == last[:10]:
-        last = last[11:]
-    elif first[:5] == last[:5]:
-        last = last[5:]
-    return f"{first} → {last} {zone_text(survey.last_time)}"
+        return [f"{first} → {last[11:]} {zone}", f"{first} → {last[11:]}", f"{first[5:]} → {last[11:]}"]
+    end = last[5:] if first[:5] == last[:5] else last
+    return [f"{first} → {end} {zone}", f"{first} → {end}", f"{first[5:]} → {end}", f"{first[5:10]} → {last[5:10]}"]
 
 
 class StoreTreePane(QWidget):

@@ -143,7 +143,10 @@ class Pick(QWidget):
 
 
 class WelcomePage(QScrollArea):
-    """What stands in the window while no store is open. ``storeChosen(path)``, ``sampleChosen(sample)``, ``openAsked``."""
+    """What stands in the window while no store is open.
+
+    ``storeChosen(path)``, ``sampleChosen(sample)``, ``openAsked()``, ``clearAsked()``.
+    """
 
     storeChosen = Signal(str)
     sampleChosen = Signal(object)
@@ -196,8 +199,9 @@ class WelcomePage(QScrollArea):
             Label(tr("Opening only reads. No lock is taken, no file is made, and a running broker is not disturbed."),
                   13, "ok", 500), None, gap=8,
         )  # fmt: skip
+        self.drop.setMinimumHeight(px(116))
         layout = QVBoxLayout(self.drop)
-        layout.setContentsMargins(px(28), px(22), px(28), px(20))
+        layout.setContentsMargins(px(28), px(20), px(28), px(18))
         layout.setSpacing(px(8))
         layout.addWidget(row(Glyph("open", "accent", 28), 4, said, None, button, Key("Ctrl O"), gap=10))
         layout.addWidget(promise)
@@ -224,9 +228,9 @@ class WelcomePage(QScrollArea):
             chips.append(Chip("out", tr("missing")))
         else:
             if one.errors:
-                chips.append(Chip("error", tr("1 error") if one.errors == 1 else tr("{n:,} errors", n=one.errors)))
+                chips.append(Chip("error", _counted(one.errors, tr("1 error"), words("{n:,} errors"))))
             elif one.warnings:
-                chips.append(Chip("warn", tr("1 warning") if one.warnings == 1 else tr("{n:,} warnings", n=one.warnings)))
+                chips.append(Chip("warn", _counted(one.warnings, tr("1 warning"), words("{n:,} warnings"))))
             if one.word:
                 chips.append(Chip(one.state or "chat", tr(one.word)))
         name = Label(one.name, 15, "text" if there else "disabled", 600)
@@ -257,19 +261,35 @@ class WelcomePage(QScrollArea):
             (tr("What is broken?"), tr("Findings name the place, the evidence and a safe next step")),
             (tr("What will the next start do?"), tr("The recovery plan says what stays and what goes")),
         )
-        lines = [
-            row(Label(f"{n}", 13, "accent", 600), column(Label(q, 13, "text", 500), Label(a, 12, "text2", wrap=True), gap=1),
-                gap=10) for n, (q, a) in enumerate(questions, 1)
-        ]  # fmt: skip
+        lines = [_numbered(n, question, answer) for n, (question, answer) in enumerate(questions, 1)]
         head = row(Glyph("tour", "accent", 20), Label(tr("Four questions it answers"), 15, "text", 600), None, gap=8)
         parts += [6, Card(head, *lines, gap=9, pad=16), None]
         return column(*parts, gap=10)
 
     def _keys(self) -> QWidget:
-        said = ((("Ctrl O"), tr("open")), ("Ctrl G", tr("go to")), ("Ctrl Shift P", tr("all commands")), ("?", tr("keys")))
+        said = (
+            ("Ctrl O", tr("open")),
+            ("Ctrl G", tr("go to")),
+            ("Ctrl Shift P", tr("all commands")),
+            ("?", tr("keys")),
+        )
         parts = [row(Key(cap), Label(text, 12, "text3"), gap=6) for cap, text in said]
         foot = tr("Storescope {version} · storescope --help does the same in a terminal", version=__version__)
         return row(*parts, None, Label(foot, 12, "text3"), gap=18)
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return one if number == 1 else tr(many, n=number)
+
+
+def _numbered(number: int, question: str, answer: str) -> QWidget:
+    box = QWidget()
+    layout = QHBoxLayout(box)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(px(10))
+    layout.addWidget(Label(f"{number}", 13, "accent", 600), 0, Qt.AlignmentFlag.AlignTop)
+    layout.addWidget(column(Label(question, 13, "text", 500), Label(answer, 12, "text2", wrap=True), gap=1), 1)
+    return box
 
 
 def _when(ms: int) -> str:

@@ -50,6 +50,8 @@ class AboutBox(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(px(24), px(20), px(24), px(16))
         layout.setSpacing(px(12))
-        layout.addWidget(row(logo, column(Label("Storescope", 18, "text", 600), Label(said, 13, "text2"), gap=2), gap=14))
+        layout.addWidget(
+            row(logo, column(Label("Storescope", 18, "text", 600), Label(said, 13, "text2"), gap=2), gap=14)
+        )
         layout.addWidget(Label(text, 12, "text2", code=True, select=True))
         layout.addWidget(row(None, copy, close, gap=8))

@@ -71,7 +71,15 @@ def flag_width(name: str, note: str = "") -> int:
 
 
 def draw_flag(
-    p: QPainter, x: float, top: float, bottom: float, name: str, color: QColor, box: QRectF, note: str = "", ink: str = "text"
+    p: QPainter,
+    x: float,
+    top: float,
+    bottom: float,
+    name: str,
+    color: QColor,
+    box: QRectF,
+    note: str = "",
+    ink: str = "text",
 ) -> None:
     """A stem at ``x`` from ``top`` to ``bottom`` and a framed box with a name and, in mono, what holds there."""
     p.save()

@@ -37,7 +37,7 @@ Source = Callable[[str], Sequence[Entry]]
 
 
 def rank(text: str, query: str) -> int | None:
-    """How well ``text`` answers ``query``: 0 it begins so, 1 a word does, 2 it holds it, 3 its letters in order; None not."""
+    """How well ``text`` answers ``query``: 0 it begins so, 1 a word does, 2 it holds it, 3 its letters in order."""
     said, asked = text.casefold(), query.casefold().strip()
     if not asked or said.startswith(asked):
         return 0

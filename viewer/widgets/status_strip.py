@@ -75,7 +75,7 @@ class JobLine(QWidget):
         self.bar = Progress(120)
         self.stop = Tool("close", tr("Stop this work"))
         self.stop.setFixedSize(px(22), px(22))
-        self.stop.clicked.connect(lambda: cancel())
+        self.stop.clicked.connect(lambda _on: cancel())
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(px(6))

@@ -17,7 +17,7 @@ CHEVRON = 12
 
 
 class Crumbs(QWidget):
-    """Where one is, from the store down; the last is bold, the others lead back. Where room is short the first ones leave."""
+    """Where one is, from the store down; the last is bold, the others lead back. The first leave where it is narrow."""
 
     followed = Signal(object)
 
@@ -72,6 +72,7 @@ class Crumbs(QWidget):
 
     def _fitting(self) -> tuple[list[tuple[str, object]], bool]:
         """The last parts that fit, ``…`` before them where some are left out."""
+
         def width(parts: list[tuple[str, object]]) -> int:
             plain, bold = QFontMetrics(ui(13)), QFontMetrics(ui(13, 600))
             total = sum((bold if n == len(parts) - 1 else plain).horizontalAdvance(t) for n, (t, _) in enumerate(parts))

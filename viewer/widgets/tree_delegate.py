@@ -24,7 +24,7 @@ class TreeDelegate(QStyledItemDelegate):
         """Every line has the same height."""
         return QSize(px(60), px(ROW))
 
-    def paint(self, p: QPainter, option: Any, index: Index) -> None:  # noqa: ANN401 (Qt's options have no typed fields)
+    def paint(self, p: QPainter, option: Any, index: Index) -> None:
         """One line."""
         node = index.data(NodeRole)
         if not isinstance(node, Node):
@@ -72,7 +72,9 @@ class TreeDelegate(QStyledItemDelegate):
         p.setFont(mono(11))
         width = QFontMetrics(p.font()).horizontalAdvance(node.badge)
         p.setPen(C(role))
-        p.drawText(QRect(right - width, inner.top(), width + 1, inner.height()), int(Qt.AlignmentFlag.AlignVCenter), node.badge)
+        p.drawText(
+            QRect(right - width, inner.top(), width + 1, inner.height()), int(Qt.AlignmentFlag.AlignVCenter), node.badge
+        )
         return right - width - px(8)
 
 
@@ -91,7 +93,7 @@ class StructureTree(QTreeView):
         self.setExpandsOnDoubleClick(False)
         self.setMouseTracking(True)
 
-    def drawRow(self, p: QPainter, option: Any, index: Index) -> None:  # noqa: ANN401 (Qt's options have no typed fields)
+    def drawRow(self, p: QPainter, option: Any, index: Index) -> None:
         """The ground over the whole width, then the line."""
         rect = QRect(0, option.rect.top(), self.viewport().width(), option.rect.height())
         if self.selectionModel() is not None and self.selectionModel().isSelected(index):
