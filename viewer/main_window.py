@@ -43,6 +43,8 @@ from viewer.widgets.top_bar import TopBar
 
 SLIM_BELOW = 1400
 SMALLEST = (900, 600)
+FINDINGS_AFTER_MS = 1200
+"""What is wrong is asked for when the first rows stand."""
 
 
 class MainWindow(QMainWindow):
@@ -174,13 +176,12 @@ class MainWindow(QMainWindow):
         session.followingChanged.connect(self.top.follow.setChecked)
         self._attach()
         session.begin()
+        QTimer.singleShot(FINDINGS_AFTER_MS, lambda: self._awake("findings") if self.session is session else None)
 
     def _attach(self) -> None:
         """Give the session to everything that shows it."""
         session = self.session
         self.side.set_session(session)
-        for pane in self.panes.values():
-            pane.set_session(session)
         self.strip.show_store(str(session.path) if session else "")
         self.setWindowTitle(f"{session.path} – Storescope" if session else "Storescope")
         self.pages.setCurrentIndex(0)
@@ -298,12 +299,19 @@ class MainWindow(QMainWindow):
 
     def _front(self, view: str) -> None:
         self.view = view
-        pane = self.panes[view]
+        pane = self._awake(view)
         self.stack.setCurrentWidget(pane)
         self.side.setVisible(pane.wants_tree and self.settings.tree_shown)
         self.rail.set_current(view)
         if words := pane.status():
             self.say(words)
+
+    def _awake(self, view: str) -> Pane:
+        """The pane of a view, with the session: views that nobody has looked at yet read nothing."""
+        pane = self.panes[view]
+        if pane.session is not self.session:
+            pane.set_session(self.session)
+        return pane
 
     def _moved(self, view: str, place: Place) -> None:
         if view == self.view:
@@ -344,7 +352,8 @@ class MainWindow(QMainWindow):
 
     def _grown(self) -> None:
         for pane in self.panes.values():
-            pane.refresh()
+            if pane.session is not None:
+                pane.refresh()
 
     def _found(self) -> None:
         if self.session is None:

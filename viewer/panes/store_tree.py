@@ -131,6 +131,7 @@ class StoreTreePane(QWidget):
         layout.addWidget(self.note)
         self._quiet = False
         self._fresh = True
+        self._chosen = "log"
         self.tree.clicked.connect(self._follow)
         self.tree.activated.connect(self._follow)
         self.tree.selectionModel().currentChanged.connect(lambda index, _before: self._arrowed(index))
@@ -151,7 +152,8 @@ class StoreTreePane(QWidget):
 
     def choose(self, place: Place) -> None:
         """The line that belongs to ``place`` is chosen; nothing is followed."""
-        index = self.model.index_of(_name_of(place))
+        self._chosen = _name_of(place)
+        index = self.model.index_of(self._chosen)
         if not index.isValid():
             return
         self._quiet = True
@@ -168,7 +170,6 @@ class StoreTreePane(QWidget):
         self.note.setVisible(bool(session.survey.notes))
         theme.set_topics(session.survey.topics_by_bytes)
         opened = {self.model.node(index).name for index in self._open_indexes(QModelIndex())}
-        current = self.model.node(self.tree.currentIndex()).name if self.tree.currentIndex().isValid() else ""
         self._quiet = True
         self.model.set_nodes(store_nodes(session.survey, places, is_system_topic))
         if self._fresh:
@@ -176,7 +177,7 @@ class StoreTreePane(QWidget):
             self._fresh = False
         for name in opened:
             self.tree.expand(self.model.index_of(name))
-        self.tree.setCurrentIndex(self.model.index_of(current or "log"))
+        self.tree.setCurrentIndex(self.model.index_of(self._chosen))
         self._quiet = False
         self._mark()
 

@@ -73,7 +73,7 @@ class Label(QLabel):
 
 
 class Elided(Label):
-    """One line that gives way: cut in its middle (names, paths) or at its end (sentences); all of it in the tool tip."""
+    """One line that gives way: cut in its middle (names) or at its end (sentences); all of it in the tool tip."""
 
     def __init__(self, text: str = "", size: int = 13, role: str = "text", weight: int = 400, *, code: bool = False,
                  middle: bool = False) -> None:  # fmt: skip
