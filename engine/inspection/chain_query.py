@@ -1,0 +1,118 @@
+"""Many keys against one index file at once: the matching entries of their chains (spec 4.4), without a record for
+each step.
+
+For the steps themselves, with their verdicts, see :mod:`engine.inspection.key_trace`. Reading goes by ``pread``, also
+in the compiled twin, so a file that is cut short on the way ends a chain and not the process.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import index as codec
+from engine.codec.columns import twin
+from engine.codec.java import index_key_hash
+from engine.inspection.index_reader import IndexReader
+
+MOST = 64
+ENDED, UPWARDS, UNREADABLE = 0, 1, 2
+_FOREVER = (1 << 62) - 1
+_ENTRY = struct.Struct(">iqii")
+_I32 = struct.Struct(">i")
+
+
+class Matches(NamedTuple):
+    """Matching entries in the order of the keys, newest first for each: ``key`` is the key's number, ``offset`` the
+    commit-log offset, ``entry`` the entry's number.
+
+    ``state`` tells for each key how its chain ended: ENDED as it should, UPWARDS at a link to an entry that is not
+    older (a loop or damage), UNREADABLE where the file ended before.
+    """
+
+    key: npt.NDArray[np.int64]
+    offset: npt.NDArray[np.int64]
+    entry: npt.NDArray[np.int64]
+    state: npt.NDArray[np.uint8]
+
+
+def hashes_of(topic: str, keys: list[str]) -> npt.NDArray[np.int32]:
+    """The index hash of each key of a topic."""
+    return np.array([index_key_hash(topic, key) for key in keys], np.int32)
+
+
+def find_matches(
+    index: IndexReader,
+    hashes: npt.NDArray[np.int32],
+    begin: int = -_FOREVER,
+    end: int = _FOREVER,
+    most: int = MOST,
+) -> Matches:
+    """Entries whose hash is one of ``hashes`` and whose time (ms, floored to seconds) lies in [begin, end].
+
+    At most ``most`` for each key, as a broker's query takes. Raises :class:`CorruptUnit` where the file has no header
+    or its number of slots is not known.
+    """
+    header, slots = index.header, index.slots
+    count = min(header.index_count, index.last_entry + 1)
+    descriptor = index.file.descriptor()
+    try:
+        arguments = (descriptor, slots, count, header.begin_timestamp, begin, end, most)
+        compiled = twin()
+        if compiled is None:
+            return _plain(hashes, *arguments)
+        return _compiled(hashes, *arguments)
+    finally:
+        os.close(descriptor)
+
+
+def _compiled(
+    hashes: npt.NDArray[np.int32], descriptor: int, slots: int, count: int, first: int, begin: int, end: int, most: int
+) -> Matches:
+    compiled = twin()
+    assert compiled is not None
+    state = np.zeros(len(hashes), np.uint8)
+    room = 2 * len(hashes) + most
+    keys, offsets, entries = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    key, filled = 0, 0
+    while key < len(hashes):
+        key, filled = compiled.chains(
+            descriptor, hashes, key, slots, count, first, begin, end, most, state, keys, offsets, entries, filled
+        )
+        if key < len(hashes):
+            keys, offsets, entries = (np.resize(array, 2 * len(array)) for array in (keys, offsets, entries))
+    return Matches(keys[:filled], offsets[:filled], entries[:filled], state)
+
+
+def _plain(
+    hashes: npt.NDArray[np.int32], descriptor: int, slots: int, count: int, first: int, begin: int, end: int, most: int
+) -> Matches:
+    geometry = codec.Geometry(slots, 0)
+    state = np.zeros(len(hashes), np.uint8)
+    found: list[tuple[int, int, int]] = []
+    for key, wanted in enumerate(hashes.tolist()):
+        taken, above = 0, count + 1
+        data = os.pread(descriptor, codec.SLOT_SIZE, geometry.slot_position(wanted % slots))
+        number = _I32.unpack(data)[0] if len(data) == codec.SLOT_SIZE else 0
+        state[key] = ENDED if len(data) == codec.SLOT_SIZE else UNREADABLE
+        while 0 < number <= count and count > 1 and taken < most:
+            data = os.pread(descriptor, codec.ENTRY_SIZE, geometry.entry_position(number)) if number < above else b""
+            if len(data) < codec.ENTRY_SIZE:
+                state[key] = UNREADABLE if number < above else UPWARDS
+                break
+            key_hash, offset, seconds, previous = _ENTRY.unpack(data)
+            time = first + seconds * 1000
+            if seconds < 0:
+                break
+            if key_hash == wanted and begin <= time <= end:
+                found.append((key, offset, number))
+                taken += 1
+            if time < begin:
+                break
+            above, number = number, previous
+    columns = np.array(found, np.int64).reshape(-1, 3)
+    return Matches(columns[:, 0], columns[:, 1], columns[:, 2], state)

@@ -1,0 +1,140 @@
+"""Many keys at once find what a walk along each chain finds, also in files that loop, lie or end early."""
+
+import random
+import struct
+
+import numpy as np
+import pytest
+from golden_stores import names
+
+from engine.codec.index import Geometry, IndexEntry, IndexHeader, encode_entry, encode_header, step_on
+from engine.codec.java import index_key_hash
+from engine.codec.message import ROLLBACK, Unit
+from engine.inspection.chain_query import ENDED, UNREADABLE, UPWARDS, find_matches, hashes_of
+from engine.inspection.index_reader import IndexReader
+from engine.inspection.snapshot import open_store
+from engine.mapped.read_only import DescriptorCache, ReadOnlyFile
+
+GEOMETRY = Geometry(16, 200)
+
+
+@pytest.fixture(params=["0", "1"], ids=["compiled", "plain"])
+def _twin(request, monkeypatch):
+    monkeypatch.setenv("STORESCOPE_PLAIN", request.param)
+
+
+pytestmark = pytest.mark.usefixtures("_twin")
+
+
+def write_index(path, hashes, count=None, seconds=lambda n: n):
+    """An index file with one entry a hash, linked as a broker links them."""
+    slots = [0] * GEOMETRY.slots
+    data = bytearray(GEOMETRY.file_size)
+    for number, key_hash in enumerate(hashes, 1):
+        slot = key_hash % GEOMETRY.slots
+        entry = IndexEntry(key_hash, 1000 * number, seconds(number), slots[slot])
+        at = GEOMETRY.entry_position(number)
+        data[at : at + 20] = encode_entry(entry)
+        slots[slot] = number
+    header = IndexHeader(1_000_000, 2_000_000, 0, 0, 16, len(hashes) + 1 if count is None else count)
+    data[:40] = encode_header(header)
+    data[40 : 40 + 64] = struct.pack(">16i", *slots)
+    path.write_bytes(bytes(data[: GEOMETRY.file_size]))
+    return reader(path)
+
+
+def reader(path):
+    file = ReadOnlyFile(str(path), 0, path.stat().st_size, DescriptorCache())
+    return IndexReader(file, GEOMETRY, "given")
+
+
+def patch(path, at, value):
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(value)
+
+
+def told_by_steps(index, wanted, begin, end, most):
+    """Commit-log offsets by the single-entry codec."""
+    header, found = index.header, []
+    number = index.slot(wanted % index.slots)
+    while 0 < number <= header.index_count and len(found) < most:
+        entry = index.entry(number)
+        if entry is None or entry.time_diff < 0:
+            break
+        time = header.begin_timestamp + entry.time_diff * 1000
+        if entry.key_hash == wanted and begin <= time <= end:
+            found.append(entry.phy_offset)
+        if not step_on(entry.prev, number, header.index_count) or time < begin:
+            break
+        number = entry.prev
+    return found
+
+
+def test_every_key_and_its_collisions(tmp_path):
+    rng = random.Random(5)
+    hashes = [rng.randrange(60) for _ in range(150)]
+    index = write_index(tmp_path / "i", hashes)
+    wanted = np.arange(80, dtype=np.int32)
+    for begin, end, most in ((-1, 1 << 60, 64), (1_040_000, 1_090_500, 64), (0, 1 << 60, 1)):
+        found = find_matches(index, wanted, begin, end, most)
+        for key in range(80):
+            assert found.offset[found.key == key].tolist() == told_by_steps(index, key, begin, end, most)
+        assert set(found.state) == {ENDED}
+
+
+def test_matches_are_counted_key_by_key_and_newest_first(tmp_path):
+    index = write_index(tmp_path / "i", [7, 23, 7, 7])
+    found = find_matches(index, np.array([7, 23, 7, 9], np.int32))
+    assert found.key.tolist() == [0, 0, 0, 1, 2, 2, 2]
+    assert found.entry.tolist() == [4, 3, 1, 2, 4, 3, 1]
+
+
+def test_more_matches_than_expected_find_room(tmp_path):
+    index = write_index(tmp_path / "i", [3] * 199)
+    found = find_matches(index, np.full(50, 3, np.int32), most=199)
+    assert len(found.key) == 50 * 199
+
+
+def test_a_chain_that_loops_ends(tmp_path):
+    path = tmp_path / "i"
+    write_index(path, [5, 5, 5])
+    patch(path, GEOMETRY.entry_position(1) + 16, struct.pack(">i", 3))
+    found = find_matches(reader(path), np.array([5], np.int32))
+    assert (found.entry.tolist(), found.state.tolist()) == ([3, 2, 1], [UPWARDS])
+
+
+def test_a_link_past_the_count_and_a_time_below_zero_end_a_chain(tmp_path):
+    path = tmp_path / "i"
+    write_index(path, [5, 5, 6, 6])
+    patch(path, GEOMETRY.entry_position(2) + 16, struct.pack(">i", 150))
+    patch(path, GEOMETRY.entry_position(4) + 12, struct.pack(">i", -1))
+    found = find_matches(reader(path), np.array([5, 6], np.int32))
+    assert (found.entry.tolist(), found.state.tolist()) == ([2], [ENDED, ENDED])
+
+
+@pytest.mark.parametrize(("size", "state"), [(40, UNREADABLE), (104, UNREADABLE), (104 + 45, UNREADABLE)])
+def test_a_file_cut_short_after_it_was_opened(tmp_path, size, state):
+    path = tmp_path / "i"
+    index = write_index(path, [5, 5, 5])
+    with path.open("r+b") as file:
+        file.truncate(size)
+    index.file.size = GEOMETRY.file_size
+    found = find_matches(index, np.array([5], np.int32))
+    assert found.state.tolist() == [state]
+
+
+def test_a_file_with_no_entries(tmp_path):
+    assert len(find_matches(write_index(tmp_path / "i", []), np.arange(5, dtype=np.int32)).key) == 0
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name.startswith(("clean", "crash-5", "ipv6"))])
+def test_golden_index_files_hold_every_key_of_their_log(golden, name):
+    with open_store(golden(name)) as store:
+        units = [u for u in store.log.walk() if isinstance(u, Unit) and u.transaction_type != ROLLBACK][:500]
+        for index in store.index_files():
+            inside = [u for u in units if index.header.begin_phy_offset < u.offset < index.header.end_phy_offset]
+            for unit in inside[:100]:
+                for key in unit.keys:
+                    assert hashes_of(unit.topic, [key]).tolist() == [index_key_hash(unit.topic, key)]
+                    assert unit.offset in find_matches(index, hashes_of(unit.topic, [key]), most=10_000).offset
