@@ -1,0 +1,318 @@
+"""The sparse side index of a commit log: row numbers for offsets, and what each file holds, kept outside the store.
+
+One segment a log file: how many rows (units, blanks, spans of damage) it has, every so many rows an anchor (row → offset),
+bytes by topic, first and last store time. A finished file's segment is kept in the user's cache, checked by the file's
+size, time and head bytes; the file that is still written is walked on from its last anchor. Safe to delete at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import tempfile
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from engine.codec.unit_scan import Blank, Damage, Stop
+from engine.errors import StoreError
+from engine.inspection.log_reader import LogReader
+from engine.mapped.read_only import ReadOnlyFile
+
+EVERY = 4096
+"""Rows between two anchors: what is walked at most to find a row's exact number."""
+CACHE_LIMIT = 256 << 20
+"""Bytes that all side indexes together may take; the longest unused go first."""
+MOST_DAMAGES = 64
+FORMAT = 1
+_HEAD = 4096
+_ANCHOR = struct.Struct("<qq")
+
+Cancelled = Callable[[], bool]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(slots=True)
+class Segment:
+    """What is known of one log file. ``anchors`` are (row in the file, absolute offset); times in ms, sizes in bytes."""
+
+    name: str
+    start_offset: int
+    size: int
+    modified_ns: int
+    head: str
+    rows: int = 0
+    units: int = 0
+    end: int = 0
+    complete: bool = False
+    first_time: int = 0
+    last_time: int = 0
+    topics: dict[str, int] = field(default_factory=dict)
+    damages: list[tuple[int, int]] = field(default_factory=list)
+    anchors: list[tuple[int, int]] = field(default_factory=list)
+
+
+class SideIndex:
+    """Row numbers of a log. Built by :meth:`build`, which may be stopped and gone on with; asked from any thread."""
+
+    def __init__(self, log: LogReader, cache: Path | None = None) -> None:
+        self._log = log
+        self._cache = cache if cache is not None else user_cache_path("storescope") / "side-index"
+        self.segments: list[Segment] = []
+        self._first_rows: list[int] = []
+
+    @property
+    def complete(self) -> bool:
+        """Whether every file of the log has been walked to its end."""
+        return len(self.segments) == len(self._log.files) and all(s.complete for s in self.segments)
+
+    @property
+    def total(self) -> int:
+        """Rows that are counted so far."""
+        return self._first_rows[-1] + self.segments[-1].rows if self.segments else 0
+
+    @property
+    def units(self) -> int:
+        """Message units that are counted so far."""
+        return sum(segment.units for segment in self.segments)
+
+    def build(self, cancelled: Cancelled | None = None, progress: Progress | None = None) -> bool:
+        """Walk what is not known yet, file by file; True when all is known. Raises nothing for what the store holds."""
+        known = {segment.name: segment for segment in (*self._load(), *self.segments)}
+        files = list(self._log.files)
+        total = sum(file.size for file in files)
+        done = 0
+        built: list[Segment] = []
+        for number, file in enumerate(files):
+            last = number + 1 == len(files)
+            stop = file.end_offset if last else files[number + 1].start_offset
+            segment = self._still_good(known.get(file.name), file)
+            if segment is None or not segment.complete or last:
+                segment = self._walk(segment, file, stop, cancelled)
+                if segment is None:
+                    return False
+            built.append(segment)
+            self._publish(built)
+            done += file.size
+            if progress:
+                progress(done, total)
+        self._save()
+        return True
+
+    def number_at(self, offset: int) -> int | None:
+        """Row number of the item that begins at ``offset``, None where it is not counted yet."""
+        at = bisect_right([s.start_offset for s in self.segments], offset) - 1
+        if at < 0 or offset >= self.segments[at].end:
+            return None
+        segment = self.segments[at]
+        anchor = bisect_right([a[1] for a in segment.anchors], offset) - 1
+        row, start = segment.anchors[max(anchor, 0)] if segment.anchors else (0, segment.start_offset)
+        for item in self._log.walk(start, offset + 1, crc=False):
+            if isinstance(item, Stop) or item.offset >= offset:
+                break
+            row += 1
+        return self._first_rows[at] + row
+
+    def offset_of(self, number: int) -> int | None:
+        """Offset of the row with this number, None where it is not counted yet."""
+        at = bisect_right(self._first_rows, number) - 1
+        if at < 0 or number >= self.total:
+            return None
+        segment = self.segments[at]
+        wanted = number - self._first_rows[at]
+        anchor = bisect_right([a[0] for a in segment.anchors], wanted) - 1
+        row, start = segment.anchors[max(anchor, 0)] if segment.anchors else (0, segment.start_offset)
+        for item in self._log.walk(start, segment.end, crc=False):
+            if isinstance(item, Stop):
+                return None
+            if row == wanted:
+                return item.offset
+            row += 1
+        return None
+
+    def _publish(self, segments: list[Segment]) -> None:
+        firsts, row = [], 0
+        for segment in segments:
+            firsts.append(row)
+            row += segment.rows
+        self._first_rows, self.segments = firsts, list(segments)
+
+    # -- walking
+
+    def _still_good(self, segment: Segment | None, file: ReadOnlyFile) -> Segment | None:
+        if segment is None or (segment.start_offset, segment.size) != (file.start_offset, file.size):
+            return None
+        modified, head = _stamp(file)
+        return segment if segment.head == head and (segment.modified_ns == modified or not segment.complete) else None
+
+    def _walk(self, known: Segment | None, file: ReadOnlyFile, stop: int, cancelled: Cancelled | None) -> Segment | None:
+        """The file's segment, walked on from the last anchor that still stands; None where it was stopped."""
+        from engine.codec.topic_table import TopicTable
+        from engine.inspection.block_scan import scan_log
+
+        modified, head = _stamp(file)
+        segment = Segment(file.name, file.start_offset, file.size, modified, head, end=file.start_offset)
+        if known is not None and known.anchors and not known.damages:
+            segment.anchors, start = self._standing(known)
+        else:
+            start = file.start_offset
+        if segment.anchors:
+            segment = _rewound(known, segment) if known is not None else segment
+        topics = TopicTable()
+        counted = _Counter(segment, topics)
+        for block in scan_log(self._log, start, stop, crc=False, topics=topics):
+            if cancelled is not None and cancelled():
+                return None
+            if isinstance(block, Stop):
+                segment.complete = block.kind == "limit"
+                break
+            if isinstance(block, Damage):
+                counted.damage(block)
+            else:
+                counted.block(block)
+        counted.close()
+        return segment
+
+    def _standing(self, known: Segment) -> tuple[list[tuple[int, int]], int]:
+        """Anchors up to the last one where a unit still begins, and where to go on."""
+        anchors = list(known.anchors)
+        while anchors:
+            item = self._log.unit_at(anchors[-1][1], crc=False)
+            if not isinstance(item, (Stop, Blank)):
+                return anchors, anchors[-1][1]
+            anchors.pop()
+        return [], known.start_offset
+
+    # -- the cache
+
+    @property
+    def _file(self) -> Path:
+        places = "\n".join(str(folder.absolute()) for folder in self._log.sequence.folders)
+        first = self._log.files[0].name if len(self._log.sequence.folders) == 1 and self._log.files else ""
+        return self._cache / (hashlib.sha256(f"{places}\n{first}".encode()).hexdigest()[:32] + ".idx")
+
+    def _load(self) -> Iterator[Segment]:
+        try:
+            raw = self._file.read_bytes()
+            size = int.from_bytes(raw[:8], "little")
+            head = json.loads(raw[8 : 8 + size])
+            if head["format"] != FORMAT:
+                return
+            at = 8 + size
+            for one in head["segments"]:
+                count = one.pop("anchorCount")
+                anchors = list(_ANCHOR.iter_unpack(raw[at : at + count * _ANCHOR.size]))
+                at += count * _ANCHOR.size
+                damages = [(offset, length) for offset, length in one.pop("damages")]
+                yield Segment(**one, damages=damages, anchors=anchors)
+        except (OSError, ValueError, KeyError, TypeError, struct.error):
+            return  # a cache: what cannot be read is made again
+
+    def _save(self) -> None:
+        listed = []
+        anchors = bytearray()
+        for segment in self.segments:
+            one = asdict(segment)
+            one["anchorCount"] = len(one.pop("anchors"))
+            listed.append(one)
+            for anchor in segment.anchors:
+                anchors += _ANCHOR.pack(*anchor)
+        head = json.dumps({"format": FORMAT, "segments": listed}).encode()
+        try:
+            self._cache.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self._cache, delete=False) as file:
+                file.write(len(head).to_bytes(8, "little") + head + anchors)
+            os.replace(file.name, self._file)
+            _trim(self._cache)
+        except OSError:
+            return  # no cache, no harm
+
+
+class _Counter:
+    """Adds blocks and damage to a segment."""
+
+    def __init__(self, segment: Segment, topics: object) -> None:
+        self._segment = segment
+        self._topics = topics
+        self._bytes: dict[int, int] = {}
+        self._next_anchor = segment.anchors[-1][0] + EVERY if segment.anchors else 0
+
+    def block(self, block: object) -> None:
+        import numpy as np
+
+        from engine.codec.columns import BLANK, UnitColumns
+
+        assert isinstance(block, UnitColumns)
+        segment, count = self._segment, block.count
+        if not count:
+            return
+        offsets = block["offset"][:count]
+        while self._next_anchor < segment.rows + count:
+            segment.anchors.append((self._next_anchor, int(offsets[self._next_anchor - segment.rows])))
+            self._next_anchor += EVERY
+        units = block["kind"][:count] != BLANK
+        numbers, sizes = block["topic_id"][:count][units], block["size"][:count][units]
+        if len(numbers):
+            for number, size in enumerate(np.bincount(numbers, sizes)):
+                if size:
+                    self._bytes[number] = self._bytes.get(number, 0) + int(size)
+            times = block["store_timestamp"][:count][units]
+            segment.first_time = segment.first_time or int(times[0])
+            segment.last_time = int(times[-1])
+        segment.units += int(np.count_nonzero(units))
+        segment.rows += count
+        segment.end = int(offsets[-1]) + max(int(block["size"][count - 1]), 8)
+
+    def damage(self, item: Damage) -> None:
+        segment = self._segment
+        if self._next_anchor <= segment.rows:
+            segment.anchors.append((segment.rows, item.offset))
+            self._next_anchor = segment.rows + EVERY
+        segment.rows += 1
+        segment.end = item.offset + item.size
+        if len(segment.damages) < MOST_DAMAGES:
+            segment.damages.append((item.offset, item.size))
+
+    def close(self) -> None:
+        """Bytes by topic get their names."""
+        from engine.codec.topic_table import TopicTable
+
+        assert isinstance(self._topics, TopicTable)
+        names = self._topics.names
+        for number, size in self._bytes.items():
+            self._segment.topics[names[number]] = self._segment.topics.get(names[number], 0) + size
+
+
+def _rewound(known: Segment, segment: Segment) -> Segment:
+    """``segment`` counted up to its last anchor; sums that cannot be taken back are kept as they were before it."""
+    segment.rows, segment.end = segment.anchors[-1]
+    segment.units = segment.rows
+    segment.first_time, segment.last_time = known.first_time, known.last_time
+    share = segment.rows / known.rows if known.rows else 0.0
+    segment.topics = {name: int(size * share) for name, size in known.topics.items()}
+    return segment
+
+
+def _stamp(file: ReadOnlyFile) -> tuple[int, str]:
+    """Time of the last change (ns) and a hash of the head bytes."""
+    try:
+        head = hashlib.sha256(file.read(0, _HEAD)).hexdigest()[:24]
+        return os.stat(file.path).st_mtime_ns, head
+    except (OSError, StoreError):
+        return 0, ""
+
+
+def _trim(folder: Path) -> None:
+    """Delete the longest unused side indexes beyond the limit."""
+    files = sorted((f for f in folder.glob("*.idx")), key=lambda f: f.stat().st_mtime)
+    total = sum(f.stat().st_size for f in files)
+    for file in files[:-1]:
+        if total <= CACHE_LIMIT:
+            return
+        total -= file.stat().st_size
+        file.unlink(missing_ok=True)

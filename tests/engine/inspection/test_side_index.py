@@ -1,0 +1,87 @@
+"""The side index counts as the walk does, is kept outside the store, and is believed only while the files are the same."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from engine.codec.unit_scan import Stop
+from engine.inspection import open_store
+from engine.inspection import side_index as module
+from engine.inspection.side_index import SideIndex
+
+Golden = Callable[[str], Path]
+STORES = ["clean-5.3.3", "crash-flip-5.3.3", "crash-4.9.8", "first-files-deleted-5.3.3", "broker-orders"]
+
+
+@pytest.fixture(autouse=True)
+def few_rows_between_anchors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EVERY", 64)
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_row_numbers_are_those_of_the_walk(golden: Golden, tmp_path: Path, name: str) -> None:
+    with open_store(golden(name)) as store:
+        rows = [item.offset for item in store.units(crc=False) if not isinstance(item, Stop)]
+        index = SideIndex(store.log, tmp_path)
+        assert index.build()
+        assert index.total == len(rows)
+        for number in {0, 1, 63, 64, 65, len(rows) // 2, len(rows) - 1}:
+            assert index.offset_of(number) == rows[number]
+            assert index.number_at(rows[number]) == number
+        assert index.offset_of(len(rows)) is None
+
+
+def test_a_second_look_comes_from_the_cache_and_agrees(golden: Golden, tmp_path: Path) -> None:
+    with open_store(golden("clean-5.3.3")) as store:
+        first = SideIndex(store.log, tmp_path)
+        first.build()
+        second = SideIndex(store.log, tmp_path)
+        second.build()
+    assert [s.rows for s in second.segments] == [s.rows for s in first.segments]
+    assert second.segments[0].topics == first.segments[0].topics
+    assert len(list(tmp_path.glob("*.idx"))) == 1
+
+
+def test_a_changed_file_is_counted_anew(golden: Golden, tmp_path: Path) -> None:
+    copy = tmp_path / "store"
+    shutil.copytree(golden("clean-5.3.3"), copy)
+    with open_store(copy) as store:
+        index = SideIndex(store.log, tmp_path / "cache")
+        index.build()
+        before = index.total
+    log = sorted((copy / "commitlog").iterdir())[0]
+    log.chmod(0o644)
+    with log.open("r+b") as file:
+        file.seek(200)
+        file.write(bytes(64))
+    with open_store(copy) as store:
+        index = SideIndex(store.log, tmp_path / "cache")
+        index.build()
+        rows = sum(1 for item in store.units(crc=False) if not isinstance(item, Stop))
+        assert index.total == rows
+        assert index.segments[0].damages
+    assert before == rows  # one unit became one span of damage
+
+
+def test_a_cache_that_is_rubbish_is_made_again(golden: Golden, tmp_path: Path) -> None:
+    with open_store(golden("clean-5.3.3")) as store:
+        index = SideIndex(store.log, tmp_path)
+        index.build()
+        for file in tmp_path.glob("*.idx"):
+            file.write_bytes(b"\xff" * 100)
+        again = SideIndex(store.log, tmp_path)
+        assert again.build()
+        assert again.total == index.total
+
+
+def test_a_stopped_build_goes_on_later(golden: Golden, tmp_path: Path) -> None:
+    with open_store(golden("first-files-deleted-5.3.3")) as store:
+        index = SideIndex(store.log, tmp_path)
+        calls = iter([False, False, True])
+        assert not index.build(lambda: next(calls, True))
+        assert not index.complete
+        assert index.build()
+        assert index.total == sum(1 for item in store.units(crc=False) if not isinstance(item, Stop))
