@@ -45,7 +45,7 @@ QPushButton[kind="danger"] {{ background: {pane}; color: {error}; border-color: 
 QPushButton[kind="flat"] {{ background: transparent; border-color: transparent; color: {accent}; }}
 QPushButton[kind="flat"]:hover {{ background: {select}; }}
 QPushButton[kind="flat"]:focus {{ border-color: {accent}; }}
-QPushButton[kind="pill"] {{ background: transparent; border-radius: {p12}; color: {text2}; font-size: {p12};
+QPushButton[kind="pill"] {{ background: transparent; border-radius: {p11}; color: {text2}; font-size: {p12};
     min-height: {p20}; }}
 QPushButton[kind="pill"]:hover {{ background: {select}; color: {text}; }}
 QPushButton[kind="pill"]:checked {{ background: {select}; color: {accent}; border-color: {accent}; }}

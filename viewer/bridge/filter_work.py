@@ -1,7 +1,7 @@
 """Filtering the commit log in the worker process: hits stream back as they are found, a limit cuts the rest off.
 
-Blocks of columns are judged first; only rows that they leave open are decoded. Runs where numba is imported and where no
-window waits: ``jobs.in_worker(title, "viewer.bridge.filter_work:scan", …)``. No Qt.
+Blocks of columns are judged first; only rows that they leave open are decoded. Runs where numba is imported and where
+no window waits: ``jobs.in_worker(title, "viewer.bridge.filter_work:scan", …)``. No Qt.
 """
 
 from __future__ import annotations
@@ -103,6 +103,29 @@ def scan(
                 sender.flush(looked)
                 return Scanned(looked, units, False)
     return Scanned(looked, units, True)
+
+
+def first_look(log: LogReader, text: str, now_ms: int, start: int, stop: int) -> tuple[Hits, bool]:
+    """Matches from ``start`` to ``stop``, unit by unit without numba: for the first hits, before the worker is ready.
+
+    The second value says that the log ended before ``stop``.
+    """
+    from engine.codec.message import Unit
+    from engine.codec.unit_scan import Stop
+    from engine.query import parse
+
+    wanted = parse(text, now_ms=now_ms)
+    test = wanted.compile(lambda offset: _file_name(log, offset))
+    found: list[int] = []
+    looked, complete = start, False
+    for item in log.walk(start, stop, crc="crc" in wanted.fields):
+        if isinstance(item, Stop):
+            complete = item.kind != "limit"
+            break
+        looked = item.offset + item.size
+        if isinstance(item, Unit) and test(item):
+            found.append(item.offset)
+    return Hits(tuple(found), looked), complete
 
 
 def matching(

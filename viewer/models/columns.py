@@ -178,7 +178,15 @@ def time_column(key: str, title: str, width: int = 112, **more: Unpack[Options])
 
     read = field_of(key)
     return Column(
-        key, title, width, lambda row: clock(read(row)), read, mono=True, tip=lambda row: full_moment(read(row)), **more
+        key,
+        title,
+        width,
+        lambda row: clock(read(row)),
+        read,
+        mono=True,
+        tip=lambda row: full_moment(read(row)),
+        elide="never",
+        **more,
     )
 
 
@@ -195,6 +203,7 @@ def moment_column(key: str, title: str, width: int = 186, **more: Unpack[Options
         read,
         mono=True,
         tip=lambda row: full_moment(read(row)),
+        elide="never",
         **more,
     )
 

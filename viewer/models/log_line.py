@@ -16,7 +16,7 @@ from engine.codec.unit_scan import Stop
 
 TAIL_SHARE = 0.04
 SAMPLES = 240
-UNITS_A_SAMPLE = 12
+UNITS_A_SAMPLE = 32
 
 
 @dataclass(frozen=True, slots=True)

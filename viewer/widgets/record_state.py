@@ -79,6 +79,9 @@ class StateLine(QWidget):
         role = {"cut": "warn", "live": "live", "error": "text"}.get(state.kind, "text2")
         self._text.setStyleSheet(f"color: {C(role).name()}; background: transparent;")
         self.setAccessibleName(state.text)
+        if not self._strip:
+            words = max(self._text.fontMetrics().horizontalAdvance(line) for line in state.text.split("\n")) + 4
+            self._text.setFixedWidth(round(min(words, 460 * scale())))
         if not steps_stay:
             self._fill_steps()
         self.show()

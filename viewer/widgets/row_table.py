@@ -126,9 +126,7 @@ class RowTable(QTableView):
         try:
             for n in range(len(self.kind.columns)):
                 head.setSectionHidden(n, n not in wanted)
-            soft = [
-                n for n in shown if not self.kind.columns[n].right and self.kind.columns[n].key and wanted[n] > 60 * z
-            ]
+            soft = [n for n in shown if _may_shrink(self.kind.columns[n])]
             give = sum(wanted[n] for n in soft)
             for n in shown:
                 width = wanted[n]
@@ -188,7 +186,7 @@ class RowTable(QTableView):
         p.fillRect(event.rect(), self._painter.color("pane"))
         top, height = self.verticalScrollBar().value(), self.row_height()
         chosen, current = self.currentIndex().row(), self.currentIndex().column()
-        focused = self.hasFocus() or self.viewport().hasFocus()
+        focused = self.window().focusWidget() in {None, self}
         slots = self.slots_on_screen()
         first = top + max(0, event.rect().top() // height)
         last = min(len(self.table.rows), top + event.rect().bottom() // height + 1)
@@ -343,3 +341,8 @@ class RowTable(QTableView):
     def follow(self) -> bool:
         """Follow the link of the current cell."""
         return False
+
+
+def _may_shrink(column: Column) -> bool:
+    """Names, tags and sentences give way; numbers, times and states do not."""
+    return bool(column.key) and not column.right and column.elide != "never" and column.paint in {"text", "topic"}

@@ -1,0 +1,135 @@
+"""Fills the Line over the log: its files at once, then times and topics, sampled piece by piece while nothing else
+waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from viewer.bridge.store_session import StoreSession
+from viewer.models.formats import plain
+from viewer.models.log_line import LogLine, Mix, Pin, line_of, sample, sample_places
+from viewer.widgets.line_strip import LineStrip
+
+AT_A_TIME = 6
+PAUSE_MS = 15
+
+
+class LogSurvey(QObject):
+    """Keeps ``strip`` true to the session's log. ``lined(line)`` when the extent is known."""
+
+    lined = Signal(object)
+
+    def __init__(self, strip: LineStrip) -> None:
+        super().__init__(strip)
+        self._strip = strip
+        self._session: StoreSession | None = None
+        self._turn = 0
+        self._todo: list[tuple[int, int]] = []
+        self._sampled: set[tuple[int, int]] = set()
+        self._line = LogLine(0, 0, 0)
+        self._pause = QTimer(self, interval=PAUSE_MS, singleShot=True)
+        self._pause.timeout.connect(self._sample_next)
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Another store, or none."""
+        self._turn += 1
+        self._session = session
+        self._todo, self._sampled = [], set()
+        self._pause.stop()
+        self._line = LogLine(0, 0, 0)
+        self._strip.set_line(self._line)
+        self._strip.set_pins(())
+        if session is not None:
+            session.findingsChanged.connect(self.show_findings)
+
+    def look(self) -> None:
+        """Look at the extent of the log, then sample what has not been sampled."""
+        if self._session is None:
+            return
+        turn, log = self._turn, self._session.snapshot.log
+
+        def done(line: LogLine) -> None:
+            if turn == self._turn:
+                self._show(line)
+
+        self._session.jobs.read(lambda: line_of(log), done, lambda _error: None)
+
+    def show_findings(self) -> None:
+        """Findings of the log as pins."""
+        if self._session is not None:
+            self._strip.set_pins(pins_of(self._session.findings), damage_of(self._session.findings))
+
+    def _show(self, line: LogLine) -> None:
+        grown = line != self._line
+        self._line = line
+        self._strip.set_line(line)
+        self.lined.emit(line)
+        self.show_findings()
+        if grown:
+            covered = max((high for _, high in self._sampled), default=line.low)
+            places = sample_places(line)
+            self._todo = [place for place in places if not self._sampled or place[1] > covered]
+            self._read_times()
+            self._pause.start()
+
+    def _read_times(self) -> None:
+        if self._session is None:
+            return
+        turn, log, wanted = self._turn, self._session.snapshot.log, self._strip.label_files()
+
+        def done(times: dict[int, int]) -> None:
+            if turn == self._turn:
+                self._strip.set_times(times)
+
+        self._session.jobs.read(lambda: times_of(log, wanted), done, lambda _error: None)
+
+    def _sample_next(self) -> None:
+        if self._session is None or not self._todo:
+            return
+        turn, log = self._turn, self._session.snapshot.log
+        places, self._todo = self._todo[:AT_A_TIME], self._todo[AT_A_TIME:]
+
+        def done(mixes: list[Mix]) -> None:
+            if turn == self._turn:
+                self._sampled.update(places)
+                self._strip.add_mixes(mixes)
+                self._pause.start()
+
+        self._session.jobs.read(lambda: [sample(log, *place) for place in places], done, lambda _error: None)
+
+
+def times_of(log: Any, starts: Sequence[int]) -> dict[int, int]:
+    """Store time (ms) of the first unit of the files that begin at ``starts``; reads the disk."""
+    found = {}
+    for start in starts:
+        stored = getattr(log.unit_at(start, crc=False), "store_timestamp", None)
+        if stored is not None:
+            found[start] = stored
+    return found
+
+
+def in_log(finding: Any) -> bool:
+    """Whether a finding has a place in the commit log."""
+    return finding.offset is not None and (finding.file is None or "commitlog" in str(finding.file))
+
+
+def pins_of(findings: Sequence[Any]) -> list[Pin]:
+    """Findings with a place in the log as pins."""
+    return [
+        Pin(f.offset, f.severity, f"{f.id} {plain(f.message)}")
+        for f in findings
+        if in_log(f) and f.severity in {"error", "warn", "note"}
+    ]
+
+
+def damage_of(findings: Sequence[Any]) -> list[tuple[int, int]]:
+    """Spans that findings call unreadable."""
+    return [
+        (f.offset, f.offset + int(f.evidence["size"]))
+        for f in findings
+        if in_log(f) and f.severity == "error" and isinstance(f.evidence.get("size"), int) and f.group == "commitlog"
+    ]

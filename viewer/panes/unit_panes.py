@@ -1,0 +1,295 @@
+"""The chosen row of the log, decoded and as bytes: both show the same row and the same field, or say that it is
+loading.
+
+Reading and decoding happen off the loop; an answer for a row that is not chosen any more is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+
+from engine.codec.flips import explain
+from engine.codec.message import INNER_BATCH, Unit, parts
+from engine.codec.properties import CRC32, verify_crc
+from engine.codec.unit_scan import Stop
+from viewer.assets import tr
+from viewer.bridge import places
+from viewer.bridge.store_session import StoreSession
+from viewer.models.body_text import looks_like_json, open_body
+from viewer.models.formats import number, plain
+from viewer.models.hex_pages import HexField, hex_fields
+from viewer.models.log_rows import EdgeRow, LogRow, UnitRow
+from viewer.models.unit_columns import look
+from viewer.models.unit_fields import Decoded, Group, Line, describe
+from viewer.widgets.body_view import BodyView
+from viewer.widgets.hex_view import HexView
+from viewer.widgets.kit import PaneHead, splitter
+from viewer.widgets.unit_detail import UnitDetail
+from viewer.widgets.word_tabs import WordTabs
+
+GRACE_MS = 80
+"""How long the old picture may stand while the next row is read; what is in the widgets is gone at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A row with all that was read of it."""
+
+    row: LogRow
+    decoded: Decoded | None
+    fields: Sequence[HexField]
+    problem: str = ""
+
+
+class UnitPanes(QObject):
+    """Wires detail, bytes and body to the chosen row. ``placeRequested``, ``filterRequested`` as in their widgets."""
+
+    placeRequested = Signal(object)
+    filterRequested = Signal(str)
+    loaded = Signal(object)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.session: StoreSession | None = None
+        self.detail = UnitDetail("unit.detail")
+        self.hex = HexView("unit.hex")
+        self.body = BodyView()
+        self.current: Loaded | None = None
+        self._row: LogRow | None = None
+        self._turn = 0
+        self._wanted_field = ""
+        self._body_turn = -1
+        self.detail_head = PaneHead(tr("Message"))
+        self.tabs = WordTabs(
+            "unit.tabs",
+            (("bytes", tr("Bytes")), ("json", tr("Body as JSON")), ("text", tr("Text")), ("hex", tr("Unpacked"))),
+        )
+        self.bytes_head = PaneHead(tr("Bytes"), "", self.tabs)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self.hex)
+        self._pages.addWidget(self.body)
+        self._thaw = QTimer(self, interval=GRACE_MS, singleShot=True)
+        self._thaw.timeout.connect(self._unfreeze)
+        self._connect()
+
+    def _connect(self) -> None:
+        self.detail.fieldChosen.connect(self._field_chosen)
+        self.detail.placeRequested.connect(self.placeRequested)
+        self.detail.filterRequested.connect(self.filterRequested)
+        self.hex.fieldChosen.connect(self._byte_field_chosen)
+        self.hex.byteChosen.connect(lambda _offset: self._say_field())
+        self.tabs.chosen.connect(self._tab_chosen)
+
+    def build(self) -> QWidget:
+        """Both panes side by side."""
+        return splitter(
+            False, (_stacked(self.detail_head, self.detail), 436), (_stacked(self.bytes_head, self._pages), 824)
+        )
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Show units of another store."""
+        self.session = session
+        self.hex.runner = session.jobs.read if session is not None else self.hex.runner
+        self.show_row(None)
+
+    def show_row(self, row: LogRow | None, field: str = "") -> None:
+        """Show ``row`` (None: nothing); ``field`` is chosen once it is there."""
+        self._turn += 1
+        self._row = row
+        self.current = None
+        self._wanted_field = field
+        if row is None or self.session is None:
+            self._clear("")
+            self._unfreeze()
+            return
+        self._freeze()
+        self._clear(tr("loading {offset:,}…", offset=row.offset))
+        turn, log = self._turn, self.session.snapshot.log
+        self.session.jobs.read(
+            lambda: load(log, row),
+            lambda loaded: self._show(turn, loaded),
+            lambda error: self._show(turn, Loaded(row, None, (), str(error))),
+        )
+
+    def choose_field(self, name: str) -> None:
+        """Choose a field in both panes."""
+        self._wanted_field = name
+        self.detail.choose_field(name)
+        self.hex.choose_field(name)
+        self._say_field()
+
+    def retheme(self) -> None:
+        """Colours, fonts or zoom changed."""
+        if self.current is not None:
+            self._show_words(self.current)
+
+    # ---- below -------------------------------------------------------------------------------------------------------
+
+    def _clear(self, said: str) -> None:
+        self._kept_field = self._wanted_field or self.hex.chosen_field or self.detail.chosen_field
+        self.detail.clear()
+        self.hex.clear()
+        self.body.show_body(None)
+        self.detail_head.set_note(said)
+        self.bytes_head.set_note("")
+
+    def _freeze(self) -> None:
+        for widget in (self.detail.viewport(), self.hex.viewport(), self.detail_head, self.bytes_head):
+            widget.setUpdatesEnabled(False)
+        self._thaw.start()
+
+    def _unfreeze(self) -> None:
+        self._thaw.stop()
+        for widget in (self.detail.viewport(), self.hex.viewport(), self.detail_head, self.bytes_head):
+            widget.setUpdatesEnabled(True)
+
+    def _show(self, turn: int, loaded: Loaded) -> None:
+        if turn != self._turn or self.session is None:
+            return
+        self.current = loaded
+        field = self._kept_field
+        self._show_words(loaded)
+        row, log = loaded.row, self.session.snapshot.log
+        damage: list[tuple[int, int]] = []
+        if isinstance(row, EdgeRow) and row.kind == "damage":
+            damage = [(row.offset, row.offset + row.size)]
+        size = row.size if isinstance(row, UnitRow) or row.kind == "damage" else min(row.size, 1 << 16)
+        self.hex.show_bytes(
+            log.read, row.offset, loaded.fields, size, max(log.min_offset, 0), log.end_offset, damage, _frames(loaded)
+        )
+        if field:
+            self.detail.choose_field(field)
+            self.hex.choose_field(field)
+        self._say_field()
+        self._unfreeze()
+        if self.tabs.key != "bytes":
+            self._load_body()
+        self.loaded.emit(loaded)
+
+    def _show_words(self, loaded: Loaded) -> None:
+        row = loaded.row
+        if loaded.decoded is not None:
+            unit = loaded.decoded.unit
+            self.detail.show_groups(describe(loaded.decoded, places))
+            self.detail_head.set_note(f"{plain(unit.topic)} / {unit.queue_id} / {number(unit.queue_offset)}")
+            return
+        said = look(row)
+        words = said.words if said is not None else ""
+        self.detail_head.set_note(words)
+        self.detail.show_groups(_edge_groups(row, words, loaded.problem))
+
+    def _field_chosen(self, name: str) -> None:
+        self._wanted_field = name
+        if name:
+            self.hex.choose_field(name)
+        self._say_field()
+
+    def _byte_field_chosen(self, name: str) -> None:
+        self._wanted_field = name
+        self.detail.choose_field(name)
+        self._say_field()
+
+    def _say_field(self) -> None:
+        """The head of the bytes: ``bodyCRC · 4 B @ 81,604,377,370``."""
+        if self.current is None or self.tabs.key != "bytes":
+            return
+        low, high = self.hex.selection()
+        if self.hex.chosen_field or high - low > 1:
+            name = self.hex.chosen_field.removeprefix("properties.") if self.hex.chosen_field else tr("selected")
+            self.bytes_head.set_note(f"{plain(name)} · {number(high - low)} B @ {number(low)}")
+        else:
+            self.bytes_head.set_note(number(low))
+
+    def _tab_chosen(self, key: str) -> None:
+        self._pages.setCurrentWidget(self.hex if key == "bytes" else self.body)
+        if key == "bytes":
+            self._say_field()
+        else:
+            self.bytes_head.set_note("")
+            self.body.set_form(key)
+            self._load_body()
+
+    def _load_body(self) -> None:
+        """Unpack the body off the loop, once for each row."""
+        decoded = self.current.decoded if self.current is not None else None
+        if decoded is None or self.session is None:
+            self.body.show_body(None)
+            return
+        if self._body_turn == self._turn:
+            return
+        self._body_turn = turn = self._turn
+        unit = decoded.unit
+
+        def done(opened: Any) -> None:
+            if turn == self._turn:
+                self.body.show_body(opened)
+
+        self.session.jobs.read(lambda: open_body(unit.body, unit.sys_flag), done, lambda _error: None)
+
+    def body_form(self) -> str:
+        """The tab that suits the body: JSON where it looks like it."""
+        decoded = self.current.decoded if self.current is not None else None
+        return "json" if decoded is not None and looks_like_json(decoded.unit.body) else "text"
+
+
+def load(log: Any, row: LogRow) -> Loaded:
+    """Read and decode the row; in a thread."""
+    if not isinstance(row, UnitRow):
+        return Loaded(row, None, ())
+    item = log.unit_at(row.offset)
+    if isinstance(item, Stop):
+        return Loaded(row, None, (), item.reason)
+    if not isinstance(item, Unit):
+        return Loaded(row, None, ())
+    raw = log.read(item.offset, item.size)
+    found = parts(raw)
+    explanation = explain(item.body, item.body_crc) if item.crc == "bad" else None
+    property_crc = verify_crc(raw) if CRC32 in item.properties else None
+    members = open_body(item.body, item.sys_flag).members if item.sys_flag & INNER_BATCH else ()
+    return Loaded(row, Decoded(item, found, explanation, property_crc, members), hex_fields(found))
+
+
+def _frames(loaded: Loaded) -> list[tuple[int, int, str]]:
+    """The bytes whose flip would explain a wrong CRC."""
+    decoded = loaded.decoded
+    if decoded is None or decoded.explanation is None:
+        return []
+    body = next((position for name, position, _ in decoded.parts if name == "body"), None)
+    if body is None:
+        return []
+    return [(decoded.unit.offset + body + flip.position, 1, "error") for flip in decoded.explanation.flips[:8]]
+
+
+def _edge_groups(row: LogRow, words: str, problem: str) -> list[Group]:
+    lines = [
+        Line("", number(row.offset), label=tr("offset")),
+        Line("", number(row.size), tr("bytes"), label=tr("length")),
+    ]
+    if isinstance(row, EdgeRow):
+        if row.reason:
+            lines.append(Line("", plain(row.reason), label=tr("reason")))
+        if row.next_file:
+            lines.append(Line("", row.next_file, "", places.log(row.end), label=tr("goes on in")))
+        elif row.kind in {"damage", "hole"}:
+            lines.append(Line("", number(row.end), tr("→ next unit"), places.log(row.end), label=tr("goes on at")))
+    if problem:
+        lines.append(Line("", plain(problem), label=tr("problem"), tone="error"))
+    return [Group(tr("What stands here"), words, tuple(lines))]
+
+
+def _stacked(head: QWidget, body: QWidget) -> QWidget:
+    made = QWidget()
+    box = QVBoxLayout(made)
+    box.setContentsMargins(0, 0, 0, 0)
+    box.setSpacing(0)
+    box.addWidget(head)
+    box.addWidget(body, 1)
+    return made
+
+
+Deed = Callable[[], object]
