@@ -25,6 +25,8 @@ from viewer.main_window import MainWindow
 from viewer.settings import Settings
 from viewer.theme import theme
 
+QUIET_SECONDS = 4.0
+"""How long a picture waits for short reads behind the first rows."""
 LARGEST_LAST_WORDS = 1 << 20
 WORKER_AFTER_MS = 600
 """The worker process starts when the first rows are on the screen, not before them."""
@@ -131,6 +133,7 @@ async def run(window: MainWindow, start: Start) -> int:
 async def take_picture(window: MainWindow, target: Path, opened: bool) -> int:
     """Save what the window shows once everything quick is there; 3 where the store could not be opened."""
     await window.settled()
+    await window.settled(QUIET_SECONDS, quiet=True)
     if not window.grab().save(str(target)):
         sys.stderr.write(f"storescope: {target}: the picture cannot be written\n")
         return 3

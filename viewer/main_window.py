@@ -1,6 +1,7 @@
 """The main window: menu strip, top bar, rail, store tree, the views, status bar; it wires them and decides nothing.
 
-All panes are made with the window, so that every name is there from the first rows on, whatever view is in front.
+The pane in front is made first and shows its rows; the others follow at once, so that every name is there from the
+first rows on, whatever view is in front.
 """
 
 from __future__ import annotations
@@ -34,15 +35,18 @@ from viewer.panes.store_tree import StoreTreePane, facts_of
 from viewer.panes.welcome import WelcomePage
 from viewer.settings import RecentStore, Settings, default_cache
 from viewer.theme import is_system_topic, px, theme
-from viewer.views import RAIL, make_panes
+from viewer.views import RAIL, VIEWS, make_pane
 from viewer.widgets.kit import Paper
 from viewer.widgets.palette_box import PaletteBox
 from viewer.widgets.rail import Rail
+from viewer.widgets.record_view import RecordView
 from viewer.widgets.status_strip import StatusStrip
 from viewer.widgets.top_bar import TopBar
 
 SLIM_BELOW = 1400
 SMALLEST = (900, 600)
+MAKE_AFTER_MS = 300
+"""Panes behind the one in front are made when that one stands, one at a turn of the loop."""
 FINDINGS_AFTER_MS = 1200
 """What is wrong is asked for when the first rows stand."""
 
@@ -66,6 +70,7 @@ class MainWindow(QMainWindow):
         self.error_words = ""
         """Why the last store could not be opened."""
         self._opening: Path | None = None
+        self._closed = False
         self.setObjectName("mainWindow")
         self.setWindowTitle("Storescope")
         self.setAccessibleName("Storescope")
@@ -91,12 +96,7 @@ class MainWindow(QMainWindow):
         self.side = StoreTreePane()
         self.stack = QStackedWidget()
         self.stack.setObjectName("views")
-        self.panes = make_panes()
-        for view, pane in self.panes.items():
-            self.stack.addWidget(pane)
-            pane.placeRequested.connect(self.go)
-            pane.placeMoved.connect(lambda place, view=view: self._moved(view, place))
-            pane.statusMessage.connect(lambda words, view=view: self.say(words) if view == self.view else None)
+        self.panes = {}
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.setObjectName("split.side")
         self.split.setHandleWidth(1)
@@ -116,6 +116,29 @@ class MainWindow(QMainWindow):
         self._fit_width()
         self.status.zone.setText(f"UTC{zone_text()}")
         self.say(tr("Ready"))
+
+    def pane(self, view: str) -> Pane:
+        """The pane of a view, made when it is first wanted."""
+        found = self.panes.get(view)
+        if found is None:
+            found = self.panes[view] = make_pane(view)
+            self.stack.addWidget(found)
+            found.placeRequested.connect(self.go)
+            found.placeMoved.connect(lambda place: self._moved(view, place))
+            found.statusMessage.connect(lambda words: self.say(words) if view == self.view else None)
+        return found
+
+    def make_all(self) -> None:
+        """Make the panes that nobody has looked at yet."""
+        for view in VIEWS:
+            self.pane(view)
+
+    def _make_next(self) -> None:
+        """One more pane, then a turn for the loop."""
+        missing = next((view for view in VIEWS if view not in self.panes), None)
+        if missing is not None and not self._closed:
+            self.pane(missing)
+            QTimer.singleShot(20, self._make_next)
 
     def _store_page(self) -> QWidget:
         page, body = QWidget(), QWidget()
@@ -139,7 +162,7 @@ class MainWindow(QMainWindow):
         self.top.follow.clicked.connect(act["view.follow"].trigger)
         self.top.crumbs.followed.connect(self.go)
         self.top.goto.asked.connect(lambda text: self.jobs.start(self.go_to_text(text)))
-        self.top.goto.left.connect(lambda: self.stack.currentWidget().setFocus())
+        self.top.goto.left.connect(lambda: self.pane(self.view).setFocus())
         self.rail.chosen.connect(self.show_view)
         self.side.placeRequested.connect(self.go)
         self.status.counters.clicked.connect(lambda: self.show_view("findings"))
@@ -163,8 +186,9 @@ class MainWindow(QMainWindow):
         self._begin(session)
         self.say("")
         await self.go_to_text(at or "log", first=True)
-        self.stack.currentWidget().setFocus()
+        self.pane(self.view).setFocus()
         self.opened.emit()
+        QTimer.singleShot(MAKE_AFTER_MS, self._make_next)
         return True
 
     def _begin(self, session: StoreSession) -> None:
@@ -264,9 +288,8 @@ class MainWindow(QMainWindow):
         kind = "log" if view == "log" else view
         self.history.visit(Place(kind))  # type: ignore[arg-type]
         self._front(view)
-        pane = self.panes[view]
         if view in {"groups", "config"}:
-            pane.show_place(Place(kind))  # type: ignore[arg-type]
+            self.panes[view].show_place(Place(kind))  # type: ignore[arg-type]
         self._told(Place(kind))  # type: ignore[arg-type]
 
     async def go_to_text(self, text: str, *, first: bool = False) -> bool:
@@ -292,7 +315,7 @@ class MainWindow(QMainWindow):
         return True
 
     def _show(self, place: Place) -> None:
-        view = place.view if place.view in self.panes else "log"
+        view = place.view if place.view in VIEWS else "log"
         self._front(view)
         self.panes[view].show_place(place)
         self._told(place)
@@ -308,7 +331,7 @@ class MainWindow(QMainWindow):
 
     def _awake(self, view: str) -> Pane:
         """The pane of a view, with the session: views that nobody has looked at yet read nothing."""
-        pane = self.panes[view]
+        pane = self.pane(view)
         if pane.session is not self.session:
             pane.set_session(self.session)
         return pane
@@ -509,24 +532,28 @@ class MainWindow(QMainWindow):
             self.settings.geometry = self.saveGeometry()
             if self.session is not None:
                 self.settings.set_splitter("side", self.split.saveState())
+        self._closed = True
         self.close_store()
         self.jobs.close()
         self.settings.sync()
         super().closeEvent(event)
 
-    async def settled(self, seconds: float = 10.0) -> bool:
-        """Wait until no short read is under way for a while; False after ``seconds``."""
+    async def settled(self, seconds: float = 10.0, *, quiet: bool = False) -> bool:
+        """Wait until the rows in front are there and every pane is made; ``quiet``: and until short reads have ended.
+
+        False where that took longer than ``seconds``.
+        """
         end, calm = time.monotonic() + seconds, 0
-        while time.monotonic() < end:
-            await asyncio.sleep(0.02)
-            QApplication.sendPostedEvents()
-            calm = calm + 1 if self.jobs.quick_idle and self.first_rows() else 0
-            if calm >= 4:
-                return True
-        return False
+        while calm < 3 and time.monotonic() < end:
+            await asyncio.sleep(0.015)
+            calm = calm + 1 if self.first_rows() and (not quiet or self.jobs.quick_idle) else 0
+            if calm == 1:
+                self.make_all()
+        return calm >= 3
 
     def first_rows(self) -> bool:
         """Whether what is in front shows what it has."""
         if self.session is None:
             return self._opening is None
-        return self.session.survey is not None
+        views = self.pane(self.view).findChildren(RecordView)
+        return self.session.survey is not None and not any(view.isVisible() and view.loading for view in views)

@@ -10,21 +10,25 @@ from viewer.panes import Pane
 
 ON_RAIL = ("view.units", "view.queues", "view.index", "view.positions", "view.findings")
 RAIL = tuple((VIEW_OF[name], BY_ID[name].icon, BY_ID[name].text, BY_ID[name].keys[0]) for name in ON_RAIL)
-PANES = (
-    ("log", "units", "UnitsPane"),
-    ("queue", "queues", "QueuesPane"),
-    ("index", "index", "IndexPane"),
-    ("positions", "positions", "PositionsPane"),
-    ("findings", "findings", "FindingsPane"),
-    ("groups", "groups", "GroupsPane"),
-    ("config", "config", "ConfigPane"),
-)
+PANES = {
+    "log": ("units", "UnitsPane"),
+    "queue": ("queues", "QueuesPane"),
+    "index": ("index", "IndexPane"),
+    "positions": ("positions", "PositionsPane"),
+    "findings": ("findings", "FindingsPane"),
+    "groups": ("groups", "GroupsPane"),
+    "config": ("config", "ConfigPane"),
+}
 
 
-def make_panes() -> dict[str, Pane]:
-    """One pane a view, without a store."""
-    made: dict[str, Pane] = {}
-    for view, module, name in PANES:
-        found = find_spec(f"viewer.panes.{module}") is not None
-        made[view] = getattr(import_module(f"viewer.panes.{module}"), name)() if found else Pane()
+VIEWS = tuple(PANES)
+
+
+def make_pane(view: str) -> Pane:
+    """The pane of a view, without a store; its module is imported now."""
+    module, name = PANES[view]
+    if find_spec(f"viewer.panes.{module}") is None:
+        return Pane()
+    made = getattr(import_module(f"viewer.panes.{module}"), name)()
+    assert isinstance(made, Pane)
     return made
