@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 _MEASURED_ROWS = 200
 _TICK = 0.2
@@ -20,7 +20,9 @@ _TICK = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table: its head, the record's field, and how a value is written (``number``, ``time``, ``text`` …)."""
+    """One column of a table: its head, the record's field, and how a value is written (``number``, ``time``,
+    ``text`` …).
+    """
 
     title: str
     field: str
@@ -32,7 +34,9 @@ class Column:
 
 
 def iso(ms: int | None) -> str:
-    """Local time with zone, milliseconds kept: ``2026-11-20 09:41:07.220+08:00``; empty for None, the number where out of range."""
+    """Local time with zone, milliseconds kept: ``2026-11-20 09:41:07.220+08:00``; empty for None, the number where
+    out of range.
+    """
     if ms is None:
         return ""
     try:
@@ -56,7 +60,7 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" for c in text)
 
 
-def cell(value: Any, kind: str) -> str:  # noqa: ANN401 - any JSON value
+def cell(value: Any, kind: str) -> str:
     """One value as a table shows it."""
     if value is None:
         return ""
@@ -194,7 +198,7 @@ class Progress:
         self._begun = self._last = time.monotonic()
         self._drawn = False
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -57,10 +57,12 @@ def unit(item: Unit, file: str | None, kind: str = "unit", body: bool = False) -
 
 
 def blank(item: Blank, file: str | None) -> Json:
+    """A blank; ``file`` holds it."""
     return {"type": "blank", "physicalOffset": item.offset, "size": item.size, "file": file}
 
 
 def damage(item: Damage, file: str | None) -> Json:
+    """A span of damage; ``file`` holds its first byte."""
     return {
         "type": "damage",
         "physicalOffset": item.offset,
@@ -71,6 +73,7 @@ def damage(item: Damage, file: str | None) -> Json:
 
 
 def end(item: Stop, units: int, complete: bool) -> Json:
+    """How a listing of units ended."""
     return {
         "type": "end",
         "physicalOffset": item.offset,
@@ -123,6 +126,7 @@ def index_header(name: str, header: index_codec.IndexHeader) -> Json:
 def index_entry(
     file: str, number: int, slots: int, header: index_codec.IndexHeader, entry: index_codec.IndexEntry
 ) -> Json:
+    """An index entry with its slot and its store time."""
     return {
         "type": "indexEntry",
         "file": file,
@@ -137,6 +141,7 @@ def index_entry(
 
 
 def trace_file(item: TraceFile) -> Json:
+    """An index file that a trace chose or passed over."""
     return {
         "type": "traceFile",
         "file": item.file,
@@ -148,6 +153,7 @@ def trace_file(item: TraceFile) -> Json:
 
 
 def trace_step(item: TraceStep) -> Json:
+    """A slot or entry that a trace looked at."""
     record = {
         "type": "traceStep",
         "file": item.file,
@@ -166,10 +172,12 @@ def trace_step(item: TraceStep) -> Json:
 
 
 def trace_end(item: TraceEnd) -> Json:
+    """How a trace ended."""
     return {"type": "traceEnd", "matches": item.matches, "steps": item.steps, "complete": item.complete}
 
 
 def get_result(item: GetResult) -> Json:
+    """What a broker answers, without the units."""
     return {
         "type": "getResult",
         "status": item.status,
@@ -181,6 +189,7 @@ def get_result(item: GetResult) -> Json:
 
 
 def checkpoint(page: Checkpoint) -> Json:
+    """The fields of the checkpoint page, those of 5.x where they are set."""
     record = {
         "physicMsgTimestamp": page.physic_msg_timestamp,
         "logicsMsgTimestamp": page.logics_msg_timestamp,
@@ -194,6 +203,7 @@ def checkpoint(page: Checkpoint) -> Json:
 
 
 def store(info: StoreInfo) -> Json:
+    """The account of a whole store."""
     return {
         "type": "store",
         "path": info.path,
@@ -226,6 +236,7 @@ def store(info: StoreInfo) -> Json:
 
 
 def position(item: Position) -> Json:
+    """One position: its offset and how it is known, or why not."""
     record: Json = {"offset": item.offset}
     if item.how is not None:
         record["how"] = item.how
@@ -237,6 +248,7 @@ def position(item: Position) -> Json:
 
 
 def positions(item: Positions) -> Json:
+    """All positions."""
     return {
         "type": "positions",
         "min": position(item.min),

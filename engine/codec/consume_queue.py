@@ -1,6 +1,7 @@
 """Consume queue unit, 20 bytes (spec 3.1), and what its tagsCode may stand for (spec 3.6).
 
-Pure: bytes in, records out. Reading many at once goes through ``dtypes.CQ_UNIT``; this module is for one unit at a time.
+Pure: bytes in, records out. Reading many at once goes through ``dtypes.CQ_UNIT``; this module is for one unit at a
+time.
 """
 
 from __future__ import annotations

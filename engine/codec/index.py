@@ -35,7 +35,9 @@ class IndexHeader:
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One entry: ``time_diff`` in seconds from the file's begin, ``prev`` the next older entry of the slot (0 = none)."""
+    """One entry: ``time_diff`` in seconds from the file's begin, ``prev`` the next older entry of the slot (0 =
+    none).
+    """
 
     key_hash: int
     phy_offset: int
@@ -64,6 +66,7 @@ class Geometry:
 
 
 def encode_header(header: IndexHeader) -> bytes:
+    """The 40 bytes of ``header``."""
     return _HEADER.pack(
         header.begin_timestamp,
         header.end_timestamp,
@@ -80,6 +83,7 @@ def decode_header(buf: bytes | bytearray | memoryview, at: int = 0) -> IndexHead
 
 
 def encode_entry(entry: IndexEntry) -> bytes:
+    """The 20 bytes of ``entry``."""
     return _ENTRY.pack(entry.key_hash, entry.phy_offset, entry.time_diff, entry.prev)
 
 

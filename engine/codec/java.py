@@ -37,7 +37,9 @@ def index_key_hash(topic: str, key: str) -> int:
 
 
 def split(text: str, separator: str) -> list[str]:
-    """``String.split`` for a plain separator: trailing empty pieces are dropped, an empty input gives one empty piece."""
+    """``String.split`` for a plain separator: trailing empty pieces are dropped, an empty input gives one empty
+    piece.
+    """
     pieces = text.split(separator)
     if len(pieces) == 1:
         return pieces

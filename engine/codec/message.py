@@ -68,7 +68,9 @@ class Frame(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One field of a unit for a reader of bytes: its name in RocketMQ's words, position in the unit, length in bytes."""
+    """One field of a unit for a reader of bytes: its name in RocketMQ's words, position in the unit, length in
+    bytes.
+    """
 
     name: str
     position: int
@@ -77,7 +79,9 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One message unit as it was found at ``offset`` (absolute bytes of the commit log). Times are ms since the epoch."""
+    """One message unit as it was found at ``offset`` (absolute bytes of the commit log). Times are ms since the
+    epoch.
+    """
 
     offset: int
     size: int
@@ -325,7 +329,9 @@ def parse_offset_message_id(text: str) -> tuple[bytes, int] | None:
 
 
 class UniqueKeyParts(NamedTuple):
-    """What a client's UNIQ_KEY says of its maker (spec 2.6): the milliseconds count from the month's first midnight there."""
+    """What a client's UNIQ_KEY says of its maker (spec 2.6): the milliseconds count from the month's first midnight
+    there.
+    """
 
     ip: str
     pid: int

@@ -41,7 +41,9 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where a walk ended and why: ``zero`` (nothing was written here), ``end`` (no more bytes), ``cut`` or ``damage``."""
+    """Where a walk ended and why: ``zero`` (nothing was written here), ``end`` (no more bytes), ``cut`` or
+    ``damage``.
+    """
 
     offset: int
     kind: str

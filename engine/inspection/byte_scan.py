@@ -1,4 +1,6 @@
-"""Units that hold a text, found by looking through the raw bytes of the log: what the index does not know is found too."""
+"""Units that hold a text, found by looking through the raw bytes of the log: what the index does not know is found
+too.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """``snapshot``: a byte-exact copy of a store with a manifest of hashes. The source is only read.
 
-Holes stay holes, times and modes are kept. A file that changes while it is copied (a broker is writing) is copied as it was
-read and marked in the manifest. The copy grows in ``DST``, which must be absent or empty; an interrupted copy is removed.
+Holes stay holes, times and modes are kept. A file that changes while it is copied (a broker is writing) is copied as
+it was
+read and marked in the manifest. The copy grows in ``DST``, which must be absent or empty; an interrupted copy is
+removed.
 """
 
 from __future__ import annotations
@@ -71,9 +73,9 @@ def plan_copy(source: str | Path, destination: str | Path, *, recovery_set: bool
     chosen = _recovery_choice(root) if recovery_set else None
     for name, info in _tree(root):
         if stat.S_ISDIR(info.st_mode):
-            if chosen is None or name.split(os.sep)[0] in _RECOVERY_FOLDERS:
+            if chosen is None or Path(name).parts[0] in _RECOVERY_FOLDERS:
                 folders.append(name)
-        elif not stat.S_ISREG(info.st_mode) or chosen is not None and not chosen(name):
+        elif not stat.S_ISREG(info.st_mode) or (chosen is not None and not chosen(name)):
             left_out.append(name)
         else:
             files.append(name)
@@ -82,7 +84,9 @@ def plan_copy(source: str | Path, destination: str | Path, *, recovery_set: bool
 
 
 def copy_out(plan: CopyPlan, progress: Callable[[int], None] | None = None) -> Copied:
-    """Copy as planned. Raises :class:`CannotRead` for the source, ``OSError`` for the destination; then nothing is left."""
+    """Copy as planned. Raises :class:`CannotRead` for the source, ``OSError`` for the destination; then nothing is
+    left.
+    """
     existed = plan.destination.is_dir()
     listed: list[dict[str, object]] = []
     changed: list[str] = []
@@ -182,7 +186,7 @@ def _tree(root: Path) -> Iterator[tuple[str, os.stat_result]]:
         try:
             with os.scandir(root / folder) as entries:
                 for entry in sorted(entries, key=lambda e: e.name):
-                    name = os.path.join(folder, entry.name)
+                    name = str(Path(folder) / entry.name)
                     info = entry.stat(follow_symlinks=False)
                     if stat.S_ISDIR(info.st_mode):
                         pending.append(name)
@@ -194,7 +198,7 @@ def _tree(root: Path) -> Iterator[tuple[str, os.stat_result]]:
 def _recovery_choice(root: Path) -> Callable[[str], bool]:
     """The newest log files, everything of queues, index and state: what a start reads."""
     try:
-        logs = sorted(os.listdir(root / "commitlog"))[-_LOG_FILES_FOR_RECOVERY:]
+        logs = sorted(file.name for file in (root / "commitlog").iterdir())[-_LOG_FILES_FOR_RECOVERY:]
     except OSError:
         logs = []
 

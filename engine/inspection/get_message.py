@@ -1,6 +1,7 @@
 """What a broker's getMessage would answer from these files (spec 9.1), and offsets by time (spec 3.5).
 
-The broker is one that has opened the store and dispatched nothing: entries behind the end of the log do not count, minimum
+The broker is one that has opened the store and dispatched nothing: entries behind the end of the log do not count,
+minimum
 offsets are corrected, a queue without a folder is empty.
 """
 
@@ -149,7 +150,9 @@ class _Scan:
         return True
 
     def _unit(self, entry: CqEntry) -> Unit | None:
-        """The unit, where all the bytes that the entry names are readable in one file (a pre-filled slot names too many)."""
+        """The unit, where all the bytes that the entry names are readable in one file (a pre-filled slot names too
+        many).
+        """
         file = self._store.log.sequence.find(entry.physical_offset)
         end = entry.physical_offset + entry.size
         if file is None or end > min(file.end_offset, self._log_end):
@@ -173,7 +176,9 @@ class _Scan:
 
 
 def offset_by_time(store: StoreSnapshot, topic: str, queue_id: int, timestamp: int, boundary: str = "lower") -> int:
-    """getOffsetInQueueByTime of 5.x: first entry at or after ``timestamp`` (lower) or last at or before it (upper), ms."""
+    """getOffsetInQueueByTime of 5.x: first entry at or after ``timestamp`` (lower) or last at or before it (upper),
+    ms.
+    """
     queue = store.queue(topic, queue_id)
     if queue is None:
         return 0
@@ -203,7 +208,7 @@ class _TimeSearch:
             return 0
         first, ceiling = bounds
         minimum = self._queue.min_offset
-        low = minimum if first <= minimum else first
+        low = max(minimum, first)
         low = low if low <= ceiling else first
         if self._time(ceiling) < timestamp:
             return ceiling + 1 if lower else ceiling
@@ -277,7 +282,9 @@ def store_time(store: StoreSnapshot, entry: CqEntry) -> int:
 
 
 def _batch_by_time(queue: QueueReader, timestamp: int, boundary: str) -> int:
-    """BatchConsumeQueue.getOffsetInQueueByTime: times stand in the entries themselves; −1 where the search finds nothing."""
+    """BatchConsumeQueue.getOffsetInQueueByTime: times stand in the entries themselves; −1 where the search finds
+    nothing.
+    """
     spans = queue.batch_spans()
     if not spans:
         return -1
@@ -294,7 +301,9 @@ def _batch_by_time(queue: QueueReader, timestamp: int, boundary: str) -> int:
 
 
 def _batch_bisect(queue: QueueReader, span: tuple[int, int], timestamp: int, lower: bool) -> int:
-    """BatchConsumeQueue.binarySearchRight of 5.3.3 over unit numbers, with what it misses: −1 for UPPER between two times."""
+    """BatchConsumeQueue.binarySearchRight of 5.3.3 over unit numbers, with what it misses: −1 for UPPER between two
+    times.
+    """
     left, right = span
     while left <= right:
         middle = (left + right) // 2

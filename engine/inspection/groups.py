@@ -23,7 +23,9 @@ Mode = Literal["cluster", "broadcast"]
 
 @dataclass(frozen=True, slots=True)
 class GroupProgress:
-    """One group in one queue: ``offset`` is the next message it reads, ``behind`` how many it has not read (messages)."""
+    """One group in one queue: ``offset`` is the next message it reads, ``behind`` how many it has not read
+    (messages).
+    """
 
     group: str
     topic: str

@@ -120,7 +120,8 @@ class IndexReader:
 def derive_geometry(file: ReadOnlyFile) -> tuple[codec.Geometry | None, str]:
     """Slots and entries of an index file, and how they are known.
 
-    The default numbers are taken where the length is theirs and the newest entry's chain agrees; else every pair that the
+    The default numbers are taken where the length is theirs and the newest entry's chain agrees; else every pair that
+    the
     length allows is tried against the chains, and a pair is taken only where it is the only one.
     """
     header_bytes = file.read(0, codec.HEADER_SIZE)
@@ -155,7 +156,9 @@ def _fitting(file: ReadOnlyFile, header: codec.IndexHeader) -> list[codec.Geomet
 
 
 def _candidates(file: ReadOnlyFile, header: codec.IndexHeader, words: int) -> Iterator[int]:
-    """Numbers of slots for which the newest entry is the head of its slot; small files byte by byte, big ones in bulk."""
+    """Numbers of slots for which the newest entry is the head of its slot; small files byte by byte, big ones in
+    bulk.
+    """
     if file.size > 4 << 20:
         yield from _candidates_in_bulk(file, header, words)
         return
@@ -205,7 +208,9 @@ def _chains_agree(file: ReadOnlyFile, header: codec.IndexHeader, geometry: codec
             bad += 1
             continue
         older = reader.entry(entry.prev) if 0 < entry.prev < number else None
-        if entry.prev == 0 or older is not None and older.key_hash % geometry.slots == entry.key_hash % geometry.slots:
+        if entry.prev == 0 or (
+            older is not None and older.key_hash % geometry.slots == entry.key_hash % geometry.slots
+        ):
             good += 1
         else:
             bad += 1

@@ -1,5 +1,6 @@
 """The one-page account of a store (``info``): files, topics, index headers, checkpoint, flavour. Time and memory do not
-depend on the store's size, only on its numbers of files and queues; numpy is not needed."""
+depend on the store's size, only on its numbers of files and queues; numpy is not needed.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +38,8 @@ _SAMPLED_QUEUES = 256
 
 @dataclass(frozen=True, slots=True)
 class QueueInfo:
+    """Bounds of one queue, in messages."""
+
     queue_id: int
     min_offset: int
     max_offset: int
@@ -65,7 +68,9 @@ class StoreInfo:
 
 
 def store_info(store: StoreSnapshot) -> StoreInfo:
-    """Gather the account; what cannot be read is a note, never an error, as long as the directory itself can be listed."""
+    """Gather the account; what cannot be read is a note, never an error, as long as the directory itself can be
+    listed.
+    """
     notes = list(store.notes)
     topics = {
         topic: [QueueInfo(number, queue.min_offset, queue.max_offset) for number, queue in queues.items()]
@@ -149,7 +154,9 @@ def _tree(entry: os.DirEntry[str]) -> Iterator[int]:
 
 
 def flavour(store: StoreSnapshot) -> list[str]:
-    """The words of ``FLAVOURS`` that are seen: in folders, and in the first unit of each log file and the newest of queues."""
+    """The words of ``FLAVOURS`` that are seen: in folders, and in the first unit of each log file and the newest of
+    queues.
+    """
     seen: set[str] = set()
     for unit in _sample(store):
         seen.add("v1" if unit.version == 1 else "v2")
@@ -189,7 +196,9 @@ def _is_rocksdb(folder: str) -> bool:
 
 
 def foreign(store: StoreSnapshot) -> list[str]:
-    """One sentence for each part of the store that is recognised but not decoded: DLedger logs, RocksDB queues, compaction."""
+    """One sentence for each part of the store that is recognised but not decoded: DLedger logs, RocksDB queues,
+    compaction.
+    """
     if store.paths is None:
         return []
     said = []
@@ -220,10 +229,10 @@ def _sample(store: StoreSnapshot) -> Iterator[Unit]:
             if taken >= _SAMPLED_QUEUES and len(topic.encode()) <= _LONG_TOPIC:
                 continue
             newest = queue.newest()
-            unit = store.log.unit_at(newest[0], crc=False) if newest else None
-            if isinstance(unit, Unit):
+            found = store.log.unit_at(newest[0], crc=False) if newest else None
+            if isinstance(found, Unit):
                 taken += 1
-                yield unit
+                yield found
 
 
 def _magic(store: StoreSnapshot, offset: int) -> bool:

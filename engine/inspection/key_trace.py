@@ -1,6 +1,7 @@
 """The way of a key through the index: hash, slot, chain over all files, and the units at its end (spec 4.2, 4.4).
 
-RocketMQ answers with every offset whose hash is the key's; here each entry is followed to its unit, so that a collision is
+RocketMQ answers with every offset whose hash is the key's; here each entry is followed to its unit, so that a
+collision is
 told from a match, and a chain that loops, leaves the file or leads to bytes that are gone is told as such.
 """
 
@@ -37,7 +38,9 @@ class TraceFile:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One slot or entry looked at. ``entry`` of a slot step is the newest entry it names; ``verdict`` as in the contract."""
+    """One slot or entry looked at. ``entry`` of a slot step is the newest entry it names; ``verdict`` as in the
+    contract.
+    """
 
     file: str
     kind: str
@@ -75,10 +78,12 @@ Traced = TraceFile | TraceStep | Match | TraceEnd
 def trace(
     store: StoreSnapshot, topic: str, key: str, begin: int = 0, end: int = LAST_TIME, max_count: int = DEFAULT_MAX
 ) -> Iterator[Traced]:
-    """Every file, step and match for ``topic``/``key`` in the window [begin, end] ms, newest first, last a :class:`TraceEnd`."""
+    """Every file, step and match for ``topic``/``key`` in the window [begin, end] ms, newest first, last a
+    :class:`TraceEnd`.
+    """
     walk = _Walk(store, topic, key, begin, end, max_count)
-    for number, reader in enumerate(reversed(store.index_files())):
-        chosen = walk.choose(reader, number)
+    for reader in reversed(store.index_files()):
+        chosen = walk.choose(reader)
         yield chosen
         if chosen.chosen:
             yield from walk.chain(reader)
@@ -93,6 +98,7 @@ class _Walk:
         self._hash = index_key_hash(topic, key)
         self._found: set[int] = set()
         self._last = False
+        self._settle_start = store.settle_start
         self.steps = 0
         self.complete = True
 
@@ -100,7 +106,7 @@ class _Walk:
     def matches(self) -> int:
         return len(self._found)
 
-    def choose(self, reader: IndexReader, number: int) -> TraceFile:
+    def choose(self, reader: IndexReader) -> TraceFile:
         """RocketMQ's choice of files: newest first, by overlap of times; none before the one the window begins in."""
         try:
             header = reader.header
@@ -187,6 +193,8 @@ class _Walk:
             return "hashDiffers", None, self._other_key(entry)
         if entry.time_diff < 0 or not self._begin <= time <= self._end:
             return "outOfTime", None, None
+        if entry.phy_offset >= self._settle_start:
+            self._store.settle_log_end()
         unit = self._store.log.unit_at(entry.phy_offset) if entry.phy_offset < self._store.log.max_offset else None
         if not isinstance(unit, Unit):
             return "gone", None, None

@@ -54,7 +54,9 @@ def by_offset_id(store: StoreSnapshot, text: str) -> Unit | None:
 
 
 def by_key(store: StoreSnapshot, key: str, topic: str | None = None) -> Iterator[Unit]:
-    """Units that carry ``key`` as unique key or among KEYS, by the index, newest first; any topic where none is given."""
+    """Units that carry ``key`` as unique key or among KEYS, by the index, newest first; any topic where none is
+    given.
+    """
     topics = [topic] if topic is not None else list(known_topics(store))
     if len(topics) == 1:
         for step in trace(store, topics[0], key, max_count=1 << 30):
@@ -82,7 +84,9 @@ def known_topics(store: StoreSnapshot) -> Iterator[str]:
 
 
 def _offsets(reader: IndexReader, hashes: dict[int, str]) -> Iterator[int]:
-    """Offsets of the entries of one file with one of ``hashes``, chain by chain, each chain walked at most once through."""
+    """Offsets of the entries of one file with one of ``hashes``, chain by chain, each chain walked at most once
+    through.
+    """
     try:
         slots = reader.slots
         for key_hash in hashes:

@@ -1,4 +1,5 @@
-"""What a path is: a store, a directory above one, a bare commitlog folder, one file of a log, a copied tail (product: open a part).
+"""What a path is: a store, a directory above one, a bare commitlog folder, one file of a log, a copied tail (product:
+open a part).
 
 Nothing is created and nothing is written; what cannot be opened is named with what was found instead.
 """
@@ -26,7 +27,9 @@ _MAGICS = (MAGIC_V1.to_bytes(4, "big"), MAGIC_V2.to_bytes(4, "big"))
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """``path`` is what is to be opened as ``kind``; ``start_offset`` is set for a file; ``notes`` say it in sentences."""
+    """``path`` is what is to be opened as ``kind``; ``start_offset`` is set for a file; ``notes`` say it in
+    sentences.
+    """
 
     kind: Kind
     path: Path
@@ -100,7 +103,9 @@ def _recognise_file(file: Path) -> Opening:
 
 
 def guess_base(file: Path) -> int | None:
-    """The absolute offset of the file's first byte by the PHYSICALOFFSET of its first whole unit, or None without one."""
+    """The absolute offset of the file's first byte by the PHYSICALOFFSET of its first whole unit, or None without
+    one.
+    """
     data = _head(file, _TAIL_SEARCH)
     at = 0
     while True:
@@ -125,7 +130,7 @@ def _head(file: Path, size: int) -> bytes:
 
 def _names(folder: Path) -> list[str]:
     try:
-        return sorted(os.listdir(folder))
+        return sorted(child.name for child in folder.iterdir())
     except OSError as error:
         raise CannotRead(f"cannot be listed: {error.strerror}", file=str(folder)) from error
 
@@ -152,7 +157,9 @@ def _looks_like_units(folder: Path) -> bool:
 
 
 def _stores_below(folder: Path) -> list[Path]:
-    """Stores in the folders below, breadth first; at most a bounded number of folders is looked at, links are not followed."""
+    """Stores in the folders below, breadth first; at most a bounded number of folders is looked at, links are not
+    followed.
+    """
     found: list[Path] = []
     level, seen = [folder], 0
     for _ in range(SEARCH_DEPTH):

@@ -50,8 +50,8 @@ def positions(store: StoreSnapshot) -> Positions:
         wrote=_wrote(end, held),
         committed=_committed(end, held),
         flushed=_flushed(end, held, store.abort),
-        confirm=_confirm(store, end, held),
-        dispatched=_dispatched(store, queue_end, end, held),
+        confirm=_confirm(end, held),
+        dispatched=_dispatched(store, queue_end, end),
         queue_max=queue_end,
         index_end=_index_end(store),
         checkpoint=_checkpoint(store),
@@ -84,7 +84,7 @@ def _flushed(end: int, held: bool, abort: bool) -> Position:
     return Position(end, "the store was closed cleanly, which flushes everything")
 
 
-def _confirm(store: StoreSnapshot, end: int, held: bool) -> Position:
+def _confirm(end: int, held: bool) -> Position:
     if held:
         return Position(
             None, why="it depends on the flush mode and pool of the running broker, which files do not tell"
@@ -104,7 +104,7 @@ def _queue_end(store: StoreSnapshot) -> Position:
     return Position(best[0], f"end of the newest unit that a queue entry points at, in {best[1]}")
 
 
-def _dispatched(store: StoreSnapshot, queue_end: Position, end: int, held: bool) -> Position:
+def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position:
     """Every unit before it is in its queue: followed from the newest queue entry over units that get no entry."""
     if queue_end.offset is None:
         return Position(None, why="no consume queue holds an entry, so how far dispatch came is not written anywhere")
@@ -170,7 +170,9 @@ def _at_time(store: StoreSnapshot, time: int) -> Position:
 
 
 def offset_at_time(store: StoreSnapshot, time: int) -> int | None:
-    """End (bytes) of the last unit stored at or before ``time`` ms; by the queues where they help, else by the file heads."""
+    """End (bytes) of the last unit stored at or before ``time`` ms; by the queues where they help, else by the file
+    heads.
+    """
     best: int | None = None
     for queues in store.topics().values():
         for queue in queues.values():

@@ -111,7 +111,9 @@ class QueueReader:
 
     @property
     def min_offset(self) -> int:
-        """Smallest queue offset as a broker would correct it after opening these files (spec 3.4); −1 in an empty batch queue."""
+        """Smallest queue offset as a broker would correct it after opening these files (spec 3.4); −1 in an empty
+        batch queue.
+        """
         return self._find_bounds()[0]
 
     @property
@@ -141,7 +143,9 @@ class QueueReader:
         return self._unit(queue_offset * self.unit_size)
 
     def entries(self, start: int | None = None, stop: int | None = None) -> Iterator[CqEntry]:
-        """Entries from queue offset ``start`` (default: the first in the files) to ``stop`` (exclusive, default: the end)."""
+        """Entries from queue offset ``start`` (default: the first in the files) to ``stop`` (exclusive, default:
+        the end).
+        """
         if self.kind == "batch":
             yield from self._batch_entries(start, stop)
             return
@@ -152,7 +156,9 @@ class QueueReader:
             yield self._simple_entry(number, unit)
 
     def array(self, start: int, stop: int) -> np.ndarray:
-        """Entries [start, stop) as rows of ``dtypes.CQ_UNIT`` (batch queues: units by number, ``BATCH_CQ_UNIT``); shorter at a gap."""
+        """Entries [start, stop) as rows of ``dtypes.CQ_UNIT`` (batch queues: units by number, ``BATCH_CQ_UNIT``);
+        shorter at a gap.
+        """
         import numpy as np
 
         from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
@@ -248,7 +254,9 @@ class QueueReader:
         return cq.decode(data).state != "empty"
 
     def _cut_behind_log(self, end: int) -> int:
-        """``end`` lowered over entries that point at or behind the end of the log: they would be truncated (spec 3.4)."""
+        """``end`` lowered over entries that point at or behind the end of the log: they would be truncated (spec
+        3.4).
+        """
         first = max(self.sequence.min_offset, 0)
         if end <= first or not self.files:
             return end
@@ -369,7 +377,7 @@ class QueueReader:
         number = first if start is None else self._find_batch(start)
         for at in range(first if number is None else number, end):
             found = self._batch_at(at)
-            if found is None or stop is not None and found.queue_offset >= stop:
+            if found is None or (stop is not None and found.queue_offset >= stop):
                 return
             if start is None or found.next_offset > start:
                 yield found

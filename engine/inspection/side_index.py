@@ -1,6 +1,7 @@
 """The sparse side index of a commit log: row numbers for offsets, and what each file holds, kept outside the store.
 
-One segment a log file: how many rows (units, blanks, spans of damage) it has, every so many rows an anchor (row → offset),
+One segment a log file: how many rows (units, blanks, spans of damage) it has, every so many rows an anchor (row →
+offset),
 bytes by topic, first and last store time. A finished file's segment is kept in the user's cache, checked by the file's
 size, time and head bytes; the file that is still written is walked on from its last anchor. Safe to delete at any time.
 """
@@ -9,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import struct
 import tempfile
 from bisect import bisect_right
@@ -39,7 +39,9 @@ Progress = Callable[[int, int], None]
 
 @dataclass(slots=True)
 class Segment:
-    """What is known of one log file. ``anchors`` are (row in the file, absolute offset); times in ms, sizes in bytes."""
+    """What is known of one log file. ``anchors`` are (row in the file, absolute offset); times in ms, sizes in
+    bytes.
+    """
 
     name: str
     start_offset: int
@@ -150,7 +152,9 @@ class SideIndex:
         modified, head = _stamp(file)
         return segment if segment.head == head and (segment.modified_ns == modified or not segment.complete) else None
 
-    def _walk(self, known: Segment | None, file: ReadOnlyFile, stop: int, cancelled: Cancelled | None) -> Segment | None:
+    def _walk(
+        self, known: Segment | None, file: ReadOnlyFile, stop: int, cancelled: Cancelled | None
+    ) -> Segment | None:
         """The file's segment, walked on from the last anchor that still stands; None where it was stopped."""
         from engine.codec.topic_table import TopicTable
         from engine.inspection.block_scan import scan_log
@@ -227,7 +231,7 @@ class SideIndex:
             self._cache.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=self._cache, delete=False) as file:
                 file.write(len(head).to_bytes(8, "little") + head + anchors)
-            os.replace(file.name, self._file)
+            Path(file.name).replace(self._file)
             _trim(self._cache)
         except OSError:
             return  # no cache, no harm
@@ -302,7 +306,7 @@ def _stamp(file: ReadOnlyFile) -> tuple[int, str]:
     """Time of the last change (ns) and a hash of the head bytes."""
     try:
         head = hashlib.sha256(file.read(0, _HEAD)).hexdigest()[:24]
-        return os.stat(file.path).st_mtime_ns, head
+        return Path(file.path).stat().st_mtime_ns, head
     except (OSError, StoreError):
         return 0, ""
 

@@ -1,6 +1,7 @@
 """A store directory opened with read rights only: its log, queues, index files, positions and tables.
 
-Nothing is created, locked or written in or beside the store; a broker may go on writing. What is kept does not grow with
+Nothing is created, locked or written in or beside the store; a broker may go on writing. What is kept does not grow
+with
 the store but for the lists of files and queues.
 """
 
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
@@ -27,6 +28,12 @@ from engine.inspection.opening import Kind, Opening, recognise
 from engine.inspection.queue_reader import QueueReader
 from engine.layout import StorePaths, parse_file_name
 from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile, open_read_only
+
+if TYPE_CHECKING:
+    from engine.inspection.key_trace import Traced
+    from engine.inspection.positions import Positions
+    from engine.store.recovery_plan import RecoveryPlan
+    from engine.store.unit_check import Release
 
 LockState = Literal["free", "held", "absent"]
 LARGEST_SMALL_FILE = 64 << 20
@@ -71,11 +78,12 @@ class StoreSnapshot:
         self._topics: dict[str, dict[int, QueueReader]] | None = None
         self._index: list[IndexReader] | None = None
         self._geometry: Geometry | None = None
+        self._settled = False
         self.log = LogReader(self._log_sequence(opening), self._newest_entries)
         if self.paths is not None and not self.paths.commitlog.is_dir():
             self.notes.append("The store has no commitlog folder")
 
-    def __enter__(self) -> StoreSnapshot:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -94,6 +102,7 @@ class StoreSnapshot:
         each ask after a refresh.
         """
         changed = self.log.refresh()
+        self._settled = False
         before = None if self._index is None else [(i.path, i.size) for i in self._index]
         self._index = None
         if before is not None:
@@ -106,24 +115,55 @@ class StoreSnapshot:
             changed |= len(known) != sum(len(queues) for queues in self._topics.values())
         return changed
 
+    # -- answers
+
+    def trace(
+        self, topic: str, key: str, begin: int = 0, end: int = (1 << 63) - 1, max_count: int = 32
+    ) -> Iterator[Traced]:
+        """A key's way through the index to its units; window in ms (see :mod:`engine.inspection.key_trace`)."""
+        from engine.inspection.key_trace import trace
+
+        return trace(self, topic, key, begin, end, max_count)
+
+    def positions(self) -> Positions:
+        """Every position that files tell (see :mod:`engine.inspection.positions`)."""
+        from engine.inspection.positions import positions
+
+        return positions(self)
+
+    def recovery_plan(self, like: Release = "5.3") -> RecoveryPlan:
+        """What the next start of a broker would do (see :mod:`engine.inspection.recovery`)."""
+        from engine.inspection.recovery import plan
+
+        return plan(self, like)
+
     # -- commit log
 
     def units(self, start: int | None = None, stop: int | None = None, crc: bool = True) -> Iterator[Item | Stop]:
         """Every unit, blank and span of damage from offset ``start`` on, last a stop with the reason."""
         return self.log.walk(start, stop, crc)
 
-    def settle_log_end(self) -> None:
-        """Set the end of the log to where a broker's recovery would end, bad bodies included (spec 10.2).
-
-        The last file that a queue entry points into is walked with its CRCs; offsets of queues follow.
+    @property
+    def settle_start(self) -> int:
+        """Where a broker's recovery would begin to read at the latest: the last log file that a queue entry points
+        into.
         """
         newest = max(self._newest_entries(), default=(0, 0))
         number = max(self.log.sequence.position_of(newest[0]), 0)
-        if self.log.files:
-            self.log.settle(self.log.files[number].start_offset)
-            for queues in self.topics().values():
-                for queue in queues.values():
-                    queue.forget_bounds()
+        return self.log.files[number].start_offset if self.log.files else 0
+
+    def settle_log_end(self) -> None:
+        """Set the end of the log to where a broker's recovery would end, bad bodies included (spec 10.2); done once.
+
+        The last file that a queue entry points into is walked with its CRCs; offsets of queues follow.
+        """
+        if self._settled or not self.log.files:
+            return
+        self._settled = True
+        self.log.settle(self.settle_start)
+        for queues in self.topics().values():
+            for queue in queues.values():
+                queue.forget_bounds()
 
     @property
     def log_folders(self) -> tuple[Path, ...]:
@@ -257,7 +297,9 @@ class StoreSnapshot:
             os.close(descriptor)
 
     def small_file(self, path: Path) -> bytes | None:
-        """The bytes of a marker, checkpoint or table; None where it is not there; raises :class:`CannotRead` without rights."""
+        """The bytes of a marker, checkpoint or table; None where it is not there; raises :class:`CannotRead`
+        without rights.
+        """
         try:
             descriptor = open_read_only(str(path))
         except FileNotFoundError:

@@ -1,4 +1,6 @@
-"""The tables below ``config/`` of a store that is looked at: read as a broker loads them, ``.bak`` fall-back included."""
+"""The tables below ``config/`` of a store that is looked at: read as a broker loads them, ``.bak`` fall-back
+included.
+"""
 
 from __future__ import annotations
 

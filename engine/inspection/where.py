@@ -56,7 +56,11 @@ class WhereResult:
 
 
 def where(
-    store: StoreSnapshot, text: str, topic: str | None = None, group: str | None = None, progress: Progress | None = None
+    store: StoreSnapshot,
+    text: str,
+    topic: str | None = None,
+    group: str | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[WhereResult]:
     """One result for each message that ``text`` names, at least one."""
     yield from _Search(store, topic, group, progress).run(text)
@@ -129,7 +133,11 @@ class _Search:
         found = {unit.offset: unit for unit in by_key(self._store, text, self._topic)}
         if not found or self._store.log.sequence.total_size <= WHOLE_SCAN:
             for unit in units_with(self._store.log, text.encode(), progress=self._progress):
-                if (unit.unique_key == text or text in unit.keys) and self._topic in (None, unit.topic, _real_topic(unit)):
+                if (unit.unique_key == text or text in unit.keys) and self._topic in (
+                    None,
+                    unit.topic,
+                    _real_topic(unit),
+                ):
                     found[unit.offset] = unit
         own = [unit for unit in found.values() if unit.unique_key == text]
         if own:
@@ -174,9 +182,13 @@ class _Search:
             filter_matches=self._filter_matches(unit, evidence),
         )
         if unit.crc == "bad":
-            evidence.append(self._at(unit, "body CRC", f"0x{unit.body_crc:08X} is stored, the body has 0x{unit.raw_crc or 0:08X}"))
+            evidence.append(
+                self._at(unit, "body CRC", f"0x{unit.body_crc:08X} is stored, the body has 0x{unit.raw_crc or 0:08X}")
+            )
         if unit.offset >= facts.log_end:
-            evidence.append(Evidence("end of the log", None, facts.log_end, "the next start ends the log here and drops the rest"))
+            evidence.append(
+                Evidence("end of the log", None, facts.log_end, "the next start ends the log here and drops the rest")
+            )
         verdict = rules.with_group(rules.conclude(family, facts), unit.queue_offset, facts)
         return WhereResult(
             verdict, shown.offset, shown.topic, shown.queue_id, shown.queue_offset, evidence, rules.NEXT_STEPS[verdict]
@@ -201,10 +213,15 @@ class _Search:
         folder = str(queue.sequence.folders[0])
         entry = queue.entry(unit.queue_offset) if unit.queue_offset < queue.max_offset else None
         if entry is None or entry.state != "entry" or entry.physical_offset != unit.offset:
-            what = f"holds no entry for offset {unit.queue_offset:,}; it goes from {queue.min_offset:,} to {queue.max_offset:,}"
+            span = f"it goes from {queue.min_offset:,} to {queue.max_offset:,}"
+            what = f"holds no entry for offset {unit.queue_offset:,}; {span}"
             evidence.append(Evidence("queue", folder, None, what))
             return rules.QueuePlace("behind" if behind else "absent")
-        evidence.append(Evidence("queue entry", folder, unit.queue_offset * queue.unit_size, f"entry {unit.queue_offset:,} points at it"))
+        evidence.append(
+            Evidence(
+                "queue entry", folder, unit.queue_offset * queue.unit_size, f"entry {unit.queue_offset:,} points at it"
+            )
+        )
         found = resolve(self._store.log, unit.topic, unit.queue_id, entry)
         if found.verdict == "wrongTag":
             evidence.append(Evidence("queue entry", folder, unit.queue_offset * queue.unit_size, found.what))
@@ -240,9 +257,13 @@ class _Search:
             return frozenset()
         if self._settled is None:
             self._settled = frozenset(self._read_ops())
-        named = sorted(u.queue_offset for u in family if u.topic == rules.HALF_TOPIC and u.queue_offset in self._settled)
+        named = sorted(
+            u.queue_offset for u in family if u.topic == rules.HALF_TOPIC and u.queue_offset in self._settled
+        )
         if named:
-            evidence.append(Evidence("op message", None, None, f"names half message {', '.join(str(n) for n in named)} as settled"))
+            evidence.append(
+                Evidence("op message", None, None, f"names half message {', '.join(str(n) for n in named)} as settled")
+            )
         return self._settled
 
     def _read_ops(self) -> Iterator[int]:
@@ -267,7 +288,14 @@ class _Search:
             for row in consumer_offsets(table.value).rows if table else ():
                 if row.topic == topic and queue_id in row.offsets and self._group in (None, row.group):
                     offset = row.offsets[queue_id]
-                    found.append((Evidence("group", table.file if table else None, None, f"{row.group} reads {offset:,} next"), offset))
+                    found.append(
+                        (
+                            Evidence(
+                                "group", table.file if table else None, None, f"{row.group} reads {offset:,} next"
+                            ),
+                            offset,
+                        )
+                    )
         return found
 
     def _group_offset(self, unit: Unit, evidence: list[Evidence]) -> int | None:
@@ -278,7 +306,9 @@ class _Search:
         if self._group is None:
             return None
         if not offsets:
-            evidence.append(Evidence("group", None, None, f"{self._group} has no offset in {unit.topic}/{unit.queue_id}"))
+            evidence.append(
+                Evidence("group", None, None, f"{self._group} has no offset in {unit.topic}/{unit.queue_id}")
+            )
         return max((offset for _, offset in offsets), default=None)
 
     def _filter_matches(self, unit: Unit, evidence: list[Evidence]) -> bool | None:
@@ -314,12 +344,16 @@ class _Search:
         if isinstance(found, Unit) and found.offset < offset:
             inside = self._at(found, "unit", f"{said} lies inside the unit that begins here")
             return self._gone("truncated" if self._crashed_before() else "neverSeen", [span, inside], offset=offset)
-        return self._gone("damaged", [span, Evidence("commit log", None, offset, "no unit can be read here")], offset=offset)
+        return self._gone(
+            "damaged", [span, Evidence("commit log", None, offset, "no unit can be read here")], offset=offset
+        )
 
     def _lost_key(self, text: str, parsed: tuple[bytes, int] | None) -> WhereResult:
         evidence = [Evidence("commit log", None, None, "no unit of the log has this key")]
         if parsed is not None:
-            evidence.append(Evidence("id", None, None, f"read as an offset id it names the broker {host_text(parsed[0])}"))
+            evidence.append(
+                Evidence("id", None, None, f"read as an offset id it names the broker {host_text(parsed[0])}")
+            )
         expired = self._expired_entry(text)
         if expired is not None:
             return self._gone("expired", [*evidence, expired])
@@ -329,13 +363,24 @@ class _Search:
         return self._gone("neverSeen", evidence)
 
     def _by_time(self, ms_in_month: int, evidence: list[Evidence]) -> WhereResult:
-        """A unique key tells when it was made, counted from the first of a month: before the log begins, or behind its end?"""
+        """A unique key tells when it was made, counted from the first of a month: before the log begins, or behind
+        its end?
+        """
         first, last = self._span_of_times()
         if first is None or last is None:
             return self._gone("unknown", evidence)
-        month = datetime.fromtimestamp(last / 1000).astimezone().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        month = (
+            datetime.fromtimestamp(last / 1000).astimezone().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        )
         made = int(month.timestamp() * 1000) + ms_in_month
-        evidence.append(Evidence("unique key", None, None, f"was made at {_time(made)}, the log goes from {_time(first)} to {_time(last)}"))
+        evidence.append(
+            Evidence(
+                "unique key",
+                None,
+                None,
+                f"was made at {_time(made)}, the log goes from {_time(first)} to {_time(last)}",
+            )
+        )
         if made < first and self._store.log.min_offset > 0:
             return self._gone("expired", evidence)
         if made >= last - 1000 and self._crashed_before():
@@ -361,7 +406,9 @@ class _Search:
                 for topic in topics:
                     offset = _first_below(reader, index_key_hash(topic, key), least)
                     if offset is not None:
-                        return Evidence("index", reader.path, offset, f"an entry for {topic}#{key} points in front of the log")
+                        return Evidence(
+                            "index", reader.path, offset, f"an entry for {topic}#{key} points in front of the log"
+                        )
             except StoreError:
                 continue
         return None

@@ -1,6 +1,7 @@
 """Files opened with read rights only: nothing is created, locked, mapped or touched.
 
-Reading goes by ``pread``, never through a memory map: a file that shrinks under a map kills the process, a short ``pread``
+Reading goes by ``pread``, never through a memory map: a file that shrinks under a map kills the process, a short
+``pread``
 is a value. Descriptors are opened when first needed and a bounded number of them stays open.
 """
 
@@ -87,7 +88,9 @@ class DescriptorCache:
 
 
 def open_read_only(path: str) -> int:
-    """A descriptor of a regular file with read rights only; the file's access time is left alone where that is allowed."""
+    """A descriptor of a regular file with read rights only; the file's access time is left alone where that is
+    allowed.
+    """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         descriptor = os.open(path, flags | getattr(os, "O_NOATIME", 0))
@@ -115,14 +118,16 @@ def _pread_all(descriptor: int, size: int, position: int) -> bytes:
 
 
 class ReadOnlyFile:
-    """One file of a file queue; ``start_offset`` is the absolute offset (bytes) of its first byte, ``size`` its length when
-    last looked at."""
+    """One file of a file queue; ``start_offset`` is the absolute offset (bytes) of its first byte, ``size`` its
+    length when
+    last looked at.
+    """
 
     __slots__ = ("_cache", "name", "path", "size", "start_offset")
 
     def __init__(self, path: str, start_offset: int, size: int, cache: DescriptorCache) -> None:
         self.path = path
-        self.name = os.path.basename(path)
+        self.name = Path(path).name
         self.start_offset = start_offset
         self.size = size
         self._cache = cache
@@ -160,8 +165,10 @@ class ReadOnlyFile:
 
 @dataclass(frozen=True, slots=True)
 class Oddity:
-    """Something in a queue's folder that is not as RocketMQ makes it: ``kind`` is ``name``, ``empty``, ``size``, ``gap``,
-    ``folder``, ``double`` or ``link``."""
+    """Something in a queue's folder that is not as RocketMQ makes it: ``kind`` is ``name``, ``empty``, ``size``,
+    ``gap``,
+    ``folder``, ``double`` or ``link``.
+    """
 
     kind: str
     path: str
@@ -300,7 +307,7 @@ class LoneFile(FileSequence):
         before = [(f.path, f.size) for f in self.files]
         self.oddities = []
         try:
-            size = os.stat(self._path).st_size
+            size = Path(self._path).stat().st_size
         except OSError as error:
             self.oddities.append(Oddity("link", self._path, f"cannot be read: {error.strerror}"))
             self.files = []

@@ -1,7 +1,9 @@
 """RocketMQ's SQL92 message filter (spec 16): what a broker evaluates against a message's properties.
 
-Values are property texts; a text meets a number or boolean by being converted to it, and a text that cannot be converted
-makes the whole expression fail, which is no match. AND and OR are three-valued; only TRUE matches. Its oddities are kept:
+Values are property texts; a text meets a number or boolean by being converted to it, and a text that cannot be
+converted
+makes the whole expression fail, which is no match. AND and OR are three-valued; only TRUE matches. Its oddities are
+kept:
 an integer literal within 32 bits converts by 32-bit rules, ``0.0`` is refused, IN takes texts only.
 """
 
@@ -27,7 +29,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _KEYWORDS = frozenset(
-    "AND OR NOT BETWEEN IN IS NULL TRUE FALSE CONTAINS STARTSWITH ENDSWITH".split()
+    ["AND", "OR", "NOT", "BETWEEN", "IN", "IS", "NULL", "TRUE", "FALSE", "CONTAINS", "STARTSWITH", "ENDSWITH"]
 )
 _INT = re.compile(r"[+-]?\d+")
 _I32, _I64 = 1 << 31, 1 << 63
@@ -40,7 +42,7 @@ _ORDERED: dict[str, Callable[[int], bool]] = {
 _DEEPEST = 200
 
 
-class _NoMatch(Exception):  # noqa: N818 - RocketMQ's evaluation error, which never leaves this module
+class _NoMatch(Exception):
     """Two values that cannot be compared: the broker logs it and does not deliver."""
 
 
@@ -63,7 +65,9 @@ class _Node:
 
 
 def compile_sql(text: str) -> Callable[[Properties], bool]:
-    """A test of a message's properties; raises :class:`BadFilter` with the place of the word that a broker would refuse."""
+    """A test of a message's properties; raises :class:`BadFilter` with the place of the word that a broker would
+    refuse.
+    """
     root = _Parser(_words(text), text).parse()
 
     def matches(properties: Properties) -> bool:

@@ -32,7 +32,9 @@ Verdict = Literal[
     "neverSeen",
     "unknown",
 ]
-Role = Literal["plain", "delayed", "timer", "recall", "half", "committed", "givenUp", "retryWaiting", "retry", "dead", "other"]
+Role = Literal[
+    "plain", "delayed", "timer", "recall", "half", "committed", "givenUp", "retryWaiting", "retry", "dead", "other"
+]
 
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
@@ -58,8 +60,10 @@ ROLE_WORDS: dict[Role, str] = {
 
 @dataclass(frozen=True, slots=True)
 class QueuePlace:
-    """Where a unit stands with its queue: ``state`` is ``listed``, ``absent``, ``behind`` (dispatch has not come so far),
-    ``noQueue`` (the topic has no folder) or ``otherTag`` (the entry's tag code is not the unit's)."""
+    """Where a unit stands with its queue: ``state`` is ``listed``, ``absent``, ``behind`` (dispatch has not come so
+    far),
+    ``noQueue`` (the topic has no folder) or ``otherTag`` (the entry's tag code is not the unit's).
+    """
 
     state: Literal["listed", "absent", "behind", "noQueue", "otherTag", "notNeeded"]
 
@@ -77,7 +81,7 @@ class Facts:
     filter_matches: bool | None = None  # of the asked group's SQL filter; None where it has none
 
 
-def role(unit: Unit) -> Role:  # noqa: PLR0911 - one case a line of the table
+def role(unit: Unit) -> Role:
     """What part a unit plays in its message's life, by its stored topic and properties."""
     topic, text = unit.topic, unit.properties
     if topic == HALF_TOPIC:
@@ -102,8 +106,10 @@ def role(unit: Unit) -> Role:  # noqa: PLR0911 - one case a line of the table
 
 
 def deciding_unit(family: Sequence[Unit]) -> Unit:
-    """The unit whose role tells the message's state: the newest, but a committed message stays committed whatever a check
-    wrote behind it."""
+    """The unit whose role tells the message's state: the newest, but a committed message stays committed whatever a
+    check
+    wrote behind it.
+    """
     newest = family[-1]
     if role(newest) in ("half", "givenUp"):
         for unit in reversed(family):
@@ -171,7 +177,7 @@ def with_group(verdict: Verdict, queue_offset: int, facts: Facts) -> Verdict:
 NEXT_STEPS: dict[Verdict, str] = {
     "found": "The message can be read: look at the group's progress and its subscription.",
     "expired": "Retention has deleted it; a backup or another replica may still hold it.",
-    "truncated": "Take a snapshot before any start. If a replica was in sync, look there; the bytes may still be behind the end.",
+    "truncated": "Take a snapshot before any start; a replica that was in sync, or the bytes behind the end, may hold it.",
     "damaged": "Take a snapshot first; then compare the damaged bytes with a replica.",
     "notInQueue": "Take a snapshot; then build the queues again from the log into a new place and compare.",
     "notInIndex": "It can be consumed; only queries by key miss it. The index can be built again from the log.",

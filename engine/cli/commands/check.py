@@ -19,7 +19,7 @@ _COLUMNS = (
 )
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("check", parents=[common()], help="what is wrong with a store, and what to do next")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--fail-on", choices=SEVERITIES, default="error", help="exit with 1 from this severity on")
@@ -28,7 +28,6 @@ def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers hav
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    from engine.cli.finding_records import finding, summary
     from engine.inspection.findings import check
     from engine.rules.findings import Finding
 
@@ -37,15 +36,15 @@ def run(args: argparse.Namespace, out: Output) -> int:
     code = 0
     steps: list[str] = []
     with open_given(args) as store, Progress("check", store.log.sequence.total_size, out.quiet) as progress:
-        for item in check(store, only=only, progress=progress.at):
+        for item in check(store, only=only, progress=lambda done, _: progress.at(done)):
             if isinstance(item, Finding):
                 if SEVERITIES.index(item.severity) >= limit:
                     code = 1
                 if item.next_step and item.next_step not in steps:
                     steps.append(item.next_step)
-                out.record(finding(item), _COLUMNS)
+                out.record(item.record(), _COLUMNS)
             else:
-                record = summary(item)
+                record = item.record()
                 out.record(record)
                 counts = ", ".join(f"{record[name]} {name}" for name in reversed(SEVERITIES) if record.get(name))
                 out.line(f"-- {counts or 'nothing to complain about'}")

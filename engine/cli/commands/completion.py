@@ -23,7 +23,7 @@ complete -o filenames -F _storescope storescope
 """
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("completion", help="a completion script for a shell")
     parser.add_argument("shell", choices=("bash", "zsh", "fish"))
     parser.set_defaults(run=run)

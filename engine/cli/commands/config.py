@@ -25,7 +25,7 @@ _TIMERCHECK_FIELDS = (
 )
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("config", parents=[common()], help="the tables below config/")
     parser.add_argument("store", metavar="STORE")
     parser.set_defaults(run=run)

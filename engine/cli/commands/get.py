@@ -14,7 +14,7 @@ from engine.codec.message import Unit
 from engine.inspection.get_message import get_message, tag_filter
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("get", parents=[common()], help="what a broker's getMessage answers")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("topic", metavar="TOPIC")

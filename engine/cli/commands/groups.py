@@ -22,7 +22,7 @@ _COLUMNS = (
 )
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("groups", parents=[common()], help="progress of the consumer groups")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--offsets", metavar="FILE", help="a broadcasting client's own offsets.json")

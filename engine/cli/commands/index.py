@@ -32,7 +32,7 @@ _ENTRIES = (
 )
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("index", parents=[common()], help="index files: headers and entries")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--file", metavar="NAME", help="only this index file")

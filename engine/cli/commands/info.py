@@ -28,7 +28,7 @@ _INDEX = (
 )
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("info", parents=[common()], help="what a store holds, at a glance")
     parser.add_argument("store", metavar="STORE")
     parser.set_defaults(run=run)

@@ -15,7 +15,7 @@ from engine.inspection.lookup import find_message
 _TIMES = ("bornTimestamp", "storeTimestamp")
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("message", parents=[common()], help="one message by its id, unique key or offset")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("id", metavar="ID")
@@ -37,16 +37,14 @@ def show(unit: Unit, file: str | None, out: Output, body: bool = False) -> None:
     """One unit as a record, or field by field for people."""
     record = records.unit(unit, file, body=body)
     out.record(record)
-    out.fields(
-        (name, _value(name, value, unit)) for name, value in record.items() if name not in ("type", "properties")
-    )
+    out.fields((name, _value(name, value)) for name, value in record.items() if name not in ("type", "properties"))
     out.fields((f"properties.{name}", plain(value)) for name, value in unit.properties.items())
     if not out.as_json:
         text = unit.body[:2000].decode("utf-8", "replace")
         out.line(f"body ({size_text(len(unit.body))}): {plain(text)}{' …' if len(unit.body) > 2000 else ''}")
 
 
-def _value(name: str, value: Any, unit: Unit) -> str:  # noqa: ANN401 - any JSON value
+def _value(name: str, value: Any) -> str:
     if name in _TIMES:
         return f"{value}  {iso(value)}"
     if name == "sysFlag":

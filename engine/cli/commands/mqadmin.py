@@ -1,4 +1,6 @@
-"""The offline counterparts of mqadmin's reading commands, under its names and options, with ``-s STORE`` in place of ``-n``."""
+"""The offline counterparts of mqadmin's reading commands, under its names and options, with ``-s STORE`` in place
+of ``-n``.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ _STATUS = (
 _PRINT_LIMIT = 2000
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     by_key_parser = _add(commands, "queryMsgByKey", _query_by_key, "messages by topic and key", "-t", "-k")
     by_key_parser.add_argument("-b", "--beginTimestamp", dest="begin", type=number, default=0, metavar="MS")
     by_key_parser.add_argument("-e", "--endTimestamp", dest="end", type=number, default=LAST_TIME, metavar="MS")
@@ -48,7 +50,7 @@ def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers hav
     _add(commands, "topicStatus", _topic_status, "offsets and times of a topic's queues", "-t")
 
 
-def _add(commands: Any, name: str, run: Any, help_text: str, *options: str) -> argparse.ArgumentParser:  # noqa: ANN401
+def _add(commands: Any, name: str, run: Any, help_text: str, *options: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, parents=[common()], help=f"as mqadmin: {help_text}")
     parser.add_argument("-s", "--store", required=True, metavar="STORE")
     for option in options:

@@ -10,7 +10,7 @@ from engine.cli.output import Output, iso
 from engine.inspection.get_message import offset_by_time
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("offset", parents=[common()], help="the queue offset for a time")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("topic", metavar="TOPIC")

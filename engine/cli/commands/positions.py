@@ -18,7 +18,7 @@ _COLUMNS = (
 )
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("positions", parents=[common()], help="how far everything came")
     parser.add_argument("store", metavar="STORE")
     parser.set_defaults(run=run)

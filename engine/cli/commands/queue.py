@@ -22,7 +22,7 @@ COLUMNS = (
 )
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("queue", parents=[common()], help="the entries of a consume queue")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("topic", metavar="TOPIC")

@@ -19,7 +19,7 @@ _QUEUES = (
 )
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("recover", parents=[common()], help="what the next start of a broker would do")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--plan", action="store_true", help="show it and change nothing")

@@ -1,4 +1,6 @@
-"""``snapshot``: a byte-exact copy of a store beside its manifest of hashes: the first thing to do with a damaged store."""
+"""``snapshot``: a byte-exact copy of a store beside its manifest of hashes: the first thing to do with a damaged
+store.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from engine.cli.output import Output, Progress, size_text
 from engine.inspection.copy_out import copy_out, plan_copy
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("snapshot", parents=[common()], help="writes DST: a byte-exact copy with a manifest")
     parser.add_argument("store", metavar="SRC")
     parser.add_argument("to", metavar="DST", help="must be absent or empty")

@@ -26,7 +26,7 @@ _STEPS = (
 )
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("trace", parents=[common()], help="a key's chain through the index files")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("topic", metavar="TOPIC")
@@ -39,7 +39,6 @@ def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers hav
 
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
-        store.settle_log_end()
         out.line(f"{args.topic}#{args.key}: hash {index_key_hash(args.topic, args.key):,}")
         for item in trace(store, args.topic, args.key, args.begin, args.end, args.max_count):
             match item:

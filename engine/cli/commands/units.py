@@ -26,7 +26,7 @@ COLUMNS = (
 )
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("units", parents=[common()], help="the units of the commit log")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--from", dest="start", type=number, metavar="N", help="begin at this physical offset")
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
                     return 0
                 units += 1
                 emit(store, item, out, body=args.body)
-        complete = last.kind in ("end", "zero") or last.kind == "limit" and args.stop is not None
+        complete = last.kind in ("end", "zero") or (last.kind == "limit" and args.stop is not None)
         out.record(records.end(last, units, complete or last.kind in ("cut", "damage")))
         out.line(f"-- {units:,} units; the log was read to {last.offset:,}: {last.reason}")
     return 0

@@ -12,7 +12,7 @@ from engine.inspection.where import where
 _NOT_FOUND = ("neverSeen", "unknown", "expired", "truncated")
 
 
-def register(commands: Any) -> None:  # noqa: ANN401 - argparse's subparsers have no public type
+def register(commands: Any) -> None:
     parser = commands.add_parser("where", parents=[common()], help="where a message is, or why it is not")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("id", metavar="ID", help="offset id, unique key, key, or topic/queue/offset")
@@ -43,9 +43,15 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 "nextStep": result.next_step,
             }
         )
-        out.line(f"{result.verdict}" + (f" at {result.physical_offset:,}" if result.physical_offset is not None else ""))
+        out.line(
+            f"{result.verdict}" + (f" at {result.physical_offset:,}" if result.physical_offset is not None else "")
+        )
         for one in result.evidence:
-            place = f" [{one.file or ''}{' @ ' if one.file and one.offset is not None else ''}" if one.file or one.offset is not None else ""
+            place = (
+                f" [{one.file or ''}{' @ ' if one.file and one.offset is not None else ''}"
+                if one.file or one.offset is not None
+                else ""
+            )
             place += (f"{one.offset:,}" if one.offset is not None else "") + "]" if place else ""
             out.line(f"  {one.what}: {plain(one.holds)}{plain(place)}")
         out.line(f"  next: {result.next_step}")
