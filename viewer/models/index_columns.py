@@ -15,7 +15,6 @@ from viewer.models.columns import (
     field_of,
     number_column,
     text_column,
-    time_column,
 )
 from viewer.models.formats import clock, day, full_moment, hexadecimal, number, size
 
@@ -77,7 +76,7 @@ def chain_kind(to_unit: ToUnit) -> RecordKind:
         number_column("entry", words("Entry"), 84),
         chip_column("verdict", words("Verdict"), 116, _chip),
         number_column("phyOffset", words("Physical offset"), 120, jump=lambda row: _place(to_unit, row.phy_offset)),
-        time_column("storeTimestamp", words("Stored"), 104),
+        _second("storeTimestamp", words("Stored")),
         Column("keyHash", words("Key hash"), 118, lambda r: number(r.key_hash), lambda r: r.key_hash, right=True,
                mono=True,
                tip=lambda row: "" if row.key_hash is None else hexadecimal(row.key_hash)),
@@ -103,7 +102,7 @@ def step_kind(to_unit: ToUnit) -> RecordKind:
         Column("entry", words("Number"), 92, _number, lambda row: row.slot if row.kind == "slot" else row.entry,
                right=True, mono=True),
         number_column("phyOffset", words("Physical offset"), 118, jump=lambda row: _place(to_unit, row.phy_offset)),
-        time_column("storeTimestamp", words("Time"), 104),
+        _second("storeTimestamp", words("Time")),
         chip_column("verdict", words("Verdict"), 124, _step_chip, tip=lambda row: tr(MEANINGS.get(row.verdict, ""))),
         Column("key", words("Key of the unit"), 110, _step_key, lambda row: row.key, mono=True, elide="middle",
                tone=lambda _: "text2", filterable=False),
@@ -117,6 +116,15 @@ def _moment(key: str, title: str) -> Column:
     return Column(
         key, title, 122, lambda row: f"{day(read(row))[5:]} {clock(read(row))[:8]}".strip(), read, mono=True,
         tip=lambda row: full_moment(read(row)), elide="never",
+    )  # fmt: skip
+
+
+def _second(key: str, title: str) -> Column:
+    """A time of day to the second: an index knows no more."""
+    read = field_of(key)
+    return Column(
+        key, title, 80, lambda row: clock(read(row))[:8], read, mono=True, tip=lambda row: full_moment(read(row)),
+        elide="never",
     )  # fmt: skip
 
 

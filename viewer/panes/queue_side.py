@@ -133,7 +133,7 @@ class QueueSide(QWidget):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(paper)
-        self.setMinimumWidth(px(356))
+        self.setMinimumWidth(px(316))
         self.show_entry(None, b"", "", 0, None)
         self.show_verdicts(None)
         self.show_queue(None)

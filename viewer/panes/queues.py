@@ -81,7 +81,7 @@ class QueuesPane(Pane):
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(self.side)
-        scroll.setMinimumWidth(px(356))
+        scroll.setMinimumWidth(px(320))
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(splitter(False, (left, 890), (scroll, 372)))

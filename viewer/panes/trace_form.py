@@ -20,12 +20,12 @@ class TraceForm(Paper):
 
     def __init__(self) -> None:
         super().__init__("pane", ("bottom",))
-        self.topic = self._field("trace.topic", tr("Topic"), 150)
+        self.topic = self._field("trace.topic", tr("Topic"), 136)
         self.key = self._field("trace.key", tr("Key or unique key"), 0)
         self.key.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.key.setMinimumWidth(px(120))
-        self.begin = self._field("trace.begin", tr("any time"), 138)
-        self.end = self._field("trace.end", tr("now"), 138)
+        self.key.setMinimumWidth(px(96))
+        self.begin = self._field("trace.begin", tr("any time"), 130)
+        self.end = self._field("trace.end", tr("now"), 130)
         self.most = self._field("trace.max", "32", 48)
         names = {self.begin: tr("From"), self.end: tr("to"), self.most: tr("At most")}
         for field, name in names.items():

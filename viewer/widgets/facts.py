@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
@@ -29,9 +29,10 @@ class Facts(QWidget):
 
     placeRequested = Signal(object)
 
-    def __init__(self, name_width: int = 84) -> None:
+    def __init__(self, name_width: int = 84, *, notes_below: bool = False) -> None:
         super().__init__()
         self._name_width = name_width
+        self._notes_below = notes_below
         self._lines = QVBoxLayout(self)
         self._lines.setContentsMargins(0, 0, 0, 0)
         self._lines.setSpacing(px(3))
@@ -48,7 +49,12 @@ class Facts(QWidget):
                 widget.hide()
                 widget.deleteLater()
         for fact in facts:
-            self._lines.addWidget(self._line(fact))
+            below = self._notes_below and bool(fact.note)
+            self._lines.addWidget(self._line(replace(fact, note="") if below else fact))
+            if below:
+                note = Label(fact.note, 12, "text3", wrap=True)
+                note.setContentsMargins(px(self._name_width + 8), 0, 0, px(3))
+                self._lines.addWidget(note)
         self.setAccessibleDescription("; ".join(self.texts()))
 
     def texts(self) -> list[str]:

@@ -19,6 +19,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QPolygonF,
+    QResizeEvent,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
@@ -115,8 +116,14 @@ class Ruler(QWidget):
         theme.changed.connect(self._fit)
 
     def _fit(self) -> None:
-        self.setFixedHeight(px(248))
+        """As high as the lowest flag asks for: a third level below the band needs more room."""
+        levels = max([place.level for _, _, place in self._placed(above=False)], default=0)
+        self.setFixedHeight(px(max(248, 240 + 20 * levels)))
         self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
     def show_view(self, view: RulerView | None) -> None:
         """Draw these positions; a zoom by hand stays as long as it still shows the end."""
@@ -125,7 +132,7 @@ class Ruler(QWidget):
             self._lens = None
         words = [] if view is None else [f"{f.name} {f.offset:,} {f.note}".strip() for f in view.flags]
         self.setAccessibleDescription("; ".join(words))
-        self.update()
+        self._fit()
 
     def lens(self) -> tuple[int, int]:
         """The stretch that the lens shows."""
@@ -136,7 +143,7 @@ class Ruler(QWidget):
     def fit(self) -> None:
         """Back to the stretch that shows every position."""
         self._lens = None
-        self.update()
+        self._fit()
 
     def sizeHint(self) -> QSize:
         return QSize(900, self.minimumHeight())
@@ -155,7 +162,7 @@ class Ruler(QWidget):
         right = min(last, int(at + (high - at) * factor))
         if right - left >= 64:
             self._lens = (left, right)
-        self.update()
+        self._fit()
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -326,22 +333,29 @@ class Ruler(QWidget):
             at = right + 8 if right + wide + 12 < self.width() else left - wide - 8
             p.drawText(QRectF(at, level - 9 * z, wide + 4, 18 * z), Qt.AlignmentFlag.AlignVCenter, gap.words)
 
-    def _paint_flags(self, p: QPainter, y: float, *, above: bool) -> None:
-        assert self._view is not None
+    def _placed(self, *, above: bool) -> list[tuple[RulerFlag, FlagWish, FlagPlace]]:
+        """The flags of one side inside the lens, equal ones of a family shared, with their places."""
+        if self._view is None:
+            return []
         low, high = self.lens()
         own = [f for f in self._view.flags if f.above == above and low <= f.offset <= high]
-        notes = {f.offset: f.note for f in own if f.note}
-        shared = [
-            RulerFlag(name, offset, role, above, notes.get(offset, ""))
-            for name, offset, role in share_flags((f.name, f.offset, f.role) for f in own)
-        ]
+        shared = []
+        for timed in (False, True):
+            family = [f for f in own if bool(f.note) == timed]
+            notes = {f.offset: f.note for f in family}
+            shared += [
+                RulerFlag(name, offset, role, above, notes[offset])
+                for name, offset, role in share_flags((f.name, f.offset, f.role) for f in family)
+            ]
         wishes = [self._wish(flag) for flag in shared]
-        places = place_flags(wishes, 4, self.width() - 4, 3)
+        places = place_flags(wishes, 4, self.width() - 4, 3 if above else 6)
+        return list(zip(shared, wishes, places, strict=True))
+
+    def _paint_flags(self, p: QPainter, y: float, *, above: bool) -> None:
+        assert self._view is not None
         chosen = self._view.flags[self._flag].offset if 0 <= self._flag < len(self._view.flags) else None
-        order = sorted(range(len(shared)), key=lambda n: -places[n].level)
-        for number in order:
-            flag = shared[number]
-            self._paint_flag(p, flag, wishes[number], places[number], y, framed=flag.offset == chosen)
+        for flag, wish, place in sorted(self._placed(above=above), key=lambda one: -one[2].level):
+            self._paint_flag(p, flag, wish, place, y, framed=flag.offset == chosen)
 
     def _wish(self, flag: RulerFlag) -> FlagWish:
         x = self._to_x().x(flag.offset)

@@ -144,11 +144,9 @@ class SlotMap(QWidget):
         right = QRectF(self.width() - 112 * z, y, 100 * z, 18 * z)
         p.drawText(right, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, f"{self._load.slots - 1:,}")
         x = self.width() / 2 - 110 * z
-        p.drawText(
-            QRectF(x - 94 * z, y, 90 * z, 18 * z),
-            Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight,
-            tr("mean chain"),
-        )
+        if self.width() > 470 * z:
+            right_aligned = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+            p.drawText(QRectF(x - 94 * z, y, 90 * z, 18 * z), right_aligned, tr("mean chain"))
         for at, mean in enumerate(_LEGEND):
             left = x + (4 + at * 52) * z
             p.fillRect(QRectF(left, y + 3 * z, 22 * z, 12 * z), heat(mean))

@@ -1,0 +1,84 @@
+"""The recovery plan of an open store: worked out once, shared by the views that speak of it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.errors import StoreError
+from viewer.assets import tr
+from viewer.bridge.jobs import Cancelled
+from viewer.bridge.store_session import StoreSession
+
+if TYPE_CHECKING:
+    from engine.store.recovery_plan import RecoveryPlan
+    from engine.store.unit_check import Release
+
+UNASKED = 4 << 30
+"""Bytes of log up to which the plan is worked out without being asked for."""
+
+
+class RecoveryJob(QObject):
+    """``changed()`` whenever :attr:`plan`, :attr:`error`, :attr:`running` or :attr:`stale` changed."""
+
+    changed = Signal()
+
+    def __init__(self, session: StoreSession) -> None:
+        super().__init__(session)
+        self._session = session
+        self.plan: RecoveryPlan | None = None
+        self.error = ""
+        self.running = False
+        self.stale = False
+        self.at = 0.0
+        self.like: Release = "5.3"
+        session.grown.connect(self._grown)
+
+    @property
+    def unasked(self) -> bool:
+        """Whether the plan is cheap enough to be worked out as soon as somebody looks."""
+        log = self._session.snapshot.log
+        return self.plan is None and not self.running and not self.error and log.sequence.total_size <= UNASKED
+
+    def ask(self, like: Release | None = None) -> None:
+        """Work the plan out anew, as release ``like`` would start."""
+        if self.running:
+            return
+        self.like = like or self.like
+        self.running = True
+        self.changed.emit()
+        self._session.jobs.start(self._run())
+
+    async def _run(self) -> None:
+        session = self._session
+        try:
+            plan = await session.jobs.in_worker(
+                tr("Recovery plan"), "viewer.bridge.store_work:plan", session.path, session.config, self.like
+            )
+        except Cancelled:
+            self.error = tr("Stopped.")
+        except (StoreError, OSError, RuntimeError) as error:
+            self.plan, self.error = None, str(error)
+        else:
+            self.plan, self.error, self.stale, self.at = plan, "", False, time.time()
+        finally:
+            self.running = False
+            self.changed.emit()
+
+    def _grown(self) -> None:
+        if self.plan is not None and not self.stale:
+            self.stale = True
+            self.changed.emit()
+
+
+_jobs: WeakKeyDictionary[StoreSession, RecoveryJob] = WeakKeyDictionary()
+
+
+def recovery_of(session: StoreSession) -> RecoveryJob:
+    """The one plan of a session."""
+    if session not in _jobs:
+        _jobs[session] = RecoveryJob(session)
+    return _jobs[session]

@@ -1,0 +1,246 @@
+"""A recovery plan in words: what a start would do, line by line, each with its reason; no Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.store.recovery_plan import RecoveryPlan
+from viewer.assets import tr
+from viewer.bridge import places
+from viewer.models.columns import Chip, Column, RecordKind, chip_column, text_column
+from viewer.models.formats import full_moment, number, size
+
+MOST_LISTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """One line of the plan: its mark, what, how much, why; ``place`` where it leads."""
+
+    mark: str
+    what: str
+    value: str
+    why: str
+    place: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class FateRow:
+    """What becomes of a file or of a kind of files."""
+
+    name: str
+    mark: str
+    fate: str
+    why: str
+
+
+def release_name(plan: RecoveryPlan) -> str:
+    """The release whose start is planned."""
+    return "RocketMQ 4.9.8" if plan.like == "4.9" else "RocketMQ 5.3.3"
+
+
+def plan_rows(plan: RecoveryPlan) -> list[PlanRow]:
+    """Every line of the plan, what stops a start first."""
+    rows = [
+        PlanRow("error", tr("Would not start"), b.finding, f"{tr(b.message)} · {b.broker_log}") for b in plan.blockers
+    ]
+    clean = plan.exit == "normal"
+    exit_why = tr("no abort file: the last stop was clean") if clean else tr("abort is there: the store was not closed")
+    rows.append(PlanRow("ok" if clean else "warn", tr("Last exit"), tr(plan.exit), exit_why))
+    rows.append(
+        PlanRow("ok", tr("Start file"), plan.start_file or tr("none"), tr(plan.why), places.log(plan.start_offset))
+    )
+    rows.append(_end_row(plan))
+    rows.append(
+        PlanRow(
+            "ok", tr("Units read"), number(plan.units_kept), tr("kept, {size} to read", size=size(plan.bytes_to_read))
+        )
+    )
+    rows.append(_dropped_row(plan))
+    why = tr("from {offset:,} on; queues skip what they have", offset=plan.dispatch_from)
+    rows.append(PlanRow("ok", tr("Dispatched again"), number(plan.units), why if plan.units else tr("nothing")))
+    rows += _queue_rows(plan)
+    rows += [
+        PlanRow(
+            "warn",
+            tr("Group ahead of it"),
+            group.group,
+            tr(
+                "{queue} at {offset:,}, new end {end:,}: misses up to {n:,} messages",
+                queue=f"{group.topic}/{group.queue_id}",
+                offset=group.offset,
+                end=group.max_offset,
+                n=group.offset - group.max_offset,
+            ),
+            places.queue(group.topic, group.queue_id, group.max_offset),
+        )
+        for group in plan.groups_beyond[:MOST_LISTED]
+    ]
+    for index in plan.index_deleted[:MOST_LISTED]:
+        why = tr(
+            "{n:,} entries; ends {time}, after the checkpoint's index time",
+            n=index.entries,
+            time=full_moment(index.end_timestamp),
+        )
+        rows.append(PlanRow("error", tr("Index file deleted"), index.name, why, places.index(index.name)))
+    rows += [PlanRow("note", tr("Note"), "", tr(note)) for note in plan.notes]
+    return rows
+
+
+def _end_row(plan: RecoveryPlan) -> PlanRow:
+    further = plan.log_max - plan.end_offset
+    why = tr(plan.end_reason)
+    if further > 0:
+        why += " · " + tr("today's end is {n:,} bytes further", n=further)
+    return PlanRow(
+        "warn" if further > 0 else "ok", tr("End of log"), number(plan.end_offset), why, places.log(plan.end_offset)
+    )
+
+
+def _dropped_row(plan: RecoveryPlan) -> PlanRow:
+    if not plan.units_dropped and not plan.bytes_dropped:
+        return PlanRow("ok", tr("Units dropped"), "0", tr("nothing is lost"))
+    why = tr("{size} behind the new end of the log", size=size(plan.bytes_dropped))
+    return PlanRow("error" if plan.units_dropped else "warn", tr("Units dropped"), number(plan.units_dropped), why)
+
+
+def _queue_rows(plan: RecoveryPlan) -> list[PlanRow]:
+    cut = [queue for queue in plan.queues if queue.entries_dropped]
+    made = [queue for queue in plan.queues if queue.created]
+    rows = []
+    if cut:
+        first = cut[0]
+        why = tr(
+            "1 entry; {queue} ends at {end:,}"
+            if sum(q.entries_dropped for q in cut) == 1
+            else "{n:,} entries; {queue} ends at {end:,}",
+            n=sum(queue.entries_dropped for queue in cut),
+            queue=f"{first.topic}/{first.queue_id}",
+            end=first.max_offset,
+        )
+        of = tr("{n:,} of {all:,}", n=len(cut), all=len(plan.queues))
+        rows.append(
+            PlanRow("warn", tr("Queues cut"), of, why, places.queue(first.topic, first.queue_id, first.max_offset))
+        )
+    added = sum(queue.entries_added for queue in plan.queues)
+    if added:
+        rows.append(
+            PlanRow(
+                "ok",
+                tr("Entries added"),
+                number(added),
+                tr("in {n:,} queues", n=sum(bool(q.entries_added) for q in plan.queues)),
+            )
+        )
+    if made:
+        rows.append(
+            PlanRow(
+                "note",
+                tr("Queues made anew"),
+                number(len(made)),
+                ", ".join(f"{q.topic}/{q.queue_id}" for q in made[:6]),
+            )
+        )
+    shifted = [queue for queue in plan.queues if queue.shifted]
+    if shifted:
+        names = ", ".join(f"{q.topic}/{q.queue_id}" for q in shifted[:6])
+        rows.append(
+            PlanRow(
+                "error",
+                tr("Entries shifted"),
+                number(sum(q.shifted for q in shifted)),
+                tr("not at their own offset: {queues}", queues=names),
+            )
+        )
+    return rows
+
+
+def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
+    """What stays and what goes, by kind of file."""
+    stays, deleted = tr("stays"), tr("deleted")
+    gone = set(plan.files_deleted)
+    rows = [
+        FateRow(
+            "commitlog", "ok", stays, tr("{n:,} files, written on from {offset:,}", n=log_files, offset=plan.end_offset)
+        )
+    ]
+    rows += [
+        FateRow(_tail(file), "error", deleted, tr("it lies behind the new end"))
+        for file in plan.files_deleted[:MOST_LISTED]
+    ]
+    cut = sum(bool(queue.entries_dropped) for queue in plan.queues)
+    rows.append(FateRow("consumequeue", "ok", stays, tr("{n:,} queues, {cut:,} cut", n=len(plan.queues), cut=cut)))
+    for queue in plan.queues:
+        rows += [
+            FateRow(_tail(file), "error", deleted, f"{queue.topic}/{queue.queue_id}")
+            for file in queue.files_deleted
+            if file not in gone
+        ]
+    if plan.index_kept:
+        entries = sum(index.entries for index in plan.index_kept)
+        rows.append(
+            FateRow(tr("index, {n:,} files", n=len(plan.index_kept)), "ok", stays, tr("{n:,} entries", n=entries))
+        )
+    rows += [
+        FateRow(index.name, "error", deleted, tr("ends after indexMsgTimestamp"))
+        for index in plan.index_deleted[:MOST_LISTED]
+    ]
+    rows.append(FateRow("checkpoint", "note", tr("written"), tr("when the start is done")))
+    if plan.exit == "abnormal":
+        rows.append(FateRow("abort", "out", stays, tr("until the next clean stop")))
+    rows.append(FateRow("config/*.json", "ok", stays, tr("not touched by recovery")))
+    return rows
+
+
+def plan_kind() -> RecordKind:
+    """The table of the plan's lines."""
+    columns = (
+        chip_column("what", "", 158, lambda row: Chip(row.mark, row.what)),
+        text_column("value", "", 176, mono=True, jump=lambda row: row.place, elide="middle"),
+        Column(
+            "why", tr("Why"), 300, lambda row: row.why, lambda row: row.why, tone=_why_tone, tip=lambda row: row.why
+        ),
+    )
+    return RecordKind(
+        "recoveryPlan",
+        columns,
+        verdict=lambda row: row.what,
+        record=_record(lambda r: {"what": r.what, "value": r.value, "why": r.why}),
+    )
+
+
+def fate_kind() -> RecordKind:
+    """The table of what stays and what goes."""
+    columns = (
+        text_column("name", tr("What stays, what goes"), 190, mono=True, elide="middle"),
+        chip_column("fate", "", 92, lambda row: Chip(row.mark, row.fate)),
+        text_column("why", "", 200, tone=lambda _: "text2"),
+    )
+    return RecordKind("file", columns, verdict=lambda row: row.fate)
+
+
+def _record(make: Callable[[PlanRow], dict[str, object]]) -> Callable[[PlanRow], dict[str, object]]:
+    return make
+
+
+def _why_tone(row: PlanRow) -> str:
+    return "error" if row.mark == "error" else "text2"
+
+
+def _tail(path: str) -> str:
+    return "/".join(path.rstrip("/").split("/")[-2:])
+
+
+def headline(plan: RecoveryPlan) -> list[tuple[str, str]]:
+    """(shape, words) of what matters most."""
+    if not plan.will_start:
+        return [("error", tr("a broker would not start"))]
+    chips = []
+    if plan.units_dropped:
+        chips.append(("error", tr("{n:,} units would go", n=plan.units_dropped)))
+    elif plan.bytes_dropped:
+        chips.append(("warn", tr("{size} would go", size=size(plan.bytes_dropped))))
+    if plan.exit == "abnormal":
+        chips.append(("warn", tr("abnormal exit")))
+    return chips or [("ok", tr("nothing would be lost"))]

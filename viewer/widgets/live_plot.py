@@ -1,0 +1,263 @@
+"""Plots behind one class: a head with the legend, curves, marked lines and bars. pyqtgraph is imported when first
+shown.
+
+Values may be 64-bit offsets: the caller subtracts a base first, because a float ends at 2^53.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+
+from viewer.assets import tr
+from viewer.models.formats import clock, day
+from viewer.theme import C, mono, px, theme, tokens, ui
+from viewer.widgets.kit import Elided, Label, Paper
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A curve of a role's colour; ``last`` is its newest value in words, for the legend. ``filled`` down to zero."""
+
+    name: str
+    role: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    last: str = ""
+    filled: bool = False
+    dots: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A marked value: ``upright`` at a place of the x axis, else across at a value of the y axis."""
+
+    at: float
+    role: str
+    words: str
+    upright: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar from the left edge, as long as its value; ``words`` stand behind it."""
+
+    name: str
+    role: str
+    value: float
+    words: str
+
+
+class LivePlot(Paper):
+    """One plot; nothing of pyqtgraph is loaded before it is on the screen."""
+
+    def __init__(self, name: str, title: str, note: str = "") -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.setAccessibleName(title)
+        self._title = Label(title, 13, "text", 600)
+        self._note = Elided(note, 12, "text3")
+        self._note.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._legend = QHBoxLayout()
+        self._legend.setSpacing(px(12))
+        head = QHBoxLayout()
+        head.setContentsMargins(px(14), px(5), px(14), 0)
+        head.setSpacing(px(10))
+        head.addWidget(self._title)
+        head.addWidget(self._note, 1)
+        head.addLayout(self._legend)
+        self._box = QVBoxLayout(self)
+        self._box.setContentsMargins(0, 0, 0, 0)
+        self._box.setSpacing(0)
+        self._box.addLayout(head)
+        self._empty = Label("", 12, "text3", wrap=True)
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._box.addWidget(self._empty, 1)
+        self._plot: Any = None
+        self._asked: tuple[Any, ...] | None = None
+        self.setMinimumHeight(px(96))
+        theme.changed.connect(self.retheme)
+
+    def set_title(self, title: str, note: str = "") -> None:
+        """Another name and note."""
+        self._title.setText(title)
+        self._note.setText(note)
+
+    def show_nothing(self, words: str) -> None:
+        """Say why there is nothing to draw."""
+        self._asked = None
+        self._empty.setText(words)
+        self._empty.show()
+        if self._plot is not None:
+            self._plot.hide()
+        self._fill_legend([])
+        self.setAccessibleDescription(words)
+
+    def show_curves(self, curves: Sequence[Curve], lines: Sequence[Line] = (), *, times: bool = False) -> None:
+        """Draw curves, the last one on top; ``times``: x is seconds since the epoch, else plain numbers."""
+        self._fill_legend([(c.name, c.role, c.last) for c in curves if c.last])
+        spoken = [f"{c.name} {c.last}" for c in curves] + [line.words for line in lines]
+        self.setAccessibleDescription("; ".join(spoken))
+        self._ask(("curves", tuple(curves), tuple(lines), times))
+
+    def show_bars(self, bars: Sequence[Bar]) -> None:
+        """Draw bars, the first on top."""
+        self._fill_legend([])
+        self.setAccessibleDescription("; ".join(f"{bar.name}: {bar.words}" for bar in bars))
+        self._ask(("bars", tuple(bars)))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._asked is not None:
+            self._draw()
+
+    def retheme(self) -> None:
+        """Take the colours in force."""
+        if self._plot is not None:
+            self._plot.setParent(None)
+            self._plot.deleteLater()
+            self._plot = None
+        if self._asked is not None and self.isVisible():
+            self._draw()
+
+    def _ask(self, asked: tuple[Any, ...]) -> None:
+        self._asked = asked
+        self._empty.hide()
+        if self.isVisible():
+            self._draw()
+
+    # ---- below: the only place that knows pyqtgraph ------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        assert self._asked is not None
+        kind = self._asked[0]
+        times = kind == "curves" and self._asked[3]
+        if self._plot is not None and self._plot.property("times") != times:
+            self._plot.setParent(None)
+            self._plot.deleteLater()
+            self._plot = None
+        if self._plot is None:
+            self._plot = _make_plot(times=times)
+            self._plot.setProperty("times", times)
+            self._box.addWidget(self._plot, 1)
+        self._plot.show()
+        item = self._plot.getPlotItem()
+        item.clear()
+        if kind == "curves":
+            _, curves, lines, _ = self._asked
+            item.getAxis("left").setTicks(None)
+            item.invertY(False)
+            for curve in curves:
+                _add_curve(item, curve)
+            item.enableAutoRange()
+            for number, line in enumerate(lines):
+                _add_line(item, line, number)
+        else:
+            _add_bars(item, self._asked[1])
+
+    def _fill_legend(self, entries: list[tuple[str, str, str]]) -> None:
+        while (item := self._legend.takeAt(0)) is not None:
+            if item.widget() is not None:
+                item.widget().hide()
+                item.widget().deleteLater()
+        for name, role, value in entries:
+            swatch = Paper(role)
+            swatch.setFixedSize(px(12), px(3))
+            box = QWidget()
+            line = QHBoxLayout(box)
+            line.setContentsMargins(0, 0, 0, 0)
+            line.setSpacing(px(6))
+            for part in (swatch, Label(name, 12, "text2"), Label(value, 12, code=True)):
+                line.addWidget(part)
+            self._legend.addWidget(box)
+
+
+def _make_plot(*, times: bool) -> Any:
+    import pyqtgraph as pg
+
+    axes = {"bottom": _clock_axis()} if times else {}
+    plot = pg.PlotWidget(background=C("pane"), axisItems=axes)
+    item = plot.getPlotItem()
+    item.hideButtons()
+    item.setMenuEnabled(False)
+    item.setContentsMargins(0, 0, 10, 2)
+    item.showGrid(x=True, y=True, alpha=0.16)
+    for name in ("left", "bottom"):
+        axis = item.getAxis(name)
+        axis.setPen(pg.mkPen(C("line")))
+        axis.setTextPen(pg.mkPen(C("text3")))
+        axis.setStyle(tickFont=mono(11), tickLength=-4)
+        axis.enableAutoSIPrefix(False)
+    item.getAxis("left").setWidth(px(56))
+    plot.setAccessibleName(tr("Plot"))
+    return plot
+
+
+def _clock_axis() -> Any:
+    """An axis of seconds since the epoch that speaks as every other time of the window does."""
+    import pyqtgraph as pg
+
+    class ClockAxis(pg.AxisItem):
+        def tickStrings(self, values: Sequence[float], _scale: float, spacing: float) -> list[str]:
+            if spacing >= 86_400:
+                return [day(round(value * 1000)) for value in values]
+            keep = 5 if spacing >= 60 else 8 if spacing >= 1 else 12
+            return [clock(round(value * 1000))[:keep] for value in values]
+
+    return ClockAxis("bottom")
+
+
+def _add_curve(item: Any, curve: Curve) -> None:
+    """Empty first, then the settings, then the data: the other order fails under PySide6."""
+    import pyqtgraph as pg
+
+    extra: dict[str, Any] = {}
+    if curve.dots:
+        extra = {"symbol": "o", "symbolSize": 5, "symbolBrush": pg.mkBrush(C(curve.role)), "symbolPen": None}
+    if curve.filled:
+        extra |= {"fillLevel": 0.0, "brush": pg.mkBrush(C(curve.role, 0.08))}
+    made = pg.PlotDataItem(pen=pg.mkPen(C(curve.role), width=2), **extra)
+    item.addItem(made)
+    if not curve.dots:
+        made.setDownsampling(auto=True, method="peak")
+        made.setClipToView(True)
+    made.setData(list(curve.xs), list(curve.ys))
+
+
+def _add_line(item: Any, line: Line, number: int) -> None:
+    import pyqtgraph as pg
+
+    pen = pg.mkPen(C(line.role), width=1.4, style=Qt.PenStyle.DashLine)
+    anchor = (1, 0) if line.upright else (0, 1)
+    label = {
+        "color": tokens()[line.role],
+        "position": max(0.1, 0.94 - 0.1 * number) if line.upright else 0.04,
+        "anchors": [anchor, anchor],
+    }
+    angle = 90 if line.upright else 0
+    made = pg.InfiniteLine(line.at, angle=angle, pen=pen, label=line.words, labelOpts=label)
+    made.label.setFont(ui(11, 600))
+    item.addItem(made)
+
+
+def _add_bars(item: Any, bars: Sequence[Bar]) -> None:
+    import pyqtgraph as pg
+
+    longest = max([bar.value for bar in bars], default=0.0)
+    for at, bar in enumerate(bars):
+        width, brush = max(bar.value, longest / 400), pg.mkBrush(C(bar.role))
+        item.addItem(pg.BarGraphItem(x0=[0.0], y=[at], height=0.56, width=[width], brush=brush, pen=pg.mkPen(None)))
+        words = pg.TextItem(bar.words, color=C("text2"), anchor=(0, 0.5))
+        words.setFont(mono(11))
+        words.setPos(bar.value + longest / 80, at)
+        item.addItem(words)
+    item.getAxis("left").setTicks([[(at, bar.name) for at, bar in enumerate(bars)]])
+    item.getAxis("left").setWidth(px(148))
+    item.setXRange(0, max(longest * 1.18, 1e-9), padding=0)
+    item.setYRange(-0.6, len(bars) - 0.4, padding=0)
+    item.invertY(True)
