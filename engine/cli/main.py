@@ -13,7 +13,6 @@ import platform
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
 
 from engine import __version__
 from engine.cli.options import Parser
@@ -73,6 +72,8 @@ def build_parser(only: str | None = None) -> Parser:
     for name in COMMANDS if only is None or only not in COMMANDS else (only,):
         importlib.import_module(f"engine.cli.commands.{name}").register(commands)
     if only is None or only not in COMMANDS:
+        from importlib.metadata import entry_points
+
         for entry in entry_points(group="storescope.commands"):
             entry.load()(commands)
     return parser
