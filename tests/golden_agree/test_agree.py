@@ -1,0 +1,72 @@
+"""Every golden store, every aspect: our answers are RocketMQ's.
+
+A crashed or damaged store is asked for its units and its recovery plan as it is; the other aspects are asked of the
+directory that RocketMQ left behind after recovering it, since that is what the account describes.
+"""
+
+from __future__ import annotations
+
+import agree
+import golden_stores
+import pytest
+
+pytestmark = pytest.mark.golden
+
+DUMPED = golden_stores.names("expected.jsonl.xz")
+CRASHED = golden_stores.names("recovered.tar.xz")
+BROKERS = golden_stores.names("truth.jsonl.xz")
+
+
+def release(name: str) -> str:
+    """``--like`` for the release that wrote the store."""
+    return "4.9" if "-4.9." in name else "5.3"
+
+
+@pytest.mark.parametrize("aspect", agree.ASPECTS)
+@pytest.mark.parametrize("name", DUMPED)
+def test_answers_are_rocketmqs(golden, golden_account, unchanged, name, aspect):
+    archive, account = "store", "expected.jsonl.xz"
+    if aspect != "units" and name in CRASHED:
+        archive, account = "recovered", "recovered.jsonl.xz"
+    tally = agree.ASPECTS[aspect](unchanged(golden(name, archive)), golden_account(name, account))
+    assert not tally.differences, str(tally)
+
+
+@pytest.mark.parametrize("name", DUMPED)
+def test_the_recovery_plan_is_what_rocketmq_did(golden, golden_account, unchanged, name):
+    tally = agree.recover(unchanged(golden(name)), golden_account(name, "expected.jsonl.xz"), release(name))
+    assert not tally.differences, str(tally)
+
+
+@pytest.mark.parametrize("name", CRASHED)
+def test_a_recovered_store_reads_as_rocketmq_left_it(golden, golden_account, name):
+    tally = agree.units(golden(name, "recovered"), golden_account(name, "recovered.jsonl.xz"))
+    assert not tally.differences, str(tally)
+
+
+@pytest.mark.parametrize("name", [name for name in BROKERS if name != "broker-crash"])
+def test_clients_were_told_the_same(golden, golden_account, unchanged, name):
+    tally = agree.truth(unchanged(golden(name)), golden_account(name, "truth.jsonl.xz"))
+    assert tally.compared > 20
+    assert not tally.differences, str(tally)
+
+
+def test_clients_of_a_recovered_broker_were_told_the_same(golden, golden_account):
+    store = golden("broker-crash", "store-recovered")
+    tally = agree.truth(store, golden_account("broker-crash", "recovered.jsonl.xz"))
+    assert tally.compared > 20
+    assert not tally.differences, str(tally)
+
+
+def test_what_a_broker_acknowledged_before_it_died_is_in_the_log(golden, golden_account):
+    log = {unit["offsetMsgId"] for unit in agree.ask("units", golden("broker-crash")) if unit["type"] == "unit"}
+    told = golden_account("broker-crash", "truth.jsonl.xz")
+    sent = {line["offsetMsgId"] for line in told if line["kind"] == "send"}
+    assert len(sent) > 100
+    assert sent <= log
+
+
+def test_every_kind_of_question_was_asked(golden_account):
+    """An aspect without questions in any account would agree with everything."""
+    kinds = {line["t"] for name in DUMPED for line in golden_account(name, "expected.jsonl.xz")}
+    assert {"msg", "cq", "indexFile", "indexEntry", "query", "get", "byTime", "queue", "state"} <= kinds

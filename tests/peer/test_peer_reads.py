@@ -1,0 +1,63 @@
+"""The real store writes, we read: fresh plans from a seed, closed cleanly or halted, for both releases.
+
+``--peer-rounds N`` runs N seeds (two plans each, for each release), one unless told; ``--peer-seed`` starts elsewhere.
+"""
+
+from __future__ import annotations
+
+import shutil
+
+import agree
+import peer
+import pytest
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(600)]
+
+
+def pytest_generate_tests(metafunc):
+    """One test for each seed and release."""
+    if "seed" in metafunc.fixturenames:
+        first = metafunc.config.getoption("--peer-seed")
+        seeds = range(first, first + metafunc.config.getoption("--peer-rounds"))
+        metafunc.parametrize("seed", seeds)
+
+
+def like(release: str) -> str:
+    """``--like`` for a release."""
+    return release[:3]
+
+
+def assert_aspects_agree(store, account):
+    for aspect, compare in agree.ASPECTS.items():
+        tally = compare(store, account)
+        assert not tally.differences, f"{aspect}: {tally}"
+    assert agree.units(store, account).compared > 100
+
+
+@pytest.mark.parametrize("release", peer.RELEASES)
+def test_a_closed_store_reads_as_java_reads_it(tmp_path, unchanged, release, seed):
+    java = peer.Peer(release, tmp_path)
+    plan = dict(peer.plans(seed, release))["clean"]
+    store = tmp_path / "store"
+    java.write(plan, store)
+    account = java.dump(plan, store)
+    assert_aspects_agree(unchanged(store), account)
+    tally = agree.recover(store, account, like(release))
+    assert not tally.differences, f"recover: {tally}"
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("release", peer.RELEASES)
+def test_a_halted_store_is_planned_as_java_recovers_it(tmp_path, unchanged, release, seed):
+    java = peer.Peer(release, tmp_path)
+    plan = dict(peer.plans(seed, release))["halted"]
+    store, recovered = tmp_path / "store", tmp_path / "recovered"
+    java.write(plan, store)
+    shutil.copytree(store, recovered)
+    account = java.dump(plan, recovered, in_place=True)
+
+    for aspect, compare in (("recover", agree.recover), ("units", agree.units)):
+        told = (like(release),) if aspect == "recover" else ()
+        tally = compare(unchanged(store), account, *told)
+        assert not tally.differences, f"{aspect}: {tally}"
+    assert_aspects_agree(unchanged(recovered), java.dump(plan, recovered))
