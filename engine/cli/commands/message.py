@@ -9,9 +9,14 @@ from engine.cli import records
 from engine.cli.commands.units import file_name
 from engine.cli.options import common, open_given
 from engine.cli.output import Output, iso, plain, size_text
-from engine.codec.message import Unit, sys_flag_words
+from engine.codec.batch import Member, MemberDamage, members
+from engine.codec.compression import unpack
+from engine.codec.flips import explain
+from engine.codec.message import COMPRESSED, INNER_BATCH, Unit, sys_flag_words
+from engine.codec.words import words
 from engine.inspection.lookup import find_message
 
+_SHOWN = 2000
 _TIMES = ("bornTimestamp", "storeTimestamp")
 
 
@@ -34,14 +39,45 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def show(unit: Unit, file: str | None, out: Output, body: bool = False) -> None:
-    """One unit as a record, or field by field for people."""
-    record = records.unit(unit, file, body=body)
+    """One unit as a record, or field by field for people: what it is in words, its batch members, its body unpacked."""
+    said = [word.text for word in words(unit)]
+    record = records.unit(unit, file, body=body) | {"words": said}
+    inner = members(unit.body) if unit.sys_flag & INNER_BATCH else []
+    if inner:
+        record["members"] = [_member(unit, one) for one in inner]
+    if unit.crc == "bad":
+        record["crcExplained"] = explain(unit.body, unit.body_crc).words
     out.record(record)
-    out.fields((name, _value(name, value)) for name, value in record.items() if name not in ("type", "properties"))
+    if out.as_json:
+        return
+    skipped = ("type", "properties", "words", "members", "crcExplained")
+    out.fields((name, _value(name, value)) for name, value in record.items() if name not in skipped)
     out.fields((f"properties.{name}", plain(value)) for name, value in unit.properties.items())
-    if not out.as_json:
-        text = unit.body[:2000].decode("utf-8", "replace")
-        out.line(f"body ({size_text(len(unit.body))}): {plain(text)}{' …' if len(unit.body) > 2000 else ''}")
+    for sentence in said:
+        out.line(f"- {plain(sentence)}")
+    if "crcExplained" in record:
+        out.line(f"- the body's CRC is wrong: {record['crcExplained']}")
+    for one in record.get("members", ()):
+        out.line(f"member {one['queueOffset']:,}: {plain(str(one.get('reason') or one.get('properties')))}")
+    _show_body(unit, out)
+
+
+def _show_body(unit: Unit, out: Output) -> None:
+    unpacked = unpack(unit.body, unit.sys_flag)
+    text = unpacked.data[:_SHOWN].decode("utf-8", "replace")
+    packed = f", unpacked from {size_text(len(unit.body))}" if unit.sys_flag & COMPRESSED else ""
+    out.line(
+        f"body ({size_text(len(unpacked.data))}{packed}): {plain(text)}{' …' if len(unpacked.data) > _SHOWN else ''}"
+    )
+    if unpacked.note:
+        out.line(f"body: {plain(unpacked.note)}")
+
+
+def _member(unit: Unit, one: Member | MemberDamage) -> dict[str, Any]:
+    place = {"queueOffset": unit.queue_offset + one.index, "position": one.position, "size": one.size}
+    if isinstance(one, MemberDamage):
+        return place | {"reason": one.reason}
+    return place | {"flag": one.flag, "properties": one.properties, "bodyLength": len(one.body)}
 
 
 def _value(name: str, value: Any) -> str:
