@@ -6,7 +6,9 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 if [ -n "${DISPLAY:-}" ]; then prepare desk; else prepare run; fi
-[ $# -gt 0 ] || set -- --sample
+if [ $# = 0 ]; then
+  set -- "$("$venv/bin/python" -c 'from engine.inspection.samples import names, sample; print(sample(names()[0]))')"
+fi
 picture=no
 for argument in "$@"; do
   case $argument in --screenshot | --screenshot=* | --drive | --drive=* | --help | -h) picture=asked ;; esac
