@@ -88,7 +88,10 @@ class FilterLine(QWidget):
     def apply(self, text: str | None = None) -> bool:
         """Apply ``text``, or what stands in the field; False where it cannot be understood."""
         if text is not None:
+            blocked = self.field.blockSignals(True)
             self.set_text(text)
+            self.field.blockSignals(blocked)
+            self._clear.setVisible(bool(text))
         self._offers.hide()
         if not self.check():
             return False

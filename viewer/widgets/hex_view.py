@@ -415,6 +415,6 @@ class HexView(QAbstractScrollArea):
         else:
             text = tr("byte {value}, offset {offset:,}", value=value, offset=self._cursor)
         low, high = self.selection()
-        if self._anchor is not None and high - low > 1:
+        if self._anchor is not None and self._anchor != self._cursor:
             text += ", " + tr("{count:,} bytes selected", count=high - low)
         return text

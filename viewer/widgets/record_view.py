@@ -7,10 +7,12 @@ the loop never waits for the disk; an answer that comes after another source was
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from viewer.models.columns import Record, RecordKind
@@ -67,6 +69,7 @@ class RecordView(RowTable):
         self._turn = 0
         self._current: int | None = None
         self._settling = False
+        self._held_back = False
         self._sort = (-1, False)
         self.strip = StateLine(strip=True)
         self.bar.placed.connect(self._dragged)
@@ -271,7 +274,7 @@ class RecordView(RowTable):
         def show() -> None:
             at = self._number_holding(position)
             if at is not None:
-                self._show_row(at)
+                self.verticalScrollBar().setValue(max(0, at - self.visible_rows() // 3))
                 if choose:
                     self._choose_number(at)
 
@@ -304,7 +307,23 @@ class RecordView(RowTable):
     def _mark_current(self, at: int, section: int) -> None:
         index = self.table.index(at, min(section, self.table.columnCount() - 1))
         flags = QItemSelectionModel.SelectionFlag
-        self.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
+        with self._choosing():
+            self.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
+
+    @contextmanager
+    def _choosing(self) -> Iterator[None]:
+        """Qt scrolls to the new choice before it tells of it: rows that are then due must not come in between."""
+        before, self._held_back = self._held_back, True
+        try:
+            yield
+        finally:
+            self._held_back = before
+        if not before and not self._settling:
+            self._ask_if_wanted()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        with self._choosing():
+            super().mousePressEvent(event)
 
     def _current_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
         if self._settling:
@@ -349,7 +368,8 @@ class RecordView(RowTable):
     def _scrolled(self, _: int) -> None:
         if not self._settling:
             self._show_place()
-            self._ask_if_wanted()
+            if not self._held_back:
+                self._ask_if_wanted()
 
     def _dragged(self, position: int) -> None:
         if self._window.complete:

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QGuiApplication
+
+from viewer.models.hex_pages import FieldMap, HexField, Pages, hex_fields, hex_text, python_literal
+from viewer.widgets.hex_view import HexView
+
+FAR = (1 << 43) + 5
+DATA = bytes(range(64)) * 100
+FIELDS = [
+    HexField("totalSize", 0, 4, "frame"),
+    HexField("magicCode", 4, 4, "frame"),
+    HexField("body", 8, 40, "body"),
+    HexField("properties.KEYS", 48, 16, "props"),
+]
+
+
+def read(offset, size):
+    """A file of 6,400 bytes that begins 1,000 bytes in front of FAR."""
+    at = offset - (FAR - 1000)
+    return DATA[max(0, at) : max(0, at + size)]
+
+
+@pytest.fixture
+def view(qtbot):
+    made = HexView()
+    qtbot.addWidget(made)
+    made.resize(840, 300)
+    made.show()
+    made.show_bytes(read, FAR, FIELDS, 64, FAR - 1000, FAR + 5400)
+    return made
+
+
+def centre(view, offset):
+    m = view._metrics()
+    row, column = divmod(offset - view.origin, 16)
+    return QPointF(m.hex_x(column) + m.cell / 2, m.head + (row - view._top) * m.row + m.row / 2)
+
+
+def test_a_click_on_a_byte_chooses_its_field(view, qtbot):
+    with qtbot.waitSignal(view.fieldChosen) as chosen:
+        qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=centre(view, FAR + 5).toPoint())
+    assert chosen.args == ["magicCode"]
+    assert view.selection() == (FAR + 4, FAR + 8)
+    assert view.cursor_offset == FAR + 5
+
+
+def test_shift_and_arrows_select_bytes_and_copy_them_in_three_forms(view, qtbot):
+    qtbot.keyClick(view, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
+    for _ in range(3):
+        qtbot.keyClick(view, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert view.selection() == (FAR, FAR + 4)
+    wanted = read(FAR, 4)
+    for form, text in (
+        ("hex", hex_text(wanted)),
+        ("python", repr(wanted)),
+        ("text", wanted.decode("utf-8", "replace")),
+    ):
+        with qtbot.waitSignal(view.copied):
+            view.copy(form)
+        assert QGuiApplication.clipboard().text() == text
+    qtbot.keyClick(view, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    assert view.selection() == (FAR, FAR + 20)
+    assert "20 bytes selected" in view.accessibleDescription()
+
+
+def test_a_drag_selects_from_byte_to_byte(view, qtbot):
+    qtbot.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=centre(view, FAR + 18).toPoint())
+    qtbot.mouseMove(view.viewport(), centre(view, FAR + 35).toPoint())
+    view.mouseMoveEvent(_move(centre(view, FAR + 35)))
+    qtbot.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=centre(view, FAR + 35).toPoint())
+    assert view.selection() == (FAR + 18, FAR + 36)
+
+
+def _move(point):
+    from PySide6.QtCore import QEvent
+    from PySide6.QtGui import QMouseEvent
+
+    button = Qt.MouseButton.LeftButton
+    return QMouseEvent(QEvent.Type.MouseMove, point, point, button, button, Qt.KeyboardModifier.NoModifier)
+
+
+def test_the_byte_under_the_cursor_is_spoken_with_its_place_in_the_field(view, qtbot):
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=centre(view, FAR + 7).toPoint())
+    value = read(FAR + 7, 1)[0]
+    assert view.accessibleDescription() == f"byte 4 of magicCode, 0x{value:02X}, offset {FAR + 7:,}"
+
+
+def test_choosing_a_field_from_outside_tells_nobody(view, qtbot):
+    told = []
+    view.fieldChosen.connect(told.append)
+    view.choose_field("properties.KEYS")
+    assert view.selection() == (FAR + 48, FAR + 64)
+    assert told == []
+    view.choose_field("no such field")
+    assert view.chosen_field == ""
+
+
+def test_bytes_around_the_unit_can_be_walked_to_but_not_left(view, qtbot):
+    for _ in range(200):
+        qtbot.keyClick(view, Qt.Key.Key_PageUp)
+    assert view.cursor_offset == FAR - 1000
+    for _ in range(400):
+        qtbot.keyClick(view, Qt.Key.Key_PageDown)
+    assert view.cursor_offset == FAR + 64 + 1024 - 1
+    assert view.grab().width() == 840
+
+
+def test_bytes_that_are_still_being_read_are_waited_for_and_old_answers_dropped(qtbot):
+    waiting = []
+    view = HexView(runner=lambda work, done, failed: waiting.append((work, done)))
+    qtbot.addWidget(view)
+    view.resize(840, 200)
+    view.show()
+    view.show_bytes(read, FAR, FIELDS, 64)
+    assert "…" in view.spoken()
+    view.grab()
+    old, waiting[:] = list(waiting), []
+    view.show_bytes(lambda offset, size: b"\xee" * size, FAR, FIELDS, 64)
+    for work, done in waiting + old:
+        done(work())
+    assert "0xEE" in view.spoken()
+
+
+def test_an_empty_view_copies_and_says_nothing(qtbot):
+    view = HexView()
+    qtbot.addWidget(view)
+    view.copy()
+    assert view.spoken() == ""
+    view.grab()
+
+
+def test_pages_tell_what_is_missing_and_give_what_is_here():
+    pages = Pages(FAR - 10, FAR + 10_000)
+    assert len(pages.missing(FAR, FAR + 9000)) == 3
+    for page in pages.missing(FAR - 100, FAR + 99_999):
+        start, size = pages.span(page)
+        assert start >= FAR - 10
+        assert start + size <= FAR + 10_000
+        pages.put(page, bytes([page % 256]) * size)
+    assert pages.missing(FAR, FAR + 9000) == []
+    got = pages.get(FAR - 12, 4096)
+    assert got[:2] == [None, None]
+    assert None not in got[2:]
+
+
+def test_a_page_that_came_short_ends_with_nothing():
+    pages = Pages(0, 8192)
+    pages.put(0, b"abc")
+    assert pages.get(1, 4) == [98, 99, None, None]
+
+
+def test_fields_are_found_by_byte_and_by_row():
+    fields = FieldMap(FIELDS)
+    assert fields.at(3).name == "totalSize"
+    assert fields.at(47).name == "body"
+    assert fields.at(64) is None
+    assert fields.at(-1) is None
+    assert [f.name for f in fields.beginning_in(0, 16)] == ["totalSize", "magicCode", "body"]
+
+
+def test_properties_alternate_their_fill():
+    groups = [f.group for f in hex_fields([("properties.A", 0, 2), ("properties.B", 2, 2), ("queueId", 4, 4)])]
+    assert groups == ["props", "propsAlt", "id"]
+
+
+def test_python_source_of_bytes_gives_the_bytes_again():
+    data = bytes(range(200))
+    assert eval(python_literal(data)) == data

@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QAbstractItemModelTester
+
+from viewer.models.columns import Chip, RecordKind, RowLook, chip_column, gutter, number_column, text_column
+from viewer.models.record_table import ValueRole
+from viewer.models.window import Page
+from viewer.widgets.record_menu import build_menu
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordFrame, RecordView
+
+MANY = 100_000_000
+FAR = 1 << 42
+
+
+@dataclass(frozen=True)
+class Entry:
+    queue_offset: int
+    physical_offset: int
+    verdict: str = "ok"
+
+
+class Entries:
+    """A hundred million entries that are made when they are read, the first one numbered ``FAR``."""
+
+    start, end, total = FAR, FAR + MANY, MANY
+
+    def __init__(self):
+        self.reads = 0
+
+    def read(self, position, before, after):
+        self.reads += 1
+        low, high = max(self.start, position - before), min(self.end, position + after)
+        rows = [Entry(n, n * 300, "missing" if n % 7 == 0 else "ok") for n in range(low, high)]
+        return Page(rows, position - low, low == self.start, high == self.end)
+
+    def position(self, row):
+        return row.queue_offset
+
+    def behind(self, row):
+        return row.queue_offset + 1
+
+    def number(self, row):
+        return row.queue_offset - self.start
+
+    def position_of(self, number):
+        return self.start + number
+
+
+KIND = RecordKind(
+    "cq",
+    (
+        gutter(),
+        number_column("queueOffset", "Queue offset", 140),
+        number_column("physicalOffset", "Physical offset", 140, jump=lambda row: ("log", row.physical_offset)),
+        chip_column(
+            "verdict", "Verdict", 90, lambda row: Chip("ok") if row.verdict == "ok" else Chip("error", "missing")
+        ),
+        text_column("topic", "Topic", 100),
+    ),
+    look=lambda row: RowLook("error") if row.verdict != "ok" else None,
+    verdict=lambda row: row.verdict,
+    command=lambda row: ["storescope", "queue", "a b", str(row.queue_offset)],
+)
+
+
+@pytest.fixture
+def view(qtbot):
+    made = RecordView("queue.table", KIND)
+    frame = RecordFrame(made)
+    qtbot.addWidget(frame)
+    frame.resize(700, 506)
+    frame.show()
+    made.tester = QAbstractItemModelTester(made.model(), QAbstractItemModelTester.FailureReportingMode.Warning)
+    made.frame = frame
+    return made
+
+
+@pytest.fixture
+def entries(view):
+    view.set_source(Entries())
+    return view
+
+
+def shown(view, row, key="queueOffset"):
+    column = next(n for n, c in enumerate(view.kind.columns) if c.key == key)
+    return view.model().data(view.model().index(row, column), ValueRole)
+
+
+def test_a_table_larger_than_qt_can_count_answers_on_its_window(entries):
+    assert entries.total_rows() == MANY
+    assert entries.model().rowCount() < 2000
+    assert entries.model().headerData(1, Qt.Orientation.Horizontal) == "Queue offset"
+    assert shown(entries, 0) == FAR
+
+
+@pytest.mark.parametrize("number", [0, 1, 99_999_999, 50_000_000, 12_345_678])
+def test_any_row_is_reached_and_chosen(entries, number):
+    assert entries.go_to_row(number)
+    assert entries.current_row().queue_offset == FAR + number
+    index = entries.currentIndex()
+    assert entries.model().data(index.siblingAtColumn(2), ValueRole) == (FAR + number) * 300
+    assert entries.visualRect(index).intersects(entries.viewport().rect())
+
+
+def test_home_end_and_the_arrow_keys_walk_the_whole_of_it(entries, qtbot):
+    qtbot.keyClick(entries, Qt.Key.Key_End)
+    assert entries.current_row().queue_offset == FAR + MANY - 1
+    qtbot.keyClick(entries, Qt.Key.Key_PageUp)
+    assert entries.current_row().queue_offset == FAR + MANY - entries.visible_rows()
+    for _ in range(300):
+        qtbot.keyClick(entries, Qt.Key.Key_Up)
+    assert entries.current_row().queue_offset == FAR + MANY - entries.visible_rows() - 300
+    qtbot.keyClick(entries, Qt.Key.Key_Home)
+    assert entries.current_row().queue_offset == FAR
+    for _ in range(400):
+        qtbot.keyClick(entries, Qt.Key.Key_Down)
+    assert entries.current_row().queue_offset == FAR + 400
+    assert len(entries.table.rows) < 2000
+
+
+def test_the_long_bar_reaches_every_part_and_tells_the_positions(entries, qtbot):
+    seen = []
+    entries.moved.connect(lambda first, last: seen.append((first, last)))
+    entries.bar.placed.emit(FAR + MANY // 2)
+    assert seen[-1][0] == FAR + MANY // 2
+    assert seen[-1][1] - seen[-1][0] == entries.visible_rows()
+    assert abs(entries.bar.value() / entries.bar.maximum() - 0.5) < 0.001
+    entries.bar.placed.emit(FAR + MANY)
+    assert seen[-1][1] == FAR + MANY
+    assert entries.bar.value() == entries.bar.maximum()
+
+
+def test_the_choice_stays_while_the_window_moves_away_and_comes_back(entries, qtbot):
+    entries.go_to_row(1000)
+    chosen = []
+    entries.rowChosen.connect(chosen.append)
+    entries.bar.placed.emit(FAR + 90_000_000)
+    assert entries.current_row() is None
+    assert chosen == []
+    entries.choose_next(1)
+    assert entries.current_row().queue_offset == FAR + 1000
+
+
+def test_enter_and_a_click_follow_a_link(entries, qtbot):
+    entries.go_to_row(5)
+    places = []
+    entries.placeRequested.connect(places.append)
+    qtbot.keyClick(entries, Qt.Key.Key_Return)
+    assert places == [("log", (FAR + 5) * 300)]
+    slot = next(s for s in entries.slots_on_screen() if s.column.key == "physicalOffset")
+    left, width = entries._painter.text_span(entries.table, 3, slot)
+    y = (3 - entries.verticalScrollBar().value()) * entries.row_height() + 10
+    entries.viewport().repaint()
+    qtbot.mouseClick(entries.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(left + width // 2, y))
+    assert places[-1] == ("log", (FAR + 3) * 300)
+    qtbot.mouseClick(entries.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(slot.x + 2, y + entries.row_height()))
+    assert len(places) == 2
+    assert entries.current_row().queue_offset == FAR + 4
+
+
+def test_cell_row_record_and_command_are_copied(entries):
+    entries.go_to_row(7)
+    entries.setCurrentIndex(entries.currentIndex().siblingAtColumn(1))
+    assert entries.copy_current("cell") == f"{FAR + 7:,}"
+    assert QGuiApplication.clipboard().text() == f"{FAR + 7:,}"
+    assert entries.copy_current("row").startswith(f"{FAR + 7:,}\t")
+    assert f'"queueOffset": {FAR + 7}' in entries.copy_current("json")
+    assert entries.copy_current("cli") == f"storescope queue 'a b' {FAR + 7}"
+
+
+def test_the_menu_offers_links_copies_and_filters(entries):
+    entries.filters = True
+    row = entries.table.rows[3]
+    menu = build_menu(entries, row, 2)
+    assert [a.text() for a in menu.actions() if a.text()][:4] == [
+        "Follow the link",
+        "Copy cell",
+        "Copy row",
+        "Copy as JSON",
+    ]
+    terms = []
+    entries.filterRequested.connect(terms.append)
+    next(a for a in menu.actions() if a.text().startswith("Only physicalOffset")).trigger()
+    assert terms == [f"physicalOffset = {row.physical_offset}"]
+    menu.deleteLater()
+
+
+def test_a_late_answer_for_other_rows_is_dropped(qtbot):
+    waiting = []
+    view = RecordView("units.table", KIND, runner=lambda work, done, failed: waiting.append((work, done)))
+    qtbot.addWidget(view)
+    view.set_source(Entries())
+    view.set_rows([])
+    (old, old_done), (new, new_done) = waiting
+    new_done(new())
+    old_done(old())
+    assert view.model().rowCount() == 0
+
+
+def test_while_a_read_is_under_way_only_the_newest_jump_waits(qtbot):
+    waiting = []
+    view = RecordView("units.table", KIND, runner=lambda work, done, failed: waiting.append((work, done)))
+    qtbot.addWidget(view)
+    view.resize(600, 400)
+    view.show()
+    source = Entries()
+    view.set_source(source)
+    for number in range(0, 50_000_000, 1_000_000):
+        view.go_to_row(number)
+    assert len(waiting) == 1
+    while waiting:
+        work, done = waiting.pop(0)
+        done(work())
+    assert view.current_row().queue_offset == FAR + 49_000_000
+    assert source.reads <= 4
+
+
+def test_a_read_that_fails_is_told(qtbot):
+    view = RecordView("units.table", KIND)
+    qtbot.addWidget(view)
+
+    class Broken(Entries):
+        def read(self, position, before, after):
+            raise OSError("gone")
+
+    with qtbot.waitSignal(view.failed) as told:
+        view.set_source(Broken())
+    assert str(told.args[0]) == "gone"
+
+
+def test_lists_in_memory_are_held_whole_and_sort_by_their_heads(view, qtbot):
+    view.set_rows([Entry(n, -n) for n in range(300)])
+    assert view.model().rowCount() == view.total_rows() == 300
+    view.go_to_row(10)
+    view._head_clicked(2)
+    assert shown(view, 0, "physicalOffset") == -299
+    assert view.current_row().queue_offset == 10
+    view._head_clicked(2)
+    assert shown(view, 0, "physicalOffset") == 0
+
+
+def test_states_are_said_and_offer_the_next_step(view, qtbot):
+    done = []
+    view.set_rows([])
+    view.set_state(State("empty", "No unit carries the key", steps=(("Clear the filter", lambda: done.append(1)),)))
+    assert view.note.isVisible()
+    assert view.note.accessibleName() == "No unit carries the key"
+    view.note.step()
+    assert done == [1]
+    view.set_state(State("cut", "First 5,000 matches.", steps=(("Go on", lambda: done.append(2)),)))
+    assert view.strip.isVisible()
+    assert not view.note.isVisible()
+    view.set_state(None)
+    assert not view.strip.isVisible()
+
+
+def test_slim_columns_leave_a_narrow_table_and_numbers_stay_whole(view):
+    view.set_rows([Entry(FAR * 1000, FAR * 1000)])
+    view.frame.resize(420, 300)
+    view.grab()
+    slot = next(s for s in view.slots_on_screen() if s.column.key == "queueOffset")
+    assert slot.width >= 140
+
+
+def test_every_row_paints_in_both_schemes(entries, qtbot):
+    from viewer.theme import theme
+
+    for scheme in ("dark", "light"):
+        theme.set_scheme(scheme)
+        entries.refresh_look()
+        picture = entries.grab().toImage()
+        assert len({picture.pixel(x, 60) for x in range(0, 650, 2)}) > 5
