@@ -83,10 +83,11 @@ COMMANDS = (
     Command("pane.previous", words("Previous pane"), "Window", "", ("Shift+F6",)),
     Command("layout.reset", words("Reset the layout"), "Window", "", (), needs=False, group=1),
     Command("palette.open", words("All commands…"), "Help", "search", ("Ctrl+Shift+P",), needs=False),
-    Command("help.keys", words("Keys"), "Help", "", ("?",), needs=False),
+    Command("help.keys", words("All keys"), "Help", "", ("?",), needs=False),
     Command("help.logs", words("Show the folder of settings and last words"), "Help", "", (), needs=False, group=1),
     Command("help.about", words("About Storescope"), "Help", "", (), needs=False, group=1),
 )  # fmt: skip
+ARROWS = {"Left": "←", "Right": "→", "Up": "↑", "Down": "↓"}
 BY_ID = {command.id: command for command in COMMANDS}
 VIEW_OF = {
     "view.units": "log", "view.queues": "queue", "view.index": "index", "view.positions": "positions",
@@ -96,4 +97,6 @@ VIEW_OF = {
 
 def key_caps(keys: str) -> str:
     """``Ctrl+Shift+P`` as it stands on key caps: ``Ctrl Shift P``."""
-    return "Ctrl +" if keys == "Ctrl++" else " ".join(keys.split("+"))
+    if keys == "Ctrl++":
+        return "Ctrl +"
+    return " ".join(ARROWS.get(key, key) for key in keys.split("+"))

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QResizeEvent, QWheelEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QCloseEvent, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
@@ -24,19 +24,18 @@ from viewer.bridge.history import History
 from viewer.bridge.jobs import Cancelled, Jobs
 from viewer.bridge.places import Place, Search, UnknownPlace
 from viewer.bridge.resolve import NothingFound
-from viewer.bridge.samples import Sample, samples, unpacked
+from viewer.bridge.samples import Sample, unpacked
 from viewer.bridge.store_session import StoreSession
 from viewer.crumbs import crumbs_of
-from viewer.menus import MenuStrip, make_actions
+from viewer.menus import MenuStrip, enable_actions, make_actions, retranslate_actions
 from viewer.models.formats import zone_text
+from viewer.pages import DropFilter, error_page, remember_store, welcome_page
+from viewer.palette_source import entries
 from viewer.panes import Pane
-from viewer.panes.error_page import ErrorPage, hints_for
-from viewer.panes.store_tree import StoreTreePane, facts_of
-from viewer.panes.welcome import WelcomePage
-from viewer.settings import RecentStore, Settings, default_cache
-from viewer.theme import is_system_topic, px, theme
+from viewer.panes.store_tree import StoreTreePane
+from viewer.settings import Settings, default_cache
+from viewer.theme import px, theme
 from viewer.views import RAIL, VIEWS, make_pane
-from viewer.widgets.kit import Paper
 from viewer.widgets.palette_box import PaletteBox
 from viewer.widgets.rail import Rail
 from viewer.widgets.record_view import RecordView
@@ -75,7 +74,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Storescope")
         self.setAccessibleName("Storescope")
         self.setWindowIcon(assets.app_icon())
-        self.setAcceptDrops(True)
+        self._drops = DropFilter(self)
         self.setMinimumSize(*SMALLEST)
         self.jobs.changed.connect(self._show_jobs)
         self.jobs.failed.connect(lambda error: self.say(str(error)))
@@ -110,7 +109,7 @@ class MainWindow(QMainWindow):
         self.pages.setObjectName("pages")
         self.pages.addWidget(self._store_page())
         self.setCentralWidget(self.pages)
-        self.palette_box = PaletteBox(self, self._palette_entries)
+        self.palette_box = PaletteBox(self, lambda text: list(entries(self, text)))
         self._wire()
         self._laid_out = False
         self._fit_width()
@@ -230,24 +229,14 @@ class MainWindow(QMainWindow):
 
     def show_welcome(self) -> None:
         """The page without a store."""
-        page = WelcomePage(self.settings.recent, samples())
-        page.storeChosen.connect(lambda path: self.jobs.start(self.open(Path(path))))
-        page.sampleChosen.connect(lambda sample: self.jobs.start(self._open_sample(sample)))
-        page.openAsked.connect(self.actions_by_id["store.open"].trigger)
-        page.clearAsked.connect(lambda: (self.settings.forget_recent(), self.show_welcome()))
-        self._show_page(page)
+        self._show_page(welcome_page(self))
         self.setWindowTitle("Storescope")
         self.say(tr("Ready"))
 
     def show_error(self, path: Path, words: str) -> None:
         """The page that says what was found instead."""
         self.error_words = words
-        kind = "nothing" if not path.exists() else "file" if path.is_file() else "folder"
-        page = ErrorPage(str(path), words, hints_for("closed" if "Permission" in words else kind))
-        page.openAsked.connect(self.actions_by_id["store.open"].trigger)
-        page.againAsked.connect(lambda: self.jobs.start(self.open(path)))
-        page.closeAsked.connect(self.show_welcome)
-        self._show_page(page)
+        self._show_page(error_page(self, path, words))
         self.say(tr("Not opened: {path}", path=str(path)))
         self.failed.emit(words)
 
@@ -256,16 +245,13 @@ class MainWindow(QMainWindow):
             old = self.pages.widget(1)
             self.pages.removeWidget(old)
             old.deleteLater()
-        holder = Paper("window", ("top",))
-        line = QVBoxLayout(holder)
-        line.setContentsMargins(0, 1, 0, 0)
-        line.addWidget(page)
-        self.pages.addWidget(holder)
-        self.pages.setCurrentWidget(holder)
+        self.pages.addWidget(page)
+        self.pages.setCurrentWidget(page)
         self.strip.show_store("")
         self._enable()
 
-    async def _open_sample(self, sample: Sample) -> None:
+    async def open_sample(self, sample: Sample) -> None:
+        """Open a sample store, unpacked to the user's cache where it is not there yet."""
         folder = await self.jobs.run(tr("Unpacking the sample"), lambda _control: unpacked(sample, default_cache()))
         await self.open(folder)
 
@@ -312,6 +298,7 @@ class MainWindow(QMainWindow):
             return False
         self.go(place)
         self.top.goto.clear()
+        self.top.goto.set_fault("")
         return True
 
     def _show(self, place: Place) -> None:
@@ -321,13 +308,13 @@ class MainWindow(QMainWindow):
         self._told(place)
 
     def _front(self, view: str) -> None:
-        self.view = view
+        changed, self.view = view != self.view, view
         pane = self._awake(view)
         self.stack.setCurrentWidget(pane)
         self.side.setVisible(pane.wants_tree and self.settings.tree_shown)
         self.rail.set_current(view)
-        if words := pane.status():
-            self.say(words)
+        if changed or pane.status():
+            self.say(pane.status())
 
     def _awake(self, view: str) -> Pane:
         """The pane of a view, with the session: views that nobody has looked at yet read nothing."""
@@ -357,21 +344,7 @@ class MainWindow(QMainWindow):
         current = self.history.current
         if current is not None:
             self.top.crumbs.set_parts(crumbs_of(current, self.session))
-        self._remember()
-
-    def _remember(self) -> None:
-        session = self.session
-        if session is None or session.survey is None:
-            return
-        survey, counts = session.survey, session.counts()
-        whole = sum(topic.bytes for topic in survey.topics) or 1
-        own = sorted((topic.bytes for topic in survey.topics if not is_system_topic(topic.name)), reverse=True)
-        shares = tuple(round(size / whole, 3) for size in own[:8])
-        kind, word = survey.state
-        self.settings.remember(
-            RecentStore(survey.path, survey.name, int(time.time() * 1000), facts_of(survey), kind, word, shares,
-                        counts["error"], counts["warn"])
-        )  # fmt: skip
+        remember_store(self.settings, self.session)
 
     def _grown(self) -> None:
         for pane in self.panes.values():
@@ -386,7 +359,7 @@ class MainWindow(QMainWindow):
         worst = next((kind for kind in ("error", "warn") if counts[kind]), "")
         self.rail.set_mark("findings", worst)
         if self.session.findings_complete:
-            self._remember()
+            remember_store(self.settings, self.session)
 
     def _show_jobs(self) -> None:
         self.status.jobs.show_jobs(self.jobs.list)
@@ -398,31 +371,13 @@ class MainWindow(QMainWindow):
 
     # ---- commands ----------------------------------------------------------------------------------------------------
 
-    def _palette_entries(self, text: str) -> list[object]:
-        from viewer.palette_source import entries
-
-        return list(entries(self, text))  # type: ignore[return-value]
-
     def pane_commands(self) -> dict[str, Callable[[], object]]:
         """What the view in front answers."""
         pane = self.panes.get(self.view)
         return pane.commands() if pane is not None and self.session is not None else {}
 
     def _enable(self) -> None:
-        from viewer.actions import COMMANDS
-
-        answered = self.pane_commands()
-        is_open = self.session is not None and self.pages.currentIndex() == 0
-        for command in COMMANDS:
-            able = is_open or not command.needs
-            if command.view:
-                able = able and command.id in answered
-            self.actions_by_id[command.id].setEnabled(able)
-        self.actions_by_id["go.back"].setEnabled(is_open and self.history.can_go_back)
-        self.actions_by_id["go.forward"].setEnabled(is_open and self.history.can_go_forward)
-        self.actions_by_id["jobs.cancel"].setEnabled(bool(self.jobs.list))
-        self.top.back.setEnabled(self.history.can_go_back)
-        self.top.forward.setEnabled(self.history.can_go_forward)
+        enable_actions(self)
 
     # ---- looks and sizes ---------------------------------------------------------------------------------------------
 
@@ -437,8 +392,6 @@ class MainWindow(QMainWindow):
         for pane in self.panes.values():
             pane.set_session(None)
         self.side.set_session(None)
-        from viewer.menus import retranslate_actions
-
         retranslate_actions(self.actions_by_id)
         self.palette_box.deleteLater()
         self._build()
@@ -502,29 +455,7 @@ class MainWindow(QMainWindow):
         self.settings.zoom = theme.zoom
         self.say(tr("{n} %", n=theme.zoom))
 
-    # ---- drag and drop, end ------------------------------------------------------------------------------------------
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """A file or directory may be dropped."""
-        urls = event.mimeData().urls()
-        if len(urls) == 1 and urls[0].isLocalFile():
-            event.acceptProposedAction()
-            self._hot(True)
-
-    def dragLeaveEvent(self, _event: QDragLeaveEvent) -> None:
-        """It went away again."""
-        self._hot(False)
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        """Open what was dropped."""
-        self._hot(False)
-        event.acceptProposedAction()
-        self.jobs.start(self.open(Path(event.mimeData().urls()[0].toLocalFile())))
-
-    def _hot(self, hot: bool) -> None:
-        page = self.findChild(WelcomePage, "welcome")
-        if page is not None:
-            page.drop.set_hot(hot)
+    # ---- the end -----------------------------------------------------------------------------------------------------
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Remember the layout, stop the work, let go of the store."""
@@ -546,7 +477,7 @@ class MainWindow(QMainWindow):
         end, calm = time.monotonic() + seconds, 0
         while calm < 3 and time.monotonic() < end:
             await asyncio.sleep(0.015)
-            calm = calm + 1 if self.first_rows() and (not quiet or self.jobs.quick_idle) else 0
+            calm = calm + 1 if self.first_rows() and (not quiet or self.jobs.idle) else 0
             if calm == 1:
                 self.make_all()
         return calm >= 3

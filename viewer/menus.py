@@ -46,6 +46,22 @@ def retranslate_actions(actions: Mapping[str, QAction]) -> None:
             action.setIcon(icon(command.icon, "text2", 18))
 
 
+def enable_actions(window: MainWindow) -> None:
+    """Grey what cannot be done now: without a store, or where the view in front does not answer it."""
+    answered = window.pane_commands()
+    is_open = window.session is not None and window.pages.currentIndex() == 0
+    able = {
+        "go.back": is_open and window.history.can_go_back,
+        "go.forward": is_open and window.history.can_go_forward,
+        "jobs.cancel": bool(window.jobs.list),
+    }
+    for command in COMMANDS:
+        enabled = (is_open or not command.needs) and (not command.view or command.id in answered)
+        window.actions_by_id[command.id].setEnabled(able.get(command.id, enabled))
+    window.top.back.setEnabled(able["go.back"])
+    window.top.forward.setEnabled(able["go.forward"])
+
+
 class MenuStrip(Paper):
     """The menus; at the right what may be written (nothing), and the path."""
 
@@ -66,9 +82,9 @@ class MenuStrip(Paper):
         self.path = Elided("", 12, "text3", code=True, middle=True)
         self.path.setObjectName("store.path")
         layout = QHBoxLayout(self)
-        layout.setContentsMargins(px(6), 0, px(12), 0)
+        layout.setContentsMargins(0, 0, px(12), 0)
         layout.setSpacing(px(6))
-        layout.addWidget(self.bar)
+        layout.addWidget(self.bar, 0, Qt.AlignmentFlag.AlignVCenter)
         layout.addStretch(1)
         layout.addWidget(self.lock)
         layout.addWidget(self.promise)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.actions import COMMANDS, MENUS, key_caps
 from viewer.assets import tr, words
@@ -27,8 +26,8 @@ class KeySheet(QDialog):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("keys.sheet")
-        self.setWindowTitle(tr("Keys"))
-        self.setAccessibleName(tr("Keys"))
+        self.setWindowTitle(tr("All keys"))
+        self.setAccessibleName(tr("All keys"))
         self.resize(px(900), px(620))
         ground = Paper("pane")
         grid = QHBoxLayout(ground)
@@ -78,5 +77,5 @@ def _section(title: str, lines: Sequence[tuple[str, str]]) -> QWidget:
     grid.setColumnMinimumWidth(0, px(150))
     grid.setColumnStretch(1, 1)
     layout.addLayout(grid)
-    box.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
+    box.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
     return box

@@ -1,0 +1,107 @@
+"""What stands in the window instead of a store, what is remembered of a store, and what may be dropped on the window."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from viewer.bridge.samples import samples
+from viewer.bridge.store_session import StoreSession
+from viewer.panes.error_page import ErrorPage, hints_for
+from viewer.panes.store_tree import facts_of
+from viewer.panes.welcome import WelcomePage
+from viewer.settings import RecentStore, Settings
+from viewer.theme import is_system_topic
+from viewer.widgets.kit import Paper
+
+if TYPE_CHECKING:
+    from viewer.main_window import MainWindow
+
+SHARES = 8
+
+
+def welcome_page(window: MainWindow) -> QWidget:
+    """The page without a store."""
+    page = WelcomePage(window.settings.recent, samples())
+    page.storeChosen.connect(lambda path: window.jobs.start(window.open(Path(path))))
+    page.sampleChosen.connect(lambda sample: window.jobs.start(window.open_sample(sample)))
+    page.openAsked.connect(window.actions_by_id["store.open"].trigger)
+    page.clearAsked.connect(lambda: (window.settings.forget_recent(), window.show_welcome()))
+    return _framed(page)
+
+
+def error_page(window: MainWindow, path: Path, words: str) -> QWidget:
+    """The page that says what was found instead of a store."""
+    kind = "nothing" if not path.exists() else "file" if path.is_file() else "folder"
+    page = ErrorPage(str(path), words, hints_for("closed" if "ermission" in words else kind))
+    page.openAsked.connect(window.actions_by_id["store.open"].trigger)
+    page.againAsked.connect(lambda: window.jobs.start(window.open(path)))
+    page.closeAsked.connect(window.show_welcome)
+    return _framed(page)
+
+
+def _framed(page: QWidget) -> QWidget:
+    """A hairline under the menus."""
+    holder = Paper("window", ("top",))
+    line = QVBoxLayout(holder)
+    line.setContentsMargins(0, 1, 0, 0)
+    line.addWidget(page)
+    return holder
+
+
+def remember_store(settings: Settings, session: StoreSession | None) -> None:
+    """Put the open store first among those that the welcome page shows."""
+    if session is None or session.survey is None:
+        return
+    survey, counts = session.survey, session.counts()
+    whole = sum(topic.bytes for topic in survey.topics) or 1
+    own = sorted((topic.bytes for topic in survey.topics if not is_system_topic(topic.name)), reverse=True)
+    kind, word = survey.state
+    settings.remember(
+        RecentStore(
+            path=survey.path,
+            name=survey.name,
+            when=int(time.time() * 1000),
+            facts=facts_of(survey),
+            state=kind,
+            word=word,
+            shares=tuple(round(size / whole, 3) for size in own[:SHARES]),
+            errors=counts["error"],
+            warnings=counts["warn"],
+        )
+    )
+
+
+class DropFilter(QObject):
+    """Opens the one file or directory that is dropped anywhere on the window."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        window.setAcceptDrops(True)
+        window.installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Look at dragging and dropping only."""
+        if isinstance(event, QDropEvent) and event.type() in {QEvent.Type.DragEnter, QEvent.Type.Drop}:
+            urls = event.mimeData().urls()
+            if len(urls) != 1 or not urls[0].isLocalFile():
+                return False
+            event.acceptProposedAction()
+            self._hot(event.type() == QEvent.Type.DragEnter)
+            if event.type() == QEvent.Type.Drop:
+                self._window.jobs.start(self._window.open(Path(urls[0].toLocalFile())))
+            return True
+        if event.type() == QEvent.Type.DragLeave:
+            self._hot(False)
+        return False
+
+    def _hot(self, hot: bool) -> None:
+        page = self._window.findChild(WelcomePage, "welcome")
+        if page is not None:
+            page.drop.set_hot(hot)
