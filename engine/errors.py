@@ -54,3 +54,6 @@ class BadFilter(UsageError):
         super().__init__(what)
         self.at = at
         self.length = length
+
+    def __str__(self) -> str:
+        return f"filter, character {self.at + 1}: {self.what}"

@@ -41,8 +41,9 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    chosen = choose(args.topic, args.queue, args.where)
+    choose(args.topic, args.queue, args.where)  # a mistake in the filter is told before anything is opened
     with open_given(args) as store:
+        chosen = choose(args.topic, args.queue, args.where, lambda offset: file_name(store, offset))
         start = args.start if args.start is None else store.log.align(args.start)
         begin = store.log.min_offset if start is None else start
         total = (store.log.end_offset if args.stop is None else args.stop) - begin
@@ -73,8 +74,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def choose(topic: str | None, queue: int | None, where: str | None) -> Callable[[Unit], bool] | None:
-    """The test that the options ask for, None where every unit is wanted."""
+def choose(
+    topic: str | None, queue: int | None, where: str | None, file_of: Callable[[int], str | None] | None = None
+) -> Callable[[Unit], bool] | None:
+    """The test that the options ask for, None where every unit is wanted; ``file_of`` names the file of an offset."""
     tests: list[Callable[[Unit], bool]] = []
     if topic is not None:
         tests.append(lambda unit: unit.topic == topic)
@@ -83,7 +86,7 @@ def choose(topic: str | None, queue: int | None, where: str | None) -> Callable[
     if where is not None:
         from engine.query import parse
 
-        tests.append(parse(where).matches)
+        tests.append(parse(where).compile(file_of))
     return (lambda unit: all(test(unit) for test in tests)) if tests else None
 
 
