@@ -313,7 +313,7 @@ def _fill_row(
     (out.store_timestamp[row],) = _I64.unpack_from(view, at + frame.store_timestamp)
     out.body_length[row], out.body_position[row] = frame.body_length, body
     out.properties_position[row], out.properties_length[row] = at + frame.properties, frame.properties_length
-    good = crc and crc31(view[body : body + frame.body_length]) == body_crc
+    good = crc and (not frame.body_length or crc31(view[body : body + frame.body_length]) == body_crc)
     out.crc[row] = UNCHECKED if not crc else OK if good else BAD
 
 

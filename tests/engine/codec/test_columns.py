@@ -34,6 +34,7 @@ UNITS = [
     pytest.param({"sys_flag": 0x20}, id="store host IPv6"),
     pytest.param({"sys_flag": 0x30, "version": 2}, id="both hosts IPv6, V2"),
     pytest.param({"body": b""}, id="no body"),
+    pytest.param({"body": b"", "body_crc": 7}, id="no body, yet a CRC: RocketMQ does not look"),
     pytest.param({"body": b"x" * 3}, id="body of 3 bytes"),
     pytest.param({"body": bytes(15)}, id="body of 15 bytes"),
     pytest.param({"body": random.Random(1).randbytes(5000)}, id="body of 5,000 bytes"),
