@@ -231,7 +231,7 @@ def cut(buf: bytes | bytearray | memoryview, at: int, frame: Frame, base: int, c
     topic = utf8(bytes(buf[at + frame.topic : at + frame.topic + frame.topic_length]))
     raw = bytes(buf[at + frame.properties : at + frame.size])
     computed = crc31(body) if crc else None
-    verdict: Crc = "unchecked" if computed is None else "ok" if computed == body_crc else "bad"
+    verdict: Crc = "unchecked" if computed is None else "ok" if not body or computed == body_crc else "bad"
     return Unit(
         base + at,
         frame.size,
