@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.store.recovery_plan import RecoveryPlan
@@ -165,10 +164,7 @@ def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
             "commitlog", "ok", stays, tr("{n:,} files, written on from {offset:,}", n=log_files, offset=plan.end_offset)
         )
     ]
-    rows += [
-        FateRow(_tail(file), "error", deleted, tr("it lies behind the new end"))
-        for file in plan.files_deleted[:MOST_LISTED]
-    ]
+    rows += [FateRow(_tail(file), "error", deleted, _deleted_words(file)) for file in plan.files_deleted[:MOST_LISTED]]
     cut = sum(bool(queue.entries_dropped) for queue in plan.queues)
     rows.append(FateRow("consumequeue", "ok", stays, tr("{n:,} queues, {cut:,} cut", n=len(plan.queues), cut=cut)))
     for queue in plan.queues:
@@ -194,42 +190,44 @@ def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
 
 
 def plan_kind() -> RecordKind:
-    """The table of the plan's lines."""
+    """The table of the plan's lines: only trouble has a colour."""
     columns = (
-        chip_column("what", "", 158, lambda row: Chip(row.mark, row.what)),
-        text_column("value", "", 176, mono=True, jump=lambda row: row.place, elide="middle"),
+        chip_column("mark", "", 28, lambda row: Chip(row.mark), filterable=False),
+        text_column("what", "", 150),
+        text_column("value", "", 172, mono=True, jump=lambda row: row.place, elide="middle"),
         Column(
             "why", tr("Why"), 300, lambda row: row.why, lambda row: row.why, tone=_why_tone, tip=lambda row: row.why
         ),
     )
-    return RecordKind(
-        "recoveryPlan",
-        columns,
-        verdict=lambda row: row.what,
-        record=_record(lambda r: {"what": r.what, "value": r.value, "why": r.why}),
-    )
+    return RecordKind("recoveryPlan", columns, verdict=lambda row: row.what)
 
 
 def fate_kind() -> RecordKind:
     """The table of what stays and what goes."""
     columns = (
-        text_column("name", tr("What stays, what goes"), 190, mono=True, elide="middle"),
-        chip_column("fate", "", 92, lambda row: Chip(row.mark, row.fate)),
+        text_column("name", tr("What stays, what goes"), 176, mono=True, elide="middle", tone=_fate_tone),
+        chip_column("mark", "", 28, lambda row: Chip(row.mark), filterable=False),
+        text_column("fate", "", 72, tone=_fate_tone),
         text_column("why", "", 200, tone=lambda _: "text2"),
     )
     return RecordKind("file", columns, verdict=lambda row: row.fate)
 
 
-def _record(make: Callable[[PlanRow], dict[str, object]]) -> Callable[[PlanRow], dict[str, object]]:
-    return make
+def _fate_tone(row: FateRow) -> str:
+    return "error" if row.mark == "error" else "text"
 
 
 def _why_tone(row: PlanRow) -> str:
     return "error" if row.mark == "error" else "text2"
 
 
+def _deleted_words(path: str) -> str:
+    return tr("its entries lie behind the new end") if "consumequeue" in path else tr("it lies behind the new end")
+
+
 def _tail(path: str) -> str:
-    return "/".join(path.rstrip("/").split("/")[-2:])
+    parts = path.rstrip("/").split("/")
+    return "/".join(parts[-3:] if "consumequeue" in path else parts[-2:])
 
 
 def headline(plan: RecoveryPlan) -> list[tuple[str, str]]:

@@ -74,7 +74,7 @@ class PositionsPane(Pane):
         self.ruler.offset_chosen.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
         self.plot = LivePlot("positions.plot", tr("Positions"))
         self.gaps = LivePlot("positions.gaps", tr("Gaps"))
-        left = QWidget()
+        left = Paper()
         box = QVBoxLayout(left)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)

@@ -67,7 +67,7 @@ class QueuesPane(Pane):
         self.table = RecordView("queue.table", queue_kind(places.log), runner=self._read)
         self.table.setAccessibleName(tr("Entries of the queue"))
         self._connect()
-        left = QWidget()
+        left = Paper()
         box = QVBoxLayout(left)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -149,6 +149,9 @@ class QueuesPane(Pane):
             "list.next": lambda: self.table.choose_next(1),
             "list.previous": lambda: self.table.choose_next(-1),
             "find.next": lambda: self.next_problem(1),
+            "find.previous": lambda: self.next_problem(-1),
+            "problem.next": lambda: self.next_problem(1),
+            "problem.previous": lambda: self.next_problem(-1),
         }
 
     def status(self) -> str:

@@ -11,6 +11,12 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from viewer.theme import px
 from viewer.widgets.kit import Elided, Label, Link, row
 
+UNBROKEN = 44
+"""Letters of a value without a blank that still fit beside its name.
+
+Longer ones are cut, the tool tip has them whole.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -69,6 +75,10 @@ class Facts(QWidget):
             link = Link(fact.value, 12, code=fact.code)
             link.clicked.connect(lambda place=fact.place: self.placeRequested.emit(place))
             return row(name, link, *self._note(fact))
+        if len(fact.value) > UNBROKEN and " " not in fact.value:
+            long = Elided(fact.value, 12, fact.role, code=True)
+            long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+            return row(name, long, *self._note(fact))
         wrap = not fact.code and not fact.note
         value = Label(fact.value, 12, fact.role, code=fact.code, wrap=wrap, select=True)
         made = row(name, value, *self._note(fact))

@@ -1,0 +1,285 @@
+"""Findings as rows and as facts: where a finding leads, which bytes show it, what was expected and found; no Qt."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.codec.consume_queue import CQ_UNIT_SIZE
+from engine.codec.message import parts
+from engine.layout import parse_file_name
+from engine.mapped.read_only import open_read_only
+from engine.rules.catalogue import RULES
+from engine.rules.findings import SEVERITIES, SNAPSHOT_FIRST, Finding
+from viewer.assets import tr, words
+from viewer.bridge import places
+from viewer.bridge.places import Place
+from viewer.models.columns import Chip, Column, RecordKind, chip_column
+from viewer.models.formats import number
+from viewer.models.hex_pages import HexField, hex_fields
+
+GROUPS = {
+    "log": words("Commit log"),
+    "queue": words("Queues"),
+    "index": words("Index"),
+    "checkpoint": words("Checkpoint"),
+    "config": words("Config"),
+    "state": words("State"),
+    "disk": words("Disk"),
+}
+WORDS = {"error": words("error"), "warn": words("warning"), "note": words("note"), "chat": words("remark")}
+COUNTS = {
+    "error": ("1 error", "{n:,} errors"),
+    "warn": ("1 warning", "{n:,} warnings"),
+    "note": ("1 note", "{n:,} notes"),
+    "chat": ("1 remark", "{n:,} remarks"),
+}
+LONGEST_VALUE = 400
+BYTES_SHOWN = 256
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRow:
+    """A finding in the list; ``first`` of its group, which has ``of`` findings."""
+
+    finding: Finding
+    first: bool
+    of: int
+    place: Place | None
+
+
+def finding_rows(found: Sequence[Finding], severities: frozenset[str]) -> list[FindingRow]:
+    """The findings of these severities by group, the group with the gravest first, inside it the gravest first."""
+    groups: dict[str, list[Finding]] = {}
+    for one in found:
+        if one.severity in severities:
+            groups.setdefault(one.group, []).append(one)
+    for members in groups.values():
+        members.sort(key=_rank)
+    order = sorted(groups, key=lambda group: (-_grave(groups[group][0]), list(GROUPS).index(group)))
+    return [
+        FindingRow(one, n == 0, len(groups[group]), place_of(one))
+        for group in order
+        for n, one in enumerate(groups[group])
+    ]
+
+
+def _grave(one: Finding) -> int:
+    return SEVERITIES.index(one.severity)
+
+
+def _rank(one: Finding) -> tuple[int, str, str, int]:
+    return -_grave(one), one.id, one.file or "", one.offset or 0
+
+
+def finding_kind() -> RecordKind:
+    """The table of findings."""
+    columns = (
+        Column("group", words("Group"), 104, _group, lambda row: row.finding.group, elide="middle"),
+        chip_column("severity", "", 28, lambda row: Chip(row.finding.severity)),
+        Column("id", words("Rule"), 52, lambda row: row.finding.id, lambda row: row.finding.id, mono=True,
+               tone=lambda _: "text3"),
+        Column("offset", words("Place"), 136, lambda row: place_text(row.finding),
+               lambda row: row.finding.offset, mono=True, jump=lambda row: row.place, elide="middle"),
+        Column("message", words("Finding"), 220, lambda row: title(row.finding), lambda row: row.finding.message,
+               tip=lambda row: row.finding.message),
+    )  # fmt: skip
+
+    return RecordKind(
+        "finding",
+        columns,
+        verdict=lambda row: tr(WORDS[row.finding.severity]),
+        record=lambda row: row.finding.record(),
+        command=command,
+    )
+
+
+def command(row: FindingRow) -> list[str]:
+    """The command that finds the same."""
+    return ["storescope", "check", "STORE", "--only", row.finding.id, "--json"]
+
+
+def title(one: Finding) -> str:
+    """The rule's name in the language of the window."""
+    rule = RULES.get(one.id)
+    return tr(rule.title) if rule is not None else one.message
+
+
+def _group(row: FindingRow) -> str:
+    if not row.first:
+        return ""
+    return f"{tr(GROUPS[row.finding.group])}  {row.of}"
+
+
+# ---- places
+# --------------------------------------------------------------------------------------------------------------
+
+
+def place_of(one: Finding) -> Place | None:
+    """Where the finding is seen best."""
+    file = Path(one.file) if one.file else None
+    if file is None:
+        return None
+    if _in_log(file) and one.offset is not None:
+        return places.log(one.offset)
+    queue = _queue_of(file)
+    if queue is not None:
+        topic, queue_id, start = queue
+        if start is None or one.offset is None:
+            return places.queue(topic, queue_id)
+        return places.queue(topic, queue_id, (start + one.offset) // CQ_UNIT_SIZE)
+    if file.parent.name == "index":
+        entry = one.evidence.get("entry")
+        if isinstance(entry, int):
+            return places.index(file.name, "entry", entry)
+        slot = one.evidence.get("slot")
+        return places.index(file.name, "slot", slot) if isinstance(slot, int) else places.index(file.name)
+    if file.name in {"checkpoint", "abort"}:
+        return Place("checkpoint")
+    if file.parent.name == "config":
+        return Place("config", name=file.name)
+    return None
+
+
+def place_text(one: Finding) -> str:
+    """The place in the words of its subject."""
+    place = place_of(one)
+    if place is None:
+        return Path(one.file).name if one.file else ""
+    if place.kind == "log":
+        return number(place.offset)
+    if place.kind == "queue":
+        tail = "" if place.queue_offset is None else f"/{place.queue_offset:,}"
+        return f"{place.topic}/{place.queue_id}{tail}"
+    return Path(one.file or "").name
+
+
+def _in_log(file: Path) -> bool:
+    """Whether a file is one of the commit log: a number that stands in no folder of another kind."""
+    others = {"consumequeue", "batchconsumequeue", "consumequeue_ext", "index", "timerlog"}
+    return parse_file_name(file.name) is not None and not others & set(file.parts[-4:-1])
+
+
+def _queue_of(file: Path) -> tuple[str, int, int | None] | None:
+    """(topic, queue id, start of the file) of a consume queue's file or folder."""
+    if "consumequeue" not in file.parts:
+        return None
+    tail = file.parts[file.parts.index("consumequeue") + 1 :]
+    if len(tail) < 2 or parse_file_name(tail[1]) is None:
+        return None
+    start = parse_file_name(tail[2]) if len(tail) > 2 else None
+    return tail[0], int(tail[1]), start
+
+
+# ---- facts and bytes
+# -----------------------------------------------------------------------------------------------------
+
+
+def evidence_facts(one: Finding) -> list[tuple[str, str]]:
+    """(name, value) pairs: expected and found first, then everything else that was seen as one line, last the file."""
+    seen = {name: _value(value) for name, value in one.evidence.items()}
+    facts = [(tr(name.capitalize()), seen.pop(name)) for name in ("expected", "found") if name in seen]
+    rest = [f"{_words(name)} {value}" for name, value in seen.items() if value not in one.message]
+    if rest:
+        facts.append((tr("Also seen"), " · ".join(rest)))
+    if one.file and place_of(one) is None:
+        facts.append((tr("File"), one.file))
+    return facts
+
+
+def _words(name: str) -> str:
+    """``bytePositions`` → ``byte positions``: evidence is named by whoever wrote the rule."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    if isinstance(value, int):
+        return number(value)
+    text = ", ".join(_value(part) for part in value) if isinstance(value, (list, tuple)) else str(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]} …"
+
+
+def next_steps(one: Finding, path: str) -> list[tuple[str, str]]:
+    """(deed, words) in the order of doing: the snapshot comes first wherever something is wrong."""
+    steps = []
+    advice = one.next_step
+    if advice.startswith(SNAPSHOT_FIRST):
+        said = tr("storescope snapshot {path} DST: every file byte for byte, with a manifest; work on that", path=path)
+        steps.append((tr("Take a snapshot"), said))
+        advice = advice.removeprefix(SNAPSHOT_FIRST)
+    advice = tr(advice[:1].upper() + advice[1:])
+    head, _, tail = advice.partition(";")
+    steps.append((head.rstrip("."), tail.strip()))
+    return steps
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """What the hex view shows:
+
+    a reader, where to begin, painted fields, marked bytes; ``why`` where there is nothing.
+    """
+
+    read: Callable[[int, int], bytes] | None
+    start: int = 0
+    size: int = 0
+    fields: tuple[HexField, ...] = ()
+    low: int = 0
+    high: int = 0
+    frames: tuple[tuple[int, int, str], ...] = ()
+    damage: tuple[tuple[int, int], ...] = ()
+
+
+def bytes_of(one: Finding, log_read: Callable[[int, int], bytes], log_end: int) -> Bytes:
+    """The bytes around a finding; reads the disk."""
+    file = Path(one.file) if one.file else None
+    if file is None or one.offset is None:
+        return Bytes(None)
+    if _in_log(file):
+        head = log_read(one.offset, 1 << 16)
+        fields = tuple(hex_fields(parts(head)))
+        size = max((field.end for field in fields), default=0) or min(_span(one), BYTES_SHOWN)
+        marked = one.evidence.get("bytePositions")
+        frames = tuple((at, 1, "live") for at in marked[:64]) if isinstance(marked, list) else ()
+        damage = () if fields else ((one.offset, one.offset + size),)
+        return Bytes(log_read, one.offset, size, fields, 0, log_end, frames, damage)
+    try:
+        length = file.stat().st_size
+    except OSError:
+        return Bytes(None)
+    unit = CQ_UNIT_SIZE if "consumequeue" in file.parts or file.parent.name == "index" else 8
+    fields = (
+        HexField("physicalOffset", 0, 8, "id"),
+        HexField("size", 8, 4, "frame"),
+        HexField("tagsCode", 12, 8, "topic"),
+    )
+    shown = fields if "consumequeue" in file.parts else ()
+    return Bytes(_file_reader(str(file)), one.offset, min(unit, max(0, length - one.offset)), shown, 0, length)
+
+
+def _span(one: Finding) -> int:
+    for name in ("size", "bytes", "length"):
+        value = one.evidence.get(name)
+        if isinstance(value, int) and value > 0:
+            return value
+    return 64
+
+
+def _file_reader(path: str) -> Callable[[int, int], bytes]:
+    def read(offset: int, size: int) -> bytes:
+        try:
+            descriptor = open_read_only(path)
+        except OSError:
+            return b""
+        try:
+            return os.pread(descriptor, size, max(0, offset))
+        finally:
+            os.close(descriptor)
+
+    return read

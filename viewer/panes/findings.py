@@ -1,0 +1,292 @@
+"""Findings: what the rules saw, the chosen one taken apart, and below it what the next start of a broker would do.
+
+The check runs in the worker process, by itself where the log is small; it can be stopped, and tells what it saw then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from engine.errors import StoreError
+from engine.rules.findings import SEVERITIES
+from viewer.assets import tr, words
+from viewer.bridge.jobs import Cancelled
+from viewer.bridge.places import Place
+from viewer.bridge.places import log as log_place
+from viewer.bridge.store_session import StoreSession
+from viewer.bridge.store_work import Checked
+from viewer.models.formats import size, span
+from viewer.panes import Pane
+from viewer.panes.copying import command_copier
+from viewer.panes.finding_detail import FindingDetail
+from viewer.panes.finding_facts import COUNTS, FindingRow, finding_kind, finding_rows, title
+from viewer.panes.log_survey import LogSurvey
+from viewer.panes.recovery_panel import RecoveryPanel
+from viewer.widgets.kit import Button, Hairline, PaneHead, Paper, Tool, fill, row, splitter
+from viewer.widgets.line_strip import LineStrip
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.severity_chip import SeverityChip
+
+UNASKED = 2 << 30
+"""Bytes of log up to which the check runs by itself."""
+CHECKING = words("Checking the store")
+GRAVE_FIRST = tuple(reversed(SEVERITIES))
+
+
+class FindingsPane(Pane):
+    """The view of findings and recovery."""
+
+    view_id = "findings"
+    title = "Findings"
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rows: list[FindingRow] = []
+        self._shown = frozenset(SEVERITIES)
+        self._running = False
+        self._stale_since = 0
+        self._checked_bytes = 0
+        self._wanted: Place | None = None
+        self._error = ""
+        self._build()
+
+    def _build(self) -> None:
+        self.strip = LineStrip("findings.line")
+        self.strip.placed.connect(lambda offset: self.placeRequested.emit(log_place(offset)))
+        self._survey = LogSurvey(self.strip)
+        back, forward = Tool("back", tr("Previous problem")), Tool("forward", tr("Next problem"))
+        back.clicked.connect(lambda: self.table.choose_next(-1))
+        forward.clicked.connect(lambda: self.table.choose_next(1))
+        self._run = Button(tr("Check the whole store"))
+        self._run.setObjectName("findings.run")
+        self._run.clicked.connect(self.check)
+        self._head = PaneHead(tr("Findings"), "", back, forward, self._run)
+        self._chips = {kind: SeverityChip(kind) for kind in GRAVE_FIRST}
+        for chip in self._chips.values():
+            chip.toggled.connect(self._filter)
+        self._chip_row = row(*self._chips.values(), None, gap=8, margins=(12, 8, 12, 8))
+        self.table = RecordView("findings.table", finding_kind())
+        self.table.setAccessibleName(tr("Findings"))
+        self.table.rowChosen.connect(self._row_chosen)
+        self.table.placeRequested.connect(self.placeRequested)
+        self.detail, self.recovery = FindingDetail(), RecoveryPanel()
+        for part in (self.detail, self.recovery):
+            part.placeRequested.connect(self.placeRequested)
+        self.detail.told.connect(self.statusMessage)
+        left = Paper()
+        box = QVBoxLayout(left)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        fill(box, (self._head, self._chip_row, Hairline(), self.table, self.table.strip))
+        box.setStretch(3, 1)
+        upper = splitter(False, (left, 560), (self.detail, 700))
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        fill(outer, (self.strip, splitter(True, (upper, 416), (self.recovery, 400))))
+        outer.setStretch(1, 1)
+
+    # ---- what the window calls ---------------------------------------------------------------------------------------
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Show another store, or none."""
+        super().set_session(session)
+        self._running, self._stale_since, self._error = False, 0, ""
+        self._survey.set_session(session)
+        self.recovery.set_session(session)
+        self._show_rows()
+        if session is None:
+            return
+        session.findingsChanged.connect(self._findings_changed)
+        session.jobs.changed.connect(self._progressed)
+        self.table.copier = command_copier(self.table, str(session.path))
+        self._survey.look()
+        if session.findings_complete:
+            self._findings_changed()
+        elif session.snapshot.log.sequence.total_size <= UNASKED:
+            self.check()
+        if self.isVisible():
+            self.recovery.ask_unasked()
+
+    def show_place(self, place: Place) -> None:
+        """Choose the first finding of a rule, or the one about abort."""
+        wanted = place.name or ("AB01" if place.kind == "abort" else "")
+        number = next((n for n, one in enumerate(self._rows) if one.finding.id == wanted), None)
+        if number is not None:
+            self.table.go_to(number)
+        elif wanted:
+            self._wanted = place
+
+    def refresh(self) -> None:
+        """The store has grown: the findings are of an older time now."""
+        self._survey.look()
+        if self.session is not None and self.session.findings_complete and not self._stale_since:
+            self._stale_since = self._checked_bytes
+            self._show_state()
+
+    def retheme(self) -> None:
+        """Colours, fonts or zoom changed."""
+        self.table.refresh_look()
+        self.recovery.retheme()
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Checking, the preview, copying and stepping."""
+        return {
+            "check.run": self.check,
+            "recovery.preview": self.recovery.ask,
+            "copy.json": lambda: self.table.copy_current("json"),
+            "copy.cli": lambda: self.table.copy_current("cli"),
+            "copy.row": lambda: self.table.copy_current("row"),
+            "list.next": lambda: self.table.choose_next(1),
+            "list.previous": lambda: self.table.choose_next(-1),
+            "problem.next": lambda: self.table.choose_next(1),
+            "problem.previous": lambda: self.table.choose_next(-1),
+            "find.next": lambda: self.table.choose_next(1),
+            "find.previous": lambda: self.table.choose_next(-1),
+        }
+
+    def status(self) -> str:
+        """How much was checked and what was found."""
+        session = self.session
+        if session is None:
+            return ""
+        if self._running:
+            return tr("The check is running.")
+        if not session.findings_complete and not session.findings:
+            return tr("This store has not been checked.")
+        edge = tr("complete") if session.findings_complete else tr("stopped before the end")
+        found = tr("1 finding") if len(session.findings) == 1 else tr("{n:,} findings", n=len(session.findings))
+        return " · ".join((tr("Checked {size}", size=size(self._checked_bytes)), found, edge))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """The recovery plan is worked out when somebody looks."""
+        super().showEvent(event)
+        self.recovery.ask_unasked()
+
+    # ---- checking ----------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Run every rule over the whole store, in the worker process."""
+        if self.session is not None and not self._running:
+            self._running, self._error = True, ""
+            self._show_state()
+            self.session.jobs.start(self._check(self.session))
+
+    async def _check(self, session: StoreSession) -> None:
+        log = session.snapshot.log
+        looked = max(0, log.sequence.total_size)
+        checked: Checked | None = None
+        try:
+            checked = await session.jobs.in_worker(
+                tr(CHECKING), "viewer.bridge.store_work:check", session.path, session.config
+            )
+        except Cancelled:
+            self._error = tr("The check was stopped.")
+        except (StoreError, OSError, RuntimeError) as error:
+            self._error = str(error)
+        if session is not self.session:
+            return
+        self._running = False
+        if checked is not None:
+            self._checked_bytes, self._stale_since = looked, 0
+            session.set_findings(checked.findings, complete=checked.complete)
+        self._show_state()
+        if self.isVisible():
+            self.statusMessage.emit(self.status())
+
+    # ---- showing -----------------------------------------------------------------------------------------------------
+
+    def _findings_changed(self) -> None:
+        self._show_rows()
+        wanted, self._wanted = self._wanted, None
+        if wanted is not None:
+            self.show_place(wanted)
+
+    def _filter(self) -> None:
+        self._shown = frozenset(kind for kind, chip in self._chips.items() if chip.isChecked())
+        self._show_rows()
+
+    def _show_rows(self) -> None:
+        session = self.session
+        found = session.findings if session is not None else ()
+        chosen = self.table.current_row()
+        self._rows = finding_rows(found, self._shown)
+        self.table.set_rows(list(self._rows))
+        for kind, chip in self._chips.items():
+            count = sum(one.severity == kind for one in found)
+            chip.show_count(tr(COUNTS[kind][0]) if count == 1 else tr(COUNTS[kind][1], n=count), visible=count > 0)
+        self._chip_row.setVisible(bool(found))
+        self._show_state()
+        same = next((n for n, one in enumerate(self._rows) if chosen is not None and one.finding == chosen.finding), 0)
+        if self._rows:
+            self.table.go_to(same)
+        else:
+            self._row_chosen(None)
+
+    def _show_state(self) -> None:
+        session = self.session
+        self._run.setEnabled(session is not None and not self._running)
+        note = ""
+        if session is not None and session.findings_complete:
+            note = tr("all rules, whole store")
+        self._head.set_note(note)
+        self.table.set_state(self._state(session))
+
+    def _state(self, session: StoreSession | None) -> State | None:
+        if session is None:
+            return None
+        if self._running:
+            return self._running_state(session)
+        if self._error:
+            return State("error", self._error, steps=((tr("Check again"), self.check),))
+        if not session.findings_complete and not session.findings:
+            said = tr(
+                "This store has not been checked: {size} of log.", size=size(session.snapshot.log.sequence.total_size)
+            )
+            return State("empty", said, steps=((tr("Check now"), self.check),))
+        if not session.findings_complete:
+            return State("cut", tr("The check was stopped: this is what the part it saw shows."),
+                         steps=((tr("Check again"), self.check),))  # fmt: skip
+        if self._stale_since:
+            return State(
+                "stale", tr("The store has grown since it was checked."), steps=((tr("Check again"), self.check),)
+            )
+        if not session.findings:
+            return State("empty", tr("Nothing to complain about: every rule looked at the whole store."))
+        if not self._rows:
+            return State("empty", tr("All findings are hidden by their severity."))
+        return None
+
+    def _running_state(self, session: StoreSession) -> State:
+        job = next((job for job in session.jobs.list if job.title == tr(CHECKING)), None)
+        if job is None or not job.total:
+            return State("loading", tr("The check begins"))
+        said = tr("{done} of {total}", done=size(job.done), total=size(job.total))
+        seconds = time.monotonic() - job.begun
+        if seconds > 1 and job.done:
+            left = (job.total - job.done) / job.done * seconds
+            said += f" · {size(job.done / seconds)}/s · " + tr("{time} left", time=span(round(left * 1000)))
+        return State("loading", said, done=job.part, steps=((tr("Stop"), job.cancel),))
+
+    def _progressed(self) -> None:
+        if self._running:
+            self.table.set_state(self._state(self.session))
+
+    def _row_chosen(self, chosen: FindingRow | None) -> None:
+        said = ""
+        if self.session is not None and self.session.findings_complete and not self.session.findings:
+            said = tr("No finding: the store is as a broker would leave it.")
+        self.detail.show_finding(chosen.finding if chosen is not None else None, self.session, said)
+        if chosen is None or self.session is None:
+            return
+        self.placeMoved.emit(Place("findings", name=chosen.finding.id))
+        place = chosen.place
+        if place is not None and place.kind == "log" and place.offset is not None:
+            self.strip.set_frame(place.offset, place.offset + 1)
+            self.session.select(place.offset)
+        self.setAccessibleDescription(title(chosen.finding))

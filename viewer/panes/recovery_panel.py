@@ -1,0 +1,174 @@
+"""What the next start of a broker would do with the store: the log as a line that stays, is read again, and goes."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from engine.store.recovery_plan import RecoveryPlan
+from viewer.assets import tr
+from viewer.bridge.recovery_job import RecoveryJob, recovery_of
+from viewer.bridge.store_session import StoreSession
+from viewer.models.formats import clock, number, size
+from viewer.panes.copying import command_copier
+from viewer.panes.plan_words import fate_kind, fates, headline, plan_kind, plan_rows, release_name
+from viewer.widgets.kit import Button, Chip, Hairline, Label, PaneHead, Paper, column, fill, row, splitter
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine, shares
+
+
+class RecoveryPanel(Paper):
+    """``placeRequested(place)`` when a line of the plan leads somewhere."""
+
+    placeRequested = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._session: StoreSession | None = None
+        self._job: RecoveryJob | None = None
+        self._chips = row(gap=8)
+        self._like = [self._release("5.3", "RocketMQ 5.3.3"), self._release("4.9", "RocketMQ 4.9.8")]
+        self._again = Button(tr("Work out the recovery plan"))
+        self._again.setObjectName("recovery.run")
+        self._again.clicked.connect(self.ask)
+        self.head = PaneHead(tr("Recovery"), "", self._chips, *self._like, self._again)
+        self.line = RecoveryLine(20)
+        self.line.setAccessibleName(tr("What stays of the log, what is read again, what goes"))
+        self.tail = RecoveryLine(22)
+        self.tail.setAccessibleName(tr("The last part of the log"))
+        self._tail_words = Label("", 12, "text3")
+        self._log_words = Label("", 12, "text3")
+        self.plan = RecordView("recovery.plan", plan_kind())
+        self.plan.setAccessibleName(tr("Recovery plan"))
+        self.files = RecordView("recovery.files", fate_kind())
+        self.files.setAccessibleName(tr("What stays, what goes"))
+        self.plan.placeRequested.connect(self.placeRequested)
+        self._lines = column(self._log_words, self.line, self._tail_words, self.tail, gap=0, margins=(14, 4, 14, 4))
+        plan = QWidget()
+        left = QVBoxLayout(plan)
+        left.setContentsMargins(0, 0, 0, 0)
+        left.setSpacing(0)
+        fill(left, (self.plan, self.plan.strip))
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        fill(box, (self.head, self._lines, Hairline(), splitter(False, (plan, 740), (self.files, 480))))
+        box.setStretch(3, 1)
+        self._show()
+
+    def _release(self, like: str, words: str) -> Button:
+        made = Button(words, "pill")
+        made.setCheckable(True)
+        made.setChecked(like == "5.3")
+        made.clicked.connect(lambda: self._choose(like))
+        return made
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Another store, or none."""
+        self._session = session
+        self._job = recovery_of(session) if session is not None else None
+        if session is not None and self._job is not None:
+            self._job.changed.connect(self._show)
+            self.plan.copier = command_copier(self.plan, str(session.path))
+        self._show()
+
+    def ask(self) -> None:
+        """Work the plan out now."""
+        if self._job is not None:
+            self._job.ask()
+
+    def ask_unasked(self) -> None:
+        """Work the plan out where that is cheap; a large store waits for the button."""
+        if self._job is not None and self._job.unasked:
+            self._job.ask()
+
+    def retheme(self) -> None:
+        """Colours, fonts or zoom changed."""
+        self.plan.refresh_look()
+        self.files.refresh_look()
+
+    def _choose(self, like: str) -> None:
+        if self._job is not None:
+            self._job.ask("4.9" if like == "4.9" else "5.3")
+        self._show()
+
+    # ---- showing -----------------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        job = self._job
+        plan = job.plan if job is not None else None
+        layout = self._chips.layout()
+        while (item := layout.takeAt(0)) is not None:
+            if item.widget() is not None:
+                item.widget().deleteLater()
+        for shape, words in headline(plan) if plan is not None else ():
+            layout.addWidget(Chip(shape, words))
+        for button, like in zip(self._like, ("5.3", "4.9"), strict=True):
+            button.setEnabled(job is not None and not job.running)
+            button.setChecked((job is None and like == "5.3") or (job is not None and job.like == like))
+        self._again.setVisible(job is not None and not job.running and (plan is None or job.stale))
+        self._lines.setVisible(plan is not None)
+        self.plan.set_rows(plan_rows(plan) if plan is not None else [])
+        files = len(self._session.snapshot.log.files) if self._session is not None else 0
+        self.files.set_rows(fates(plan, files) if plan is not None else [])
+        self.plan.set_state(self._state(job))
+        note = tr("what the next start does with this store; nothing is changed here")
+        self.head.set_note(
+            tr("what the next start of {release} does; nothing is changed here", release=release_name(plan))
+            if plan
+            else note
+        )
+        if plan is not None:
+            self._draw(plan, files)
+
+    def _state(self, job: RecoveryJob | None) -> State | None:
+        if job is None:
+            return None
+        if job.running:
+            return State("loading", tr("Reading as recovery would …"))
+        if job.error:
+            return State("error", job.error, steps=((tr("Try again"), self.ask),))
+        if job.plan is None:
+            words = tr("Recovery reads the log from its start file on. Nothing is changed by the plan.")
+            return State("empty", words, steps=((tr("Work it out"), self.ask),))
+        if job.stale:
+            words = tr("As of {time}. The store has grown since.", time=clock(round(job.at * 1000))[:8])
+            return State("stale", words, steps=((tr("Look again"), self.ask),))
+        return None
+
+    def _draw(self, plan: RecoveryPlan, files: int) -> None:
+        low, high = plan.log_min, max(plan.log_max, plan.end_offset)
+        start = min(max(plan.start_offset, low), plan.end_offset)
+        parts = [start - low, plan.end_offset - start, high - plan.end_offset, max(1, (high - low) // 50)]
+        widths = shares(parts)
+        again = tr("read and dispatched again") if plan.units else tr("read again, kept")
+        kinds = [("keep", tr("stays as it is, not read")), ("again", again), ("drop", tr("goes")), ("zero", "")]
+        flags = [LineFlag(widths[0], tr("start file {name}", name=plan.start_file or ""), "posTime")]
+        end_role = "error" if plan.units_dropped or plan.bytes_dropped else "posLog"
+        flags.append(LineFlag(sum(widths[:2]), tr("end of log {offset}", offset=number(plan.end_offset)), end_role))
+        exact = [length / max(1, sum(parts)) for length in parts]
+        scale = (
+            [] if all(abs(a - b) < 0.02 for a, b in zip(exact, widths, strict=True)) else [(0.5, tr("not to scale"))]
+        )
+        ticks = [(0.0, number(low)), *scale, (1.0, number(high))]
+        made = [Part(width, kind, words) for width, (kind, words) in zip(widths, kinds, strict=True)]
+        self.line.show_parts(made, flags, ticks)
+        self._log_words.setText(tr("Commit log, {n:,} files", n=files) if files != 1 else tr("Commit log, 1 file"))
+        self._draw_tail(plan, high)
+
+    def _draw_tail(self, plan: RecoveryPlan, high: int) -> None:
+        """Where something goes: that part and as much again in front of it, to scale."""
+        dropped = high - plan.end_offset
+        shown = dropped > 0
+        self.tail.setVisible(shown)
+        self._tail_words.setVisible(shown)
+        if not shown:
+            return
+        kept = min(plan.end_offset - plan.log_min, dropped)
+        self._tail_words.setText(tr("The last {size}", size=size(kept + dropped)))
+        words = tr("{n:,} units go, {size}", n=plan.units_dropped, size=size(dropped))
+        widths = shares([kept, dropped])
+        flag = LineFlag(widths[0], f"{plan.end_offset:,}: {tr(plan.end_reason)}", "error")
+        parts = [Part(widths[0], "again", tr("kept, {size}", size=size(kept))), Part(widths[1], "drop", words)]
+        self.tail.show_parts(parts, [flag], [(0.0, number(plan.end_offset - kept)), (1.0, number(high))])
