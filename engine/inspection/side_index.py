@@ -106,6 +106,18 @@ class SideIndex:
         self._save()
         return True
 
+    def load(self) -> bool:
+        """Take over what is in the cache and still true, walking nothing; True when that is everything."""
+        known = {segment.name: segment for segment in self._load()}
+        taken: list[Segment] = []
+        for file in self._log.files:
+            segment = self._still_good(known.get(file.name), file)
+            if segment is None:
+                break
+            taken.append(segment)
+        self._publish(taken)
+        return len(taken) == len(self._log.files)
+
     def number_at(self, offset: int) -> int | None:
         """Row number of the item that begins at ``offset``, None where it is not counted yet."""
         at = bisect_right([s.start_offset for s in self.segments], offset) - 1

@@ -10,7 +10,7 @@ import json
 import shlex
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QVBoxLayout, QWidget
@@ -25,6 +25,7 @@ from viewer.models.log_line import LogLine
 from viewer.models.log_rows import LogRow, LogSource, MatchSource, UnitRow
 from viewer.models.unit_columns import unit_kind
 from viewer.panes import Pane
+from viewer.panes.log_count import LogCount
 from viewer.panes.log_filter import LogFilter
 from viewer.panes.log_survey import LogSurvey
 from viewer.panes.unit_panes import UnitPanes
@@ -33,6 +34,9 @@ from viewer.widgets.kit import splitter
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
+
+if TYPE_CHECKING:
+    from engine.inspection.side_index import SideIndex
 
 FIVE_MINUTES = 300_000
 LARGEST_JSON = 16 << 20
@@ -54,6 +58,7 @@ class UnitsPane(Pane):
         self.survey = LogSurvey(self.line)
         self.survey.lined.connect(self._lined)
         self.filtering = LogFilter(self)
+        self.count = LogCount(self)
         self._connect()
 
     def _build(self) -> None:
@@ -101,6 +106,7 @@ class UnitsPane(Pane):
         self.line.placed.connect(self._line_placed)
         self.filter.applied.connect(self._filter_applied)
         self.filter.edited.connect(self._filter_edited)
+        self.count.counted.connect(self._counted)
         self.filtering.began.connect(self._filter_began)
         self.filtering.grew.connect(self._filter_grew)
         self.filtering.told.connect(self._filter_told)
@@ -115,6 +121,7 @@ class UnitsPane(Pane):
         self.filtering.session = session
         self.filter.set_text("")
         self.survey.set_session(session)
+        self.count.set_session(session)
         self.unit.set_session(session)
         self._extent = None
         if session is None:
@@ -194,7 +201,13 @@ class UnitsPane(Pane):
 
     def _lined(self, line: LogLine) -> None:
         self._extent = line
+        self.count.look()
         self.statusMessage.emit(self.status())
+
+    def _counted(self, index: SideIndex) -> None:
+        if self.log is not None:
+            self.log.counted = index
+            self.statusMessage.emit(self.status())
 
     def _filled(self) -> None:
         self._choose_match()

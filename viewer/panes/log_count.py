@@ -1,0 +1,73 @@
+"""Row numbers for the log: counted in the worker process, kept in the side index, taken over when they are there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from viewer.assets import tr
+from viewer.bridge.jobs import Cancelled
+from viewer.bridge.store_session import StoreSession
+from viewer.settings import default_cache
+
+if TYPE_CHECKING:
+    from engine.inspection.side_index import SideIndex
+
+FOLDER = "side-index"
+
+
+class LogCount(QObject):
+    """Counts the log of a session in the background. ``counted(index)`` when numbers are known, or known anew."""
+
+    counted = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session: StoreSession | None = None
+        self._busy = False
+        self._end = -1
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Another store, or none."""
+        self._session = session
+        self._busy = False
+        self._end = -1
+
+    def look(self) -> None:
+        """Count what was not counted yet; a log that has not grown is left alone."""
+        session = self._session
+        if session is None or self._busy or not session.snapshot.log.files:
+            return
+        end = session.snapshot.log.max_offset
+        if end != self._end:
+            self._busy, self._end = True, end
+            session.jobs.start(self._count(session))
+
+    async def _count(self, session: StoreSession) -> None:
+        cache = default_cache() / FOLDER
+        try:
+            await session.jobs.in_worker(
+                tr("Counting units"),
+                "viewer.bridge.count_work:count",
+                session.path,
+                session.snapshot.config,
+                cache,
+            )
+        except Cancelled:
+            return
+        finally:
+            self._busy = False
+        if session is self._session:
+            index = await session.jobs.quick(lambda: _loaded(session, cache))
+            if session is self._session and index.segments:
+                self.counted.emit(index)
+
+
+def _loaded(session: StoreSession, cache: Path) -> SideIndex:
+    from engine.inspection.side_index import SideIndex
+
+    index = SideIndex(session.snapshot.log, cache)
+    index.load()
+    return index
