@@ -1,4 +1,4 @@
-"""Counting the rows of a commit log in the worker process; the window takes the counts from the side index in the cache.
+"""Counting the rows of a commit log in the worker; the window takes the counts from the side index in the cache.
 
 Runs as ``jobs.in_worker(title, "viewer.bridge.count_work:count", …)``. No Qt.
 """
