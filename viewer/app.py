@@ -61,7 +61,8 @@ def main(start: Start) -> int:
     dress(app, settings, start)
     last_words = open_last_words(settings.folder)
     window = MainWindow(settings, start.config)
-    size_window(window, settings, start)
+    window.remembers = start.screenshot is None and start.drive is None
+    window.layouts.first_size(start.size)
     show_choices(window)
     watch_errors(window, last_words)
     import qasync
@@ -101,15 +102,6 @@ def dress(app: QApplication, settings: Settings, start: Start) -> None:
     theme.zoom = settings.zoom
     theme.scheme = start.theme or settings.theme
     theme.apply(app)
-
-
-def size_window(window: MainWindow, settings: Settings, start: Start) -> None:
-    """As asked, as it was, or as the pictures are."""
-    window.remembers = start.screenshot is None and start.drive is None
-    if start.size is not None:
-        window.resize(*start.size)
-    elif not window.remembers or settings.geometry.isEmpty() or not window.restoreGeometry(settings.geometry):
-        window.resize(1600, 1000)
 
 
 async def run(window: MainWindow, start: Start) -> int:

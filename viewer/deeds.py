@@ -49,7 +49,7 @@ def deeds(window: MainWindow) -> dict[str, Deed]:
         "jobs.cancel": window.jobs.cancel_all,
         "pane.next": lambda: _next_pane(window, 1),
         "pane.previous": lambda: _next_pane(window, -1),
-        "layout.reset": window.reset_layout,
+        "layout.reset": lambda: (window.layouts.reset(), show_choices(window)),
         "palette.open": lambda: _open_palette(window),
         "help.keys": lambda: _show_keys(window),
         "help.logs": lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(window.settings.folder))),
@@ -179,7 +179,8 @@ def set_language(window: MainWindow, language: str) -> None:
     window.settings.language = language
     if language != assets.language():
         assets.set_language(language)
-        window.retranslate()
+        window.layouts.keep()
+        window.rebuild()
     show_choices(window)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QResizeEvent, QWheelEvent
+from PySide6.QtGui import QCloseEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.config import MessageStoreConfig
@@ -27,14 +27,15 @@ from viewer.bridge.resolve import NothingFound
 from viewer.bridge.samples import Sample, unpacked
 from viewer.bridge.store_session import StoreSession
 from viewer.crumbs import crumbs_of
+from viewer.layout import SMALLEST, Layout
 from viewer.menus import MenuStrip, enable_actions, make_actions, retranslate_actions
 from viewer.models.formats import zone_text
-from viewer.pages import DropFilter, error_page, remember_store, welcome_page
+from viewer.pages import DropFilter, ZoomFilter, error_page, remember_store, welcome_page
 from viewer.palette_source import entries
 from viewer.panes import Pane
 from viewer.panes.store_tree import StoreTreePane
 from viewer.settings import Settings, default_cache
-from viewer.theme import px, theme
+from viewer.theme import theme
 from viewer.views import RAIL, VIEWS, make_pane
 from viewer.widgets.palette_box import PaletteBox
 from viewer.widgets.rail import Rail
@@ -42,8 +43,6 @@ from viewer.widgets.record_view import RecordView
 from viewer.widgets.status_strip import StatusStrip
 from viewer.widgets.top_bar import TopBar
 
-SLIM_BELOW = 1400
-SMALLEST = (900, 600)
 MAKE_AFTER_MS = 300
 """Panes behind the one in front are made when that one stands, one at a turn of the loop."""
 FINDINGS_AFTER_MS = 1200
@@ -66,6 +65,7 @@ class MainWindow(QMainWindow):
         self.panes: dict[str, Pane] = {}
         self.remembers = True
         """Whether sizes are kept for the next start and taken from the last one."""
+        self.layouts = Layout(self)
         self.error_words = ""
         """Why the last store could not be opened."""
         self._opening: Path | None = None
@@ -74,7 +74,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Storescope")
         self.setAccessibleName("Storescope")
         self.setWindowIcon(assets.app_icon())
-        self._drops = DropFilter(self)
+        self._drops, self._zooms = DropFilter(self), ZoomFilter(self)
         self.setMinimumSize(*SMALLEST)
         self.jobs.changed.connect(self._show_jobs)
         self.jobs.failed.connect(lambda error: self.say(str(error)))
@@ -111,8 +111,8 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(self.pages)
         self.palette_box = PaletteBox(self, lambda text: list(entries(self, text)))
         self._wire()
-        self._laid_out = False
-        self._fit_width()
+        self._zooms.watch(self.side)
+        self.layouts.fit()
         self.status.zone.setText(f"UTC{zone_text()}")
         self.say(tr("Ready"))
 
@@ -122,6 +122,8 @@ class MainWindow(QMainWindow):
         if found is None:
             found = self.panes[view] = make_pane(view)
             self.stack.addWidget(found)
+            self._zooms.watch(found)
+            self.layouts.restore_pane(view, found)
             found.placeRequested.connect(self.go)
             found.placeMoved.connect(lambda place: self._moved(view, place))
             found.statusMessage.connect(lambda words: self.say(words) if view == self.view else None)
@@ -199,7 +201,7 @@ class MainWindow(QMainWindow):
         session.followingChanged.connect(self.top.follow.setChecked)
         self._attach()
         session.begin()
-        QTimer.singleShot(FINDINGS_AFTER_MS, lambda: self._awake("findings") if self.session is session else None)
+        QTimer.singleShot(FINDINGS_AFTER_MS, lambda: self.session is session and self._awake("findings"))
 
     def _attach(self) -> None:
         """Give the session to everything that shows it."""
@@ -382,11 +384,11 @@ class MainWindow(QMainWindow):
     # ---- looks and sizes ---------------------------------------------------------------------------------------------
 
     def _retheme(self) -> None:
-        self._fit_width()
+        self.layouts.fit()
         self._retheming.start()
 
-    def retranslate(self) -> None:
-        """Speak another language: everything that shows words is made anew, the place stays."""
+    def rebuild(self) -> None:
+        """Make everything that shows words anew, in another language or in the first layout; the place stays."""
         place = self.history.current
         session, shown = self.session, self.pages.currentIndex() == 0
         for pane in self.panes.values():
@@ -400,54 +402,14 @@ class MainWindow(QMainWindow):
             self._surveyed()
             self._found()
             self._show(place or places.log())
-            self._restore_layout()
+            self.layouts.restore_side()
         elif not shown:
             self.show_welcome()
 
-    def _restore_layout(self) -> None:
-        state = self.settings.splitter("side")
-        if not self.remembers or state.isEmpty() or not self.split.restoreState(state):
-            self._default_layout()
-
-    def _default_layout(self) -> None:
-        width = px(216 if self.width() < px(SLIM_BELOW) else 264)
-        self.split.setSizes([width, max(px(400), self.width() - width)])
-
-    def reset_layout(self) -> None:
-        """Every size and place as on the first day."""
-        self.settings.reset_layout()
-        self.resize(1600, 1000)
-        for splitter in self.findChildren(QSplitter):
-            splitter.setSizes([1 for _ in splitter.sizes()])
-        self.retranslate()
-        self._default_layout()
-        self.actions_by_id["view.tree"].setChecked(True)
-
-    def _fit_width(self) -> None:
-        slim = self.width() < px(SLIM_BELOW)
-        self.rail.set_slim(slim)
-        self.top.set_slim(slim)
-        self.strip.set_slim(slim)
-        self.side.setMinimumWidth(px(216))
-
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Narrow windows have a slim rail."""
+        """Narrow windows leave some things out."""
         super().resizeEvent(event)
-        before = event.oldSize().width()
-        self._fit_width()
-        if not self._laid_out:
-            self._laid_out = True
-            self._restore_layout()
-        elif before > 0 and (before < px(SLIM_BELOW)) != (self.width() < px(SLIM_BELOW)):
-            self._default_layout()
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Ctrl and the wheel scale everything."""
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self.zoom(theme.zoom + (10 if event.angleDelta().y() > 0 else -10))
-            event.accept()
-        else:
-            super().wheelEvent(event)
+        self.layouts.resized(event.oldSize().width())
 
     def zoom(self, percent: int) -> None:
         """Scale and remember."""
@@ -459,10 +421,8 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Remember the layout, stop the work, let go of the store."""
-        if self.remembers:
-            self.settings.geometry = self.saveGeometry()
-            if self.session is not None:
-                self.settings.set_splitter("side", self.split.saveState())
+        self.layouts.keep()
+        self.layouts.write()
         self._closed = True
         self.close_store()
         self.jobs.close()

@@ -1,4 +1,4 @@
-"""What stands in the window instead of a store, what is remembered of a store, and what may be dropped on the window."""
+"""What stands in the window instead of a store, what is remembered of one, what wheel and drop do anywhere."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject
-from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QDropEvent, QWheelEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QVBoxLayout, QWidget
 
 from viewer.bridge.samples import samples
 from viewer.bridge.store_session import StoreSession
 from viewer.panes.error_page import ErrorPage, hints_for
-from viewer.panes.store_tree import facts_of
 from viewer.panes.welcome import WelcomePage
 from viewer.settings import RecentStore, Settings
-from viewer.theme import is_system_topic
+from viewer.theme import is_system_topic, theme
 from viewer.widgets.kit import Paper
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def remember_store(settings: Settings, session: StoreSession | None) -> None:
             path=survey.path,
             name=survey.name,
             when=int(time.time() * 1000),
-            facts=facts_of(survey),
+            facts=(survey.log_bytes, len(survey.topics), survey.messages),
             state=kind,
             word=word,
             shares=tuple(round(size / whole, 3) for size in own[:SHARES]),
@@ -75,6 +74,26 @@ def remember_store(settings: Settings, session: StoreSession | None) -> None:
             warnings=counts["warn"],
         )
     )
+
+
+class ZoomFilter(QObject):
+    """Ctrl and the wheel scale everything, also over what scrolls by itself."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+
+    def watch(self, part: QWidget) -> None:
+        """Look at everything below ``part`` that scrolls."""
+        for area in part.findChildren(QAbstractScrollArea):
+            area.viewport().installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Look at the wheel only."""
+        if not isinstance(event, QWheelEvent) or not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            return False
+        self._window.zoom(theme.zoom + (10 if event.angleDelta().y() > 0 else -10))
+        return True
 
 
 class DropFilter(QObject):

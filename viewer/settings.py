@@ -18,12 +18,15 @@ FILTERS = 50
 
 @dataclass(frozen=True, slots=True)
 class RecentStore:
-    """A store opened before, as it was then; ``shares`` are its largest topics' parts of the log."""
+    """A store opened before, as it was then.
+
+    ``facts`` are bytes of log, topics and messages; ``shares`` the largest topics' parts of the log.
+    """
 
     path: str
     name: str
     when: int
-    facts: str = ""
+    facts: tuple[int, int, int] = (0, 0, 0)
     state: str = ""
     word: str = ""
     shares: tuple[float, ...] = ()
@@ -113,6 +116,9 @@ class Settings:
             if isinstance(item, dict) and isinstance(item.get("path"), str):
                 known = {f.name: item[f.name] for f in fields(RecentStore) if f.name in item}
                 known["shares"] = tuple(s for s in known.get("shares") or () if isinstance(s, int | float))
+                counts = known.get("facts")
+                sound = isinstance(counts, list) and len(counts) == 3 and all(isinstance(n, int) for n in counts)
+                known["facts"] = tuple(counts) if sound else (0, 0, 0)
                 try:
                     found.append(RecentStore(**known))
                 except TypeError:

@@ -5,8 +5,8 @@ What a pane may rely on:
 * It is made without a session, cheaply (no plot library, no numpy work, no disk), with every objectName in place.
 * What costs more than a few milliseconds of reading waits until the pane is in front: ``show_place`` is called each
   time.
-* ``set_session(session)`` comes when the pane is first wanted, ``set_session(None)`` when the store is closed. Both happen on the
-  loop's thread.
+* ``set_session(session)`` comes when the pane is first wanted, ``set_session(None)`` when the store is closed, both on
+  the loop's thread.
 * The disk is asked through the session only: ``await session.jobs.quick(work)`` for a read of milliseconds,
   ``await session.jobs.run(title, work)`` for long work, which is shown with a bar and can be cancelled;
   ``work(control)`` runs in a thread, asks ``control.cancelled`` now and then and may call ``control.report(done,

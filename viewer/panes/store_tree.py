@@ -84,13 +84,16 @@ class StoreCard(Paper):
 
 def facts_of(survey: Survey) -> str:
     """``38 GiB · 13 topics · 36.7 M messages``."""
-    parts = [size(survey.log_bytes)]
     if survey.kind == "store":
-        one = tr("1 topic") if len(survey.topics) == 1 else tr("{n:,} topics", n=len(survey.topics))
-        parts += [one, tr("{n} messages", n=short_count(survey.messages))]
-    else:
-        parts.append(tr("1 file") if survey.log_files == 1 else tr("{n:,} files", n=survey.log_files))
-    return " · ".join(parts)
+        return counted(survey.log_bytes, len(survey.topics), survey.messages)
+    files = tr("1 file") if survey.log_files == 1 else tr("{n:,} files", n=survey.log_files)
+    return f"{size(survey.log_bytes)} · {files}"
+
+
+def counted(log_bytes: int, topics: int, messages: int) -> str:
+    """Bytes, topics and messages in words."""
+    one = tr("1 topic") if topics == 1 else tr("{n:,} topics", n=topics)
+    return " · ".join((size(log_bytes), one, tr("{n} messages", n=short_count(messages))))
 
 
 def _spans_of(survey: Survey) -> list[str]:

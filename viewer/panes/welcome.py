@@ -7,19 +7,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from engine import __version__
 from viewer.assets import app_pixmap, tr, words
 from viewer.bridge.samples import Sample
 from viewer.models.formats import moment
+from viewer.panes.store_tree import counted
 from viewer.settings import RecentStore
 from viewer.theme import TOPICS_DARK, TOPICS_LIGHT, C, px, theme
 from viewer.widgets.kit import Button, Card, Chip, Elided, Glyph, Hairline, Key, Label, Link, Paper, column, row
 from viewer.widgets.paint import mark
 
-WIDTH, LEFT = 1216, 772
+WIDTH, LEFT, LOW = 1216, 772, 800
 MONTHS = (
     words("January"), words("February"), words("March"), words("April"), words("May"), words("June"), words("July"),
     words("August"), words("September"), words("October"), words("November"), words("December"),
@@ -168,8 +169,7 @@ class WelcomePage(QScrollArea):
         body.setMaximumWidth(px(WIDTH))
         outer.addWidget(body, 100)
         outer.addStretch(1)
-        layout = QVBoxLayout(body)
-        layout.setContentsMargins(0, px(56), 0, px(24))
+        layout = self._body = QVBoxLayout(body)
         layout.setSpacing(0)
         title = Label(tr("See inside an Apache RocketMQ store: every message, queue entry, index chain and position, "
                          "down to the byte."), 15, "text2", wrap=True)  # fmt: skip
@@ -184,6 +184,12 @@ class WelcomePage(QScrollArea):
         layout.addSpacing(px(16))
         layout.addWidget(self._keys())
         self.setWidget(ground)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Low windows begin higher up."""
+        super().resizeEvent(event)
+        low = self.height() < px(LOW)
+        self._body.setContentsMargins(0, px(20 if low else 56), 0, px(12 if low else 24))
 
     def _drop_zone(self) -> QWidget:
         button = Button(tr("Open a store…"), "primary")
@@ -237,10 +243,11 @@ class WelcomePage(QScrollArea):
         head = row(name, *chips, None, Label(_when(one.when), 12, "text3"), gap=8)
         path = Elided(_short_home(one.path), 12, "text3", code=True, middle=True)
         line = row(path, None, MiniLine(one.shares, one.errors > 0), gap=8) if there else row(path, None)
-        facts = Elided(one.facts if there else tr("not there any more"), 12, "text2" if there else "text3")
+        said = counted(*one.facts) if any(one.facts) else ""
+        facts = Elided(said if there else tr("not there any more"), 12, "text2" if there else "text3")
         pick = Pick(column(head, line, facts, gap=3, margins=(16, 10, 16, 10)), there)
         pick.setObjectName(f"welcome.recent.{one.path}")
-        pick.setAccessibleName(f"{one.name}, {one.path}, {one.facts}")
+        pick.setAccessibleName(f"{one.name}, {one.path}, {said}")
         pick.picked.connect(lambda: self.storeChosen.emit(one.path))
         return pick
 
