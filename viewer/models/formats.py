@@ -125,5 +125,7 @@ def shorten_middle(text: str, keep: int) -> str:
     """At most ``keep`` characters of a name: its head and its end, which tell names apart."""
     if len(text) <= keep:
         return text
+    if keep < 3:
+        return "…"[:keep]
     tail = (keep - 1) // 2
     return f"{text[: keep - 1 - tail]}…{text[len(text) - tail :]}"

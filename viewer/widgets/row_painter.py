@@ -6,17 +6,22 @@ keeps a frame at a few milliseconds. It knows colours and fonts only through the
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QPixmap
 
 from viewer.models.columns import Chip, Column, RowLook
+from viewer.models.formats import shorten_middle
 from viewer.models.record_table import RecordTable
 from viewer.theme import C, mono, scale, topic_color, ui
 from viewer.widgets.paint import CHIP_FILL, CHIP_INK, mark
 
 PAD = 8
+TEXTS = 8192
+PICTURES = 160
+"""Rows whose pictures are kept: some screens' worth, 20 MB at most on a wide window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,8 @@ class RowPainter:
             "chip": ui(12, 500),
             "letter": ui(11, 600),
         }
+        self._fonts["figures"] = mono(12)  # digits and letters of one width need no shaping, which costs a third
+        self._fonts["figures"].setStyleStrategy(QFont.StyleStrategy.PreferNoShaping)
         self._metrics = {name: QFontMetrics(font) for name, font in self._fonts.items()}
         self._digit = self._metrics["mono"].horizontalAdvance("0")
         self._colors: dict[str, QColor] = {}
@@ -64,12 +71,41 @@ class RowPainter:
 
     def forget_texts(self) -> None:
         """Columns moved: texts are cut anew."""
-        self._cut: dict[tuple[int, int], tuple[str, int]] = {}
+        self._cut: dict[tuple[str, str, int, str], tuple[str, int]] = {}
+        self._rows: OrderedDict[int, QPixmap] = OrderedDict()
+        self._seen: set[int] = set()
 
     def keep_only(self, rows: list[object]) -> None:
         """Drop what is kept for rows that are gone."""
         alive = {id(row) for row in rows}
-        self._cut = {key: cut for key, cut in self._cut.items() if key[0] in alive}
+        self._seen &= alive
+        for key in [key for key in self._rows if key not in alive]:
+            del self._rows[key]
+
+    def draw(
+        self, p: QPainter, model: RecordTable, number: int, slots: list[Slot], rect: QRect, state: RowState
+    ) -> None:
+        """Row ``number``, from its picture where it has one: of the rows of a scrolled screen only a few are new.
+
+        A row gets its picture when it is painted for the second time: who leafs by pages sees most rows once.
+        """
+        key, ratio = id(model.rows[number]), p.device().devicePixelRatioF()
+        if state.chosen or state.hovered or key not in self._seen:
+            self._seen.add(key)
+            self.paint_row(p, model, number, slots, rect, state)
+            return
+        picture = self._rows.get(key)
+        if picture is None or picture.size() != rect.size() * ratio:
+            picture = QPixmap(rect.size() * ratio)
+            picture.setDevicePixelRatio(ratio)
+            picture.fill(self.color("pane"))
+            painter = QPainter(picture)
+            self.paint_row(painter, model, number, slots, QRect(0, 0, rect.width(), rect.height()), state)
+            painter.end()
+            self._rows[key] = picture
+            while len(self._rows) > PICTURES:
+                self._rows.popitem(last=False)
+        p.drawPixmap(rect.topLeft(), picture)
 
     def color(self, role: str) -> QColor:
         """A colour of the theme, looked up once."""
@@ -132,9 +168,10 @@ class RowPainter:
             self._paint_topic_bar(p, text, left, rect)
             left, room = left + round(11 * self._zoom), room - round(11 * self._zoom)
         name = "mono" if column.mono else "ui"
-        shown, width = self._fit(row, slot, text, name, room)
+        shown, width = self._fit(slot, text, name, room)
+        font = "figures" if column.mono and shown.isascii() else name
         link = column.jump is not None and column.jump(row) is not None and (look is None or not look.tone)
-        p.setFont(self._fonts[name])
+        p.setFont(self._fonts[font])
         p.setPen(self.color("accent" if link else self._tone(column, row, look, state)))
         x = left + room - width if column.right else left
         metrics = self._metrics[name]
@@ -151,21 +188,33 @@ class RowPainter:
         left, room = slot.x + PAD, slot.width - 2 * PAD
         if slot.column.paint == "topic":
             left, room = left + round(11 * self._zoom), room - round(11 * self._zoom)
-        _, width = self._fit(model.rows[number], slot, text, "mono" if slot.column.mono else "ui", room)
+        _, width = self._fit(slot, text, "mono" if slot.column.mono else "ui", room)
         return (left + room - width if slot.column.right else left), width
 
-    def _fit(self, row: object, slot: Slot, text: str, name: str, room: int) -> tuple[str, int]:
-        key = (id(row), slot.section)
+    def _fit(self, slot: Slot, text: str, name: str, room: int) -> tuple[str, int]:
+        """``text`` cut to ``room`` px as its column wants, and the width of what is left."""
+        mode = slot.column.elide
+        key = (text, name, room, mode)
         found = self._cut.get(key)
         if found is None:
-            metrics = self._metrics[name]
-            width = self._digit * len(text) if name == "mono" and text.isascii() else metrics.horizontalAdvance(text)
-            if width > room and slot.column.elide != "never":
-                mode = Qt.TextElideMode.ElideMiddle if slot.column.elide == "middle" else Qt.TextElideMode.ElideRight
-                text = metrics.elidedText(text, mode, max(room, 0))
-                width = metrics.horizontalAdvance(text)
-            found = self._cut[key] = (text, width)
+            if len(self._cut) >= TEXTS:
+                self._cut.clear()
+            found = self._cut[key] = self._fitted(text, name, room, mode)
         return found
+
+    def _fitted(self, text: str, name: str, room: int, mode: str) -> tuple[str, int]:
+        metrics = self._metrics[name]
+        if name == "mono" and text.isascii():
+            keep = max(0, room // self._digit)
+            if len(text) > keep and mode != "never":
+                text = shorten_middle(text, keep) if mode == "middle" else text[: max(0, keep - 1)] + "…"
+            return text, self._digit * len(text)
+        width = metrics.horizontalAdvance(text)
+        if width > room and mode != "never":
+            how = Qt.TextElideMode.ElideMiddle if mode == "middle" else Qt.TextElideMode.ElideRight
+            text = metrics.elidedText(text, how, max(room, 0))
+            width = metrics.horizontalAdvance(text)
+        return text, width
 
     def _paint_words(self, p: QPainter, rect: QRect, slot: Slot, look: RowLook, state: RowState) -> None:
         name = "strong" if look.strong else "ui"

@@ -53,6 +53,7 @@ class RowTable(QTableView):
         self._dim = False
         self._key_focus = False
         self.setModel(self.table)
+        self.table.dataChanged.connect(self._forget_slots)
         self._set_up()
         self.bar = LongScrollBar(self)
         self.note = StateLine(self.viewport(), strip=False)
@@ -155,7 +156,7 @@ class RowTable(QTableView):
         shown = [head.visualIndex(n) for n in range(head.count()) if not head.isSectionHidden(n)]
         return bool(shown) and head.visualIndex(section) == max(shown)
 
-    def _forget_slots(self, *_: int) -> None:
+    def _forget_slots(self, *_: object) -> None:
         self._slots = None
         self._painter.forget_texts()
         self.viewport().update()
@@ -195,7 +196,7 @@ class RowTable(QTableView):
             rect = QRect(0, (number - top) * height, width, height)
             hot = self._hot[1] if self._hot[0] == number else -1
             state = RowState(number == chosen, focused, hot, current, number == self._hover)
-            self._painter.paint_row(p, self.table, number, slots, rect, state)
+            self._painter.draw(p, self.table, number, slots, rect, state)
         if self._dim:
             veil = QColor(self._painter.color("pane"))
             veil.setAlphaF(0.45)
