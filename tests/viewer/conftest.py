@@ -1,0 +1,62 @@
+"""The window under test: its own settings, its own loop, closed and forgotten after each test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from viewer import assets
+from viewer.main_window import MainWindow
+from viewer.settings import Settings
+from viewer.theme import theme
+
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings in a folder of the test's own."""
+    return Settings(tmp_path / "config")
+
+
+@pytest.fixture
+def dressed(qapp: QApplication) -> Iterator[QApplication]:
+    """The application in light colours, speaking English, at 100 %."""
+    assets.set_language("en")
+    theme.scheme, theme.zoom = "light", 100
+    theme.apply(qapp)
+    yield qapp
+    assets.set_language("en")
+    theme.set_scheme("light")
+    theme.set_zoom(100)
+    theme.set_topics(())
+
+
+@pytest.fixture
+def run(dressed: QApplication) -> Iterator[Run]:
+    """``run(coroutine)``: await it in Qt's loop, at most a minute."""
+    import qasync
+
+    loop = qasync.QEventLoop(dressed, already_running=False)
+    asyncio.set_event_loop(loop)
+    yield lambda work: loop.run_until_complete(asyncio.wait_for(work, 60))
+    loop.close()
+    asyncio.set_event_loop(None)
+
+
+@pytest.fixture
+def window(run: Run, settings: Settings) -> Iterator[MainWindow]:
+    """A window without a store."""
+    made = MainWindow(settings)
+    made.remembers = False
+    made.resize(1600, 1000)
+    made.show()
+    yield made
+    made.close()
+    made.deleteLater()
+    QApplication.sendPostedEvents(None, 52)  # DeferredDelete
