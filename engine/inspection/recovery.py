@@ -11,6 +11,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import BATCH_CONSUME_QUEUE_FILE_SIZE, COMMIT_LOG_FILE_SIZE, CONSUME_QUEUE_FILE_SIZE, StorePaths
+from engine.rules.log_rules import LogFile, likely_length
 from engine.store import recovery
 from engine.store.recovery_plan import RecoveryPlan
 from engine.store.recovery_source import GroupOffset, IndexHead, QueueFiles, RecoverySource, Table, TableState
@@ -44,7 +45,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
     return RecoverySource(
         root=store.path,
         log=store.log.sequence,
-        log_file_size=store.geometry.commit_log_file_size or COMMIT_LOG_FILE_SIZE,
+        log_file_size=_log_file_size(store),
         queues=tuple(QueueFiles(q.topic, q.queue_id, q.kind, q.sequence, q.ext) for q in readers),
         queue_file_size=store.geometry.consume_queue_file_size or CONSUME_QUEUE_FILE_SIZE,
         batch_queue_file_size=max(batch_sizes, key=batch_sizes.count) if batch_sizes else BATCH_CONSUME_QUEUE_FILE_SIZE,
@@ -58,6 +59,13 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         group_offsets=tuple(_group_offsets(store)),
         tables=tuple(_table(store, name) for name in _TABLES),
     )
+
+
+def _log_file_size(store: StoreSnapshot) -> int:
+    if store.config is not None and "mappedFileSizeCommitLog" in store.config.given:
+        return store.config.mapped_file_size_commit_log
+    files = [LogFile(f.path, f.start_offset, f.size) for f in store.log.files]
+    return likely_length(files) or COMMIT_LOG_FILE_SIZE
 
 
 def _checkpoint(store: StoreSnapshot) -> tuple[Checkpoint, str]:

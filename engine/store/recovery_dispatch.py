@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.codec import properties as props
 from engine.codec.columns import UnitColumns
-from engine.codec.java import i32
+from engine.codec.java import i32, split
 from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
 from engine.store import unit_check
@@ -93,7 +93,7 @@ class QueueTable:
         offsets = request.properties.get(props.INNER_MULTI_QUEUE_OFFSET)
         if not names or not offsets or request.topic == SCHEDULE_TOPIC or request.topic.startswith(_NO_MULTI_DISPATCH):
             return
-        wanted, given = names.split(","), offsets.split(",")
+        wanted, given = split(names, ","), split(offsets, ",")
         if len(wanted) != len(given):
             return
         for name, text in zip(wanted, given, strict=True):

@@ -1,0 +1,150 @@
+"""One queue in a check: where its walk stands, its entries by number, and what did not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.codec import consume_queue as cq
+from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
+from engine.inspection.queue_reader import QueueReader
+from engine.rules.queue_rules import Entries, Side, Verdict
+
+MOST_SUSPECTS = 32
+MOST_RANGES = 512
+_CHUNK = 1 << 18
+_EXT_WINDOW = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A unit whose entry is not the one that belongs there; batch queues count entries by number."""
+
+    number: int
+    unit: Side
+    entry: Side
+    verdict: Verdict
+
+
+class QueueWalk:
+    """The state of one queue while the log goes by. Numbers are queue offsets; in a batch queue, entry numbers."""
+
+    def __init__(self, reader: QueueReader) -> None:
+        self.reader = reader
+        self.unit_size = reader.unit_size
+        self.first = max(reader.sequence.min_offset, 0) // self.unit_size
+        self.end = self._last_written()
+        self.next: int | None = None
+        self.suspects: list[Suspect] = []
+        self.wrong = 0
+        self.last_wrong = -1
+        self.skipped: list[tuple[int, int]] = []
+        self.behind = 0  # units that came after the last entry
+        self.first_behind = -1
+        self.before = 0  # units whose entries would stand in front of the first file
+        self.first_before = -1
+        self.units = 0
+        self._ext: tuple[int, bytes] = (0, b"")
+
+    @property
+    def name(self) -> str:
+        return f"{self.reader.topic}/{self.reader.queue_id}"
+
+    def _last_written(self) -> int:
+        """Number behind the last entry that is not all zero, wherever holes are in front of it."""
+        for file in reversed(self.reader.files):
+            stop = file.size - file.size % self.unit_size
+            while stop > 0:
+                start = max(stop - _CHUNK // self.unit_size * self.unit_size, 0)
+                data = file.read(start, stop - start).rstrip(b"\0")
+                if data:
+                    return (file.start_offset + start) // self.unit_size + -(-len(data) // self.unit_size)
+                stop = start
+        return self.first
+
+    def skip(self, start: int, stop: int) -> None:
+        """Entries [start, stop) had no unit in the log."""
+        if start >= stop:
+            return
+        if (self.skipped and self.skipped[-1][1] == start) or len(self.skipped) >= MOST_RANGES:
+            self.skipped[-1] = (self.skipped[-1][0], stop)
+        else:
+            self.skipped.append((start, stop))
+
+    def suspect(self, number: int, unit: Side, entry: Side, verdict: Verdict) -> None:
+        """One unit that did not find its entry."""
+        self.wrong += 1
+        self.last_wrong = number
+        if len(self.suspects) < MOST_SUSPECTS:
+            self.suspects.append(Suspect(number, unit, entry, verdict))
+
+    def begin_anew(self, number: int, physical: int) -> None:
+        """The topic was deleted and made again: what did not fit before belonged to its former life."""
+        self.suspects = [s for s in self.suspects if 0 <= s.entry.physical < physical and s.number >= number]
+        self.wrong = len(self.suspects)
+        self.skipped = [(start, stop) for start, stop in self.skipped if stop <= number]
+        self.behind, self.first_behind = 0, -1
+        self.before, self.first_before = 0, -1
+
+    def raw(self, start: int, count: int) -> np.ndarray:
+        """Entries by number; where no file holds one, its offset is −1."""
+        kind = CQ_UNIT if self.unit_size == cq.CQ_UNIT_SIZE else BATCH_CQ_UNIT
+        rows = np.zeros(count, kind)
+        rows["physical_offset"] = -1
+        offset, stop = start * self.unit_size, (start + count) * self.unit_size
+        sequence = self.reader.sequence
+        while offset < stop:
+            data = sequence.read(offset, stop - offset)
+            whole = len(data) // self.unit_size
+            if whole:
+                at = offset // self.unit_size - start
+                rows[at : at + whole] = np.frombuffer(data[: whole * self.unit_size], kind)
+                offset += whole * self.unit_size
+                continue
+            number = sequence.position_of(offset)
+            if number + 1 >= len(sequence.files):
+                break
+            offset = max(sequence.files[number + 1].start_offset, offset + self.unit_size)
+            offset = -(-offset // self.unit_size) * self.unit_size
+        return rows
+
+    def entries(self, start: int, count: int) -> Entries:
+        """Entries as columns; the tags of ext addresses are looked up."""
+        rows = self.raw(start, count)
+        tags = rows["tags_code"].astype(np.int64)
+        physical = rows["physical_offset"].astype(np.int64)
+        for at in np.flatnonzero((tags <= cq.MAX_EXT_ADDRESS) & (physical >= 0)):
+            tags[at] = self._ext_tags(int(tags[at]))
+        return Entries(physical, rows["size"].astype(np.int64), tags)
+
+    def entry(self, number: int) -> Side:
+        """One entry."""
+        found = self.entries(number, 1)
+        return Side(int(found.physical[0]), int(found.size[0]), int(found.tags[0]))
+
+    def chunks(self, start: int, stop: int, step: int = 1 << 16) -> Iterator[tuple[int, Entries]]:
+        """Entries [start, stop) piece by piece, each with the number of its first."""
+        while start < stop:
+            count = min(step, stop - start)
+            yield start, self.entries(start, count)
+            start += count
+
+    def _ext_tags(self, address: int) -> int:
+        """Tag code of an ext unit; the address itself where there is no such unit."""
+        if self.reader.ext is None:
+            return address
+        offset = cq.ext_offset(address)
+        base, data = self._ext
+        if not base <= offset <= base + len(data) - 20:
+            data = self.reader.ext.read(offset, _EXT_WINDOW)
+            base = offset
+            self._ext = (base, data)
+        at = offset - base
+        if len(data) - at < 20:
+            return address
+        size, length = int.from_bytes(data[at : at + 2], "big"), int.from_bytes(data[at + 18 : at + 20], "big")
+        if size != length + 20:
+            return address
+        return int.from_bytes(data[at + 2 : at + 10], "big", signed=True)

@@ -1,0 +1,324 @@
+"""One fault, one finding: what did not fit in queues and index is judged when the broken places of the log are known.
+
+A damaged unit leaves a queue entry and index entries behind that lead to nothing; they are counted with the damage and
+are no findings of their own. What remains is told once a queue and once a file, at its first place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from engine.codec.consume_queue import PREFILLED_SIZE
+from engine.codec.message import Unit
+from engine.inspection.check_entries import QueueWalk, Suspect
+from engine.inspection.check_log import LogCheck
+from engine.inspection.check_queues import QueueCheck
+from engine.inspection.snapshot import StoreSnapshot
+from engine.rules import catalogue, log_rules, queue_rules
+from engine.rules.findings import Finding, Severity
+
+MOST = 20
+MOST_LOOKS = 256
+_LMQ = "%LMQ%"
+
+
+class QueueFold:
+    """Findings of all queues; afterwards :attr:`odd_units` are units whose own fields are wrong."""
+
+    def __init__(self, store: StoreSnapshot, log: LogCheck, queues: QueueCheck) -> None:
+        self._store = store
+        self._log = log
+        self._queues = queues
+        self._abort = store.abort
+        self._least = max(store.log.min_offset, 0)
+        self._looks = 0
+        self._faulty: set[tuple[str, int]] = set()
+        self._beyond = 0
+        self._first_beyond: tuple[QueueWalk, int, int] | None = None
+        self.odd_units: set[int] = set()
+
+    def findings(self) -> Iterator[Finding]:
+        """Everything about queues; fills the log's broken places with the entries that lead there."""
+        walks = self._queues.walks
+        if not walks and self._queues.homeless and self._store.paths is not None:
+            yield self._all_gone()
+            return
+        found: list[Finding] = []
+        for key, walk in walks.items():
+            files = self._files(walk)
+            if files:
+                self._faulty.add(key)
+            found.extend(files)
+        for walk in walks.values():
+            found.extend(self._entries_without_units(walk))
+        for walk in walks.values():
+            found.extend(self._units_without_entries(walk))
+        found.extend(self._not_dispatched())
+        found.extend(self._homeless())
+        found.extend(self._behind_the_log())
+        yield from found
+
+    # -- files of a queue
+
+    def _files(self, walk: QueueWalk) -> list[Finding]:
+        reader = walk.reader
+        files = [log_rules.LogFile(f.path, f.start_offset, f.size) for f in reader.files]
+        geometry = self._store.geometry
+        size = geometry.consume_queue_file_size if reader.kind == "simple" else reader.sequence.file_size
+        found = []
+        for fault in log_rules.file_sequence(files, size):
+            severity: Severity | None = "warn" if fault.kind == "empty" else None
+            evidence: dict[str, Any] = {"expected": f"files of {size:,} bytes", "found": fault.message}
+            text = f"Queue {walk.name}: {fault.message}"
+            found.append(catalogue.CQ01.found(text, fault.path, fault.offset, evidence, severity))
+        for oddity in reader.sequence.oddities:
+            text = f"Queue {walk.name}: {oddity.what}"
+            found.append(catalogue.DK01.found(text, oddity.path, None, {"found": oddity.what}))
+        last = files[-1] if files else None
+        if last and last.start > 0 and last.size and walk.end * walk.unit_size <= last.start and not found:
+            text = f"Queue {walk.name}: its last file is empty and begins at {last.start:,}"
+            evidence = {"expected": "at least one entry", "found": 0}
+            found.append(catalogue.CQ06.found(text, last.path, 0, evidence, "note" if self._abort else None))
+        if walk.before and not found:
+            path = last.path if last else None
+            text = f"Queue {walk.name} begins at entry {walk.first:,}; {walk.before:,} units of the log come before"
+            evidence = {"units": walk.before, "firstUnit": walk.first_before, "found": walk.first}
+            found.append(catalogue.CQ01.found(text, path, walk.first * walk.unit_size, evidence))
+        return found
+
+    # -- entry → unit
+
+    def _entries_without_units(self, walk: QueueWalk) -> Iterator[Finding]:
+        start = walk.first if walk.next is None else walk.next
+        walk.skip(min(max(start, walk.first), walk.end), walk.end)
+        told = walk.wrong > 0
+        leading = True
+        for low, high in walk.skipped:
+            for first, entries in walk.chunks(low, high):
+                count = len(entries.physical)
+                prefilled = (entries.physical == 0) & (entries.size == PREFILLED_SIZE)
+                missing = entries.physical < 0
+                expired = (entries.physical < self._least) & ~missing & (entries.size > 0)
+                fine = missing | (prefilled | expired if low == walk.first and leading else np.zeros(count, bool))
+                beyond = (entries.physical >= self._log.end) & ~missing
+                self._note_beyond(walk, beyond, first, entries.physical)
+                for at in np.flatnonzero(~fine & ~beyond):
+                    entry = queue_rules.Side(int(entries.physical[at]), int(entries.size[at]), int(entries.tags[at]))
+                    finding = self._judge(walk, first + int(at), entry)
+                    if finding is not None and not told:
+                        told = True
+                        yield finding
+            leading = False
+
+    def _note_beyond(self, walk: QueueWalk, beyond: np.ndarray, first: int, physical: np.ndarray) -> None:
+        places = np.flatnonzero(beyond)
+        for at in places[:MOST_LOOKS]:
+            span = self._log.spans.find(int(physical[at]))
+            if span is not None:
+                span.entries += 1
+                span.first_entry = span.first_entry or f"{walk.name}/{first + int(at)}"
+                beyond[at] = False
+        left = np.flatnonzero(beyond)
+        if len(left):
+            self._beyond += len(left)
+            if self._first_beyond is None:
+                self._first_beyond = (walk, first + int(left[0]), int(physical[left[0]]))
+        beyond[places] = True
+
+    def _judge(self, walk: QueueWalk, number: int, entry: queue_rules.Side) -> Finding | None:
+        """An entry that no unit asked for: why."""
+        span = self._log.spans.find(entry.physical)
+        if span is not None and entry.size > 0:
+            span.entries += 1
+            span.first_entry = span.first_entry or f"{walk.name}/{number}"
+            return None
+        if walk.reader.topic.startswith(_LMQ) and not self._queues.light_queues:
+            return None
+        if entry.size <= 0:
+            return self._hole(walk, number)
+        if self._looks >= MOST_LOOKS:
+            return None
+        self._looks += 1
+        seen = self._store.log.unit_at(entry.physical, crc=False)
+        where = f"points to {entry.physical:,}"
+        points = {"physicalOffset": entry.physical, "size": entry.size}
+        evidence: dict[str, Any] = {"queueOffset": number, "found": points}
+        if not isinstance(seen, Unit):
+            evidence["expected"] = "a unit at that offset"
+            return self._of_entry(walk, number, "CQ04", f"{where}, where no unit begins", evidence)
+        own = f"{seen.topic}/{seen.queue_id}/{seen.queue_offset}"
+        evidence["unit"] = own
+        same_queue = (seen.topic, seen.queue_id) == (walk.reader.topic, walk.reader.queue_id)
+        if same_queue and walk.first <= seen.queue_offset < walk.end:
+            other = walk.entry(seen.queue_offset)
+            if other.physical == entry.physical:
+                evidence["expected"] = "each unit once"
+                text = f"{where}, as does entry {seen.queue_offset:,}"
+                return self._of_entry(walk, number, "CQ05", text, evidence)
+        if seen.size == entry.size and self._is_orphan(seen):
+            return self._odd_unit(walk, number, seen)
+        evidence["expected"] = f"a unit of {walk.name} with queue offset {number}"
+        return self._of_entry(walk, number, "CQ04", f"{where}, a unit of {own}", evidence)
+
+    def _is_orphan(self, unit: Unit) -> bool:
+        """The unit's own fields lead to an entry that does not know it."""
+        other = self._queues.walks.get((unit.topic, unit.queue_id))
+        if other is None or not other.first <= unit.queue_offset < other.end:
+            return True
+        return other.entry(unit.queue_offset).physical != unit.offset
+
+    def _odd_unit(self, walk: QueueWalk, number: int, unit: Unit) -> Finding:
+        self.odd_units.add(unit.offset)
+        text = (
+            f"The unit says {unit.topic}, queue {unit.queue_id}, queue offset {unit.queue_offset:,}; "
+            f"queue {walk.name} has it as entry {number:,}"
+        )
+        evidence = {
+            "expected": f"{walk.name}/{number}",
+            "found": f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}",
+        }
+        file = self._store.log.sequence.find(unit.offset)
+        return catalogue.CL09.found(text, file.path if file else None, unit.offset, evidence)
+
+    def _hole(self, walk: QueueWalk, number: int) -> Finding:
+        evidence = {"queueOffset": number, "expected": "an entry", "found": "zero bytes"}
+        return self._of_entry(walk, number, "CQ03", "is empty, and entries follow it", evidence)
+
+    # -- unit → entry
+
+    def _units_without_entries(self, walk: QueueWalk) -> Iterator[Finding]:
+        key = (walk.reader.topic, walk.reader.queue_id)
+        suspects = [s for s in walk.suspects if s.unit.physical not in self.odd_units]
+        if key in self._faulty:
+            suspects = [s for s in suspects if s.verdict != "missing"]
+        if not suspects:
+            return
+        first = min(suspects, key=lambda s: s.number)
+        if first.verdict == "unit":
+            yield self._unit_with_other_number(walk, first)
+            return
+        text = queue_rules.words(first.verdict, first.entry, first.unit)
+        evidence: dict[str, Any] = {
+            "queueOffset": first.number,
+            "expected": {"physicalOffset": first.unit.physical, "size": first.unit.size, "tagsCode": first.unit.tags},
+            "found": {"physicalOffset": first.entry.physical, "size": first.entry.size, "tagsCode": first.entry.tags},
+        }
+        if walk.wrong > 1:
+            evidence["furtherEntries"] = walk.wrong - 1
+            evidence["lastQueueOffset"] = walk.last_wrong
+            text += f"; {walk.wrong - 1:,} more entries up to {walk.last_wrong:,} are wrong too"
+        severity: Severity | None = "warn" if first.verdict == "prefilled" else None
+        yield self._of_entry(walk, first.number, queue_rules.RULE_OF[first.verdict], text, evidence, severity)
+
+    def _unit_with_other_number(self, walk: QueueWalk, suspect: Suspect) -> Finding:
+        at = suspect.unit.physical
+        self.odd_units.add(at)
+        text = f"The unit says queue offset {suspect.entry.tags:,}; queue {walk.name} has it as {suspect.number:,}"
+        evidence = {"expected": suspect.number, "found": suspect.entry.tags, "queue": walk.name}
+        file = self._store.log.sequence.find(at)
+        return catalogue.CL09.found(text, file.path if file else None, at, evidence)
+
+    def _of_entry(
+        self,
+        walk: QueueWalk,
+        number: int,
+        rule: str,
+        text: str,
+        evidence: dict[str, Any],
+        severity: Severity | None = None,
+    ) -> Finding:
+        offset = number * walk.unit_size
+        file = walk.reader.sequence.find(offset)
+        path = file.path if file else (walk.reader.files[-1].path if walk.reader.files else None)
+        place = offset - file.start_offset if file else None
+        text = f"Queue {walk.name}, entry {number:,} {text}"
+        return catalogue.RULES[rule].found(text, path, place, {"queue": walk.name, **evidence}, severity)
+
+    # -- units that are in no queue yet
+
+    def _not_dispatched(self) -> Iterator[Finding]:
+        walks = [w for w in self._queues.walks.values() if w.behind]
+        if not walks:
+            return
+        first = min(w.first_behind for w in walks)
+        units = sum(w.behind for w in walks)
+        file = self._store.log.sequence.find(first)
+        path = file.path if file else None
+        evidence: dict[str, Any] = {"units": units, "queues": [w.name for w in walks[:MOST]], "firstUnit": first}
+        if self._queues.last_matched < first or self._abort:
+            if self._left_behind(first, units):
+                return
+            text = f"{units:,} units from here on are not in their queues"
+            severity: Severity | None = "note" if self._abort else None
+            yield catalogue.CQ10.found(text, path, first, evidence, severity)
+            return
+        for walk in sorted(walks, key=lambda w: w.first_behind)[:MOST]:
+            if (walk.reader.topic, walk.reader.queue_id) in self._faulty or walk.wrong:
+                continue
+            text = f"Queue {walk.name} ends at {walk.end:,}; {walk.behind:,} units of the log are behind that"
+            evidence = {"expected": walk.end + walk.behind, "found": walk.end, "firstUnit": walk.first_behind}
+            last = walk.reader.files[-1] if walk.reader.files else None
+            place = walk.end * walk.unit_size - last.start_offset if last else None
+            yield catalogue.CQ10.found(text, last.path if last else None, place, evidence)
+
+    def _left_behind(self, first: int, units: int) -> bool:
+        """The log was cut at a broken unit, and what lay behind it is still there: one finding for all of it."""
+        if self._abort:
+            return False
+        spans = self._log.spans
+        before = [s for s in spans.spans if s.kind == "damage" and s.end == first]
+        if not before and first not in self._log.bad_crc:
+            return False
+        start = before[0].start if before else first
+        if before:
+            spans.spans.remove(before[0])
+        self._log.drop(catalogue.CL03, start)
+        reason = "a recovery cut the log at the unit that is broken here"
+        spans.add(start, max(self._log.end, first), "left", reason, units)
+        spans.arrange()
+        return True
+
+    def _homeless(self) -> Iterator[Finding]:
+        known: dict[str, int] = {}
+        for (topic, _), walk in self._queues.walks.items():
+            if walk.end > walk.first:
+                first = walk.entry(walk.first).physical
+                known[topic] = min(known.get(topic, first), first)
+        shown = 0
+        for (topic, queue_id), home in self._queues.homeless.items():
+            if (home.units == 1 and home.first in self.odd_units) or shown >= MOST:
+                continue
+            shown += 1
+            file = self._store.log.sequence.find(home.first)
+            path = file.path if file else None
+            evidence = {"topic": topic, "queueId": queue_id, "units": home.units, "lastUnit": home.last}
+            if topic in known and home.last > known[topic] and not self._abort:
+                text = f"Queue {topic}/{queue_id} has no folder; the log has {home.units:,} units of it"
+                yield catalogue.CQ10.found(text, path, home.first, evidence)
+            else:
+                text = f"Topic {topic} has no queue {queue_id}; the log still has {home.units:,} units of it"
+                yield catalogue.CQ08.found(text, path, home.first, evidence)
+
+    def _all_gone(self) -> Finding:
+        units = sum(home.units for home in self._queues.homeless.values())
+        first = min(home.first for home in self._queues.homeless.values())
+        queues = len(self._queues.homeless)
+        text = f"The store has no consume queues; the log has {units:,} units for {queues:,} of them"
+        assert self._store.paths is not None
+        folder = str(self._store.paths.consumequeue)
+        return catalogue.CQ10.found(text, folder, None, {"units": units, "firstUnit": first}, "warn")
+
+    def _behind_the_log(self) -> Iterator[Finding]:
+        if self._first_beyond is None:
+            return
+        walk, number, physical = self._first_beyond
+        text = (
+            f"points to {physical:,}, the log ends at {self._log.end:,}; "
+            f"{self._beyond:,} entries of all queues point behind its end"
+        )
+        evidence = {"expected": f"below {self._log.end}", "found": physical, "entries": self._beyond}
+        severity: Severity | None = "note" if self._abort else None
+        yield self._of_entry(walk, number, "CQ13", text, evidence, severity)

@@ -1,0 +1,215 @@
+"""The commit log's part of a check: files, units, blanks, times, and what stands behind the end (spec 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.codec import flips
+from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.crc import crc31
+from engine.codec.unit_scan import Damage, Stop
+from engine.inspection.check_places import Span, Spans
+from engine.inspection.snapshot import StoreSnapshot
+from engine.rules import catalogue, log_rules
+from engine.rules.findings import Finding, Rule, Severity
+
+MOST_OF_A_RULE = 20
+_GAP = "no file holds these bytes"
+
+
+class LogCheck:
+    """Fed with the blocks of one walk; :meth:`findings` tells what they showed."""
+
+    def __init__(self, store: StoreSnapshot) -> None:
+        self._store = store
+        self.spans = Spans()
+        self._found: list[Finding] = []
+        self._counts: dict[str, int] = {}
+        self._newest = -1
+        self._blank: tuple[int, int] | None = None
+        self._steps = 0
+        self._first_step: tuple[int, int] | None = None
+        self._longest_step = 0
+        self.bad_crc: list[int] = []
+        self.end = 0
+        self.stop: Stop | None = None
+        self.units = 0
+        self.newest_time = 0
+        self._tail: Span | None = None
+        self._file_spans: list[Span] = []
+        self._check_files()
+
+    # -- files
+
+    def _check_files(self) -> None:
+        sequence = self._store.log.sequence
+        files = [log_rules.LogFile(f.path, f.start_offset, f.size) for f in sequence.files]
+        size = log_rules.likely_length(files) if self._store.kind != "file" else 0
+        for fault in log_rules.file_sequence(files, size):
+            severity: Severity | None = "warn" if fault.kind == "empty" else None
+            evidence = {"expected": f"files of {size:,} bytes, one behind the other", "found": fault.message}
+            self._add(catalogue.CL07, fault.message, fault.path, fault.offset, evidence, severity)
+            if fault.end > fault.offset and fault.kind in ("gap", "size"):
+                self._file_spans.append(Span(fault.offset, fault.end, "gap", fault.message))
+        for oddity in sequence.oddities:
+            rule = catalogue.CL07 if oddity.kind in ("double", "link", "folder") else catalogue.DK01
+            self._add(rule, oddity.what, oddity.path, oddity.offset, {"found": oddity.what})
+
+    # -- the walk
+
+    def block(self, columns: UnitColumns) -> NDArray[np.bool_]:
+        """Look at one block; gives which of its units stand where they say they stand."""
+        rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == BLANK)
+        stale = log_rules.stale(columns, rows)
+        if rows:
+            self._after_blank(columns)
+            self._units(columns, rows, stale)
+        if rows < columns.count:
+            self._take_blank(int(columns.offset[rows]), int(columns.size[rows]))
+        mask: NDArray[np.bool_] = ~stale
+        return mask
+
+    def _units(self, columns: UnitColumns, rows: int, stale: NDArray[np.bool_]) -> None:
+        self.units += rows
+        for row in np.flatnonzero(stale):
+            at, size = int(columns.offset[row]), int(columns.size[row])
+            field = int(columns.physical_offset[row])
+            self.spans.add(at, at + size, "stale", f"PHYSICALOFFSET says {field:,}", 1)
+        for row in log_rules.wrong_crc(columns, rows):
+            self.bad_crc.append(int(columns.offset[row]))
+            if self._room(catalogue.CL03):
+                self._wrong_crc(columns, int(row))
+        broken = [*log_rules.zeroed_properties(columns, rows), *log_rules.wrong_property_crc(columns, rows)]
+        for number in sorted({int(row) for row in broken} - set(log_rules.wrong_crc(columns, rows).tolist())):
+            at, size = int(columns.offset[number]), int(columns.size[number])
+            text = "the property text holds zero bytes, or its CRC is wrong"
+            evidence = {"expected": "name 0x01 value 0x02 …", "found": columns.raw_properties(number)[:64].hex()}
+            self._add(catalogue.CL04, f"Unit of {size:,} bytes: {text}", self._file(at), at, evidence)
+        self._times(columns, rows, stale)
+
+    def _wrong_crc(self, columns: UnitColumns, row: int) -> None:
+        at = int(columns.offset[row])
+        body = int(columns.body_position[row]) + columns.base
+        explained = flips.explain(columns.body(row), int(columns.body_crc[row]))
+        evidence = {
+            "expected": int(columns.body_crc[row]),
+            "found": crc31(columns.body(row)),
+            "explanation": explained.words,
+            "bytePositions": [body + flip.position for flip in explained.flips],
+            "bodyOffset": body,
+            "bodyLength": int(columns.body_length[row]),
+            "topic": columns.raw_topic(row).decode("utf-8", "replace"),
+        }
+        text = f"The body's CRC is {evidence['found']}, the unit says {evidence['expected']}: {explained.words}"
+        self._add(catalogue.CL03, text, self._file(at), at, evidence)
+
+    def _times(self, columns: UnitColumns, rows: int, stale: NDArray[np.bool_]) -> None:
+        good = np.flatnonzero(~stale)
+        times = columns.store_timestamp[:rows][good]
+        for step in log_rules.backward_times(times, self._newest):
+            self._steps += 1
+            self._longest_step = max(self._longest_step, step.milliseconds)
+            if self._first_step is None or step.milliseconds >= log_rules.CLOCK_STEP > self._first_step[1]:
+                self._first_step = (int(columns.offset[good[step.row]]), step.milliseconds)
+        if len(times):
+            self._newest = max(self._newest, int(times.max()))
+            self.newest_time = self._newest
+
+    def _take_blank(self, offset: int, size: int) -> None:
+        file = self._store.log.sequence.find(offset)
+        if file is None:
+            return
+        wrong = log_rules.blank_fault(offset, size, file.end_offset)
+        if wrong and not any(span.start <= file.start_offset < span.end for span in self._file_spans):
+            evidence = {"expected": file.end_offset - offset, "found": size}
+            self._add(catalogue.CL02, wrong, file.path, offset, evidence)
+        self._blank = (offset, size)
+
+    def _after_blank(self, columns: UnitColumns) -> None:
+        if self._blank and log_rules.would_have_fitted(self._blank[1], int(columns.size[0])):
+            at, size = self._blank
+            text = f"The blank of {size:,} bytes would have held the next unit ({int(columns.size[0]):,} bytes)"
+            self._add(catalogue.CL10, text, self._file(at), at, {"blank": size, "unit": int(columns.size[0])})
+        self._blank = None
+
+    def damage(self, item: Damage) -> None:
+        """Bytes that are no unit."""
+        if item.reason == _GAP:
+            return
+        if not any(span.start <= item.offset < span.end for span in self._file_spans):
+            self.spans.add(item.offset, item.offset + item.size, "damage", item.reason)
+
+    def finish(self, stop: Stop) -> None:
+        """The walk is over: what lay in front of the stop and could not be read is the torn tail."""
+        self.stop = stop
+        self.end = stop.offset
+        last = self.spans.spans[-1] if self.spans.spans else None
+        if last is not None and last.kind == "damage" and last.start == stop.offset and last.end > stop.offset:
+            last.kind = "cut"
+            self._tail = last
+        self.spans.spans.extend(self._file_spans)
+        self.spans.arrange()
+
+    # -- what was found
+
+    def findings(self) -> Iterator[Finding]:
+        """Findings of the log; those on spans tell how many entries lead into them."""
+        yield from self._found
+        if self._first_step:
+            at, milliseconds = self._first_step
+            grave = self._longest_step >= log_rules.CLOCK_STEP
+            text = f"Stored {milliseconds:,} ms before an earlier unit; {self._steps:,} such steps, the longest "
+            evidence = {"steps": self._steps, "longestMs": self._longest_step}
+            text += f"{self._longest_step:,} ms"
+            yield catalogue.CL08.found(text, self._file(at), at, evidence, "warn" if grave else "note")
+        shown = 0
+        for span in self.spans.spans:
+            if span.kind == "gap" or shown >= MOST_OF_A_RULE:
+                continue
+            shown += 1
+            yield self._of_span(span)
+
+    def _of_span(self, span: Span) -> Finding:
+        size = span.end - span.start
+        file = self._file(span.start)
+        if span.kind == "stale":
+            text = f"{span.units:,} units from here on belong elsewhere: {span.reason}"
+            return catalogue.CL05.found(text, file, span.start, {"expected": span.start, **span.evidence()})
+        if span.kind == "left":
+            text = f"{span.units:,} units from here on are in no queue: {span.reason}"
+            return catalogue.CL06.found(text, file, span.start, span.evidence())
+        if span.kind == "cut":
+            text = f"The log ends here; {size:,} bytes behind it are no whole unit: {span.reason}"
+            return catalogue.CL06.found(text, file, span.start, span.evidence())
+        text = f"{size:,} bytes are no unit: {span.reason}"
+        return catalogue.CL01.found(text, file, span.start, {"expected": "a unit or a blank", **span.evidence()})
+
+    def drop(self, rule: Rule, offset: int) -> None:
+        """Forget a finding that turned out to be part of a bigger one."""
+        self._found = [f for f in self._found if not (f.id == rule.id and f.offset is not None and f.offset >= offset)]
+
+    def _room(self, rule: Rule) -> bool:
+        return self._counts.get(rule.id, 0) < MOST_OF_A_RULE
+
+    def _add(
+        self,
+        rule: Rule,
+        text: str,
+        file: str | None,
+        offset: int | None,
+        evidence: dict[str, Any],
+        severity: Severity | None = None,
+    ) -> None:
+        if self._room(rule):
+            self._counts[rule.id] = self._counts.get(rule.id, 0) + 1
+            self._found.append(rule.found(text, file, offset, evidence, severity))
+
+    def _file(self, offset: int) -> str | None:
+        file = self._store.log.sequence.find(offset)
+        return file.path if file else None
+
+

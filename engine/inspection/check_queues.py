@@ -1,0 +1,281 @@
+"""The queues' part of a check: every unit has its entry, every entry its unit (spec 3).
+
+The log goes by in blocks; each queue keeps the number of the entry that comes next, so nothing grows with the number of
+units. What does not fit is kept as a few suspects per queue and judged at the end, when the broken places are known.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.codec import properties as props
+from engine.codec.columns import UnitColumns
+from engine.codec.java import i32, split
+from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
+from engine.codec.topic_table import TopicTable
+from engine.inspection.check_entries import QueueWalk
+from engine.inspection.snapshot import StoreSnapshot
+from engine.rules import queue_rules
+from engine.rules.queue_rules import Entries, Side
+
+_INNER = re.compile(rb"INNER_")
+_LMQ = "%LMQ%"
+MOST_HOMELESS = 4096
+FAR = 1 << 20
+AHEAD = 256
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Homeless:
+    """Units of a queue that has no folder."""
+
+    units: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Units of one queue in one block, in the order of the log."""
+
+    number: Int64
+    physical: Int64
+    size: Int64
+    tags: Int64
+    stored: Int64
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def part(self, first: int, last: int | None) -> Run:
+        piece = slice(first, last)
+        return Run(self.number[piece], self.physical[piece], self.size[piece], self.tags[piece], self.stored[piece])
+
+    def unit(self, at: int) -> Side:
+        return Side(int(self.physical[at]), int(self.size[at]), int(self.tags[at]))
+
+
+class QueueCheck:
+    """Fed with blocks of units; afterwards :attr:`walks` and :attr:`homeless` tell what did not fit."""
+
+    def __init__(self, store: StoreSnapshot, topics: TopicTable) -> None:
+        self._topics = topics
+        self.walks: dict[tuple[str, int], QueueWalk] = {
+            (topic, number): QueueWalk(reader)
+            for topic, queues in store.topics().items()
+            for number, reader in queues.items()
+        }
+        self.homeless: dict[tuple[str, int], Homeless] = {}
+        self.last_matched = -1
+        self.light_queues = any(topic.startswith(_LMQ) for topic, _ in self.walks)
+
+    def block(self, columns: UnitColumns, good: NDArray[np.bool_]) -> None:
+        """One block of units; ``good`` says which stand where they say they stand."""
+        rows = len(good)
+        kind = columns.sys_flag[:rows] & TRANSACTION_MASK
+        wanted = np.flatnonzero(good & ((kind == 0) | (kind == COMMIT)) & (columns.topic_id[:rows] >= 0))
+        if not len(wanted):
+            return
+        queue_ids = columns.queue_id[wanted].astype(np.int64) & 0xFFFFFFFF
+        keys = (columns.topic_id[wanted].astype(np.int64) << 32) | queue_ids
+        order = np.argsort(keys, kind="stable")
+        wanted, keys = wanted[order], keys[order]
+        for group in np.split(wanted, np.flatnonzero(np.diff(keys)) + 1):
+            self._group(columns, group)
+        self._light_rows(columns, rows, good)
+
+    def _group(self, columns: UnitColumns, group: NDArray[np.intp]) -> None:
+        first = int(group[0])
+        topic = self._topics.names[int(columns.topic_id[first])]
+        key = (topic, i32(int(columns.queue_id[first])))
+        walk = self.walks.get(key)
+        if walk is None:
+            self._without_queue(key, len(group), int(columns.offset[first]), int(columns.offset[group[-1]]))
+            return
+        run = Run(
+            columns.queue_offset[group],
+            columns.offset[group],
+            columns.size[group].astype(np.int64),
+            columns.tags_code[group],
+            columns.store_timestamp[group],
+        )
+        if walk.reader.kind == "batch":
+            self._ordered_run(walk, run)
+        else:
+            self._run(walk, run)
+
+    def _without_queue(self, key: tuple[str, int], units: int, first: int, last: int) -> None:
+        home = self.homeless.get(key)
+        if home is None:
+            if len(self.homeless) < MOST_HOMELESS:
+                self.homeless[key] = Homeless(units, first, last)
+        else:
+            home.units += units
+            home.last = last
+
+    # -- simple queues
+
+    def _run(self, walk: QueueWalk, run: Run) -> None:
+        walk.units += len(run)
+        if walk.next is None:
+            start = int(run.number[0])
+            near = walk.first <= start <= walk.end
+            walk.next = start if near or start < walk.first else walk.first
+            if start > walk.first:
+                walk.skip(walk.first, min(walk.next, walk.end))
+        at = 0
+        while at < len(run):
+            steps = run.number[at:] - walk.next - np.arange(len(run) - at)
+            off = np.flatnonzero(steps)
+            straight = int(off[0]) if len(off) else len(run) - at
+            if straight:
+                self._straight(walk, run.part(at, at + straight))
+                at += straight
+            if at < len(run):
+                self._jump(walk, run, at)
+                at += 1
+
+    def _straight(self, walk: QueueWalk, run: Run) -> None:
+        """Units whose numbers follow each other and go on where the queue stands."""
+        first = int(run.number[0])
+        walk.next = first + len(run)
+        low, high = max(walk.first - first, 0), min(walk.end - first, len(run))
+        if low > 0:
+            walk.first_before = walk.first_before if walk.before else int(run.physical[0])
+            walk.before += min(low, len(run))
+        if high < len(run):
+            start = max(high, 0)
+            walk.first_behind = walk.first_behind if walk.behind else int(run.physical[start])
+            walk.behind += len(run) - start
+        if low < high:
+            inside = run.part(low, high)
+            self._compare(walk, inside, walk.entries(first + low, high - low))
+
+    def _compare(self, walk: QueueWalk, run: Run, entries: Entries) -> None:
+        wrong = queue_rules.differing(entries, run.physical, run.size, run.tags)
+        right = np.flatnonzero(~wrong)
+        if len(right):
+            self.last_matched = max(self.last_matched, int(run.physical[right[-1]]))
+        for at in np.flatnonzero(wrong):
+            entry = Side(int(entries.physical[at]), int(entries.size[at]), int(entries.tags[at]))
+            unit = run.unit(int(at))
+            delayed = walk.reader.topic == SCHEDULE_TOPIC and entry[:2] == unit[:2]
+            if delayed and queue_rules.plausible_delay(entry.tags, int(run.stored[at])):
+                continue
+            number = int(run.number[at])
+            before = walk.entry(number - 1) if len(walk.suspects) < 4 and number > walk.first else None
+            walk.suspect(number, unit, entry, queue_rules.verdict(entry, unit, before))
+
+    def _jump(self, walk: QueueWalk, run: Run, at: int) -> None:
+        """A unit whose number is not the next: a gap in the log, or a number that is wrong in the unit."""
+        number, unit = int(run.number[at]), run.unit(at)
+        assert walk.next is not None
+        here = walk.entry(number) if walk.first <= number < walk.end else None
+        if here is not None and here[:2] == unit[:2]:
+            if number >= walk.next:
+                walk.skip(walk.next, number)
+            else:
+                walk.begin_anew(number, unit.physical)
+            walk.next = number + 1
+            self.last_matched = max(self.last_matched, unit.physical)
+            return
+        if walk.first <= walk.next < walk.end and walk.entry(walk.next)[:2] == unit[:2]:
+            walk.suspect(walk.next, unit, Side(unit.physical, unit.size, number), "unit")
+            walk.next += 1
+            return
+        follows = at + 1 < len(run) and int(run.number[at + 1]) == number + 1
+        if number > walk.next and ((number - walk.next < FAR and follows) or number == walk.end):
+            walk.skip(walk.next, min(number, walk.end))
+            walk.next = number
+            self._straight(walk, run.part(at, at + 1))
+            return
+        entry = here if here is not None else Side(-1, 0, 0)
+        walk.suspect(number, unit, entry, queue_rules.verdict(entry, unit, None))
+
+    # -- queues whose entries do not stand at their units' numbers: batch queues, light queues
+
+    def _ordered_run(self, walk: QueueWalk, run: Run) -> None:
+        """Entries are found by where they point; what lies between two of them had no unit."""
+        walk.units += len(run)
+        if walk.next is None:
+            walk.next = self._first_batch(walk, int(run.physical[0]))
+            walk.skip(walk.first, walk.next)
+        rows = walk.raw(walk.next, max(min(walk.end - walk.next, len(run) + AHEAD), 0))
+        physical, sizes = rows["physical_offset"].astype(np.int64), rows["size"].astype(np.int64)
+        tags = rows["tags_code"].astype(np.int64)
+        order = np.argsort(physical, kind="stable")
+        at = np.searchsorted(physical[order], run.physical)
+        there = at < len(order)
+        there[there] = physical[order[at[there]]] == run.physical[there]
+        used = 0
+        for number in range(len(run)):
+            unit = run.unit(number)
+            if there[number]:
+                found = int(order[at[number]])
+                entry = Side(unit.physical, int(sizes[found]), int(tags[found]))
+                if entry != unit:
+                    walk.suspect(walk.next + found, unit, entry, queue_rules.verdict(entry, unit, None))
+                walk.skip(walk.next + used, walk.next + found)
+                used = max(used, found + 1)
+                self.last_matched = max(self.last_matched, unit.physical)
+            elif used < len(rows):
+                entry = Side(int(physical[used]), int(sizes[used]), unit.tags)
+                before = walk.entry(walk.next + used - 1) if walk.next + used > walk.first else None
+                walk.suspect(walk.next + used, unit, entry, queue_rules.verdict(entry, unit, before))
+                used += 1
+            else:
+                walk.first_behind = walk.first_behind if walk.behind else unit.physical
+                walk.behind += 1
+        walk.next += used
+
+    def _first_batch(self, walk: QueueWalk, physical: int) -> int:
+        """Number of the entry of the queue's first unit in the log: those in front of it have expired."""
+        low, high = walk.first, walk.end
+        while low < high:
+            middle = (low + high) // 2
+            if 0 <= int(walk.raw(middle, 1)["physical_offset"][0]) < physical:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    # -- light queues: further entries of a unit (spec 3.8)
+
+    def _light_rows(self, columns: UnitColumns, rows: int, good: NDArray[np.bool_]) -> None:
+        if not self.light_queues or not rows:
+            return
+        first = int(columns.offset[0]) - columns.base
+        last = int(columns.offset[rows - 1]) + int(columns.size[rows - 1]) - columns.base
+        seen = -1
+        for hit in _INNER.finditer(columns.buffer.data[first:last]):
+            row = int(np.searchsorted(columns.offset[:rows], columns.base + first + hit.start(), "right")) - 1
+            if row == seen or not good[row]:
+                continue
+            seen = row
+            self._light_row(columns, row)
+
+    def _light_row(self, columns: UnitColumns, row: int) -> None:
+        found = props.decode(columns.raw_properties(row))
+        names = split(found.get(props.INNER_MULTI_DISPATCH, ""), ",")
+        numbers = split(found.get(props.INNER_MULTI_QUEUE_OFFSET, ""), ",")
+        if len(names) != len(numbers):
+            return
+        for name, number in zip(names, numbers, strict=True):
+            walk = self.walks.get((name, 0 if name.startswith(_LMQ) else int(columns.queue_id[row])))
+            if walk is None or not number.strip().isdigit():
+                continue
+            one = slice(row, row + 1)
+            run = Run(
+                np.array([int(number)], np.int64),
+                columns.offset[one],
+                columns.size[one].astype(np.int64),
+                columns.tags_code[one],
+                columns.store_timestamp[one],
+            )
+            self._ordered_run(walk, run)

@@ -1,0 +1,353 @@
+"""Every rule by its id. Ids are stable: reports and other programs name them."""
+
+from __future__ import annotations
+
+from engine.rules.findings import Group, Rule, Severity
+
+RULES: dict[str, Rule] = {}
+
+
+def _rule(id_: str, severity: Severity, title: str, explanation: str, next_step: str, *issues: str) -> Rule:
+    group: Group = _GROUPS[id_[:2]]
+    RULES[id_] = made = Rule(id_, group, severity, title, explanation, next_step, issues)
+    return made
+
+
+_GROUPS: dict[str, Group] = {
+    "CL": "log",
+    "CQ": "queue",
+    "IX": "index",
+    "CK": "checkpoint",
+    "CF": "config",
+    "AB": "state",
+    "DK": "disk",
+}
+
+CL01 = _rule(
+    "CL01",
+    "error",
+    "Bytes in the log that are no unit",
+    "A broker that walks the log stops here: recovery cuts everything behind it, dispatch skips to the next file.",
+    "compare the bytes with a replica's at the same offset; the units behind the damage can still be copied out.",
+    "apache/rocketmq#6767",
+    "apache/rocketmq#289",
+)
+CL02 = _rule(
+    "CL02",
+    "error",
+    "A blank unit that does not reach to the end of its file",
+    "The last unit of a file says how many bytes are left in it. RocketMQ 5 refuses one that says more.",
+    "look at the 8 bytes; the number should be the distance to the end of the file.",
+)
+CL03 = _rule(
+    "CL03",
+    "error",
+    "Wrong body CRC",
+    "The body is not what was stored. Recovery that begins before it cuts the log here; consumers get a broken body.",
+    "see which flipped bits would explain it, and compare with a replica.",
+    "apache/rocketmq#9121",
+    "mxsm/rocketmq-rust#10758",
+)
+CL04 = _rule(
+    "CL04",
+    "error",
+    "Properties that are not what was stored",
+    "The body's CRC does not cover the properties: a torn unit can have a sound body and zero or broken properties.",
+    "compare the property text with a replica's.",
+    "apache/rocketmq#7437",
+)
+CL05 = _rule(
+    "CL05",
+    "error",
+    "A unit that says it belongs elsewhere",
+    "PHYSICALOFFSET differs from the place: bytes of another place or of an older life of the file. No broker compares "
+    "the two, so recovery would dispatch it.",
+    "find out how the bytes came here (reused file, copy, restore) before any broker starts on the store.",
+    "apache/rocketmq#10017",
+    "apache/rocketmq#10038",
+)
+CL06 = _rule(
+    "CL06",
+    "warn",
+    "Bytes behind the end of the log",
+    "What lies behind the last good unit is dropped by the next recovery, or came back after one: RocketMQ moves its "
+    "positions and leaves the bytes.",
+    "ask recover --plan what a start would keep and drop.",
+    "apache/rocketmq#10666",
+)
+CL07 = _rule(
+    "CL07",
+    "error",
+    "Files of the log that do not follow each other",
+    "Every file has the same length and begins where the one before ends. A broker refuses other lengths and names, "
+    "and reads over a gap without a word.",
+    "look for the missing or original file; never rename files to close a gap.",
+    "apache/rocketmq#2141",
+    "apache/rocketmq#6904",
+)
+CL08 = _rule(
+    "CL08",
+    "warn",
+    "Store times that go backwards",
+    "The broker's clock was set back. Searches by time, index queries and the choice of the recovery file go by these "
+    "times.",
+    "compare the clock's history with the place; searches by time around it may miss messages.",
+    "apache/rocketmq#9455",
+)
+CL09 = _rule(
+    "CL09",
+    "error",
+    "A unit whose address fields disagree with its queue",
+    "Topic, queue or queue offset in the unit are not those under which its queue knows it; no CRC covers them.",
+    "compare the unit's head with a replica's.",
+    "apache/rocketmq#467",
+)
+CL10 = _rule(
+    "CL10",
+    "note",
+    "A blank unit that the next unit would have fitted into",
+    "A batch that did not fit leaves one on a healthy store, and nothing marks its units afterwards.",
+    "nothing needs to be done.",
+)
+CQ01 = _rule(
+    "CQ01",
+    "error",
+    "Files of a queue that do not follow each other",
+    "Every file of a queue has the same length and begins where the one before ends. A broker refuses other lengths.",
+    "the queue can be built again from the log, as long as the log holds its units.",
+    "apache/rocketmq#1560",
+)
+CQ03 = _rule(
+    "CQ03",
+    "error",
+    "A queue entry is missing",
+    "The log has the unit, the queue has nothing at its offset: consumers never see the message.",
+    "the queue can be built again from the log.",
+    "apache/rocketmq#467",
+)
+CQ04 = _rule(
+    "CQ04",
+    "error",
+    "A queue entry that does not point at its unit",
+    "Offset or size of the entry do not lead to the unit that belongs there.",
+    "the queue can be built again from the log.",
+    "apache/rocketmq#495",
+)
+CQ05 = _rule(
+    "CQ05",
+    "error",
+    "A queue entry twice",
+    "Two entries of a queue point at the same unit: a message is consumed twice, and another may be hidden.",
+    "the queue can be built again from the log.",
+    "apache/rocketmq#495",
+)
+CQ06 = _rule(
+    "CQ06",
+    "error",
+    "An empty last file of a queue",
+    "A 5.x broker dies while it corrects the queue's minimum, unless recovery fills the file before.",
+    "ask recover --plan whether a broker would start.",
+    "apache/rocketmq#9728",
+    "apache/rocketmq#10108",
+)
+CQ08 = _rule(
+    "CQ08",
+    "chat",
+    "Units of a topic that has no queues",
+    "The topic was deleted: its queues are gone, its units stay until their file expires.",
+    "nothing needs to be done.",
+    "apache/rocketmq#1852",
+)
+CQ09 = _rule(
+    "CQ09",
+    "error",
+    "A queue entry with the wrong tag code",
+    "Filters by tag go by this number: the message is hidden from its consumers or shown to others.",
+    "the queue can be built again from the log.",
+)
+CQ10 = _rule(
+    "CQ10",
+    "error",
+    "Units that are not in their queues",
+    "Dispatch did not bring them there though the store was closed: nobody consumes them. RocketMQ 5.3.2 and later "
+    "dispatch them at the next start if no queue knows a later unit.",
+    "ask recover --plan what a start would dispatch again.",
+    "apache/rocketmq#405",
+    "apache/rocketmq#1434",
+)
+CQ12 = _rule(
+    "CQ12",
+    "error",
+    "Queue entries that go backwards",
+    "Entries of a queue point ever further into the log. A step back misleads every search by time or offset.",
+    "the queue can be built again from the log.",
+    "apache/rocketmq#495",
+)
+CQ13 = _rule(
+    "CQ13",
+    "warn",
+    "Queue entries that point behind the end of the log",
+    "The log lost its tail; or recovery cut both once, and only moved its positions. The next start truncates these "
+    "entries and uses their offsets again.",
+    "ask recover --plan which groups would stand beyond the new end.",
+    "apache/rocketmq#678",
+)
+IX01 = _rule(
+    "IX01",
+    "error",
+    "An index header that does not count what is there",
+    "Numbers of entries and used slots, and the range of the file, stand in the header; queries go by them.",
+    "the index can be built again from the log.",
+    "apache/rocketmq#1987",
+)
+IX02 = _rule(
+    "IX02",
+    "error",
+    "An index link or slot past the count",
+    "A broker ends the chain there: older entries of the slot are not found.",
+    "the index can be built again from the log.",
+)
+IX03 = _rule(
+    "IX03",
+    "error",
+    "An index chain that loops",
+    "A query by key may never come back from this slot.",
+    "the index can be built again from the log.",
+    "apache/rocketmq#8018",
+)
+IX04 = _rule(
+    "IX04",
+    "chat",
+    "An index file that the next abnormal start deletes",
+    "After a crash a broker deletes whole every index file that ends later than the checkpoint's index time.",
+    "nothing needs to be done while the broker is closed properly.",
+    "apache/rocketmq#3868",
+    "apache/rocketmq#8007",
+)
+IX05 = _rule(
+    "IX05",
+    "note",
+    "Keys that are not in the index",
+    "The log has units whose keys no index file holds: queries by key miss them. Abnormal starts leave such spans.",
+    "the index can be built again from the log.",
+    "apache/rocketmq#4463",
+)
+IX06 = _rule(
+    "IX06",
+    "error",
+    "An index entry that leads to no unit with its key",
+    "The unit at the entry's offset does not hold a key of this hash, or there is no unit.",
+    "the index can be built again from the log.",
+    "apache/rocketmq#3613",
+)
+IX07 = _rule(
+    "IX07",
+    "error",
+    "Index entries that point behind the end of the log",
+    "The log lost its tail after the index was written.",
+    "the index can be built again from the log.",
+)
+IX08 = _rule(
+    "IX08",
+    "error",
+    "A file that is no index file",
+    "Its length fits no numbers of slots and entries; a broker maps it with its own numbers and misreads it.",
+    "give the broker's configuration (--config) if the sizes are special; the index can be built again from the log.",
+)
+IX09 = _rule(
+    "IX09",
+    "error",
+    "An index chain that skips or misses entries",
+    "The link of an entry, or a slot, is not the newest older entry of its chain: entries are not found.",
+    "the index can be built again from the log.",
+)
+CK01 = _rule(
+    "CK01",
+    "note",
+    "A checkpoint time of zero",
+    "An abnormal start would begin at the first file of the log, whatever its length.",
+    "see recover --plan for the bytes that would be read.",
+    "apache/rocketmq#7233",
+)
+CK02 = _rule(
+    "CK02",
+    "error",
+    "A checkpoint ahead of the data",
+    "The checkpoint says that units of this time are on disk, and they are not: recovery may begin too late.",
+    "ask recover --plan where recovery would begin.",
+    "apache/rocketmq#678",
+)
+CK03 = _rule(
+    "CK03",
+    "note",
+    "A checkpoint far behind the log",
+    "An abnormal start would read all files from there on.",
+    "see recover --plan for the bytes that would be read.",
+    "apache/rocketmq#1456",
+)
+CK04 = _rule(
+    "CK04",
+    "warn",
+    "A confirm offset behind the end of the log",
+    "Controller and duplication mode dispatch up to this offset.",
+    "ask recover --plan.",
+    "apache/rocketmq#6703",
+)
+CK05 = _rule(
+    "CK05",
+    "error",
+    "A checkpoint that is no checkpoint",
+    "The file has 4,096 bytes. A broker reads missing fields as zero and begins at the first file after a crash.",
+    "nothing but time is lost by a missing checkpoint; restore it only from the same store.",
+)
+CF01 = _rule(
+    "CF01",
+    "error",
+    "A configuration table that cannot be parsed",
+    "A broker takes the .bak instead, or does not start if that is bad too.",
+    "compare the file with its .bak and mend it in a copy.",
+    "apache/rocketmq#9328",
+    "apache/rocketmq#3401",
+    "apache/rocketmq#6096",
+)
+CF02 = _rule(
+    "CF02",
+    "warn",
+    "A consumer offset beyond its queue",
+    "The group waits for messages that the queue has not yet: new ones up to there are skipped.",
+    "reset the group's offset when the reason is known.",
+    "apache/rocketmq#1852",
+    "apache/rocketmq#4774",
+)
+CF04 = _rule(
+    "CF04",
+    "error",
+    "Text behind the end of a configuration table",
+    "Written over a longer file without cutting it. A broker takes the .bak instead, which is one version older.",
+    "cut the text behind the closing brace in a copy and compare with the .bak.",
+    "apache/rocketmq#9328",
+    "apache/rocketmq#10258",
+)
+CF05 = _rule(
+    "CF05",
+    "warn",
+    "A configuration that does not fit the files",
+    "Lengths or paths in the broker's configuration are not those of this store: a broker with it does not start, or "
+    "misreads the index.",
+    "correct the configuration, not the files.",
+    "apache/rocketmq#1560",
+)
+AB01 = _rule(
+    "AB01",
+    "warn",
+    "The abort file is there",
+    "The store was not closed: the next start recovers it as after a crash.",
+    "ask recover --plan what a start would keep and drop.",
+)
+DK01 = _rule(
+    "DK01",
+    "warn",
+    "Something in a store folder that RocketMQ did not put there",
+    "A broker refuses some of these when it starts, see recover --plan.",
+    "move it out of the store's folders.",
+)

@@ -1,0 +1,137 @@
+"""Rules over a block of units, and over the list of the log's files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.codec import properties
+from engine.codec.columns import BAD, UnitColumns
+
+Rows = NDArray[np.intp]
+_CRC_HEAD = np.frombuffer(b"__CRC32#\x01", np.uint8)
+_CRC_TAIL = 20
+CLOCK_STEP = 1000
+"""Milliseconds that a store time may lie before an earlier unit's without being worth a warning."""
+
+
+def wrong_crc(columns: UnitColumns, rows: int) -> Rows:
+    """Rows whose body CRC is not the stored one; an empty body has none to compare."""
+    return np.flatnonzero((columns.crc[:rows] == BAD) & (columns.body_length[:rows] > 0))
+
+
+def stale(columns: UnitColumns, rows: int) -> NDArray[np.bool_]:
+    """Whether a unit says of itself that it stands elsewhere."""
+    mask: NDArray[np.bool_] = columns.physical_offset[:rows] != columns.offset[:rows]
+    return mask
+
+
+def zeroed_properties(columns: UnitColumns, rows: int) -> Rows:
+    """Rows whose property text begins or ends with a zero byte, which no encoder writes."""
+    length = columns.properties_length[:rows]
+    first = columns.properties_position[:rows]
+    with_text = np.flatnonzero(length > 0)
+    begins = columns.buffer[first[with_text]] == 0
+    ends = columns.buffer[first[with_text] + length[with_text] - 1] == 0
+    found: Rows = with_text[begins | ends]
+    return found
+
+
+def wrong_property_crc(columns: UnitColumns, rows: int) -> list[int]:
+    """Rows that carry a property CRC which is wrong (spec 2.5)."""
+    ends = columns.properties_position[:rows] + columns.properties_length[:rows]
+    able = np.flatnonzero(columns.properties_length[:rows] >= _CRC_TAIL)
+    if not len(able):
+        return []
+    able = able[columns.buffer[ends[able] - _CRC_TAIL] == _CRC_HEAD[0]]
+    heads = columns.buffer[(ends[able] - _CRC_TAIL)[:, None] + np.arange(len(_CRC_HEAD))]
+    carrying = able[(heads == _CRC_HEAD).all(axis=1)]
+    found = []
+    for row in carrying:
+        at = int(columns.offset[row]) - columns.base
+        unit = columns.buffer[at : at + int(columns.size[row])].tobytes()
+        if properties.verify_crc(unit) is False:
+            found.append(int(row))
+    return found
+
+
+class StepBack(NamedTuple):
+    """A unit stored before the one in front of it, by the clock."""
+
+    row: int
+    milliseconds: int
+
+
+def backward_times(times: NDArray[np.int64], newest: int) -> list[StepBack]:
+    """Steps back of the clock in ``times`` (ms, in the order of the log); ``newest`` is the latest time before."""
+    if not len(times):
+        return []
+    before = np.maximum.accumulate(np.concatenate([[newest], times]))[:-1]
+    previous = np.concatenate([[newest], times[:-1]])
+    steps = np.flatnonzero((times < before) & (times < previous))
+    return [StepBack(int(row), int(before[row] - times[row])) for row in steps]
+
+
+class LogFile(NamedTuple):
+    """Name and place of one file of the log, in bytes."""
+
+    path: str
+    start: int
+    size: int
+
+
+def likely_length(files: Sequence[LogFile]) -> int:
+    """The length that a sequence's files were made with: by their lengths, and by how far apart they begin."""
+    votes: dict[int, int] = {}
+    for number, file in enumerate(files):
+        votes[file.size] = votes.get(file.size, 0) + 1
+        apart = files[number + 1].start - file.start if number + 1 < len(files) else 0
+        if apart:
+            votes[apart] = votes.get(apart, 0) + 1
+    return max(votes, key=lambda size: (votes[size], size)) if votes else 0
+
+
+class FileFault(NamedTuple):
+    """A file that does not fit into the sequence; ``end`` is where the missing bytes end."""
+
+    kind: str
+    path: str
+    offset: int
+    end: int
+    message: str
+
+
+def file_sequence(files: Sequence[LogFile], file_size: int) -> list[FileFault]:
+    """Gaps, overlaps and lengths that differ from ``file_size`` (bytes; 0 where it is not known)."""
+    faults = []
+    for number, file in enumerate(files):
+        end = file.start + file.size
+        following = files[number + 1] if number + 1 < len(files) else None
+        if file.size == 0 and following is None:
+            text = "the last file has no bytes: the broker died between creating and filling it"
+            faults.append(FileFault("empty", file.path, file.start, file.start, text))
+        elif file_size and file.size != file_size:
+            text = f"expected {file_size:,} bytes like the other files, found {file.size:,}"
+            expected = file.start + file_size
+            faults.append(FileFault("size", file.path, file.start, max(end, expected), text))
+        elif following is not None and following.start > end:
+            text = f"nothing holds the {following.start - end:,} bytes from {end:,} to {following.start:,}"
+            faults.append(FileFault("gap", following.path, end, following.start, text))
+        elif following is not None and following.start < end:
+            text = f"begins at {following.start:,}, before the file in front of it ends ({end:,})"
+            faults.append(FileFault("overlap", following.path, following.start, end, text))
+    return faults
+
+
+def blank_fault(offset: int, size: int, file_end: int) -> str | None:
+    """What is wrong with a blank unit's own length, or None."""
+    left = file_end - offset
+    return None if size == left else f"the blank says {size:,} bytes, {left:,} are left in the file"
+
+
+def would_have_fitted(blank_size: int, unit_size: int) -> bool:
+    """Whether a unit needed not go to the next file: it and 8 bytes more had room in front of the file's end."""
+    return unit_size + 8 <= blank_size

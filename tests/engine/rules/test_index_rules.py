@@ -1,0 +1,88 @@
+"""Chains of an index file proven from its bytes alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.codec.index import IndexHeader
+from engine.rules.index_rules import Chains, header_faults, link_words, out_of_order, with_changed_hash
+
+SLOTS = 4
+HASHES = np.array([1, 5, 2, 9, 1, 2], np.int64)  # slots 1 1 2 1 1 2
+LINKS = np.array([0, 1, 0, 2, 4, 3], np.int64)
+NEWEST = np.array([0, 5, 6, 0], np.int32)
+
+
+def chains(hashes=HASHES, links=LINKS, piece=6):
+    made = Chains(SLOTS, len(hashes) + 1)
+    for at in range(0, len(hashes), piece):
+        made.feed(at + 1, hashes[at : at + piece], links[at : at + piece])
+    return made
+
+
+@pytest.mark.parametrize("piece", [1, 2, 6])
+def test_healthy_chains_in_pieces_of_any_size(piece):
+    made = chains(piece=piece)
+    assert made.bad == []
+    assert made.slots(NEWEST) == []
+    assert made.used_slots == 2
+
+
+LINKED = [
+    pytest.param(3, 4, "loop", id="to itself"),
+    pytest.param(3, 5, "loop", id="to a later entry"),
+    pytest.param(3, 7, "pastCount", id="past the count"),
+    pytest.param(3, -1, "pastCount", id="below zero"),
+    pytest.param(3, 1, "skips", id="over one"),
+    pytest.param(4, 0, "skips", id="ends early"),
+]
+
+
+@pytest.mark.parametrize(("at", "link", "kind"), LINKED)
+def test_one_wrong_link_is_one_fault(at, link, kind):
+    links = LINKS.copy()
+    links[at] = link
+    (bad,) = chains(links=links).bad
+    assert (bad.entry, bad.found, bad.kind) == (at + 1, link, kind)
+    assert str(bad.entry) in link_words(bad)
+
+
+@pytest.mark.parametrize(("value", "kind"), [(99, "pastCount"), (2, "skips"), (0, "skips")])
+def test_a_slot_names_the_newest_of_its_chain(value, kind):
+    stored = NEWEST.copy()
+    stored[1] = value
+    (bad,) = chains().slots(stored)
+    assert (bad.entry, bad.slot, bad.found, bad.expected, bad.kind) == (0, 1, value, 5, kind)
+
+
+def test_an_entry_with_another_hash_is_told_from_wrong_links():
+    hashes = HASHES.copy()
+    hashes[1] = 3
+    made = chains(hashes)
+    assert with_changed_hash([*made.bad, *made.slots(NEWEST)]) == 2
+    links = LINKS.copy()
+    links[3] = 1
+    assert with_changed_hash(chains(links=links).bad) is None
+
+
+def test_the_header_counts_what_is_there():
+    header = IndexHeader(1, 2, 100, 900, 2, 7)
+    assert header_faults(header, 2, 6, 100, 900) == []
+    assert header_faults(IndexHeader(1, 2, 100, 900, 6, 7), 2, 6, 100, 900) == []  # older releases counted each put
+    assert len(header_faults(IndexHeader(1, 2, 101, 901, 3, 9), 2, 6, 100, 900)) == 4
+
+
+ORDERS = [
+    pytest.param([1, 2, 2, 3], [], id="rising"),
+    pytest.param([1, 9, 2, 3], [1], id="one too far"),
+    pytest.param([5, 6, 1, 7], [2], id="one too early"),
+    pytest.param([9, 1, 2, 3], [0], id="the first"),
+    pytest.param([1, 2, 3, 0], [3], id="the last"),
+    pytest.param([2, 1], [], id="too few to say"),
+]
+
+
+@pytest.mark.parametrize(("offsets", "odd"), ORDERS)
+def test_the_one_that_breaks_the_order(offsets, odd):
+    assert np.flatnonzero(out_of_order(np.array(offsets, np.int64))).tolist() == odd

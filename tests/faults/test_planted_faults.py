@@ -1,0 +1,82 @@
+"""One planted fault, one root finding: the check names it at its place, with at most three others beside it.
+
+A run takes each kind once; ``STORESCOPE_FAULTS=200`` in the environment plants that many at other places.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+
+import pytest
+from planted_faults import KINDS, Spoiled, Unsuitable
+
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+from engine.rules.findings import Summary, at_least
+
+HEALTHY = [
+    "clean-5.3.3",
+    "broker-orders",
+    "first-files-deleted-5.3.3",
+    "clean-4.9.8",
+    "ipv6-and-unicode-5.3.3",
+    "multi-queue-ext-5.3.3",
+    "broker-orders-4.9.7",
+    "broker-sqlfilter",
+    "broker-lmq",
+    "broker-transactions",
+    "propcrc-5.3.3",
+    "batchcq-5.3.3",
+    "broker-pop",
+]
+MOST_OTHERS = 3
+
+
+def planned():
+    names = sorted(KINDS)
+    count = int(os.environ.get("STORESCOPE_FAULTS", len(names)))
+    return [(names[number % len(names)], number) for number in range(count)]
+
+
+def grave(path):
+    with open_store(path) as store:
+        found = list(check(store))
+    assert isinstance(found[-1], Summary)
+    return [f for f in found[:-1] if at_least(f.severity, "warn")]
+
+
+def plant(kind, rng, golden, folder):
+    """The fault in a copy of the first healthy store that has room for it."""
+    for name in rng.sample(HEALTHY, len(HEALTHY)):
+        copy = folder / name
+        shutil.copytree(golden(name), copy, ignore=shutil.ignore_patterns("timerwheel"))
+        with contextlib.suppress(Unsuitable):
+            return name, copy, KINDS[kind](rng, Spoiled(copy))
+    raise AssertionError(f"no store has room for {kind}")
+
+
+def is_root(finding, expected):
+    return (
+        finding.id in expected.ids
+        and (expected.offset is None or finding.offset == expected.offset)
+        and (expected.file is None or (finding.file or "").endswith(expected.file))
+    )
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(("kind", "seed"), planned())
+def test_one_fault_gives_one_root_finding(kind, seed, golden, tmp_path):
+    rng = random.Random(f"{kind} {seed}")
+    healthy, copy, expected = plant(kind, rng, golden, tmp_path)
+    found = grave(copy)
+    told = "\n".join(f"{f.severity} {f.id} {f.file} {f.offset} {f.message}" for f in found)
+    assert any(is_root(f, expected) for f in found), f"{healthy} {expected}\n{told}"
+    assert len(found) <= 1 + MOST_OTHERS, told
+    assert all(f.next_step.startswith("Take a snapshot first") for f in found)
+
+
+def test_there_are_at_least_twenty_kinds():
+    assert len(KINDS) >= 20
