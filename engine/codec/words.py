@@ -41,7 +41,8 @@ MOST_LISTED = 50
 _LARGEST_JSON = 1 << 20
 _AT_ONCE = (1 << 63) - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_TIMES = frozenset({"due", "enqueued", "dequeued", "popped", "revived"})
+TIMES = frozenset({"due", "enqueued", "dequeued", "popped", "revived"})
+"""Facts that are times, ms since the epoch."""
 
 TEXTS = {
     "half": "half message: goes to {topic} queue {queue} when its producer {group} commits",
@@ -380,7 +381,7 @@ def _said(name: str, value: object) -> str:
     """A fact as it stands in an English sentence."""
     if value is None:
         return "?"
-    if name in _TIMES and isinstance(value, int):
+    if name in TIMES and isinstance(value, int):
         return when(value)
     if isinstance(value, list):
         rest = len(value) - MOST_LISTED

@@ -17,8 +17,10 @@ from engine.codec.crc import MASK
 from engine.codec.flips import Explanation
 from engine.codec.java import jhash
 from engine.codec.message import Unit
+from engine.codec.words import HALF_TOPIC, OP_TOPIC, Word, op_offsets
 from viewer.assets import tr, words
 from viewer.models.formats import full_moment, hexadecimal, moment, number, plain, span
+from viewer.models.unit_words import say
 
 MOST_MEMBERS = 200
 """Messages of a batch that are listed."""
@@ -49,6 +51,11 @@ class Line:
     label: str = ""
     lines: tuple[Line, ...] = ()
 
+    @property
+    def is_sentence(self) -> bool:
+        """It has no name: the value is prose over the whole width."""
+        return not self.name and not self.label
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -72,6 +79,7 @@ class Decoded:
     property_crc: bool | None = None
     members: Sequence[Member | MemberDamage] = field(default=())
     levels: tuple[int, ...] = message.DEFAULT_DELAY_LEVELS
+    words: Sequence[Word] = ()
 
 
 def describe(decoded: Decoded, links: Links) -> list[Group]:
@@ -83,6 +91,7 @@ def describe(decoded: Decoded, links: Links) -> list[Group]:
             f"{plain(unit.topic)} / {unit.queue_id} / {number(unit.queue_offset)}",
             _identity(decoded, links),
         ),
+        Group(words("In words"), "", _in_words(decoded, links)),
         Group(words("Transaction"), _transaction_words(unit), _transaction(unit, links)),
         Group(words("Times"), "", _times(unit)),
         Group(words("Hosts"), f"{unit.born_host} → {unit.store_host}", _hosts(unit), opened=False),
@@ -94,7 +103,6 @@ def describe(decoded: Decoded, links: Links) -> list[Group]:
             _properties(decoded, links),
         ),
         Group(words("Batch"), _batch_words(decoded), _members(decoded, links)),
-        Group(words("In words"), "", _in_words(decoded, links)),
     ]
     return [group for group in groups if group.lines]
 
@@ -172,9 +180,9 @@ def _bits(bits: list[int]) -> str:
 
 
 def _transaction_words(unit: Unit) -> str:
-    if unit.topic == "RMQ_SYS_TRANS_HALF_TOPIC":
+    if unit.topic == HALF_TOPIC:
         return tr("half message: waits for commit or rollback")
-    if unit.topic == "RMQ_SYS_TRANS_OP_HALF_TOPIC":
+    if unit.topic == OP_TOPIC:
         return tr("operation: names half messages that are done")
     return {
         message.PREPARED: tr("half message"),
@@ -187,7 +195,7 @@ def _transaction(unit: Unit, links: Links) -> tuple[Line, ...]:
     offset = unit.prepared_transaction_offset
     if not offset and not unit.transaction_type and not _transaction_words(unit):
         return ()
-    linked = offset > 0
+    linked = offset > 0 or unit.transaction_type == message.COMMIT
     return (
         Line(
             "preparedTransactionOffset",
@@ -365,50 +373,12 @@ def _members(decoded: Decoded, links: Links) -> tuple[Line, ...]:
 
 
 def _in_words(decoded: Decoded, links: Links) -> tuple[Line, ...]:
-    unit, found = decoded.unit, decoded.unit.properties
-    lines = [Line("offsetMsgId", unit.offset_msg_id, label="offsetMsgId")]
-    real, queue = found.get(properties.REAL_TOPIC), found.get(properties.REAL_QUEUE_ID, "")
-    if unit.topic == message.SCHEDULE_TOPIC:
-        due = (
-            unit.tags_code
-            if decoded.levels == message.DEFAULT_DELAY_LEVELS
-            else message.tags_code_of(unit.topic, found, unit.store_timestamp, decoded.levels)
-        )
-        lines.append(Line("", full_moment(due), _goes_to(real, queue), label=tr("delivered at")))
-    elif properties.TIMER_OUT_MS in found and found[properties.TIMER_OUT_MS].isdigit():
-        lines.append(
-            Line("", full_moment(int(found[properties.TIMER_OUT_MS])), _goes_to(real, queue), label=tr("due at"))
-        )
-    if unit.topic.startswith("%RETRY%"):
-        group = plain(unit.topic.removeprefix("%RETRY%"))
-        said = tr("group {group}, try {count}", group=group, count=unit.reconsume_times)
-        lines.append(Line("", said, plain(found.get(properties.RETRY_TOPIC, "")), label=tr("retry")))
-    if unit.topic.startswith("%DLQ%"):
-        group = plain(unit.topic.removeprefix("%DLQ%"))
-        lines.append(
-            Line(
-                "",
-                tr("group {group} gave up on it", group=group),
-                plain(found.get(properties.RETRY_TOPIC, "")),
-                label=tr("dead letter"),
-            )
-        )
-    if unit.topic == "RMQ_SYS_TRANS_HALF_TOPIC" and real:
-        lines.append(Line("", f"{plain(real)} / {plain(queue)}", tr("once it is committed"), label=tr("goes to")))
-    if unit.topic == "RMQ_SYS_TRANS_OP_HALF_TOPIC":
-        done = [int(text) for text in unit.body.decode("utf-8", "replace").split(",") if text.strip().isdigit()]
-        for offset in done[:16]:
-            lines.append(
-                Line(
-                    "",
-                    number(offset),
-                    tr("→ half message"),
-                    links.queue("RMQ_SYS_TRANS_HALF_TOPIC", unit.queue_id, offset),
-                    label=tr("done"),
-                )
-            )
+    """Sentences, then the places that they speak of."""
+    unit = decoded.unit
+    lines = [Line("", say(word)) for word in decoded.words]
+    done = op_offsets(unit.body) if unit.topic == OP_TOPIC else None
+    for offset in (done or [])[:16]:
+        place = links.queue(HALF_TOPIC, unit.queue_id, offset)
+        lines.append(Line("", number(offset), tr("→ half message"), place, label=tr("done")))
+    lines.append(Line("offsetMsgId", unit.offset_msg_id, label="offsetMsgId"))
     return tuple(lines)
-
-
-def _goes_to(topic: str | None, queue: str) -> str:
-    return tr("to {topic} / {queue}", topic=plain(topic), queue=plain(queue)) if topic else ""

@@ -57,7 +57,7 @@ class RowSource(Protocol[Row]):
         """Number of ``row`` from 0; None while it is not known."""
 
     def position_of(self, number: int) -> int | None:
-        """Where row ``number`` begins; None while it is not known."""
+        """Where row ``number`` begins; None while it is not known. May read the disk."""
 
 
 class ListSource(Generic[Row]):

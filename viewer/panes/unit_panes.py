@@ -17,6 +17,7 @@ from engine.codec.flips import explain
 from engine.codec.message import INNER_BATCH, Unit, parts
 from engine.codec.properties import CRC32, verify_crc
 from engine.codec.unit_scan import Stop
+from engine.codec.words import words
 from viewer.assets import tr
 from viewer.bridge import places
 from viewer.bridge.store_session import StoreSession
@@ -179,9 +180,9 @@ class UnitPanes(QObject):
             self.detail_head.set_note(f"{plain(unit.topic)} / {unit.queue_id} / {number(unit.queue_offset)}")
             return
         said = look(row)
-        words = said.words if said is not None else ""
-        self.detail_head.set_note(words)
-        self.detail.show_groups(_edge_groups(row, words, loaded.problem))
+        sentence = said.words if said is not None else ""
+        self.detail_head.set_note(sentence)
+        self.detail.show_groups(_edge_groups(row, sentence, loaded.problem))
 
     def _field_chosen(self, name: str) -> None:
         self._wanted_field = name
@@ -251,7 +252,8 @@ def load(log: Any, row: LogRow) -> Loaded:
     explanation = explain(item.body, item.body_crc) if item.crc == "bad" else None
     property_crc = verify_crc(raw) if CRC32 in item.properties else None
     members = open_body(item.body, item.sys_flag).members if item.sys_flag & INNER_BATCH else ()
-    return Loaded(row, Decoded(item, found, explanation, property_crc, members), hex_fields(found))
+    said = words(item, property_crc=property_crc)
+    return Loaded(row, Decoded(item, found, explanation, property_crc, members, words=said), hex_fields(found))
 
 
 def _frames(loaded: Loaded) -> list[tuple[int, int, str]]:
@@ -265,7 +267,7 @@ def _frames(loaded: Loaded) -> list[tuple[int, int, str]]:
     return [(decoded.unit.offset + body + flip.position, 1, "error") for flip in decoded.explanation.flips[:8]]
 
 
-def _edge_groups(row: LogRow, words: str, problem: str) -> list[Group]:
+def _edge_groups(row: LogRow, sentence: str, problem: str) -> list[Group]:
     lines = [
         Line("", number(row.offset), label=tr("offset")),
         Line("", number(row.size), tr("bytes"), label=tr("length")),
@@ -279,7 +281,7 @@ def _edge_groups(row: LogRow, words: str, problem: str) -> list[Group]:
             lines.append(Line("", number(row.end), tr("→ next unit"), places.log(row.end), label=tr("goes on at")))
     if problem:
         lines.append(Line("", plain(problem), label=tr("problem"), tone="error"))
-    return [Group(tr("What stands here"), words, tuple(lines))]
+    return [Group(tr("What stands here"), sentence, tuple(lines))]
 
 
 def _stacked(head: QWidget, body: QWidget) -> QWidget:

@@ -136,10 +136,15 @@ class RecordView(RowTable):
         if window.complete and 0 <= number < len(window.rows):
             self.go_to(window.source.position(window.rows[number]))
             return True
-        position = window.source.position_of(number)
-        if position is None:
+        total, source, turn = window.source.total, window.source, self._turn
+        if total is None or not 0 <= number < total:
             return False
-        self.go_to(position)
+
+        def found(position: int | None) -> None:
+            if position is not None and turn == self._turn:
+                self.go_to(position)
+
+        self.runner(lambda: source.position_of(number), found, self.failed.emit)
         return True
 
     def go_to(self, position: int, choose: bool = True) -> None:

@@ -63,6 +63,9 @@ class RowPainter:
         }
         self._fonts["figures"] = mono(12)  # digits and letters of one width need no shaping, which costs a third
         self._fonts["figures"].setStyleStrategy(QFont.StyleStrategy.PreferNoShaping)
+        for name in ("ui", "strong"):
+            if hasattr(QFont, "setFeature"):  # Inter writes 0x31 with a multiplication sign otherwise
+                self._fonts[name].setFeature(QFont.Tag("calt"), 0)
         self._metrics = {name: QFontMetrics(font) for name, font in self._fonts.items()}
         self._digit = self._metrics["mono"].horizontalAdvance("0")
         self._colors: dict[str, QColor] = {}

@@ -34,7 +34,7 @@ from viewer.theme import C, mono, px, theme, ui
 
 ROW = 24
 NAMES = 216
-NARROW_NAMES = 190
+NARROW_NAMES = 168
 NUMBERS = frozenset(
     ("queueId", "flag", "queueOffset", "physicalOffset", "reconsumeTimes", "preparedTransactionOffset", "bodyLength")
 )
@@ -93,8 +93,10 @@ class UnitDetail(QTreeView):
                 index = self._items.index(number, 0)
                 opened = group.title in self._opened or (group.opened and group.title not in self._closed)
                 self.setExpanded(index, opened)
-                for child in range(self._items.rowCount(index)):
+                for child, line in enumerate(group.lines):
                     self.expand(self._items.index(child, 0, index))
+                    if line.is_sentence:
+                        self.setFirstColumnSpanned(child, index, True)
         finally:
             self._filling = False
         self._fit()
@@ -145,7 +147,8 @@ class UnitDetail(QTreeView):
         return [head, tail]
 
     def _line_items(self, line: Line) -> list[QStandardItem]:
-        head, tail = QStandardItem(line.label or line.name), QStandardItem(line.value)
+        name = line.value if line.is_sentence else line.label or line.name
+        head, tail = QStandardItem(name), QStandardItem(line.value)
         for item in (head, tail):
             item.setData(line, LINE_ROLE)
             item.setData(f"{line.label or line.name} {line.value} {line.note}".strip(), ACCESSIBLE_TEXT_ROLE)
@@ -283,8 +286,16 @@ class _Painter(QStyledItemDelegate):
         p.restore()
 
     def _paint_line(self, p: QPainter, inner: QRect, line: Line, text: str, column: int, chosen: bool) -> None:
-        p.setFont(mono(12))
+        p.setFont(ui(12) if line.is_sentence else mono(12))
         metrics = QFontMetrics(p.font())
+        if line.is_sentence:
+            p.setPen(C("text"))
+            p.drawText(
+                inner,
+                Qt.AlignmentFlag.AlignVCenter,
+                metrics.elidedText(text, Qt.TextElideMode.ElideRight, inner.width()),
+            )
+            return
         if column == 0:
             p.setPen(C("text2"))
             p.drawText(
