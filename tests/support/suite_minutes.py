@@ -12,6 +12,7 @@ SUITES = {
     "peer": "peer",
     "viewer": "viewer",
     "journeys": "viewer",
+    "faults": "faults",
     "fuzz": "fuzz",
     "project": "project",
     "bench": "bench",
