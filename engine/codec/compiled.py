@@ -44,7 +44,7 @@ PATCH = -(1 << 63)
 _pread = types.ExternalFunction("pread", types.intp(types.int32, types.intp, types.uintp, types.int64))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _is_unit(magic):
     return bool(magic == _V1) | bool(magic == _V2)
 
@@ -138,7 +138,7 @@ def read_and_scan(descriptor, position, chunk, buffer, have, room, at, base, col
     """:func:`scan`, reading ``chunk`` bytes more from ``position`` of the file whenever it stops and there is room
     for them.
 
-    So every byte is walked while it is still in the nearest cache. Gives (next position, rows, why, have, position).
+    So every byte is walked while it is still in the nearest cache; gives (next position, rows, why, have, position).
     """
     while True:
         at, k, why = scan(buffer, have, at, base, columns, k, capacity, table, levels, want)
@@ -151,7 +151,7 @@ def read_and_scan(descriptor, position, chunk, buffer, have, room, at, base, col
         position += got
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _topic(address, length, table):
     """Number of a topic; new ones are entered. −1 past the table's limit, −2 where the table must grow first.
 
@@ -202,7 +202,7 @@ def _new_topic(address, length, h, at, table):
     return number
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _same(left, right, length):
     if length < 8:
         for i in range(length):  # noqa: SIM110  numba compiles no generators
@@ -216,7 +216,7 @@ def _same(left, right, length):
     return le64(left + last) == le64(right + last)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _pair_ends(p, end):
     """Which of the 32 bytes at ``p`` close a property; bytes from ``end`` on do not exist."""
     if p + 32 <= end:
@@ -228,7 +228,7 @@ def _pair_ends(p, end):
     return mask
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _tag(q, stop, end):
     """(first, behind last) address of the last TAGS value of the properties from ``q`` to ``stop``; (0, 0) without
     one.
@@ -251,7 +251,7 @@ def _tag(q, stop, end):
     return first, last
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _hash(h, q, end):
     """(Java's string hash of the UTF-8 text up to ``end``, going on from ``h``; whether the text is well-formed)."""
     while q < end:
@@ -408,24 +408,25 @@ def find_candidate(buffer, n, at, base, file_end):
 
 @njit(cache=True, nogil=True)
 def chains(
-    descriptor, hashes, key, slots, count, begin, low, high, most, state, out_key, out_offset, out_entry, filled
+    descriptor, hashes, newest, key, slots, count, begin, low, high, most, state, out_key, out_offset, out_entry, filled
 ):
     """Matching entries of the keys from number ``key`` on in one index file; gives (next key, filled).
 
-    Stops before a key that might not fit. ``state[key]`` tells how its chain ended: 0 well, 1 a link leads upwards, 2
-    bytes could not be read. Entry numbers of a chain fall, so a walk ends even in a damaged file.
+    ``newest``: the slots' values where they are read already. Stops before a key that might not fit. ``state[key]`` is
+    how a chain ended: 0 well, 1 a link leads upwards, 2 bytes could not be read. Numbers fall, so every walk ends.
     """
-    page = np.empty(20, np.uint8)
+    page, entries = np.empty(20, np.uint8), 40 + 4 * slots
     address = page.ctypes.data
-    entries = 40 + 4 * slots
     while key < hashes.shape[0] and filled + most <= out_key.shape[0]:
         wanted = int32(hashes[key])
         found, above = 0, int64(count) + 1
-        if _pread(int32(descriptor), address, uint64(4), int64(40 + 4 * (int64(wanted) % slots))) != 4:
+        if newest.shape[0]:
+            number = int64(newest[key])
+        elif _pread(int32(descriptor), address, uint64(4), int64(40 + 4 * (int64(wanted) % slots))) == 4:
+            number = int64(int32(be32(address)))
+        else:
+            number = int64(0)
             state[key] = 2
-            key += 1
-            continue
-        number = int64(int32(be32(address)))
         while 0 < number <= count and count > 1 and found < most:
             if number >= above:
                 state[key] = 1

@@ -24,7 +24,7 @@ from engine.inspection.log_reader import Item, LogReader
 from engine.mapped.read_only import ReadOnlyFile
 
 ROWS = 8192
-CHUNK = 1 << 18
+CHUNK = 1 << 17
 ROOM = 1 << 22
 PAGE = 4096
 LINE = 64

@@ -20,6 +20,9 @@ from engine.codec.java import index_key_hash
 from engine.inspection.index_reader import IndexReader
 
 MOST = 64
+BYTES_A_READ = 8192
+"""Bytes that are copied in the time of one small read, about."""
+LARGEST_TABLE = 64 << 20
 ENDED, UPWARDS, UNREADABLE = 0, 1, 2
 _FOREVER = (1 << 62) - 1
 _ENTRY = struct.Struct(">iqii")
@@ -76,16 +79,42 @@ def _compiled(
     compiled = twin()
     assert compiled is not None
     state = np.zeros(len(hashes), np.uint8)
+    most = min(most, max(count, 1))
+    newest = _newest(hashes, descriptor, slots)
     room = 2 * len(hashes) + most
     keys, offsets, entries = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
     key, filled = 0, 0
     while key < len(hashes):
         key, filled = compiled.chains(
-            descriptor, hashes, key, slots, count, first, begin, end, most, state, keys, offsets, entries, filled
+            descriptor,
+            hashes,
+            newest,
+            key,
+            slots,
+            count,
+            first,
+            begin,
+            end,
+            most,
+            state,
+            keys,
+            offsets,
+            entries,
+            filled,
         )
         if key < len(hashes):
             keys, offsets, entries = (np.resize(array, 2 * len(array)) for array in (keys, offsets, entries))
     return Matches(keys[:filled], offsets[:filled], entries[:filled], state)
+
+
+def _newest(hashes: npt.NDArray[np.int32], descriptor: int, slots: int) -> npt.NDArray[np.int32]:
+    """The slot's value for each key where reading the whole table costs less than a read a key; else nothing."""
+    size = codec.SLOT_SIZE * slots
+    if len(hashes) * BYTES_A_READ < size or size > LARGEST_TABLE:
+        return np.empty(0, np.int32)
+    table = np.zeros(slots, ">i4")
+    got = os.preadv(descriptor, [table.data.cast("B")], codec.HEADER_SIZE)
+    return table[hashes % slots].astype(np.int32) if got == size else np.empty(0, np.int32)
 
 
 def _plain(

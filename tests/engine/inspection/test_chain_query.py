@@ -10,6 +10,7 @@ from golden_stores import names
 from engine.codec.index import Geometry, IndexEntry, IndexHeader, encode_entry, encode_header, step_on
 from engine.codec.java import index_key_hash
 from engine.codec.message import ROLLBACK, Unit
+from engine.inspection import chain_query
 from engine.inspection.chain_query import ENDED, UNREADABLE, UPWARDS, find_matches, hashes_of
 from engine.inspection.index_reader import IndexReader
 from engine.inspection.snapshot import open_store
@@ -81,6 +82,15 @@ def test_every_key_and_its_collisions(tmp_path):
         for key in range(80):
             assert found.offset[found.key == key].tolist() == told_by_steps(index, key, begin, end, most)
         assert set(found.state) == {ENDED}
+
+
+def test_many_keys_read_the_slots_at_once_and_find_the_same(tmp_path, monkeypatch):
+    index = write_index(tmp_path / "i", [random.Random(4).randrange(60) for _ in range(150)])
+    wanted = np.arange(80, dtype=np.int32)
+    at_once = find_matches(index, wanted)
+    monkeypatch.setattr(chain_query, "BYTES_A_READ", 0)
+    for left, right in zip(at_once, find_matches(index, wanted), strict=True):
+        assert left.tolist() == right.tolist()
 
 
 def test_matches_are_counted_key_by_key_and_newest_first(tmp_path):

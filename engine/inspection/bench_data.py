@@ -1,0 +1,264 @@
+"""Stores to measure on: real unit bytes, made once in a folder of their own and used again.
+
+The logs are those of the prototypes' measurements: 1 GiB, 8 topics with 4 queues each, bodies of 150 to 250 or of 900
+to 1,148 bytes, and UNIQ_KEY, KEYS, TAGS and WAIT as properties. Their queues and index are built from the log itself.
+The large store has 1,024 files of 1 GiB that hold real units at their heads and tails and nothing between.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from engine.codec import index as index_codec
+from engine.codec.checkpoint import Checkpoint, encode
+from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.crc import crc31
+from engine.codec.dtypes import CQ_UNIT, INDEX_ENTRY
+from engine.codec.key_hashes import key_hashes
+from engine.codec.message import MAGIC_BLANK, MAGIC_V1
+from engine.codec.topic_table import TopicTable
+from engine.inspection.block_scan import scan_log
+from engine.inspection.log_reader import LogReader
+from engine.layout import CONSUME_QUEUE_FILE_SIZE, INDEX_ENTRIES, INDEX_SLOTS, StorePaths, queue_file_name
+from engine.mapped.read_only import DescriptorCache, FileSequence
+
+GIB = 1 << 30
+BODIES = {"200": (150, 250), "1k": (900, 1148)}
+TOPICS, QUEUES = 8, 4
+BEGIN = 1_700_000_000_000
+_FIXED = struct.Struct(">iIiiiqqiqIiqIiiqi")
+_I16 = struct.Struct(">h")
+
+
+def units(low: int, high: int, base: int, number: int = 0, seed: int = 7) -> Iterator[bytes]:
+    """Units without end from offset ``base`` and unique key ``number`` on; bodies of ``low`` to ``high`` bytes."""
+    rng = random.Random(seed)
+    pool = rng.randbytes(1 << 20)
+    queue_offsets = [0] * (TOPICS * QUEUES)
+    while True:
+        body_at, body_length = rng.randrange((1 << 20) - high), rng.randint(low, high)
+        body = pool[body_at : body_at + body_length]
+        topic, queue = rng.randrange(TOPICS), rng.randrange(QUEUES)
+        name = b"TopicBench%d" % topic
+        text = properties_of(number)
+        size = 91 + len(body) + len(name) + len(text)
+        place = topic * QUEUES + queue
+        head = _FIXED.pack(
+            size, MAGIC_V1, crc31(body), queue, 0, queue_offsets[place], base, 0,
+            BEGIN + number // 10, 0x7F000001, 50_000, BEGIN + number // 10 + 1, 0x7F000001, 10_911, 0, 0, len(body),
+        )  # fmt: skip
+        yield b"".join((head, body, bytes((len(name),)), name, _I16.pack(len(text)), text))
+        queue_offsets[place] += 1
+        base += size
+        number += 1
+
+
+def properties_of(number: int) -> bytes:
+    """Property text of the message with this number."""
+    key, tag = order_key(number).encode(), b"ABCDE"[number % 5]
+    return b"UNIQ_KEY\x01%s\x02KEYS\x01%s\x02TAGS\x01Tag%c\x02WAIT\x01true\x02" % (
+        unique_key(number).encode(),
+        key,
+        tag,
+    )
+
+
+def unique_key(number: int) -> str:
+    """UNIQ_KEY of the message with this number."""
+    return f"7F0000010B2C18B4AAC2{number:012X}"
+
+
+def order_key(number: int) -> str:
+    """The one key in KEYS of the message with this number."""
+    return f"order-{number:08d}"
+
+
+def log_store(folder: Path, bodies: str = "200", size: int = GIB) -> Path:
+    """A store with a commit log of one full file of ``size`` bytes, made where it is not there yet: its directory."""
+    root = folder / f"log-{bodies}-{size}"
+    path = StorePaths(root).commitlog / queue_file_name(0)
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        low, high = BODIES[bodies]
+        draft = path.with_suffix(".draft")
+        with draft.open("wb", buffering=1 << 22) as file:
+            at = 0
+            for unit in units(low, high, 0):
+                if at + len(unit) + 8 > size:
+                    break
+                file.write(unit)
+                at += len(unit)
+            file.write(struct.pack(">iI", size - at, MAGIC_BLANK))
+            file.truncate(size)
+        draft.rename(path)
+    return root
+
+
+def whole_store(folder: Path, size: int = GIB, slots: int = INDEX_SLOTS, entries: int = INDEX_ENTRIES) -> Path:
+    """:func:`log_store` with 200-byte bodies, its queues, one full index file and a checkpoint."""
+    root = log_store(folder, "200", size)
+    paths = StorePaths(root)
+    if not paths.checkpoint.is_file():
+        kept, hashes, topics = _dispatch(root)
+        for topic in range(len(topics)):
+            for queue in range(QUEUES):
+                mine = kept[(kept["topic"] == topic) & (kept["queue"] == queue)]
+                _write_queue(paths.queue_folder(topics.names[topic], queue), mine)
+        _write_index(paths, kept, hashes, index_codec.Geometry(slots, entries))
+        last = int(kept["stored"][-1])
+        paths.checkpoint.write_bytes(encode(Checkpoint(last, last, last)))
+    return root
+
+
+_KEPT = np.dtype([("offset", "i8"), ("size", "i4"), ("topic", "i4"), ("queue", "i4"), ("tags", "i8"), ("stored", "i8")])
+
+
+def _dispatch(root: Path) -> tuple[np.ndarray, np.ndarray, TopicTable]:
+    """What queues and index need of every unit, and (row of it, hash) of every key."""
+    log = LogReader(FileSequence([StorePaths(root).commitlog], DescriptorCache()))
+    topics = TopicTable()
+    kept, keys, before = [], [], 0
+    for block in scan_log(log, crc=False, topics=topics):
+        if not isinstance(block, UnitColumns):
+            continue
+        row, key_hash = key_hashes(block, topics)
+        keys.append(np.stack([row.astype(np.int64) + before, key_hash]))
+        units_here = block["kind"] != BLANK
+        part = np.empty(int(units_here.sum()), _KEPT)
+        for name, column in (
+            ("offset", "offset"), ("size", "size"), ("topic", "topic_id"), ("queue", "queue_id"), ("tags", "tags_code"),
+            ("stored", "store_timestamp"),
+        ):  # fmt: skip
+            part[name] = block[column][units_here]
+        kept.append(part)
+        before += len(part)
+    return np.concatenate(kept), np.concatenate(keys, axis=1), topics
+
+
+def _write_queue(folder: Path, mine: np.ndarray) -> None:
+    entries = np.empty(len(mine), CQ_UNIT)
+    entries["physical_offset"], entries["size"], entries["tags_code"] = mine["offset"], mine["size"], mine["tags"]
+    data = entries.tobytes()
+    folder.mkdir(parents=True, exist_ok=True)
+    for start in range(0, len(data), CONSUME_QUEUE_FILE_SIZE):
+        with (folder / queue_file_name(start)).open("wb") as file:
+            file.write(data[start : start + CONSUME_QUEUE_FILE_SIZE])
+            file.truncate(CONSUME_QUEUE_FILE_SIZE)
+
+
+def _write_index(paths: StorePaths, kept: np.ndarray, keys: np.ndarray, geometry: index_codec.Geometry) -> None:
+    """One full file: the log's own keys in their order, and between them others that no message has."""
+    rng = np.random.default_rng(7)
+    total = geometry.entries - 1
+    own = min(keys.shape[1], total)
+    rows = np.sort(rng.integers(0, len(kept), total))
+    hashes = rng.integers(0, 1 << 31, total, dtype=np.int64)
+    places = np.sort(rng.choice(total, own, replace=False))
+    rows[places], hashes[places] = keys[0, :own], keys[1, :own]
+    order = np.argsort(rows, kind="stable")
+    rows, hashes = rows[order], hashes[order]
+    slots = hashes % geometry.slots
+    by_slot = np.argsort(slots, kind="stable")
+    previous = np.zeros(total, np.int32)
+    same = slots[by_slot[1:]] == slots[by_slot[:-1]]
+    previous[by_slot[1:][same]] = by_slot[:-1][same] + 1
+    newest = np.zeros(geometry.slots, ">i4")
+    newest[slots] = np.arange(1, total + 1)
+    entries = np.empty(total, INDEX_ENTRY)
+    first = int(kept["stored"][rows[0]])
+    entries["key_hash"], entries["phy_offset"], entries["prev"] = hashes, kept["offset"][rows], previous
+    entries["time_diff"] = (kept["stored"][rows] - first) // 1000
+    last = int(kept["stored"][rows[-1]])
+    offsets = int(kept["offset"][rows[0]]), int(kept["offset"][rows[-1]])
+    header = index_codec.IndexHeader(first, last, *offsets, int(np.count_nonzero(newest)), geometry.entries)
+    paths.index.mkdir(parents=True, exist_ok=True)
+    with (paths.index / "20231114221320000").open("wb") as file:
+        file.write(index_codec.encode_header(header))
+        file.write(newest.tobytes())
+        file.write(bytes(index_codec.ENTRY_SIZE))
+        file.write(entries.tobytes())
+
+
+def sparse_store(folder: Path, files: int = 1024, file_size: int = GIB) -> Path:
+    """A store of ``files`` sparse log files: real units at the head and the tail of each, queues and index to match.
+
+    The last log file is half full. A queue has one file for every 300,000 messages that the log would hold.
+    """
+    root = folder / f"sparse-{files}-{file_size}"
+    paths = StorePaths(root)
+    if paths.checkpoint.is_file():
+        return root
+    paths.commitlog.mkdir(parents=True, exist_ok=True)
+    tails: list[tuple[int, bytes]] = []
+    for number in range(files):
+        start = number * file_size
+        with (paths.commitlog / queue_file_name(start)).open("wb") as file:
+            file.truncate(file_size)
+            head = _some_units(start, number)
+            end = file_size // 2 if number == files - 1 else file_size - 8
+            tail = _some_units(start + end - len(b"".join(head)), number)
+            file.write(b"".join(head))
+            file.seek(end - len(b"".join(tail)))
+            file.write(b"".join(tail))
+            if number < files - 1:
+                file.write(struct.pack(">iI", 8, MAGIC_BLANK))
+        place = start + end - len(b"".join(tail))
+        tails = [(place + len(b"".join(tail[:i])), unit) for i, unit in enumerate(tail)]
+    _sparse_queues(paths, files * file_size // 384 // (TOPICS * QUEUES), tails)
+    _sparse_index(paths, files * file_size)
+    paths.checkpoint.write_bytes(encode(Checkpoint(BEGIN, BEGIN, BEGIN)))
+    return root
+
+
+def _some_units(base: int, number: int) -> list[bytes]:
+    source = units(150, 250, base, number * 100)
+    return [next(source) for _ in range(64)]
+
+
+def _sparse_queues(paths: StorePaths, messages: int, tails: list[tuple[int, bytes]]) -> None:
+    """The first entry of each queue is the log's first unit of it, the last one the log's last."""
+    last_start = messages * 20 // CONSUME_QUEUE_FILE_SIZE * CONSUME_QUEUE_FILE_SIZE
+    for topic in range(TOPICS):
+        for queue in range(QUEUES):
+            folder = paths.queue_folder(f"TopicBench{topic}", queue)
+            folder.mkdir(parents=True, exist_ok=True)
+            for start in range(0, last_start + 1, CONSUME_QUEUE_FILE_SIZE):
+                with (folder / queue_file_name(start)).open("wb") as file:
+                    file.truncate(CONSUME_QUEUE_FILE_SIZE)
+            with (folder / queue_file_name(0)).open("r+b") as file:
+                file.write(struct.pack(">qiq", 0, 91, 0))
+            offset, unit = tails[(topic * QUEUES + queue) % len(tails)]
+            with (folder / queue_file_name(last_start)).open("r+b") as file:
+                for entry in range(10):
+                    file.seek(entry * 20)
+                    file.write(struct.pack(">qiq", offset, len(unit), 0))
+
+
+def _sparse_index(paths: StorePaths, end: int) -> None:
+    paths.index.mkdir(parents=True, exist_ok=True)
+    geometry = index_codec.Geometry(INDEX_SLOTS, INDEX_ENTRIES)
+    header = index_codec.IndexHeader(BEGIN, BEGIN + 1, 0, end, 1, 2)
+    with (paths.index / "20231114221320000").open("wb") as file:
+        file.truncate(geometry.file_size)
+        file.write(index_codec.encode_header(header))
+        file.seek(geometry.slot_position(7))
+        file.write(struct.pack(">i", 1))
+        file.seek(geometry.entry_position(1))
+        file.write(index_codec.encode_entry(index_codec.IndexEntry(7, 0, 0, 0)))
+
+
+def default_folder() -> Path:
+    """Where measured stores are kept: a folder in the system's place for temporary files that belongs to this user."""
+    import tempfile
+
+    folder = Path(tempfile.gettempdir()) / f"storescope-bench-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+        raise PermissionError(13, "belongs to another user", str(folder))
+    return folder
