@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engine.codec import properties as props
+from engine.codec.java import utf8
 from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK, Unit
 
 Verdict = Literal[
@@ -105,15 +106,77 @@ def role(unit: Unit) -> Role:
     return "plain"
 
 
+def own_key(unit: Unit) -> str | None:
+    """The unique key that the sender of this very message was told: the first one among the unit's properties.
+
+    A 5.x broker adds the batch's key behind each element's own in a classic batch: the last one wins in every reader
+    and in the index, and all elements share it.
+    """
+    for pair in unit.properties_raw.split(b"\x02"):
+        name, found, value = pair.partition(b"\x01")
+        if found and name == props.UNIQUE_KEY.encode():
+            return utf8(value)
+    return unit.unique_key
+
+
+def messages(units: Sequence[Unit]) -> list[list[Unit]]:
+    """Units that share a unique key, oldest first, parted into messages: elements of one batch are several.
+
+    A copy made for a retry has lost the element's own key: it names its original, or has its body.
+    """
+    parted: dict[str, list[Unit]] = {}
+    originals: dict[str, str] = {}
+    for unit in units:
+        key = own_key(unit) or f"@{unit.offset}"
+        if key != unit.unique_key:
+            originals[unit.offset_msg_id] = key
+    for unit in units:
+        key = own_key(unit) or f"@{unit.offset}"
+        if originals and key == unit.unique_key:
+            key = _original(unit, originals, parted) or key
+        parted.setdefault(key, []).append(unit)
+    return list(parted.values())
+
+
+def _original(unit: Unit, originals: dict[str, str], parted: dict[str, list[Unit]]) -> str | None:
+    named = originals.get(unit.properties.get(props.ORIGIN_MESSAGE_ID, ""))
+    if named is not None:
+        return named
+    return next((key for key, seen in parted.items() if key in originals.values() and seen[0].body == unit.body), None)
+
+
+def group_of(unit: Unit) -> str | None:
+    """The group that a retry or dead letter belongs to; None for other units.
+
+    Pop consumption adds the topic behind the group's name: the name may be longer than the group's.
+    """
+    topic = unit.properties.get(props.REAL_TOPIC, "") if unit.topic == SCHEDULE_TOPIC else unit.topic
+    for prefix in (RETRY_PREFIX, DEAD_PREFIX):
+        if topic.startswith(prefix):
+            return topic[len(prefix) :]
+    return None
+
+
+def of_group(family: Sequence[Unit], group: str | None) -> list[Unit]:
+    """The units that matter to ``group``: another group's retries and dead letters do not. All, without a group."""
+    if group is None:
+        return list(family)
+    names = {group, None}
+    return [
+        unit
+        for unit in family
+        if (own := group_of(unit)) in names or (own or "").startswith((f"{group}_", f"{group}+"))
+    ]
+
+
 def deciding_unit(family: Sequence[Unit]) -> Unit:
-    """The unit whose role tells the message's state: the newest, but a committed message stays committed whatever a
-    check
-    wrote behind it.
+    """The unit whose role tells the message's state: the newest, but a message once delivered or committed stays so,
+    whatever a check or a late recall wrote behind it.
     """
     newest = family[-1]
-    if role(newest) in ("half", "givenUp"):
+    if role(newest) in {"half", "givenUp", "recall"}:
         for unit in reversed(family):
-            if role(unit) in ("committed", "plain"):
+            if role(unit) in {"committed", "plain"}:
                 return unit
     return newest
 
@@ -126,20 +189,25 @@ def conclude(family: Sequence[Unit], facts: Facts) -> Verdict:
     if unit.offset >= facts.log_end:
         return "truncated"
     state = role(unit)
-    if state == "half":
-        return "rolledBack" if _settled(family, facts) else "half"
+    if state in {"half", "givenUp"}:
+        if _settled(family, facts):
+            return "rolledBack"
+        return "notYetDispatched" if facts.place.state == "behind" else "half"
     by_role: dict[Role, Verdict] = {
-        "givenUp": "half",
         "delayed": "delayed",
         "timer": "delayed",
-        "recall": "delayed",
+        "recall": "rolledBack",
         "retryWaiting": "retried",
         "dead": "deadLetter",
         "retry": "retried",
     }
-    if state in by_role:
-        return by_role[state] if facts.place.state != "behind" or state == "recall" else "notYetDispatched"
-    return _readable(facts)
+    if state == "recall" or state not in by_role:
+        return by_role.get(state) or _readable(facts)
+    if facts.place.state == "behind":
+        return "notYetDispatched"
+    if facts.place.state in {"absent", "noQueue"} and state != "timer":  # the wheel keeps its own account
+        return "notInQueue"
+    return by_role[state]
 
 
 def _settled(family: Sequence[Unit], facts: Facts) -> bool:
@@ -165,19 +233,31 @@ def _readable(facts: Facts) -> Verdict:
     return "found"
 
 
-def with_group(verdict: Verdict, queue_offset: int, facts: Facts) -> Verdict:
-    """``found`` made more precise by a group's progress in the message's queue."""
-    if verdict != "found" or not facts.group_known:
+def with_group(verdict: Verdict, unit: Unit, facts: Facts) -> Verdict:
+    """A message that can be read, or was delivered again, made more precise by a group's progress in its queue."""
+    if not facts.group_known:
         return verdict
-    if facts.group_offset is None:
-        return "notConsumed"
-    return "consumed" if facts.group_offset > queue_offset else "notConsumed"
+    passed = facts.group_offset is not None and facts.group_offset > unit.queue_offset
+    if verdict == "retried" and role(unit) == "retry":
+        return "consumed" if passed else verdict
+    if verdict in {"found", "notInIndex"}:  # queues are read without the index
+        return "consumed" if passed else "notConsumed"
+    return verdict
+
+
+def next_step(verdict: Verdict, unit: Unit) -> str:
+    """What to do about it: one sentence."""
+    if verdict == "rolledBack" and role(unit) == "recall":
+        return "The producer called it back before it was due: it is not to be delivered."
+    if verdict == "half" and role(unit) == "givenUp":
+        return "The broker has given up asking: look at the producer, and send the message again if it is wanted."
+    return NEXT_STEPS[verdict]
 
 
 NEXT_STEPS: dict[Verdict, str] = {
     "found": "The message can be read: look at the group's progress and its subscription.",
     "expired": "Retention has deleted it; a backup or another replica may still hold it.",
-    "truncated": "Take a snapshot before any start; a replica that was in sync, or the bytes behind the end, may hold it.",
+    "truncated": "Take a snapshot before any start; a replica, or the bytes behind the end, may still hold it.",
     "damaged": "Take a snapshot first; then compare the damaged bytes with a replica.",
     "notInQueue": "Take a snapshot; then build the queues again from the log into a new place and compare.",
     "notInIndex": "It can be consumed; only queries by key miss it. The index can be built again from the log.",
