@@ -71,7 +71,7 @@ class QueueFold:
         found = []
         for fault in log_rules.file_sequence(files, size):
             severity: Severity | None = "warn" if fault.kind == "empty" else None
-            evidence: dict[str, Any] = {"expected": f"files of {size:,} bytes", "found": fault.message}
+            evidence: dict[str, Any] = {"expected": fault.expected, "found": fault.message}
             text = f"Queue {walk.name}: {fault.message}"
             found.append(catalogue.CQ01.found(text, fault.path, fault.offset, evidence, severity))
         for oddity in reader.sequence.oddities:

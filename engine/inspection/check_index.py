@@ -64,7 +64,8 @@ def look_at(reader: IndexReader) -> IndexAccount:
     account.header = header = codec.decode_header(data)
     account.geometry = geometry = reader.geometry or (_DEFAULT if reader.size == _DEFAULT.file_size else None)
     if geometry is None:
-        account.trouble = None if header.entries == 0 else reader.geometry_how
+        open_question = header.entries == 0 or reader.geometry_how.startswith("several")
+        account.trouble = None if open_question else reader.geometry_how
         return account
     account.entries = _count_entries(reader, geometry, header.entries)
     chains = Chains(geometry.slots, account.entries + 1)

@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 from engine.codec import flips
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.crc import crc31
+from engine.codec.message import Unit
 from engine.codec.unit_scan import Damage, Stop
 from engine.inspection.check_places import Span, Spans
 from engine.inspection.snapshot import StoreSnapshot
+from engine.mapped.read_only import ReadOnlyFile
 from engine.rules import catalogue, log_rules
 from engine.rules.findings import Finding, Rule, Severity
 
 MOST_OF_A_RULE = 20
+MOST_KEPT = 10_000
 _GAP = "no file holds these bytes"
 
 
@@ -39,8 +42,9 @@ class LogCheck:
         self.stop: Stop | None = None
         self.units = 0
         self.newest_time = 0
-        self._tail: Span | None = None
-        self._file_spans: list[Span] = []
+        self._files: list[tuple[log_rules.FileFault, Span]] = []
+        self._odd_lengths: set[str] = set()
+        self._more: dict[str, int] = {}
         self._check_files()
 
     # -- files
@@ -50,11 +54,9 @@ class LogCheck:
         files = [log_rules.LogFile(f.path, f.start_offset, f.size) for f in sequence.files]
         size = log_rules.likely_length(files) if self._store.kind != "file" else 0
         for fault in log_rules.file_sequence(files, size):
-            severity: Severity | None = "warn" if fault.kind == "empty" else None
-            evidence = {"expected": f"files of {size:,} bytes, one behind the other", "found": fault.message}
-            self._add(catalogue.CL07, fault.message, fault.path, fault.offset, evidence, severity)
-            if fault.end > fault.offset and fault.kind in ("gap", "size"):
-                self._file_spans.append(Span(fault.offset, fault.end, "gap", fault.message))
+            self._files.append((fault, Span(fault.missing, fault.end, "gap", fault.message)))
+            if fault.kind == "size":
+                self._odd_lengths.add(fault.path)
         for oddity in sequence.oddities:
             rule = catalogue.CL07 if oddity.kind in ("double", "link", "folder") else catalogue.DK01
             self._add(rule, oddity.what, oddity.path, oddity.offset, {"found": oddity.what})
@@ -80,9 +82,12 @@ class LogCheck:
             field = int(columns.physical_offset[row])
             self.spans.add(at, at + size, "stale", f"PHYSICALOFFSET says {field:,}", 1)
         for row in log_rules.wrong_crc(columns, rows):
-            self.bad_crc.append(int(columns.offset[row]))
+            if len(self.bad_crc) < MOST_KEPT:
+                self.bad_crc.append(int(columns.offset[row]))
             if self._room(catalogue.CL03):
                 self._wrong_crc(columns, int(row))
+            else:
+                self._more["CL03"] = self._more.get("CL03", 0) + 1
         broken = [*log_rules.zeroed_properties(columns, rows), *log_rules.wrong_property_crc(columns, rows)]
         for number in sorted({int(row) for row in broken} - set(log_rules.wrong_crc(columns, rows).tolist())):
             at, size = int(columns.offset[number]), int(columns.size[number])
@@ -124,7 +129,7 @@ class LogCheck:
         if file is None:
             return
         wrong = log_rules.blank_fault(offset, size, file.end_offset)
-        if wrong and not any(span.start <= file.start_offset < span.end for span in self._file_spans):
+        if wrong and file.path not in self._odd_lengths:
             evidence = {"expected": file.end_offset - offset, "found": size}
             self._add(catalogue.CL02, wrong, file.path, offset, evidence)
         self._blank = (offset, size)
@@ -140,8 +145,12 @@ class LogCheck:
         """Bytes that are no unit."""
         if item.reason == _GAP:
             return
-        if not any(span.start <= item.offset < span.end for span in self._file_spans):
-            self.spans.add(item.offset, item.offset + item.size, "damage", item.reason)
+        end = item.offset + item.size
+        for _, span in self._files:
+            if item.offset < span.end and end >= span.start:
+                span.start = min(span.start, item.offset)  # the unit that the end of the file cut off
+                return
+        self.spans.add(item.offset, end, "damage", item.reason)
 
     def finish(self, stop: Stop) -> None:
         """The walk is over: what lay in front of the stop and could not be read is the torn tail."""
@@ -150,15 +159,45 @@ class LogCheck:
         last = self.spans.spans[-1] if self.spans.spans else None
         if last is not None and last.kind == "damage" and last.start == stop.offset and last.end > stop.offset:
             last.kind = "cut"
-            self._tail = last
-        self.spans.spans.extend(self._file_spans)
+        if self._blank is not None and self._store.kind == "store" and self._blank[0] == stop.offset:
+            self._next_is_missing(self._store.log.files[-1])
+        self.spans.spans.extend(span for _, span in self._files if span.end > span.start)
         self.spans.arrange()
+
+    def _next_is_missing(self, last: ReadOnlyFile) -> None:
+        """A blank ends the last file: whoever wrote it opened the next one in the same breath."""
+        end = last.end_offset
+        text = f"the last file is finished by a blank unit, and the file that follows it at {end:,} is missing"
+        fault = log_rules.FileFault("next", last.path, end, end, end + last.size, text, "a file that follows")
+        self._files.append((fault, Span(end, end + last.size, "gap", text)))
+
+    @property
+    def tail_is_broken(self) -> bool:
+        """Something broken reaches behind the end of the log: what points there is its consequence."""
+        return any(span.end > self.end for span in self.spans.spans)
 
     # -- what was found
 
     def findings(self) -> Iterator[Finding]:
         """Findings of the log; those on spans tell how many entries lead into them."""
-        yield from self._found
+        live = self._store.lock_state == "held"
+        for fault, span in self._files:
+            yield self._of_file(fault, span)
+        for finding in self._found:
+            more = self._more.pop(finding.id, 0)
+            if more:
+                finding.evidence["furtherPlaces"] = more
+            if not (live and finding.id == "CL03" and self._whole_by_now(finding)):
+                yield finding
+        yield from self._clock()
+        shown = 0
+        for span in self.spans.spans:
+            if span.kind == "gap" or shown >= MOST_OF_A_RULE:
+                continue
+            shown += 1
+            yield self._of_span(span, live)
+
+    def _clock(self) -> Iterator[Finding]:
         if self._first_step:
             at, milliseconds = self._first_step
             grave = self._longest_step >= log_rules.CLOCK_STEP
@@ -166,14 +205,19 @@ class LogCheck:
             evidence = {"steps": self._steps, "longestMs": self._longest_step}
             text += f"{self._longest_step:,} ms"
             yield catalogue.CL08.found(text, self._file(at), at, evidence, "warn" if grave else "note")
-        shown = 0
-        for span in self.spans.spans:
-            if span.kind == "gap" or shown >= MOST_OF_A_RULE:
-                continue
-            shown += 1
-            yield self._of_span(span)
 
-    def _of_span(self, span: Span) -> Finding:
+    def _of_file(self, fault: log_rules.FileFault, span: Span) -> Finding:
+        evidence = {**span.evidence(), "expected": fault.expected, "bytes": span.end - fault.missing}
+        light = fault.kind == "empty" or (fault.kind == "next" and self._store.abort)
+        severity: Severity | None = "warn" if light else None
+        return catalogue.CL07.found(fault.message, fault.path, fault.offset, evidence, severity)
+
+    def _whole_by_now(self, finding: Finding) -> bool:
+        """A running broker was writing the unit while it was read."""
+        seen = self._store.log.unit_at(finding.offset or 0)
+        return isinstance(seen, Unit) and seen.crc == "ok"
+
+    def _of_span(self, span: Span, live: bool) -> Finding:
         size = span.end - span.start
         file = self._file(span.start)
         if span.kind == "stale":
@@ -184,7 +228,7 @@ class LogCheck:
             return catalogue.CL06.found(text, file, span.start, span.evidence())
         if span.kind == "cut":
             text = f"The log ends here; {size:,} bytes behind it are no whole unit: {span.reason}"
-            return catalogue.CL06.found(text, file, span.start, span.evidence())
+            return catalogue.CL06.found(text, file, span.start, span.evidence(), "note" if live else None)
         text = f"{size:,} bytes are no unit: {span.reason}"
         return catalogue.CL01.found(text, file, span.start, {"expected": "a unit or a blank", **span.evidence()})
 
@@ -207,6 +251,8 @@ class LogCheck:
         if self._room(rule):
             self._counts[rule.id] = self._counts.get(rule.id, 0) + 1
             self._found.append(rule.found(text, file, offset, evidence, severity))
+        else:
+            self._more[rule.id] = self._more.get(rule.id, 0) + 1
 
     def _file(self, offset: int) -> str | None:
         file = self._store.log.sequence.find(offset)

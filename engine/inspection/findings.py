@@ -11,7 +11,7 @@ from typing import Protocol
 from engine.codec.columns import UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
-from engine.inspection import check_keys, check_state
+from engine.inspection import check_keys, check_state, check_tail
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check_fold import QueueFold
 from engine.inspection.check_index import IndexCheck
@@ -73,9 +73,9 @@ def _all(store: StoreSnapshot, cancel: Cancel | None, progress: Progress | None)
     fold = QueueFold(store, log, queues)
     around = list(fold.findings()) if store.paths is not None else []
     around.extend(check_keys.findings(store, log, index, fold.odd_units))
+    around.extend(check_state.checkpoint(store, log.newest_time, log.end))
     yield from log.findings()
-    yield from around
-    yield from check_state.checkpoint(store, log.newest_time, log.end)
+    yield from check_tail.fold(around, store, log)
 
 
 def _walk(

@@ -109,6 +109,16 @@ CL10 = _rule(
     "A batch that did not fit leaves one on a healthy store, and nothing marks its units afterwards.",
     "nothing needs to be done.",
 )
+CL11 = _rule(
+    "CL11",
+    "error",
+    "The log ends before what others know of it",
+    "Queues, index and checkpoint tell of units behind the end of the log: its tail is lost. The next start truncates "
+    "the queues and uses their offsets again.",
+    "look for the lost bytes on a replica; ask recover --plan which groups would stand beyond the new end.",
+    "apache/rocketmq#405",
+    "apache/rocketmq#6767",
+)
 CQ01 = _rule(
     "CQ01",
     "error",

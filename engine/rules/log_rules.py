@@ -95,34 +95,37 @@ def likely_length(files: Sequence[LogFile]) -> int:
 
 
 class FileFault(NamedTuple):
-    """A file that does not fit into the sequence; ``end`` is where the missing bytes end."""
+    """A file that does not fit into the sequence, and the bytes [missing, end) of the log that are not there."""
 
     kind: str
     path: str
     offset: int
+    missing: int
     end: int
     message: str
+    expected: str
 
 
 def file_sequence(files: Sequence[LogFile], file_size: int) -> list[FileFault]:
     """Gaps, overlaps and lengths that differ from ``file_size`` (bytes; 0 where it is not known)."""
     faults = []
+    expected = f"files of {file_size:,} bytes, one behind the other"
     for number, file in enumerate(files):
         end = file.start + file.size
         following = files[number + 1] if number + 1 < len(files) else None
         if file.size == 0 and following is None:
             text = "the last file has no bytes: the broker died between creating and filling it"
-            faults.append(FileFault("empty", file.path, file.start, file.start, text))
+            faults.append(FileFault("empty", file.path, file.start, file.start, file.start, text, expected))
         elif file_size and file.size != file_size:
             text = f"expected {file_size:,} bytes like the other files, found {file.size:,}"
-            expected = file.start + file_size
-            faults.append(FileFault("size", file.path, file.start, max(end, expected), text))
+            whole = file.start + file_size
+            faults.append(FileFault("size", file.path, file.start, min(end, whole), whole, text, expected))
         elif following is not None and following.start > end:
             text = f"nothing holds the {following.start - end:,} bytes from {end:,} to {following.start:,}"
-            faults.append(FileFault("gap", following.path, end, following.start, text))
+            faults.append(FileFault("gap", following.path, end, end, following.start, text, expected))
         elif following is not None and following.start < end:
             text = f"begins at {following.start:,}, before the file in front of it ends ({end:,})"
-            faults.append(FileFault("overlap", following.path, following.start, end, text))
+            faults.append(FileFault("overlap", following.path, following.start, end, end, text, expected))
     return faults
 
 

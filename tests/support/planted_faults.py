@@ -273,6 +273,24 @@ def torn_bytes_behind_the_end(rng, store):
 
 
 @kind
+def tail_zeroed(rng, store):
+    """As after a power loss that a clean exit hides: queues, index and checkpoint know more than the log."""
+    last, start, _ = store.log_files[-1]
+    unit = pick(rng, [u for u in store.dispatched[-30:-3] if u.offset >= start])
+    patch(last, unit.offset - start, bytes(store.end - unit.offset))
+    return Expected(("CL11", "CL06"), None, unit.offset)
+
+
+@kind
+def last_log_file_deleted(rng, store):
+    path, start, _ = store.log_files[-1]
+    if len(store.log_files) < 2 or start >= store.end:
+        raise Unsuitable
+    path.unlink()
+    return Expected(("CL07",), None, start)
+
+
+@kind
 def stray_file_in_the_log(rng, store):
     path = store.log_files[0][0].parent / rng.choice(("notes.txt", "core.4711", "00000000000000000000.bak"))
     path.write_bytes(b"x" * 100)

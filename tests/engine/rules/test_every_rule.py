@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from made_stores import ENTRIES, LOG_SIZE, SLOTS, MadeStore, healthy
+from made_stores import ENTRIES, LOG_SIZE, SLOTS, MadeStore, add_key, healthy
 from planted_faults import patch, read
 
 from engine.config import MessageStoreConfig
@@ -68,6 +68,19 @@ def far_behind(root: Path, made: MadeStore) -> None:
     made.write_checkpoint(root, made.units[0].store_timestamp, made.units[0].store_timestamp)
 
 
+def queue_ahead(root: Path, made: MadeStore) -> None:
+    """One queue has an entry more than the log: left over from a recovery that moved positions only."""
+    entry = struct.pack(">qiq", made.end, 200, 0)
+    patch(queue(root, "Payments", 1), 20 * made.next_offsets["Payments", 1], entry)
+
+
+def index_ahead(root: Path, made: MadeStore) -> None:
+    newest = max((root / "index").iterdir())
+    data = bytearray(newest.read_bytes())
+    add_key(data, "Orders#later", made.end + 100, made.time)
+    newest.write_bytes(data)
+
+
 BROKEN = {
     "CL01": lambda root, made: log(root, made.units[20].offset + 4, b"xxxx"),
     "CL02": lambda root, made: log(root, next_blank(root), struct.pack(">i", 9)),
@@ -79,6 +92,7 @@ BROKEN = {
     "CL08": lambda root, made: log(root, made.units[20].offset + 56, struct.pack(">q", made.time - 10**7)),
     "CL09": lambda root, made: log(root, made.units[20].offset + 20, struct.pack(">q", 9999)),
     "CL10": early_blank,
+    "CL11": lambda root, made: zero_log_from(root, made.units[50].offset),
     "CQ01": lambda root, made: patch(queue(root), 400, b"too long"),
     "CQ03": lambda root, made: patch(queue(root), 100, bytes(20)),
     "CQ04": lambda root, made: patch(queue(root), 108, struct.pack(">i", 7)),
@@ -88,14 +102,14 @@ BROKEN = {
     "CQ09": lambda root, made: patch(queue(root), 112, struct.pack(">q", 12345)),
     "CQ10": lambda root, made: patch(queue(root), 300, bytes(100)),
     "CQ12": lambda root, made: patch(queue(root), 100, read(queue(root), 20, 20)),
-    "CQ13": lambda root, made: zero_log_from(root, made.units[50].offset),
+    "CQ13": queue_ahead,
     "IX01": lambda root, made: patch(index(root), 36, struct.pack(">i", 12)),
     "IX02": lambda root, made: patch(index(root), ENTRY + 20 * 30 + 16, struct.pack(">i", 5000)),
     "IX03": lambda root, made: patch(index(root), ENTRY + 20 * 30 + 16, struct.pack(">i", 30)),
     "IX04": lambda root, made: (root / "abort").touch(),
     "IX05": lambda root, made: max((root / "index").iterdir()).unlink(),
     "IX06": lambda root, made: patch(index(root), ENTRY + 20 * 30 + 4, struct.pack(">q", 3)),
-    "IX07": lambda root, made: zero_log_from(root, made.units[50].offset),
+    "IX07": index_ahead,
     "IX08": lambda root, made: index(root).write_bytes(bytes(36) + b"\0\0\0\7" + bytes(100)),
     "IX09": lambda root, made: patch(index(root), ENTRY + 20 * 58 + 16, struct.pack(">i", 0)),
     "CK01": lambda root, made: patch(root / "checkpoint", 0, bytes(8)),
