@@ -28,7 +28,7 @@ from viewer.models.hex_pages import AROUND, PAGE, ROW_BYTES, FieldMap, HexField,
 from viewer.theme import C, theme
 from viewer.widgets.hex_painter import HexPainter, Metrics, Painted, measure
 from viewer.widgets.long_scroll_bar import LongScrollBar
-from viewer.widgets.record_view import Runner, run_here
+from viewer.widgets.runner import Runner, run_here
 
 Reader = Callable[[int, int], bytes]
 LARGEST_COPY = 4 << 20

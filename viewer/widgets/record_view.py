@@ -1,47 +1,30 @@
 """The table of every pane: any number of records behind a 64-bit scroll bar.
 
 It holds only a window of rows (:mod:`viewer.models.window`) and moves along a ruler of 64-bit positions; a frame
-costs the same at a hundred rows and at a hundred thousand million. Reading goes through a :class:`Runner`, so that
-the loop never waits for the disk; an answer that comes after another source was set is dropped.
+costs the same at a hundred rows and at a hundred thousand million. Reading goes through a
+:class:`~viewer.widgets.runner.Runner`, so that the loop never waits for the disk; an answer that comes after another
+source was set is dropped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
 from PySide6.QtGui import QMouseEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from viewer.models.columns import Record, RecordKind
 from viewer.models.window import ListSource, Page, RowSource, Want, Window
 from viewer.widgets.record_menu import copy_text, open_menu
 from viewer.widgets.record_state import IN_TABLE, State, StateLine
 from viewer.widgets.row_table import RowTable
+from viewer.widgets.runner import Runner, run_here
 
 WHOLE = 20_000
 """Rows up to which a list in memory is held completely."""
 Then = Callable[[], None] | None
-
-
-class Runner(Protocol):
-    """Runs ``work`` where the loop does not wait for it, then ``done`` with its result or ``failed`` with its error."""
-
-    def __call__(
-        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
-    ) -> None: ...
-
-
-def run_here(work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]) -> None:
-    """The runner for rows that are in memory: at once."""
-    try:
-        result = work()
-    except (OSError, ValueError) as error:
-        failed(error)
-        return
-    done(result)
 
 
 class RecordView(RowTable):
@@ -70,6 +53,7 @@ class RecordView(RowTable):
         self._current: int | None = None
         self._settling = False
         self._held_back = False
+        self._number_wanted: int | None = None
         self._sort = (-1, False)
         self.strip = StateLine(strip=True)
         self.bar.placed.connect(self._dragged)
@@ -136,16 +120,31 @@ class RecordView(RowTable):
         if window.complete and 0 <= number < len(window.rows):
             self.go_to(window.source.position(window.rows[number]))
             return True
-        total, source, turn = window.source.total, window.source, self._turn
+        total = window.source.total
         if total is None or not 0 <= number < total:
             return False
+        busy, self._number_wanted = self._number_wanted is not None, number
+        if not busy:
+            self._look_up(number)
+        return True
+
+    def _look_up(self, number: int) -> None:
+        """Ask where row ``number`` begins; of those asked for meanwhile only the last is looked up after it."""
+        source, turn = self._window.source, self._turn
 
         def found(position: int | None) -> None:
-            if position is not None and turn == self._turn:
+            wanted, self._number_wanted = self._number_wanted, None
+            if turn == self._turn and wanted is not None and wanted != number:
+                self._number_wanted = wanted
+                self._look_up(wanted)
+            elif turn == self._turn and position is not None:
                 self.go_to(position)
 
-        self.runner(lambda: source.position_of(number), found, self.failed.emit)
-        return True
+        def failed(error: Exception) -> None:
+            self._number_wanted = None
+            self.failed.emit(error)
+
+        self.runner(lambda: source.position_of(number), found, failed)
 
     def go_to(self, position: int, choose: bool = True) -> None:
         """Bring the row that holds ``position`` into view, a third from the top, and choose it."""
@@ -223,7 +222,8 @@ class RecordView(RowTable):
             return
         self._asked = (want, then)
         turn, source = self._turn, self._window.source
-        self.runner(
+        runner = run_here if isinstance(source, ListSource) else self.runner
+        runner(
             lambda: source.read(want.position, want.before, want.after),
             lambda page: self._read(turn, page),
             lambda error: self._not_read(turn, error),
@@ -437,17 +437,3 @@ class RecordView(RowTable):
         self._current = source.position(row) if row is not None else None
         self._window = Window(source, whole=WHOLE)
         self._ask(self._window.jump(0, self.visible_rows()), None)
-
-
-class RecordFrame(QWidget):
-    """A :class:`RecordView` with the line below it that says what is loading, cut off or out of date."""
-
-    def __init__(self, view: RecordView, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.view = view
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.setSpacing(0)
-        box.addWidget(view, 1)
-        box.addWidget(view.strip)
-        view.strip.setMinimumHeight(32)
