@@ -55,14 +55,15 @@ def queue_kind(
         return to_unit(row.physical_offset) if isinstance(row, EntryRow) and row.state == "entry" else None
 
     columns = [
-        Column("", words("Groups"), 88, _groups, _group_list, tone=lambda _: "posBuild", elide="middle",
+        Column("groups", words("Groups"), 84, _groups, _group_list, tone=lambda _: "posBuild", elide="middle",
                filterable=False),
         number_column("queueOffset", words("Queue offset"), 92),
         number_column("physicalOffset", words("Physical offset"), 120, jump=unit_of, elide="never"),
         number_column("size", words("Size"), 52, tone=lambda row: "error" if _is(row, "wrongSize") else "text2"),
-        number_column("tagsCode", words("Tag code"), 104, tone=lambda r: "error" if _is(r, "wrongTag") else "text2"),
+        number_column("tagsCode", words("Tag code"), 118, tone=lambda r: "error" if _is(r, "wrongTag") else "text2",
+                      elide="never"),
         text_column("tags", words("Tag"), 76, elide="middle"),
-        chip_column("verdict", words("Verdict"), 112, _chip),
+        chip_column("verdict", words("Verdict"), 104, _chip),
         Column("keys", words("Key of the unit, or what is wrong"), 90, _key_or_what, _what, mono=True, elide="middle",
                tone=lambda row: "error" if isinstance(row, EntryRow) and is_problem(state_of(row)) else "text",
                filterable=False),

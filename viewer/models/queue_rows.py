@@ -211,7 +211,8 @@ class QueueSource:
 def entry_row(topic: str, queue_id: int, number: int, resolved: Resolved, groups: tuple[str, ...] = ()) -> EntryRow:
     """The row of a resolved entry."""
     entry, unit = resolved.entry, resolved.unit
-    delayed = topic == SCHEDULE_TOPIC and entry.state == "entry" and entry.tags_code > 1 << 32
+    code = entry.real_tags_code
+    delayed = topic == SCHEDULE_TOPIC and entry.state == "entry" and code is not None and code > 1 << 32
     return EntryRow(
         number,
         topic,
@@ -226,7 +227,7 @@ def entry_row(topic: str, queue_id: int, number: int, resolved: Resolved, groups
         tags=unit.tags if unit else None,
         keys=_keys_of(unit),
         store_timestamp=unit.store_timestamp if unit else entry.store_timestamp,
-        delivery_time=entry.tags_code if delayed else None,
+        delivery_time=code if delayed else None,
         ext_address=entry.ext.address if entry.ext else None,
         ext_tags_code=entry.ext.tags_code if entry.ext else None,
         ext_bit_map=entry.ext.bit_map.hex() if entry.ext else None,

@@ -79,13 +79,13 @@ def _rank(one: Finding) -> tuple[int, str, str, int]:
 def finding_kind() -> RecordKind:
     """The table of findings."""
     columns = (
-        Column("group", words("Group"), 104, _group, lambda row: row.finding.group, elide="middle"),
+        Column("group", words("Part"), 100, _group, lambda row: row.finding.group, elide="middle"),
         chip_column("severity", "", 28, lambda row: Chip(row.finding.severity)),
-        Column("id", words("Rule"), 52, lambda row: row.finding.id, lambda row: row.finding.id, mono=True,
-               tone=lambda _: "text3"),
-        Column("offset", words("Place"), 136, lambda row: place_text(row.finding),
+        Column("id", words("Rule"), 50, lambda row: row.finding.id, lambda row: row.finding.id, mono=True,
+               elide="never", tone=lambda _: "text3"),
+        Column("offset", words("Place"), 130, lambda row: place_text(row.finding),
                lambda row: row.finding.offset, mono=True, jump=lambda row: row.place, elide="middle"),
-        Column("message", words("Finding"), 220, lambda row: title(row.finding), lambda row: row.finding.message,
+        Column("message", words("Finding"), 110, lambda row: title(row.finding), lambda row: row.finding.message,
                tip=lambda row: row.finding.message),
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.store.recovery_plan import RecoveryPlan
@@ -12,10 +13,14 @@ from viewer.bridge.store_session import StoreSession
 from viewer.models.formats import clock, number, size
 from viewer.panes.copying import command_copier
 from viewer.panes.plan_words import fate_kind, fates, headline, plan_kind, plan_rows, release_name
+from viewer.theme import px
 from viewer.widgets.kit import Button, Chip, Hairline, Label, PaneHead, Paper, column, fill, row, splitter
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine, shares
+
+ROOM_FOR_TAIL = 300
+"""Height in px at 100 % below which the close look at the tail leaves."""
 
 
 class RecoveryPanel(Paper):
@@ -27,6 +32,7 @@ class RecoveryPanel(Paper):
         super().__init__()
         self._session: StoreSession | None = None
         self._job: RecoveryJob | None = None
+        self._has_tail = False
         self._chips = row(gap=8)
         self._like = [self._release("5.3", "RocketMQ 5.3.3"), self._release("4.9", "RocketMQ 4.9.8")]
         self._again = Button(tr("Work out the recovery plan"))
@@ -92,6 +98,11 @@ class RecoveryPanel(Paper):
         if self._job is not None:
             self._job.ask("4.9" if like == "4.9" else "5.3")
         self._show()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where there is little height the tables keep it: the close look at the tail leaves first."""
+        super().resizeEvent(event)
+        self._show_tail()
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
@@ -160,10 +171,9 @@ class RecoveryPanel(Paper):
     def _draw_tail(self, plan: RecoveryPlan, high: int) -> None:
         """Where something goes: that part and as much again in front of it, to scale."""
         dropped = high - plan.end_offset
-        shown = dropped > 0
-        self.tail.setVisible(shown)
-        self._tail_words.setVisible(shown)
-        if not shown:
+        self._has_tail = dropped > 0
+        self._show_tail()
+        if not self._has_tail:
             return
         kept = min(plan.end_offset - plan.log_min, dropped)
         self._tail_words.setText(tr("The last {size}", size=size(kept + dropped)))
@@ -172,3 +182,8 @@ class RecoveryPanel(Paper):
         flag = LineFlag(widths[0], f"{plan.end_offset:,}: {tr(plan.end_reason)}", "error")
         parts = [Part(widths[0], "again", tr("kept, {size}", size=size(kept))), Part(widths[1], "drop", words)]
         self.tail.show_parts(parts, [flag], [(0.0, number(plan.end_offset - kept)), (1.0, number(high))])
+
+    def _show_tail(self) -> None:
+        shown = self._has_tail and self.height() >= px(ROOM_FOR_TAIL)
+        self.tail.setVisible(shown)
+        self._tail_words.setVisible(shown)

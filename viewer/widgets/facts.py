@@ -69,10 +69,11 @@ class Facts(QWidget):
 
     def _line(self, fact: Fact) -> QWidget:
         name = Label(fact.name, 12, "text3")
-        name.setFixedWidth(px(self._name_width))
+        name.setFixedWidth(px(self._name_width) if fact.name else 0)
         name.setAlignment(Qt.AlignmentFlag.AlignTop)
         if fact.place is not None:
             link = Link(fact.value, 12, code=fact.code)
+            link.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
             link.clicked.connect(lambda place=fact.place: self.placeRequested.emit(place))
             return row(name, link, *self._note(fact))
         if len(fact.value) > UNBROKEN and " " not in fact.value:
@@ -81,6 +82,8 @@ class Facts(QWidget):
             return row(name, long, *self._note(fact))
         wrap = not fact.code and not fact.note
         value = Label(fact.value, 12, fact.role, code=fact.code, wrap=wrap, select=True)
+        if not wrap:
+            value.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         made = row(name, value, *self._note(fact))
         if wrap:
             made.layout().setStretch(1, 1)
@@ -90,5 +93,5 @@ class Facts(QWidget):
         if not fact.note:
             return () if not fact.code and fact.place is None else (None,)
         note = Elided(fact.note, 12, "text3")
-        note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        note.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         return (note,)

@@ -90,6 +90,8 @@ def _free(place: FlagPlace, wish: FlagWish, before: list[tuple[FlagWish, FlagPla
         low, high = stands.left, stands.left + other.width
         if stands.level == place.level and place.left < high + GAP and low < end + GAP:
             return False
+        if stands.level != place.level and abs(other.x - wish.x) < 1:
+            continue  # one stem for both
         if stands.level < place.level and low - GAP / 2 < wish.x < high + GAP / 2:
             return False  # our stem would run through a lower box
         if stands.level > place.level and place.left - GAP / 2 < other.x < end + GAP / 2:

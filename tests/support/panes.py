@@ -1,0 +1,62 @@
+"""A view on a real store, without the window around it: made, given a session, driven, and taken down again."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import qasync
+from PySide6.QtWidgets import QApplication
+
+from viewer.bridge.jobs import Jobs
+from viewer.bridge.store_session import StoreSession
+from viewer.panes import Pane
+
+P = TypeVar("P", bound=Pane)
+LONGEST = 120.0
+
+
+async def settled(jobs: Jobs, quiet: int = 3) -> None:
+    """Until nothing is under way; fails where that takes too long."""
+    end = time.monotonic() + LONGEST
+    calm = 0
+    while calm < quiet:
+        await asyncio.sleep(0.02)
+        calm = calm + 1 if jobs.idle else 0
+        assert time.monotonic() < end, f"still at work: {[job.title for job in jobs.list]}"
+
+
+def on_store(
+    app: QApplication, make: Callable[[], P], path: Path, drive: Callable[[P, StoreSession], Awaitable[None]]
+) -> None:
+    """Show the pane that ``make`` makes on the store at ``path`` and await ``drive``; no job may have failed."""
+    app.setQuitOnLastWindowClosed(False)
+    loop = qasync.QEventLoop(app)
+
+    async def main() -> None:
+        jobs = Jobs()
+        failures: list[object] = []
+        jobs.failed.connect(failures.append)
+        pane = make()
+        pane.resize(1400, 900)
+        pane.show()
+        session = await StoreSession.open(path, jobs)
+        try:
+            pane.set_session(session)
+            session.look(anyway=True)
+            await settled(jobs)
+            await drive(pane, session)
+            assert not failures, failures
+        finally:
+            pane.set_session(None)
+            pane.close()
+            session.close()
+            jobs.close()
+            await asyncio.sleep(0.02)
+            pane.deleteLater()
+
+    with loop:
+        loop.run_until_complete(main())

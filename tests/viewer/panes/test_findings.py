@@ -1,0 +1,160 @@
+"""Findings and recovery on healthy and damaged stores."""
+
+from __future__ import annotations
+
+import pytest
+from panes import on_store, settled
+
+from engine.rules.catalogue import RULES
+from engine.rules.findings import SEVERITIES, Finding
+from viewer.bridge import places
+from viewer.bridge.places import Place
+from viewer.bridge.recovery_job import recovery_of
+from viewer.panes.finding_facts import evidence_facts, finding_rows, next_steps, place_of, place_text
+from viewer.panes.findings import FindingsPane
+from viewer.panes.plan_words import fates, headline, plan_rows
+
+
+def finding(id_: str, file: str | None, offset: int | None = None, **evidence: object) -> Finding:
+    return RULES[id_].found("said", file, offset, evidence)
+
+
+@pytest.mark.golden
+def test_a_wrong_crc_is_found_shown_and_followed_to_its_bytes(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        row = pane.table.current_row()
+        assert row.finding.id == "CL03"
+        assert "Wrong body CRC" in pane.detail.head.title.text()
+        assert pane.detail.hex.cursor_offset == row.finding.offset
+        assert session.selection == row.finding.offset
+        asked = []
+        pane.placeRequested.connect(asked.append)
+        pane.detail._go()
+        assert pane.table.follow()
+        assert asked == [places.log(row.finding.offset)] * 2
+        assert pane.detail._steps.count() == 2
+        assert "complete" in pane.status()
+
+    on_store(qapp, FindingsPane, golden("crash-flip-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_recovery_says_what_goes_in_numbers(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        plan = recovery_of(session).plan
+        lines = {row.what: row for row in pane.recovery.plan.source.rows}
+        assert lines["Units dropped"].value == f"{plan.units_dropped:,}"
+        assert lines["End of log"].place == places.log(plan.end_offset)
+        assert f"{plan.units_dropped:,} units would go" in [words for _, words in headline(plan)]
+        gone = [row.name for row in pane.recovery.files.source.rows if row.mark == "error"]
+        assert len(gone) == len(plan.files_deleted) + len(plan.index_deleted)
+        pane.recovery._choose("4.9")
+        await settled(session.jobs)
+        assert recovery_of(session).plan.like == "4.9"
+        assert "4.9.8" in pane.recovery.head.note.text()
+
+    on_store(qapp, FindingsPane, golden("crash-flip-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_severities_can_be_left_out_and_come_back(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        every = pane.table.total_rows()
+        assert every == len(session.findings) > 3
+        pane._chips["note"].click()
+        assert pane.table.total_rows() == every - session.counts()["note"]
+        pane._chips["note"].click()
+        assert pane.table.total_rows() == every
+        pane.show_place(Place("findings", name="CQ13"))
+        assert pane.table.current_row().finding.id == "CQ13"
+        before = pane.table.current_row()
+        pane.commands()["list.next"]()
+        assert pane.table.current_row() != before
+
+    on_store(qapp, FindingsPane, golden("crash-power-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_a_healthy_store_says_that_nothing_is_wrong(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        assert not [one for one in session.findings if one.severity in {"warn", "error"}]
+        assert session.findings_complete
+        if not session.findings:
+            assert "Nothing to complain about" in pane.table.note.state.text
+        plan = recovery_of(session).plan
+        assert headline(plan) == [("ok", "nothing would be lost")]
+
+    on_store(qapp, FindingsPane, golden("clean-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_a_check_that_is_stopped_says_so_and_can_be_run_again(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        session.set_findings((), complete=False)
+        assert "has not been checked" in pane.table.note.state.text
+        pane.commands()["check.run"]()
+        await settled(session.jobs)
+        assert session.findings_complete
+
+    on_store(qapp, FindingsPane, golden("clean-5.3.3"), drive)
+
+
+def test_findings_stand_by_group_the_gravest_first() -> None:
+    found = [finding("CQ08", "/s/commitlog/00000000000000000000", 5), finding("CL03", "/s/commitlog/00000000000000000000", 9),
+             finding("AB01", "/s/abort")]  # fmt: skip
+    rows = finding_rows(found, frozenset(SEVERITIES))
+    assert [row.finding.id for row in rows] == ["CL03", "AB01", "CQ08"]
+    assert all(row.first and row.of == 1 for row in rows)
+    assert [row.finding.id for row in finding_rows(found, frozenset({"error"}))] == ["CL03"]
+
+
+@pytest.mark.parametrize(
+    ("one", "place", "text"),
+    [
+        (finding("CL03", "/s/commitlog/00000000000000001024", 1030), places.log(1030), "1,030"),
+        (finding("CQ06", "/s/consumequeue/T/3/00000000000000006000", 40), places.queue("T", 3, 302), "T/3/302"),
+        (finding("CQ06", "/s/consumequeue/T/3"), places.queue("T", 3), "T/3"),
+        (finding("IX03", "/s/index/20261119052206418", 80, entry=7), places.index("20261119052206418", "entry", 7), "20261119052206418"),
+        (finding("AB01", "/s/abort"), Place("checkpoint"), "abort"),
+        (finding("CF01", "/s/config/topics.json", 9), Place("config", name="topics.json"), "topics.json"),
+        (finding("CF01", None), None, ""),
+    ],
+)  # fmt: skip
+def test_a_finding_leads_where_it_is_seen(one, place, text) -> None:
+    assert place_of(one) == place
+    assert place_text(one) == text
+
+
+def test_the_first_step_on_a_damaged_store_is_a_snapshot() -> None:
+    steps = next_steps(finding("CL03", "/s/commitlog/00000000000000000000", 1), "/data/store")
+    assert steps[0][0] == "Take a snapshot"
+    assert "/data/store" in steps[0][1]
+    assert len(next_steps(finding("CQ08", None), "/data/store")) == 1
+
+
+def test_evidence_gives_expected_and_found_first_and_cuts_what_is_long() -> None:
+    facts = evidence_facts(finding("CL03", None, None, bodyOffset=5, found=[1, 2], expected="x" * 1000))
+    assert [name for name, _ in facts] == ["Expected", "Found", "Also seen"]
+    assert len(facts[0][1]) < 500
+    assert facts[1][1] == "1, 2"
+    assert "body offset 5" in facts[2][1]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("like", ["5.3", "4.9"])
+@pytest.mark.parametrize(
+    "name", ["clean-5.3.3", "crash-nocheckpoint-5.3.3", "queues-gone-5.3.3", "first-files-deleted-5.3.3"]
+)
+def test_every_plan_has_words(golden, name, like) -> None:
+    from engine.inspection import open_store
+    from engine.inspection.recovery import plan as plan_of
+
+    with open_store(golden(name)) as store:
+        plan = plan_of(store, like)
+        rows = plan_rows(plan)
+        assert [row.what for row in rows if row.mark == "error"] == (
+            ["Units dropped"] if plan.units_dropped else []
+        ) + ["Index file deleted" for _ in plan.index_deleted] + (
+            ["Entries shifted"] if any(q.shifted for q in plan.queues) else []
+        )
+        assert fates(plan, len(store.log.files))[0].name == "commitlog"

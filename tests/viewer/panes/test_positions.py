@@ -1,0 +1,105 @@
+"""The positions of stores at rest, and of one that grows under the eyes."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from panes import on_store, settled
+
+from engine.inspection.positions import positions
+from viewer.bridge import places
+from viewer.bridge.places import Place
+from viewer.bridge.recovery_job import recovery_of
+from viewer.panes.position_facts import gap_list, look, rows, ruler_view
+from viewer.panes.positions import PositionsPane
+
+
+@pytest.mark.golden
+def test_what_files_cannot_tell_is_said_and_never_drawn(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        found = positions(session.snapshot)
+        assert found.flushed.offset is None
+        assert any("flushed" in text and "not written down" in text for text in pane._unknown.texts())
+        row = next(r for r in rows(pane._seen) if r.key == "flushed")
+        assert (row.offset, row.behind) == (None, None)
+        assert not any(flag.name == "flushed" for flag in ruler_view(pane._seen, None).flags)
+        assert "flushed" not in [name for name, _, _ in gap_list(pane._seen)]
+
+    on_store(qapp, PositionsPane, golden("crash-power-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_the_plan_stands_beside_the_ruler_and_on_it(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        plan = recovery_of(session).plan
+        assert plan.units_dropped > 0
+        texts = " ".join(pane._plan_facts.texts())
+        assert f"{plan.end_offset:,}" in texts
+        assert f"{plan.units_dropped:,}" in texts
+        assert f"{plan.end_offset:,}" in pane.ruler.accessibleDescription()
+        asked = []
+        pane.placeRequested.connect(asked.append)
+        pane.ruler.offset_chosen.emit(plan.end_offset)
+        assert asked == [places.log(plan.end_offset)]
+
+    on_store(qapp, PositionsPane, golden("crash-flip-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_a_clean_store_has_everything_at_the_end(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        end = session.snapshot.log.max_offset
+        now = {row.key: row for row in pane.now.source.rows}
+        assert now["wrote"].offset == now["flushed"].offset == now["dispatched"].offset == end
+        assert f"{end:,}" in pane.status()
+        pane.show_place(Place("checkpoint"))
+        await settled(session.jobs)
+        assert pane.now.current_row().key == "physicMsgTimestamp"
+        assert pane.now.current_row().timestamp == session.snapshot.checkpoint().physic_msg_timestamp
+        assert "end of the log" in pane.plot.accessibleDescription()
+
+    on_store(qapp, PositionsPane, golden("clean-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path) -> None:
+    """The last units are zeroed and come back: each look is a sample, and the plots turn to the last seconds."""
+    store = tmp_path / "store"
+    shutil.copytree(golden("clean-5.3.3"), store)
+    file = sorted(next(store.rglob("commitlog")).iterdir())[-1]
+    whole = file.read_bytes()
+    from engine.inspection import open_store
+
+    with open_store(store) as snapshot:
+        units = [item.offset - int(file.name) for item in snapshot.log.items_before(snapshot.log.max_offset, 3)]
+    file.write_bytes(whole[: units[0]].ljust(len(whole), b"\0"))
+
+    async def drive(pane, session) -> None:
+        ends = [pane._seen.positions.wrote.offset]
+        for cut in (units[1], units[2]):
+            file.write_bytes(whole[:cut].ljust(len(whole), b"\0"))
+            session.look(anyway=True)
+            await settled(session.jobs)
+            pane.refresh()
+            await settled(session.jobs)
+            ends.append(pane._seen.positions.wrote.offset)
+        assert ends == sorted(set(ends))
+        assert pane._growing()
+        assert not pane._live.isHidden()
+        assert "wrote" in pane.plot.accessibleDescription()
+
+    on_store(qapp, PositionsPane, store, drive)
+
+
+def test_a_store_with_an_empty_log_is_drawn_without_a_line(qapp, tmp_path) -> None:
+    (tmp_path / "commitlog").mkdir()
+    (tmp_path / "commitlog" / f"{0:020d}").write_bytes(bytes(8192))
+
+    async def drive(pane, session) -> None:
+        seen = look(session.snapshot, 0)
+        assert seen.positions.wrote.offset == 0
+        assert ruler_view(seen, None).lens()[1] > 0
+        pane.ruler.grab()
+
+    on_store(qapp, PositionsPane, tmp_path, drive)
