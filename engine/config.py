@@ -36,16 +36,16 @@ def _int(
     low: int = 0,
     high: int = _I32,
     clamp: tuple[int, int] | None = None,
-) -> Any:  # noqa: ANN401  a dataclass field takes the type of its annotation
+) -> Any:
     shared = {"java": java, "unit": unit, "meaning": meaning, "choices": None}
     return field(default=default, metadata={**shared, "low": low, "high": high, "clamp": clamp})
 
 
-def _flag(java: str, meaning: str, *, default: bool) -> Any:  # noqa: ANN401  as above
+def _flag(java: str, meaning: str, *, default: bool) -> Any:
     return field(default=default, metadata={"java": java, "unit": "", "meaning": meaning, "choices": None})
 
 
-def _text(java: str, default: str, meaning: str, choices: tuple[str, ...] | None = None) -> Any:  # noqa: ANN401  as above
+def _text(java: str, default: str, meaning: str, choices: tuple[str, ...] | None = None) -> Any:
     return field(default=default, metadata={"java": java, "unit": "", "meaning": meaning, "choices": choices})
 
 

@@ -1,4 +1,7 @@
-"""Big-endian numpy types of everything that comes in rows: the bulk door of the codecs (spec 3.1, 3.6, 3.7, 4.1, 12.5, 12.6)."""
+"""Big-endian numpy types of everything that comes in rows: the bulk door of the codecs.
+
+Spec 3.1, 3.6, 3.7, 4.1, 12.5 and 12.6.
+"""
 
 from __future__ import annotations
 

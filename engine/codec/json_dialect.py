@@ -240,7 +240,7 @@ class _Reader:
         self.duplicates: list[Duplicate] = []
         self._values = 0
 
-    def value(self, depth: int) -> Any:  # noqa: ANN401  JSON is any value
+    def value(self, depth: int) -> Any:
         """The value that begins here, blanks before it skipped."""
         sign = self._sign()
         self._values += 1
@@ -333,7 +333,7 @@ class _Reader:
             raise _Broken(f"unknown escape {match.group()!r} in a string", began + 1 + match.start())
         return _ESCAPES[sign]
 
-    def _bare(self) -> Any:  # noqa: ANN401  JSON is any value
+    def _bare(self) -> Any:
         number = _NUMBER.match(self.text, self.at)
         if number:
             self.at = number.end()

@@ -1,4 +1,4 @@
-"""The side index counts as the walk does, is kept outside the store, and is believed only while the files are the same."""
+"""The side index counts as the walk does, lies outside the store, and is believed only while the files are the same."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from engine.codec.unit_scan import Stop
 from engine.inspection import open_store
 from engine.inspection import side_index as module
