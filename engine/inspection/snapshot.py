@@ -79,6 +79,7 @@ class StoreSnapshot:
         self._index: list[IndexReader] | None = None
         self._geometry: Geometry | None = None
         self._settled = False
+        self._settle_start: int | None = None
         self.log = LogReader(self._log_sequence(opening), self._newest_entries)
         if self.paths is not None and not self.paths.commitlog.is_dir():
             self.notes.append("The store has no commitlog folder")
@@ -103,6 +104,7 @@ class StoreSnapshot:
         """
         changed = self.log.refresh()
         self._settled = False
+        self._settle_start = None
         before = None if self._index is None else [(i.path, i.size) for i in self._index]
         self._index = None
         if before is not None:
@@ -148,9 +150,11 @@ class StoreSnapshot:
         """Where a broker's recovery would begin to read at the latest: the last log file that a queue entry points
         into.
         """
-        newest = max(self._newest_entries(), default=(0, 0))
-        number = max(self.log.sequence.position_of(newest[0]), 0)
-        return self.log.files[number].start_offset if self.log.files else 0
+        if self._settle_start is None:
+            newest = max(self._newest_entries(), default=(0, 0))
+            number = max(self.log.sequence.position_of(newest[0]), 0)
+            self._settle_start = self.log.files[number].start_offset if self.log.files else 0
+        return self._settle_start
 
     def settle_log_end(self) -> None:
         """Set the end of the log to where a broker's recovery would end, bad bodies included (spec 10.2); done once.
