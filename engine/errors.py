@@ -1,8 +1,8 @@
 """Errors that the engine raises on purpose: whose fault, and where.
 
 Three kinds: the *store* is wrong (:class:`CorruptUnit`, :class:`WrongFileSize`), the *caller* is wrong
-(:class:`UsageError`, :class:`BadFilter`), the *surroundings* are wrong (:class:`CannotRead`, or the ``OSError`` as it came). Readers report
-damage as values and raise only where they cannot go on at all.
+(:class:`UsageError`, :class:`BadFilter`), the *surroundings* are wrong (:class:`CannotRead`, or the ``OSError`` as it
+came). Readers report damage as values and raise only where they cannot go on at all.
 """
 
 from __future__ import annotations
