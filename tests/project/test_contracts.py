@@ -1,0 +1,125 @@
+"""What the project promises about its own source: floors, style, types, and the layout that packaging relies on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import engine
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def run(*command: str, timeout: float = 240) -> str:
+    """The output of ``python`` with ``command`` in the checkout; fails with it when the program complains."""
+    done = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-6000:]}{done.stderr[-2000:]}"
+    return done.stdout
+
+
+def test_style_holds():
+    run("-m", "ruff", "check", "--no-cache", ".")
+
+
+def test_types_hold():
+    run("-m", "mypy")
+
+
+def test_imports_only_go_down():
+    out = run("-c", "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))")
+    assert " 0 broken" in out
+
+
+def test_the_engine_starts_without_numpy_numba_and_qt():
+    """``storescope info`` and Spark's executors import the light half; what it must not pull in stays out."""
+    code = (
+        "import sys, engine.config, engine.layout, engine.codec.message, engine.codec.unit_scan, engine.codec.tables\n"
+        "import engine.inspection.snapshot, engine.cli.main\n"
+        "heavy = {'numpy', 'numba', 'PySide6', 'pandas', 'pyspark'}\n"
+        "print(*sorted(heavy & {name.split('.')[0] for name in sys.modules}))"
+    )
+    assert run("-c", code).strip() == ""
+
+
+def test_no_init_file_stands_where_it_would_hide_a_library():
+    """``packaging/__init__.py`` would hide the library of that name, ``tests/engine/__init__.py`` the engine."""
+    assert list(ROOT.glob("packaging/**/__init__.py")) == []
+    assert list(ROOT.glob("tests/**/__init__.py")) == []
+
+
+def test_python_files_are_of_a_size_one_can_read():
+    long = [
+        f"{path.relative_to(ROOT)}: {count} lines"
+        for package, most in {"engine": 450, "viewer": 450, "resources": 450, "tests": 600}.items()
+        for path in (ROOT / package).rglob("*.py")
+        if (count := path.read_text(encoding="utf-8").count("\n")) > most
+    ]
+    assert long == []
+
+
+def test_no_test_is_skipped_and_no_work_is_left_in_a_comment():
+    """What cannot be done is said in the documentation, not left behind in the code."""
+    words = ("TO" + "DO", "FIX" + "ME", "NotImplemented" + "Error", "x" + "fail(", "pytest" + ".skip", "skip" + "if")
+    found = [
+        f"{path.relative_to(ROOT)}: {word}"
+        for package in ("engine", "viewer", "resources", "tests")
+        for path in (ROOT / package).rglob("*.py")
+        for word in words
+        if word in path.read_text(encoding="utf-8")
+    ]
+    assert found == []
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """A folder into which the built wheel was unpacked, as an installer does."""
+    work = tmp_path_factory.mktemp("wheel")
+    run("-m", "hatchling", "build", "-t", "wheel", "-d", str(work))
+    wheel = next(work.glob("storescope-*.whl"))
+    assert engine.__version__ in wheel.name
+    target = work / "site"
+    subprocess.run([sys.executable, "-m", "zipfile", "-e", wheel, target], check=True, timeout=60)
+    return target
+
+
+def test_the_wheel_holds_the_three_packages_and_nothing_else(installed):
+    found = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
+    assert found == {"engine", "viewer", "resources"}
+    missing = [
+        str(path.relative_to(ROOT))
+        for package in found
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and not (installed / path.relative_to(ROOT)).exists()
+    ]
+    assert missing == []
+
+
+def test_the_wheel_gives_the_command_and_the_viewer(installed):
+    entries = next(installed.glob("*.dist-info/entry_points.txt")).read_text(encoding="utf-8")
+    assert "storescope = engine.cli.main:main" in entries
+    assert "view = viewer.command:register" in entries
+    code = "import sys; sys.argv[0] = 'storescope'; from engine.cli.main import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, "--version"],
+        cwd=installed,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert engine.__version__ in done.stdout
+
+
+def test_qt_stays_below_the_release_that_aborts():
+    """PySide6 6.12 on Python 3.11 loses a reference to None at every call and dies of it."""
+    wanted = [line for line in PROJECT["project"]["dependencies"] if line.startswith("PySide6")]
+    assert wanted == ["PySide6-Essentials>=6.8,<6.12"]
