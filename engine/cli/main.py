@@ -36,6 +36,7 @@ COMMANDS = (
     "check",
     "config",
     "recover",
+    "bench",
     "snapshot",
     "mqadmin",
     "completion",

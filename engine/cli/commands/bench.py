@@ -1,0 +1,66 @@
+"""``bench``: measured figures with their conditions, on stores of its own in a temporary folder."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from engine.cli.options import common, count
+from engine.cli.output import Column, Output
+from engine.errors import UsageError
+
+NAMES = ("scan", "header", "query", "info", "check")
+_SMALLEST = 1 << 20
+_COLUMNS = (
+    Column("Measured", "name"),
+    Column("On", "on"),
+    Column("Figure", "figure", "plain"),
+    Column("Ratio", "ratio", "plain"),
+    Column("Must reach", "target", "plain"),
+)
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser("bench", parents=[common(store=False)], help="measured figures with their conditions")
+    what = f"one or several of {', '.join(NAMES)} (default: all)"
+    parser.add_argument("what", nargs="*", metavar="WHAT", help=what)
+    parser.add_argument("--repeats", type=count, metavar="N", help="runs of each side")
+    parser.add_argument("--size", type=count, metavar="BYTES", help="bytes of the log that is made (default: 1 GiB)")
+    parser.add_argument("--folder", metavar="DIR", help="where the stores to measure on are made and kept")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    from engine.inspection import bench
+
+    unknown = [name for name in args.what if name not in NAMES]
+    if unknown:
+        raise UsageError(f"expected {', '.join(NAMES)}, found {unknown[0]!r}")
+    options: dict[str, Any] = {"folder": Path(args.folder) if args.folder else None}
+    if args.repeats is not None:
+        options["repeats"] = args.repeats
+    if args.size is not None:
+        options["size"] = max(args.size, _SMALLEST)
+    for name in args.what or NAMES:
+        out.say(f"measuring {name}; stores that are not there yet are made first")
+        for row in bench.run(name, **options):
+            out.record(row if out.as_json else _shown(row), _COLUMNS)
+    out.line(" · ".join(f"{name} {value}" for name, value in bench.conditions().items()))
+    return 0
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with its figure in words."""
+    per_key = row.get("microsecondsPerKey")
+    figure = f"{per_key:.2f} µs a key" if per_key is not None else f"{row['seconds']:.3f} s"
+    if row.get("mebibytes") is not None:
+        figure += f", {row['mebibytes']:.0f} MiB"
+    ratio = row.get("ratio")
+    return {
+        "name": row["name"],
+        "on": row.get("log") or f"{row.get('bytes') or row.get('entries', 0):,}",
+        "figure": figure,
+        "ratio": "" if ratio is None else f"{ratio:.2f}",
+        "target": row["target"],
+    }
