@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 
 from engine.codec.crc import crc31
 from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, STORE_HOST_V6
@@ -51,3 +52,24 @@ def raw_log(*units: dict[str, object], base: int = 0) -> bytes:
 def raw_blank(size: int) -> bytes:
     """The first eight bytes of an end-of-file unit."""
     return struct.pack(">iI", size, MAGIC_BLANK)
+
+
+def with_property_crc(unit: bytes) -> bytes:
+    """``unit`` with the twenty bytes that ``enabledAppendPropCRC`` puts at its end; its lengths grow with it."""
+    position = properties_length_position(unit)
+    grown = bytearray(unit)
+    struct.pack_into(">i", grown, 0, len(unit) + 20)
+    struct.pack_into(">h", grown, position, len(unit) - position - 2 + 20)
+    digits = str(zlib.crc32(grown) & 0x7FFFFFFF)[::-1].ljust(10, "0")
+    return bytes(grown) + b"__CRC32#\x01" + digits.encode() + b"\x02"
+
+
+def properties_length_position(unit: bytes) -> int:
+    """Where the length of the properties stands in ``unit``."""
+    (sys_flag,) = struct.unpack_from(">i", unit, 36)
+    at = 48 + (20 if sys_flag & BORN_HOST_V6 else 8) + 8 + (20 if sys_flag & STORE_HOST_V6 else 8) + 12
+    (body,) = struct.unpack_from(">i", unit, at)
+    at += 4 + body
+    if struct.unpack_from(">I", unit, 4)[0] == MAGIC_V1:
+        return at + 1 + unit[at]
+    return at + 2 + struct.unpack_from(">h", unit, at)[0]

@@ -1,0 +1,118 @@
+"""Index files: header and entries in both directions and in bulk, numbering, and the step along a chain."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.codec import index
+from engine.codec.dtypes import INDEX_ENTRY, INDEX_SLOT
+from engine.codec.index import Geometry, IndexEntry, IndexHeader
+from engine.codec.java import index_key_hash
+
+HEADERS = [
+    pytest.param(
+        IndexHeader(1, 2, 3, 4, 5, 6),
+        "0000000000000001000000000000000200000000000000030000000000000004" + "0000000500000006",
+        id="small",
+    ),
+    pytest.param(IndexHeader(0, 0, 0, 0, 0, 1), "00" * 36 + "00000001", id="a new file"),
+    pytest.param(IndexHeader(-1, -1, -1, -1, -1, -1), "ff" * 40, id="below zero"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("header", "wire"), HEADERS)
+def test_writes_a_header(header, wire):
+    assert index.encode_header(header).hex() == wire
+
+
+@pytest.mark.parametrize(("header", "wire"), HEADERS)
+def test_reads_a_header(header, wire):
+    assert index.decode_header(b"\xee" + bytes.fromhex(wire), 1) == header
+
+
+COUNTS = [(1, 0), (2, 1), (400, 399), (0, 0), (-7, 0)]
+
+
+@pytest.mark.parametrize(("stored", "entries"), COUNTS)
+def test_a_count_is_the_number_of_the_next_entry(stored, entries):
+    assert IndexHeader(0, 0, 0, 0, 0, stored).entries == entries
+
+
+ENTRIES = [
+    pytest.param(IndexEntry(2746024, 1234, 5, 0), "0029e6a800000000000004d20000000500000000", id="first of its slot"),
+    pytest.param(IndexEntry(0, 0, 0x7FFFFFFF, 20_000_000), "0000000000000000000000007fffffff01312d00", id="chained"),
+    pytest.param(IndexEntry(-1, -1, -1, -1), "ff" * 20, id="below zero"),
+]
+
+
+@pytest.mark.parametrize(("entry", "wire"), ENTRIES)
+def test_writes_an_entry(entry, wire):
+    assert index.encode_entry(entry).hex() == wire
+
+
+@pytest.mark.parametrize(("entry", "wire"), ENTRIES)
+def test_reads_an_entry(entry, wire):
+    assert index.decode_entry(b"\xee" + bytes.fromhex(wire), 1) == entry
+
+
+@pytest.mark.parametrize(("entry", "wire"), ENTRIES)
+def test_reads_entries_in_bulk(entry, wire):
+    (row,) = np.frombuffer(bytes.fromhex(wire), INDEX_ENTRY).tolist()
+    assert row == (entry.key_hash, entry.phy_offset, entry.time_diff, entry.prev)
+
+
+@given(st.binary(min_size=20, max_size=100))
+def test_bulk_and_single_agree_on_any_bytes(data):
+    rows = np.frombuffer(data[: len(data) // 20 * 20], INDEX_ENTRY).tolist()
+    assert [IndexEntry(*row) for row in rows] == [index.decode_entry(data, at) for at in range(0, len(data) - 19, 20)]
+
+
+def test_slots_are_big_endian():
+    assert np.frombuffer(bytes.fromhex("00000001ffffffff"), INDEX_SLOT).tolist() == [1, -1]
+
+
+def test_the_default_geometry_of_the_format_notes():
+    geometry = Geometry(5_000_000, 20_000_000)
+    assert geometry.file_size == 420_000_040
+    slot = index_key_hash("TopicTest", "k1") % geometry.slots
+    assert geometry.slot_position(slot) == 10_984_136
+    assert geometry.entry_position(1) == 20_000_060
+
+
+STEPS = [
+    pytest.param(0, 5, 10, False, id="the end of a chain"),
+    pytest.param(-1, 5, 10, False, id="below zero"),
+    pytest.param(4, 5, 10, True, id="the next older"),
+    pytest.param(7, 5, 10, True, id="forward, within the count"),
+    pytest.param(10, 5, 10, True, id="the count itself"),
+    pytest.param(11, 5, 10, False, id="past the count"),
+    pytest.param(5, 5, 10, False, id="itself"),
+]
+
+
+@pytest.mark.parametrize(("prev", "entry", "count", "on"), STEPS)
+def test_a_step_along_a_chain(prev, entry, count, on):
+    assert index.step_on(prev, entry, count) is on
+
+
+def test_an_entrys_time_is_floored_to_seconds_from_the_files_begin():
+    header = IndexHeader(1_700_000_000_500, 0, 0, 0, 0, 2)
+    assert index.entry_time(header, IndexEntry(1, 0, 3, 0)) == 1_700_000_003_500
+
+
+WINDOWS = [
+    pytest.param(0, 99, False, id="before"),
+    pytest.param(0, 100, True, id="ends at the begin"),
+    pytest.param(100, 200, True, id="the same"),
+    pytest.param(99, 201, True, id="encloses"),
+    pytest.param(120, 130, True, id="enclosed"),
+    pytest.param(200, 300, True, id="begins at the end"),
+    pytest.param(201, 300, False, id="after"),
+    pytest.param(99, 200, True, id="ends at the end"),
+]
+
+
+@pytest.mark.parametrize(("begin", "end", "matched"), WINDOWS)
+def test_the_window_of_a_query(begin, end, matched):
+    assert index.time_matched(IndexHeader(100, 200, 0, 0, 0, 1), begin, end) is matched

@@ -1,0 +1,163 @@
+"""The walk over a buffer: everything it sees, why it ends, and how it finds the next real unit after damage."""
+
+import random
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from raw_units import raw_blank, raw_log, raw_unit
+
+from engine.codec.message import Unit
+from engine.codec.unit_scan import Blank, Damage, Stop, find_unit, look, walk
+
+BASE = 1 << 33
+UNIT = len(raw_unit(0))
+THREE = raw_log({}, {"body": b"x" * 300}, {"version": 2}, base=BASE)
+ENDS = [
+    pytest.param(b"", "end", id="the end of the bytes"),
+    pytest.param(bytes(4), "zero", id="a few zeros"),
+    pytest.param(bytes(1000), "zero", id="zeros"),
+    pytest.param(b"\x00\x00\x00\x7b", "cut", id="a few bytes of a unit"),
+    pytest.param(raw_unit(BASE)[:50], "cut", id="half a unit"),
+    pytest.param(b"\xff" * 1000, "damage", id="something else"),
+    pytest.param(bytes(4) + b"\x01" + bytes(200), "damage", id="a length of 0 with another magic"),
+    pytest.param(
+        raw_unit(0).replace(b"\x00\x12TAGS", b"\x00\x11TAGS") + bytes(100), "damage", id="lengths that disagree"
+    ),
+]
+
+
+@pytest.mark.parametrize(("tail", "kind"), ENDS)
+def test_a_walk_yields_its_units_and_says_why_it_ended(tail, kind):
+    *units, stop = walk(THREE + tail, BASE)
+    assert [type(unit) for unit in units] == [Unit] * 3
+    assert [unit.offset for unit in units] == [BASE, BASE + units[0].size, BASE + units[0].size + units[1].size]
+    assert stop.kind == kind
+    assert stop.offset == BASE + len(THREE)
+    assert stop.reason
+
+
+def test_a_blank_ends_the_file():
+    blank = raw_blank(500).ljust(500, b"\0")
+    *units, seen, stop = walk(THREE + blank, BASE)
+    assert len(units) == 3
+    assert seen == Blank(BASE + len(THREE), 500)
+    assert stop == Stop(BASE + len(THREE) + 500, "end", "end of the file")
+
+
+@pytest.mark.parametrize("size", [0, -1, 1, 8, 0x7FFFFFFF])
+def test_a_blank_of_any_size_ends_the_walk(size):
+    *_, seen, stop = walk(THREE + raw_blank(size), BASE)
+    assert (seen.size, stop.kind) == (size, "end")
+    assert stop.offset >= seen.offset
+
+
+def test_a_stale_unit_is_yielded_and_says_so():
+    (unit, _) = walk(raw_unit(9_000_000), BASE)
+    assert unit.stale
+    assert unit.offset == BASE
+
+
+def test_a_walk_may_begin_anywhere():
+    assert [item.offset for item in walk(THREE, BASE, UNIT)][0] == BASE + UNIT
+
+
+DECOYS = [
+    pytest.param(b"\xda\xa3\x20\xa7", id="a magic by itself"),
+    pytest.param(b"\x00\x00\x00\x7b\xda\xa3\x20\xa7" + b"\x11" * 120, id="size and magic"),
+    pytest.param(raw_unit(0), id="a whole unit that belongs elsewhere"),
+    pytest.param(raw_unit(0)[:90], id="half a unit that belongs elsewhere"),
+    pytest.param(raw_blank(4000), id="a blank that does not reach the file's end"),
+    pytest.param(b"\xcb\xd4\x31\x94" * 4, id="a blank's magic by itself"),
+]
+
+
+@pytest.mark.parametrize("decoy", DECOYS)
+@pytest.mark.parametrize("garbage", [0, 1, 3, 7, 200])
+def test_the_next_real_unit_is_known_by_more_than_its_magic(decoy, garbage):
+    head = b"\xee" * garbage + decoy + b"\xee" * garbage
+    data = head + raw_unit(BASE + len(head)) + bytes(100)
+    assert find_unit(data, BASE, 0, BASE + len(data)) == len(head)
+
+
+def test_a_message_that_carries_a_unit_in_its_body_is_not_taken_for_two():
+    inner = raw_unit(12345)
+    data = b"\xee" * 10 + raw_unit(BASE + 10, body=inner) + bytes(50)
+    assert find_unit(data, BASE, 0, BASE + len(data)) == 10
+    assert find_unit(data, BASE, 11, BASE + len(data)) == -1
+
+
+def test_a_unit_with_one_length_wrong_is_passed_over():
+    first = bytearray(raw_unit(BASE))
+    struct.pack_into(">i", first, 84, 6)
+    data = bytes(first) + raw_unit(BASE + len(first))
+    assert find_unit(data, BASE, 0, BASE + len(data)) == len(first)
+
+
+def test_a_unit_that_the_buffer_cuts_off_is_taken_where_the_file_may_hold_it():
+    data = b"\xee" * 20 + raw_unit(BASE + 20)
+    assert find_unit(data[:-10], BASE, 0, BASE + len(data)) == 20
+    assert find_unit(data[:-10], BASE, 0, BASE + len(data) - 10) == -1
+
+
+def test_a_blank_counts_from_its_place_to_the_end_of_the_file():
+    data = b"\xee" * 20 + raw_blank(480).ljust(480, b"\0")
+    assert find_unit(data, BASE, 0, BASE + 500) == 20
+    assert find_unit(data, BASE, 0, BASE + 501) == -1
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_every_kind_of_buffer(kind):
+    data = kind(b"\xee" * 20 + raw_unit(BASE + 20))
+    assert find_unit(data, BASE, 0, BASE + len(data)) == 20
+    assert isinstance(look(data, 20, len(data), BASE), Unit)
+
+
+def resynchronised(data, base):
+    """Items of a whole file, damage included, by the two functions together."""
+    at = 0
+    while True:
+        for seen in walk(data, base, at):
+            if isinstance(seen, Stop):
+                break
+            yield seen
+            if isinstance(seen, Blank):
+                yield Stop(base + len(data), "end", "")
+                return
+            at = seen.offset + seen.size - base
+        if at >= len(data):
+            return
+        found = find_unit(data, base, at + 1, base + len(data))
+        if found < 0:
+            yield Damage(base + at, len(data) - at, seen.reason)
+            return
+        yield Damage(base + at, found - at, seen.reason)
+        at = found
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 1 << 32), st.integers(0, 6))
+def test_walk_and_search_cover_every_byte_exactly_once(seed, faults):
+    pick = random.Random(seed)
+    data = bytearray(raw_log(*({"body": pick.randbytes(pick.randrange(200))} for _ in range(12)), base=BASE))
+    for _ in range(faults):
+        at = pick.randrange(len(data))
+        piece = pick.choice([b"\x00" * 40, pick.randbytes(9), b"\xda\xa3\x20\xa7", b"\xff\xff\xff\xff"])
+        data[at : at + len(piece)] = piece[: len(data) - at]
+    at = BASE
+    for seen in resynchronised(bytes(data), BASE):
+        if isinstance(seen, Stop):
+            break
+        assert seen.offset == at
+        assert seen.size > 0 or isinstance(seen, Blank)
+        at += seen.size
+    assert at == BASE + len(data) or isinstance(seen, Stop)
+
+
+@given(st.binary(max_size=600), st.integers(-5, 700))
+def test_random_bytes_are_no_accident(data, start):
+    for _, item in zip(range(100), walk(data, 0), strict=False):
+        assert isinstance(item, Unit | Blank | Stop)
+    found = find_unit(data, 0, max(start, 0), len(data))
+    assert -1 <= found < max(len(data), 1)
