@@ -10,11 +10,11 @@ import numpy as np
 from engine.codec import consume_queue as cq
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.inspection.queue_reader import QueueReader
+from engine.mapped.sparse import last_byte
 from engine.rules.queue_rules import Entries, Side, Verdict
 
 MOST_SUSPECTS = 32
 MOST_RANGES = 512
-_CHUNK = 1 << 18
 _EXT_WINDOW = 1 << 16
 
 
@@ -55,13 +55,9 @@ class QueueWalk:
     def _last_written(self) -> int:
         """Number behind the last entry that is not all zero, wherever holes are in front of it."""
         for file in reversed(self.reader.files):
-            stop = file.size - file.size % self.unit_size
-            while stop > 0:
-                start = max(stop - _CHUNK // self.unit_size * self.unit_size, 0)
-                data = file.read(start, stop - start).rstrip(b"\0")
-                if data:
-                    return (file.start_offset + start) // self.unit_size + -(-len(data) // self.unit_size)
-                stop = start
+            last = last_byte(file)
+            if last:
+                return file.start_offset // self.unit_size + -(-last // self.unit_size)
         return self.first
 
     def skip(self, start: int, stop: int) -> None:
@@ -91,10 +87,13 @@ class QueueWalk:
     def raw(self, start: int, count: int) -> np.ndarray:
         """Entries by number; where no file holds one, its offset is −1."""
         kind = CQ_UNIT if self.unit_size == cq.CQ_UNIT_SIZE else BATCH_CQ_UNIT
-        rows = np.zeros(count, kind)
-        rows["physical_offset"] = -1
         offset, stop = start * self.unit_size, (start + count) * self.unit_size
         sequence = self.reader.sequence
+        data = sequence.read(offset, stop - offset)
+        if len(data) == stop - offset:
+            return np.frombuffer(data, kind)
+        rows = np.zeros(count, kind)
+        rows["physical_offset"] = -1
         while offset < stop:
             data = sequence.read(offset, stop - offset)
             whole = len(data) // self.unit_size

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,8 +83,7 @@ class QueueCheck:
         wanted = np.flatnonzero(good & ((kind == 0) | (kind == COMMIT)) & (columns.topic_id[:rows] >= 0))
         if not len(wanted):
             return
-        queue_ids = columns.queue_id[wanted].astype(np.int64) & 0xFFFFFFFF
-        keys = (columns.topic_id[wanted].astype(np.int64) << 32) | queue_ids
+        keys = _keys(columns.topic_id[wanted], columns.queue_id[wanted])
         order = np.argsort(keys, kind="stable")
         wanted, keys = wanted[order], keys[order]
         for group in np.split(wanted, np.flatnonzero(np.diff(keys)) + 1):
@@ -279,3 +279,10 @@ class QueueCheck:
                 columns.store_timestamp[one],
             )
             self._ordered_run(walk, run)
+
+
+def _keys(topics: NDArray[np.int32], queues: NDArray[np.int32]) -> NDArray[np.integer[Any]]:
+    """One number for topic and queue; of 16 bits where they fit, which sort in a fraction of the time."""
+    if int(topics.max()) < 256 and int(queues.max()) < 256 and int(queues.min()) >= 0:
+        return (topics.astype(np.uint16) << 8) | queues.astype(np.uint16)
+    return (topics.astype(np.int64) << 32) | (queues.astype(np.int64) & 0xFFFFFFFF)

@@ -36,26 +36,28 @@ class Chains:
         self._slots = slots
         self._count = count  # number of the entry behind the newest
         self._newest = np.zeros(slots, np.int32)
+        self._several = np.zeros(slots, bool)
         self.bad: list[BadLink] = []
         self.total = 0
 
     def feed(self, first: int, hashes: Int64, links: Int64, most: int = 64) -> None:
         """Entries ``first``, ``first + 1`` … with their hashes and ``prev`` links; keeps the first ``most`` faults."""
         slots = np.abs(hashes) % self._slots
-        numbers = np.arange(first, first + len(hashes), dtype=np.int64)
-        order = np.argsort(slots, kind="stable")
-        in_order = slots[order]
-        starts = np.concatenate([[True], in_order[1:] != in_order[:-1]]) if len(order) else np.zeros(0, bool)
-        expected = np.empty(len(order), np.int64)
-        expected[1:] = numbers[order][:-1]
-        expected[starts] = self._newest[in_order[starts]]
-        ends = np.concatenate([starts[1:], [True]]) if len(order) else starts
-        self._newest[in_order[ends]] = numbers[order][ends]
-        wrong = np.flatnonzero(expected != links[order])
+        numbers = np.arange(first, first + len(hashes), dtype=np.int32)
+        expected = self._newest[slots]
+        self._newest[slots] = numbers  # where a slot comes twice, its last entry stays
+        again = slots[self._newest[slots] != numbers]
+        if len(again):
+            self._several[again] = True
+            rows = np.flatnonzero(self._several[slots])
+            self._several[again] = False
+            rows = rows[np.argsort(slots[rows], kind="stable")]
+            follows = np.flatnonzero(slots[rows[1:]] == slots[rows[:-1]]) + 1
+            expected[rows[follows]] = numbers[rows[follows - 1]]
+        wrong = np.flatnonzero(expected != links)
         self.total += len(wrong)
-        for at in sorted(wrong, key=lambda n: int(numbers[order[n]]))[:most]:
-            number, link = int(numbers[order[at]]), int(links[order[at]])
-            self.bad.append(self._fault(number, int(in_order[at]), link, int(expected[at])))
+        for at in wrong[:most]:
+            self.bad.append(self._fault(first + int(at), int(slots[at]), int(links[at]), int(expected[at])))
 
     def slots(self, stored: NDArray[np.int32], most: int = 64) -> list[BadLink]:
         """Slots that do not name the newest entry of their chain; 0 and values out of range count as none."""

@@ -12,6 +12,7 @@ from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2
 from engine.codec.unit_scan import Blank, Stop, find_unit, look
 from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
+from engine.mapped.sparse import last_byte
 from engine.store import recovery_blockers
 from engine.store.recovery_dispatch import QueueTable
 from engine.store.recovery_plan import Blocker, GroupBeyond, IndexPlan, QueuePlan, RecoveryPlan
@@ -206,7 +207,7 @@ class _Dropped:
                 self._count(file, max(end - file.start_offset, 0))
 
     def _count(self, file: ReadOnlyFile, position: int) -> None:
-        last = _last_byte(file, position)
+        last = last_byte(file, position)
         if last <= position:
             return
         self.bytes += last - position
@@ -236,21 +237,6 @@ class _Dropped:
             self.units += 1
             return size
         return 8
-
-
-def _last_byte(file: ReadOnlyFile, position: int) -> int:
-    """Position behind the last byte of ``file`` at or behind ``position`` that is not zero."""
-    end = file.size
-    while end > position:
-        start = max(position, end - _CHUNK)
-        try:
-            data = file.read(start, end - start).rstrip(b"\0")
-        except CannotRead:
-            return position
-        if data:
-            return start + len(data)
-        end = start
-    return position
 
 
 # -- what is around it

@@ -1,0 +1,53 @@
+"""The last byte that says something in a file made at full size: holes and zero bytes behind it are skipped."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from engine.errors import CannotRead
+from engine.mapped.read_only import ReadOnlyFile
+
+CHUNK = 4 << 20
+
+
+def last_byte(file: ReadOnlyFile, position: int = 0) -> int:
+    """Position behind the last byte of ``file`` at or behind ``position`` that is not zero; ``position`` for none.
+
+    Where the file cannot be read (any more) the answer is ``position`` too.
+    """
+    try:
+        for start, end in reversed(_extents(file, position)):
+            found = _last_in(file, start, end)
+            if found > start:
+                return found
+    except CannotRead:
+        return position
+    return position
+
+
+def _extents(file: ReadOnlyFile, position: int) -> list[tuple[int, int]]:
+    """Spans of the file that the file system holds data for; one for all of it where it does not tell."""
+    found: list[tuple[int, int]] = []
+    descriptor = file.descriptor()
+    try:
+        while position < file.size:
+            start = os.lseek(descriptor, position, os.SEEK_DATA)
+            position = min(os.lseek(descriptor, start, os.SEEK_HOLE), file.size)
+            found.append((start, position))
+    except OSError:  # nothing but a hole to the end
+        pass
+    finally:
+        os.close(descriptor)
+    return found
+
+
+def _last_in(file: ReadOnlyFile, start: int, end: int) -> int:
+    while end > start:
+        low = max(start, end - CHUNK)
+        data = file.read(low, end - low)
+        if np.frombuffer(data, np.uint8).any():
+            return low + len(data.rstrip(b"\0"))
+        end = low
+    return start

@@ -1,0 +1,50 @@
+"""Where the data of a preallocated file ends."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from engine.mapped.read_only import DescriptorCache, ReadOnlyFile
+from engine.mapped.sparse import last_byte
+
+SIZE = 3 << 20
+CASES = [
+    pytest.param({}, 0, 0, id="nothing but a hole"),
+    pytest.param({0: b"a"}, 0, 1, id="first byte"),
+    pytest.param({SIZE - 1: b"z"}, 0, SIZE, id="last byte"),
+    pytest.param({5000: b"abc\0\0", 2 << 20: bytes(9000)}, 0, 5003, id="zeros written behind the data"),
+    pytest.param({5000: b"abc"}, 6000, 6000, id="data in front of the position"),
+    pytest.param({5000: b"abc"}, 5001, 5003, id="from the middle of the data"),
+]
+
+
+@pytest.fixture
+def cache():
+    cache = DescriptorCache()
+    yield cache
+    cache.close()
+
+
+@pytest.mark.parametrize(("written", "position", "expected"), CASES)
+def test_the_last_byte_that_says_something(written, position, expected, tmp_path, cache):
+    path = tmp_path / "file"
+    with path.open("wb") as file:
+        file.truncate(SIZE)
+        for at, data in written.items():
+            file.seek(at)
+            file.write(data)
+    assert last_byte(ReadOnlyFile(str(path), 0, SIZE, cache), position) == expected
+
+
+def test_a_file_that_is_gone_says_nothing(tmp_path, cache):
+    assert last_byte(ReadOnlyFile(str(tmp_path / "gone"), 0, SIZE, cache), 7) == 7
+
+
+def test_a_file_that_has_shrunk(tmp_path, cache):
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 10_000)
+    file = ReadOnlyFile(str(path), 0, 10_000, cache)
+    os.truncate(path, 100)
+    assert last_byte(file) == 100
