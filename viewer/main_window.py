@@ -245,8 +245,9 @@ class MainWindow(QMainWindow):
     def _show_page(self, page: QWidget) -> None:
         while self.pages.count() > 1:
             old = self.pages.widget(1)
-            self.pages.removeWidget(old)
-            old.deleteLater()
+            if old is not None:
+                self.pages.removeWidget(old)
+                old.deleteLater()
         self.pages.addWidget(page)
         self.pages.setCurrentWidget(page)
         self.strip.show_store("")

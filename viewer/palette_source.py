@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QLineEdit
@@ -69,11 +70,11 @@ def _places(window: MainWindow, query: str) -> Iterator[Entry]:
     for _, _, topic in ranked[:MOST_PLACES]:
         note = tr("{queues} queues, {n} messages", queues=len(topic.queues), n=short_count(topic.count))
         place = places.queue(topic.name)
-        yield Entry(section, "queue", topic.name, note, "", lambda place=place: window.go(place))
+        yield Entry(section, "queue", topic.name, note, "", partial(window.go, place))
     for finding in session.findings:
         if rank(f"{finding.id} {finding.message}", query) in {0, 1, 2}:
             place = places.Place("findings", name=finding.id)
-            yield Entry(section, "findings", finding.message, finding.id, "", lambda place=place: window.go(place))
+            yield Entry(section, "findings", finding.message, finding.id, "", partial(window.go, place))
             break
 
 
@@ -82,7 +83,7 @@ def _filters(window: MainWindow, query: str) -> Iterator[Entry]:
         return
     used = [text for text in window.settings.filters if rank(text, query) is not None]
     for text in [*([query] if query and query not in used and _looks_like_filter(query) else []), *used[:MOST_PLACES]]:
-        yield Entry(tr("Filters"), "filter", text, tr("in the log"), "", lambda text=text: apply_filter(window, text))
+        yield Entry(tr("Filters"), "filter", text, tr("in the log"), "", partial(apply_filter, window, text))
 
 
 def _looks_like_filter(text: str) -> bool:

@@ -117,8 +117,9 @@ class Settings:
                 known = {f.name: item[f.name] for f in fields(RecentStore) if f.name in item}
                 known["shares"] = tuple(s for s in known.get("shares") or () if isinstance(s, int | float))
                 counts = known.get("facts")
-                sound = isinstance(counts, list) and len(counts) == 3 and all(isinstance(n, int) for n in counts)
-                known["facts"] = tuple(counts) if sound else (0, 0, 0)
+                listed = tuple(counts) if isinstance(counts, list) else ()
+                sound = len(listed) == 3 and all(isinstance(n, int) for n in listed)
+                known["facts"] = listed if sound else (0, 0, 0)
                 try:
                     found.append(RecentStore(**known))
                 except TypeError:

@@ -177,8 +177,12 @@ def is_system_topic(topic: str) -> bool:
 def over(top: QColor, base: QColor) -> QColor:
     """The opaque colour that ``top`` gives on ``base``."""
     a = top.alphaF()
-    mixed = [a * x + (1 - a) * y for x, y in zip(top.getRgbF()[:3], base.getRgbF()[:3], strict=True)]
+    mixed = [a * x + (1 - a) * y for x, y in zip(_parts(top), _parts(base), strict=True)]
     return QColor.fromRgbF(*mixed)
+
+
+def _parts(color: QColor) -> tuple[float, float, float]:
+    return color.redF(), color.greenF(), color.blueF()
 
 
 def ink(band: QColor) -> QColor:

@@ -121,14 +121,19 @@ class RecordKind:
 _BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-class Options(TypedDict, total=False):
+class FewOptions(TypedDict, total=False):
     """What most columns leave as it is; see :class:`Column`."""
 
     tone: Callable[[Record], str]
-    tip: Callable[[Record], str]
-    elide: str
     slim: bool
     filterable: bool
+
+
+class Options(FewOptions, total=False):
+    """The same for columns whose tool tip and shortening are open."""
+
+    tip: Callable[[Record], str]
+    elide: str
 
 
 def field_of(key: str) -> Callable[[Record], Any]:
@@ -172,7 +177,7 @@ def topic_column(
     return replace(text_column(key, title, width, jump=jump, **more), paint="topic", elide="middle")
 
 
-def time_column(key: str, title: str, width: int = 112, **more: Unpack[Options]) -> Column:
+def time_column(key: str, title: str, width: int = 112, **more: Unpack[FewOptions]) -> Column:
     """A time of day; the day stands in the tool tip."""
     from viewer.models.formats import full_moment
 
@@ -190,7 +195,7 @@ def time_column(key: str, title: str, width: int = 112, **more: Unpack[Options])
     )
 
 
-def moment_column(key: str, title: str, width: int = 186, **more: Unpack[Options]) -> Column:
+def moment_column(key: str, title: str, width: int = 186, **more: Unpack[FewOptions]) -> Column:
     """A time with its day."""
     from viewer.models.formats import full_moment, moment
 

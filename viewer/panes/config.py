@@ -157,7 +157,7 @@ class ConfigPane(Pane):
         if table is None:
             self.values.set_rows([])
             return
-        rows = []
+        rows: list[Value] = []
         for value in values(table.value):
             if len(rows) >= MOST_VALUES:
                 break

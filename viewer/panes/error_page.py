@@ -29,6 +29,7 @@ class ErrorPage(Paper):
         facts = [self._fact(tr("Expected"), expected)] if found else []
         facts.append(self._fact(tr("Found") if found else tr("Error"), found or words))
         advice = [Label(f"· {hint}", 13, "text2", wrap=True) for hint in hints]
+        advice_rows: list[QWidget | int] = [4, *advice] if advice else []
         open_ = Button(tr("Open another store…"), "primary")
         open_.setObjectName("error.open")
         again = Button(tr("Try again"))
@@ -40,7 +41,7 @@ class ErrorPage(Paper):
         back.clicked.connect(self.closeAsked)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(f"{path}: {words}"))
         card = Card(
-            row(Mark("error", 6), column(title, place, gap=2), gap=10), 4, *facts, *([4, *advice] if advice else []), 8,
+            row(Mark("error", 6), column(title, place, gap=2), gap=10), 4, *facts, *advice_rows, 8,
             row(open_, again, copy, None, back, gap=8), gap=8, pad=24,
         )  # fmt: skip
         card.setMaximumWidth(px(760))

@@ -44,6 +44,8 @@ class FindingsPane(Pane):
     view_id = "findings"
     title = "Findings"
 
+    table: RecordView
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._rows: list[FindingRow] = []

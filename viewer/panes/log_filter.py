@@ -174,7 +174,7 @@ class LogFilter(QObject):
             state = State("loading", text, (self._looked - self._start) / whole, ((tr("Stop"), self.stop),))
         elif self.complete and not count:
             text = tr("No unit in {all} matches this filter.", all=size(whole))
-            state = State("empty", text, steps=((tr("Clear the filter"), lambda: self._clear()),))  # noqa: PLW0108
+            state = State("empty", text, steps=((tr("Clear the filter"), self._clear),))
         elif self.complete:
             self.told.emit(None, self.sentence())
             return

@@ -183,8 +183,9 @@ class PositionsPane(Pane):
             return ""
         found = self._seen.positions
         parts = [tr("{n:,} bytes written", n=found.wrote.offset)]
-        lag = found.wrote.offset - found.dispatched.offset if found.dispatched.offset is not None else None
-        if lag is not None:
+        wrote, dispatched = found.wrote.offset, found.dispatched.offset
+        if wrote is not None and dispatched is not None:
+            lag = wrote - dispatched
             parts.append(tr("dispatched to the end") if lag <= 0 else tr("dispatch is {size} behind", size=size(lag)))
         parts.append(tr("as of {time}", time=clock(self._seen.at)[:8]))
         return " · ".join(parts)

@@ -89,9 +89,10 @@ def _by_message(queue: QueueReader, files: tuple[QueueFile, ...], end: int) -> t
             break
         raw = queue.array(file.start, file.start + 1)
         start = int(raw[0]["msg_base_offset"]) if len(raw) else 0
-        following = queue.array(files[at + 1].start, files[at + 1].start + 1) if at + 1 < len(files) else []
-        inside = at + 1 < len(files) and files[at + 1].start < end and len(following)
-        stop = int(following[0]["msg_base_offset"]) if inside else queue.max_offset
+        stop = queue.max_offset
+        if at + 1 < len(files) and files[at + 1].start < end:
+            following = queue.array(files[at + 1].start, files[at + 1].start + 1)
+            stop = int(following[0]["msg_base_offset"]) if len(following) else stop
         found.append(QueueFile(file.name, start, max(stop, start)))
     return tuple(found)
 

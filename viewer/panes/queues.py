@@ -40,6 +40,8 @@ class QueuesPane(Pane):
     view_id = "queue"
     title = "Queues"
 
+    table: RecordView
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._queues: list[QueueKey] = []
@@ -344,8 +346,8 @@ class QueuesPane(Pane):
         def done(found: tuple[tuple[bytes, str, int], QueueRow | None]) -> None:
             if turn == self._turn and chosen is self._chosen:
                 (raw, file, at), before = found
-                same = isinstance(before, EntryRow) and (before.topic, before.queue_id) == key
-                self.side.show_entry(chosen, raw, file, at, before if same else None)
+                own = before if isinstance(before, EntryRow) and (before.topic, before.queue_id) == key else None
+                self.side.show_entry(chosen, raw, file, at, own)
 
         self._read(work, done, lambda error: self.statusMessage.emit(str(error)))
 

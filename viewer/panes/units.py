@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine.codec.unit_scan import Stop
+from engine.codec.message import Unit
 from viewer.assets import tr
 from viewer.bridge import places
 from viewer.bridge.places import Place
@@ -84,8 +84,8 @@ class UnitsPane(Pane):
         box.setSpacing(0)
         for part, stretch in ((self.filter, 0), (self.table, 1), (self.table.strip, 0)):
             box.addWidget(part, stretch)
-        self.lower = self.unit.build()
-        self.split = splitter(True, (upper, 526), (self.lower, 308))
+        self.below = self.unit.build()
+        self.split = splitter(True, (upper, 526), (self.below, 308))
         self.split.setObjectName("units.split")
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -403,7 +403,7 @@ class UnitsPane(Pane):
             if not isinstance(row, UnitRow):
                 return json.dumps(self.table.kind.as_record(row), ensure_ascii=False)
             item = log.unit_at(row.offset)
-            if isinstance(item, Stop):
+            if not isinstance(item, Unit):
                 return json.dumps(self.table.kind.as_record(row), ensure_ascii=False)
             file = log.sequence.find(row.offset)
             name = f"{file.start_offset:020d}" if file is not None else None

@@ -7,6 +7,7 @@ field, a drag or Shift with the arrow keys selects bytes; both are told to scree
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from PySide6.QtCore import QPointF, QRect, Qt, Signal
 from PySide6.QtGui import (
@@ -222,7 +223,7 @@ class HexView(QAbstractScrollArea):
                     pages.put(page, data)
                     self._tell()
 
-            self.runner(lambda start=start, size=size: reader(start, size), done, lambda _error: None)
+            self.runner(partial(reader, start, size), done, lambda _error: None)
 
     # ---- painting ----------------------------------------------------------------------------------------------------
 

@@ -202,7 +202,7 @@ def _clock_axis() -> Any:
     """An axis of seconds since the epoch that speaks as every other time of the window does."""
     import pyqtgraph as pg
 
-    class ClockAxis(pg.AxisItem):
+    class ClockAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         def tickStrings(self, values: Sequence[float], _scale: float, spacing: float) -> list[str]:
             if spacing >= 86_400:
                 return [day(round(value * 1000)) for value in values]

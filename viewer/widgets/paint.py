@@ -20,10 +20,10 @@ def mark(p: QPainter, kind: str, c: QPointF, r: float = 4.5) -> None:
     p.setPen(Qt.PenStyle.NoPen)
     p.setBrush(color)
     if kind == "error":
-        corners = (QPointF(0, -r - 1), QPointF(r + 1, 0), QPointF(0, r + 1), QPointF(-r - 1, 0))
+        corners = [QPointF(0, -r - 1), QPointF(r + 1, 0), QPointF(0, r + 1), QPointF(-r - 1, 0)]
         p.drawPolygon(QPolygonF([c + corner for corner in corners]))
     elif kind in {"warn", "stale"}:
-        corners = (QPointF(0, -r - 0.5), QPointF(r + 0.8, r - 0.2), QPointF(-r - 0.8, r - 0.2))
+        corners = [QPointF(0, -r - 0.5), QPointF(r + 0.8, r - 0.2), QPointF(-r - 0.8, r - 0.2)]
         p.drawPolygon(QPolygonF([c + corner for corner in corners]))
     elif kind == "note":
         p.drawEllipse(c, r - 0.5, r - 0.5)

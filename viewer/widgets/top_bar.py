@@ -153,8 +153,8 @@ class TopBar(Paper):
             layout.addWidget(part)
         layout.addSpacing(px(4))
         layout.addWidget(self.crumbs, 1)
-        for part in (self.goto, self.key):
-            layout.addWidget(part)
+        layout.addWidget(self.goto)
+        layout.addWidget(self.key)
         layout.addSpacing(px(8))
         for part in (self.follow, self.refresh):
             layout.addWidget(part)

@@ -264,8 +264,8 @@ class _Painter(QStyledItemDelegate):
 
     def paint(self, p: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         view = self.parent()
-        chosen = bool(option.state & QStyle.StateFlag.State_Selected)  # type: ignore[attr-defined]
-        rect: QRect = option.rect  # type: ignore[attr-defined]
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        rect: QRect = option.rect
         p.save()
         if chosen and isinstance(view, UnitDetail):
             p.fillRect(rect, C("select"))
