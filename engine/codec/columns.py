@@ -7,6 +7,7 @@ Two twins keep one contract: :func:`scan_block_plain` in plain Python, and the c
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import struct
@@ -243,7 +244,7 @@ def _run(
     levels: tuple[int, ...],
 ) -> bool:
     want = (_BODY_CRC if crc else 0) | (_NAMES if want_tags else 0)
-    delays = np.array(levels, np.int64)
+    delays = _delays(levels)
     rows, why = 0, compiled.GROW_TOPICS
     while why == compiled.GROW_TOPICS:
         window.at, rows, why, window.have, window.position = compiled.read_and_scan(
@@ -321,6 +322,11 @@ def _patch_tags_code(out: UnitColumns, row: int, levels: tuple[int, ...]) -> Non
     found = properties.decode(out.raw_properties(row))
     stored = int(out.store_timestamp[row])
     out.tags_code[row] = i64(message.tags_code_of(utf8(out.raw_topic(row)), found, stored, levels))
+
+
+@functools.cache
+def _delays(levels: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    return np.array(levels, np.int64)
 
 
 def stop_at(window: Window, out: UnitColumns) -> ScanResult:

@@ -19,7 +19,7 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-_V2, _V16 = ir.VectorType(_I64, 2), ir.VectorType(_I8, 16)
+_V2, _V4, _V16 = ir.VectorType(_I64, 2), ir.VectorType(_I64, 4), ir.VectorType(_I8, 16)
 
 
 def _load(bits: int, swap: bool) -> Any:
@@ -107,7 +107,14 @@ class _Vector(types.Type):
         super().__init__("vector128")
 
 
-_vector = _Vector()
+class _WideVector(types.Type):
+    """256 bits in one register: two steps of the CRC at once."""
+
+    def __init__(self) -> None:
+        super().__init__("vector256")
+
+
+_vector, _wide_vector = _Vector(), _WideVector()
 
 
 @register_default(_Vector)
@@ -116,12 +123,19 @@ class _VectorModel(models.PrimitiveModel):
         super().__init__(manager, kind, _V2)
 
 
+@register_default(_WideVector)
+class _WideVectorModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _V4)
+
+
 def _constant(low: int, high: int) -> Any:
     return ir.Constant(_V2, [_I64(low), _I64(high)])
 
 
 # Folding constants of the reflected polynomial: x^(d+32) and x^(d-32) mod P for a distance of d bits, then Barrett's.
-_FOLD = {1024: _constant(0x1E88EF372, 0x14A7FE880), 512: _constant(0x154442BD4, 0x1C6E41596)}
+_FOLD_1024 = (0x1E88EF372, 0x14A7FE880)
+_FOLD = {1024: _constant(*_FOLD_1024), 512: _constant(0x154442BD4, 0x1C6E41596)}
 _FOLD[128] = _constant(0x1751997D0, 0x0CCAA009E)
 _FOLD_64, _BARRETT = _constant(0x163CD6124, 0), _constant(0x1DB710641, 0x1F7011641)
 _LOW_HALVES = _constant(0xFFFFFFFF, 0xFFFFFFFF)
@@ -237,6 +251,55 @@ def _reduce(_typing: Any, _value: Any) -> Any:
     return types.uint32(_vector), generate
 
 
+@intrinsic
+def _wide_next(_typing: Any, _address: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.load(builder.inttoptr(args[0], _V4.as_pointer()), align=1)
+
+    return _wide_vector(types.intp), generate
+
+
+@intrinsic
+def _wide_first(_typing: Any, _address: Any) -> Any:
+    """Thirty-two bytes with the CRC's initial ones mixed in."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        ones = ir.Constant(_V4, [_I64(0xFFFFFFFF), _I64(0), _I64(0), _I64(0)])
+        return builder.xor(builder.load(builder.inttoptr(args[0], _V4.as_pointer()), align=1), ones)
+
+    return _wide_vector(types.intp), generate
+
+
+@intrinsic
+def _wide_fold(_typing: Any, _value: Any, _data: Any) -> Any:
+    """Both halves folded over 128 bytes."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        low, high = _FOLD_1024
+        k = ir.Constant(_V4, [_I64(low), _I64(high), _I64(low), _I64(high)])
+        kind = ir.FunctionType(_V4, [_V4, _V4, _I8])
+        multiply = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.pclmulqdq.256")
+        products = [builder.call(multiply, [args[0], k, _I8(halves)]) for halves in (0x00, 0x11)]
+        return builder.xor(builder.xor(*products), args[1])
+
+    return _wide_vector(_wide_vector, _wide_vector), generate
+
+
+def _half(first: int) -> Any:
+    @intrinsic
+    def half(_typing: Any, _value: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            order = ir.Constant(ir.VectorType(_I32, 2), [first, first + 1])
+            return builder.shuffle_vector(args[0], ir.Constant(_V4, ir.Undefined), order)
+
+        return _vector(_wide_vector), generate
+
+    return half
+
+
+_low_half, _high_half = _half(0), _half(2)
+
+
 def _tables() -> np.ndarray:
     tables = np.zeros((16, 256), np.uint32)
     for i in range(256):
@@ -299,11 +362,7 @@ def crc_folded(address: int, size: int) -> int:
                 c, d = _fold1024(c, _next(p + 96)), _fold1024(d, _next(p + 112))
                 p += 128
             x, y, z, w = _fold512(x, a), _fold512(y, b), _fold512(z, c), _fold512(w, d)
-        if end - p >= 64:
-            x, y = _fold512(x, _next(p)), _fold512(y, _next(p + 16))
-            z, w = _fold512(z, _next(p + 32)), _fold512(w, _next(p + 48))
-            p += 64
-        x = _fold128(_fold128(_fold128(x, y), z), w)
+        return _finish(x, y, z, w, p, end)
     while end - p >= 16:
         x = _fold128(x, _next(p))
         p += 16
@@ -312,10 +371,45 @@ def crc_folded(address: int, size: int) -> int:
     return _reduce(x)
 
 
-def _can_fold() -> bool:
-    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    return triple.startswith("x86_64") and {"+pclmul", "+ssse3", "+sse4.1"} <= set(features.split(","))
+@njit(cache=True, nogil=True, forceinline=True)
+def _finish(x: Any, y: Any, z: Any, w: Any, p: int, end: int) -> int:
+    """The CRC from four states that follow each other, and the bytes from ``p`` to ``end``."""
+    if end - p >= 64:
+        x, y = _fold512(x, _next(p)), _fold512(y, _next(p + 16))
+        z, w = _fold512(z, _next(p + 32)), _fold512(w, _next(p + 48))
+        p += 64
+    x = _fold128(_fold128(_fold128(x, y), z), w)
+    while end - p >= 16:
+        x = _fold128(x, _next(p))
+        p += 16
+    if p < end:
+        x = _rest(x, end, end - p)
+    return _reduce(x)
 
 
-crc32: Callable[[int, int], int] = crc_folded if _can_fold() else crc_sliced
-"""The faster of the two on the machine that numba compiles for."""
+@njit(cache=True, nogil=True)
+def crc_wide(address: int, size: int) -> int:
+    """:func:`crc_folded` with registers of 256 bits: twice as fast where bodies are long."""
+    if size < 256:
+        return crc_folded(address, size)
+    end, p = address + size, address + 128
+    x, y, z, w = _wide_first(address), _wide_next(address + 32), _wide_next(address + 64), _wide_next(address + 96)
+    while end - p >= 128:
+        x, y = _wide_fold(x, _wide_next(p)), _wide_fold(y, _wide_next(p + 32))
+        z, w = _wide_fold(z, _wide_next(p + 64)), _wide_fold(w, _wide_next(p + 96))
+        p += 128
+    a, b = _fold512(_low_half(x), _low_half(z)), _fold512(_high_half(x), _high_half(z))
+    c, d = _fold512(_low_half(y), _low_half(w)), _fold512(_high_half(y), _high_half(w))
+    return _finish(a, b, c, d, p, end)
+
+
+def _best() -> Callable[[int, int], int]:
+    triple, _, listed = cpu_target.target_context.codegen().magic_tuple()
+    features = set(listed.split(","))
+    if not triple.startswith("x86_64") or not {"+pclmul", "+ssse3", "+sse4.1"} <= features:
+        return crc_sliced
+    return crc_wide if {"+avx2", "+vpclmulqdq"} <= features else crc_folded
+
+
+crc32: Callable[[int, int], int] = _best()
+"""The fastest of them on the machine that numba compiles for."""

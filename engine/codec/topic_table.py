@@ -27,6 +27,7 @@ class TopicTable:
         self.places = np.zeros(1 << 6, np.int64)
         self.lengths = np.zeros(1 << 6, np.int32)
         self.pool = np.zeros(1 << 13, np.uint8)
+        self._table: tuple[int, ...] = ()
         self._raw: list[bytes] = []
         self._names: list[str] = []
         self._ids: dict[bytes, int] = {}
@@ -61,9 +62,11 @@ class TopicTable:
 
     def table(self) -> tuple[int, ...]:
         """Addresses and sizes for the compiled twin; good until the table grows."""
-        arrays = (self.hashes, self.places, self.lengths, self.pool, self.state)
-        found = tuple(array.ctypes.data for array in arrays)
-        return (self.slots.ctypes.data, len(self.slots) - 1, *found, len(self.hashes), len(self.pool))
+        if not self._table:
+            arrays = (self.hashes, self.places, self.lengths, self.pool, self.state)
+            found = tuple(array.ctypes.data for array in arrays)
+            self._table = (self.slots.ctypes.data, len(self.slots) - 1, *found, len(self.hashes), len(self.pool))
+        return self._table
 
     def prefixes(self) -> npt.NDArray[np.uint32]:
         """Java's hash of ``topic#`` by number, as unsigned: where every index key of the topic begins."""
@@ -75,6 +78,7 @@ class TopicTable:
 
     def grow(self, length: int = 0) -> None:
         """Make room for more topics and ``length`` more bytes of their names."""
+        self._table = ()
         if len(self) * 2 >= len(self.hashes):
             for name in ("hashes", "places", "lengths"):
                 old = getattr(self, name)
