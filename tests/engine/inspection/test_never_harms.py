@@ -1,0 +1,406 @@
+"""Looking never harms: not the files, not the broker beside, not the reader when files change under it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import agree
+import golden_stores
+import made_stores
+import pytest
+from commands import reading_commands
+from other_user import as_nobody, open_folder
+from watched_opens import watching
+
+from engine.codec.message import Unit
+from engine.codec.unit_scan import Blank, Damage, Stop
+from engine.config import read_properties
+from engine.errors import NotAStore, StoreError
+from engine.inspection import log_reader, open_store
+from engine.inspection.key_trace import trace
+from engine.inspection.where import where
+
+STORES = ("broker-orders", "broker-transactions-4.9.7", "crash-power-5.3.3", "multi-queue-ext-5.3.3")
+
+
+# -- nothing is changed, created, locked
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", STORES)
+def test_no_command_changes_creates_or_locks_anything(golden, tmp_path, name):
+    store = shutil.copytree(golden(name), tmp_path / "store", symlinks=True)
+    before, beside = golden_stores.fingerprint(store), sorted(tmp_path.iterdir())
+    for arguments in reading_commands(store):
+        for form in ((), ("--json",)):
+            with watching(store) as seen:
+                status, _, err = agree.command(*arguments, *form)
+            assert status in {0, 1}, (arguments, err)
+            assert seen == [], arguments
+    assert golden_stores.changes(before, golden_stores.fingerprint(store)) == []
+    assert sorted(tmp_path.iterdir()) == beside
+
+
+def test_the_watch_sees_what_it_is_there_for(tmp_path):
+    folder = tmp_path / "store"
+    with watching(folder) as seen:
+        folder.mkdir()
+        (folder / "x").write_bytes(b"1")
+        with (folder / "x").open("rb+") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX)
+        (folder / "x").unlink()
+    assert [line.split()[0] for line in seen] == ["os.mkdir", "open", "open", "fcntl.lockf", "os.remove"]
+
+
+@pytest.mark.golden
+def test_a_store_that_nobody_may_write_is_read(golden):
+    with open_folder() as folder:
+        store = shutil.copytree(golden("broker-transactions"), folder / "store", symlinks=True)
+        commands = reading_commands(store)
+        expected = [agree.command(*arguments, "--json")[:2] for arguments in commands]
+        for path in sorted(store.rglob("*"), reverse=True):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        store.chmod(0o555)
+        try:
+            answers = as_nobody(lambda: [agree.command(*arguments, "--json")[:2] for arguments in commands])
+        finally:
+            for path in [store, *store.rglob("*")]:
+                path.chmod(0o755)
+    for arguments, got, wanted in zip(commands, answers, expected, strict=True):
+        assert got == wanted, arguments
+
+
+def test_another_process_takes_the_lock_while_we_read(tmp_path):
+    path = made_stores.healthy().write(tmp_path / "store")
+    (path / "lock").write_text("lock")
+    take = "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)"
+    with open_store(path) as store:
+        walk = store.units()
+        next(walk)
+        assert store.lock_state == "free"
+        subprocess.run([sys.executable, "-c", take, path / "lock"], check=True)
+        list(walk)
+
+
+def test_a_held_lock_is_told_and_not_disturbed(tmp_path):
+    path = made_stores.healthy().write(tmp_path / "store")
+    (path / "lock").write_text("lock")
+    hold = (
+        "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)\n"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", hold, path / "lock"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as holder,
+        open_store(path) as store,
+    ):
+        assert holder.stdout.readline() == "held\n"
+        assert store.lock_state == "held"
+        assert store.lock_state == "held"
+        holder.stdin.close()
+    with open_store(path) as store:
+        assert store.lock_state == "free"
+
+
+# -- files that change under the reader
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """The log is read in small pieces, so that a file of 4 KiB has a middle."""
+    monkeypatch.setattr(log_reader, "BLOCK", 512)
+
+
+def shrink_to_nothing(file, _path):
+    os.truncate(file, 0)
+
+
+def shrink_by_half(file, _path):
+    os.truncate(file, 2048)
+
+
+def cut_within_a_unit(file, _path):
+    os.truncate(file, 1000)
+
+
+def remove(file, _path):
+    file.unlink()
+
+
+def replace_by_another(file, path):
+    (path / "other").write_bytes(b"\xee" * 4096)
+    (path / "other").replace(file)
+
+
+def replace_by_a_folder(file, _path):
+    file.unlink()
+    file.mkdir()
+
+
+def remove_the_store(_file, path):
+    shutil.rmtree(path)
+
+
+def grow(file, _path):
+    with file.open("ab") as open_file:
+        open_file.write(b"\xee" * 5000)
+
+
+def scribble(file, _path):
+    with file.open("r+b") as open_file:
+        open_file.seek(1200)
+        open_file.write(b"\xee" * 700)
+
+
+CHANGES = [
+    shrink_to_nothing,
+    shrink_by_half,
+    cut_within_a_unit,
+    remove,
+    replace_by_another,
+    replace_by_a_folder,
+    remove_the_store,
+    grow,
+    scribble,
+]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("number", [0, 1, -1])
+@pytest.mark.parametrize("resync", [True, False])
+def test_a_walk_over_a_file_that_changes_ends_with_a_value(tmp_path, change, number, resync):
+    path = made_stores.healthy().write(tmp_path / "store")
+    with open_store(path) as store:
+        walk = store.log.walk(resync=resync)
+        seen = [next(walk), next(walk)]
+        change(sorted((path / "commitlog").iterdir())[number], path)
+        seen += list(walk)
+    assert isinstance(seen[-1], Stop)
+    assert all(isinstance(item, Unit | Blank | Damage) for item in seen[:-1])
+    assert len(seen) < 200
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("folder", ["consumequeue/Orders/0", "index", "commitlog"])
+def test_everything_else_over_files_that_change_gives_values(tmp_path, change, folder):
+    path = made_stores.healthy().write(tmp_path / "store")
+    with open_store(path) as store:
+        queue, reader = store.queue("Orders", 0), store.index_files()[0]
+        entries, indexed, traced = queue.entries(), reader.entries(), trace(store, "Orders", "all")
+        next(entries), next(indexed), next(traced)
+        change(sorted((path / folder).iterdir())[0], path)
+        for what in (
+            lambda: list(entries),
+            lambda: list(indexed),
+            lambda: list(traced),
+            lambda: store.log.max_offset,
+            lambda: store.log.items_before(store.log.end_offset, 5),
+            lambda: (queue.refresh(), queue.min_offset, queue.max_offset),
+            lambda: list(where(store, "U00005")),
+            store.refresh,
+            lambda: [list(queue.entries()) for queue in store.topics().get("Orders", {}).values()],
+            lambda: [item.offset for item in store.units()],
+            lambda: list(where(store, "K3")),
+        ):
+            with contextlib.suppress(StoreError):
+                what()
+
+
+def test_what_a_broker_writes_shows_after_a_refresh(tmp_path):
+    made = made_stores.healthy(20)
+    path = made.write(tmp_path / "store")
+    with open_store(path) as store:
+        before = sum(isinstance(item, Unit) for item in store.units())
+        first_end = store.log.max_offset
+        offset = store.queue("Orders", 0).max_offset
+        for _ in range(40):
+            made.put("Orders", 0)
+        made.put("New topic", 3)
+        made.write(tmp_path / "later")
+        for file in sorted((tmp_path / "later").rglob("*")):
+            if file.is_file():
+                target = path / file.relative_to(tmp_path / "later")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(file.read_bytes())
+        assert store.refresh()
+        assert sum(isinstance(item, Unit) for item in store.units()) == before + 41
+        assert store.log.max_offset > first_end
+        assert store.queue("Orders", 0).max_offset == offset + 40
+        assert store.queue("New topic", 3).max_offset == 1
+        assert not store.refresh()
+
+
+def test_queues_and_files_that_vanish_are_gone_after_a_refresh(tmp_path):
+    path = made_stores.healthy().write(tmp_path / "store")
+    with open_store(path) as store:
+        least = store.log.min_offset
+        assert store.queue("Payments", 0) is not None
+        shutil.rmtree(path / "consumequeue" / "Payments")
+        sorted((path / "commitlog").iterdir())[0].unlink()
+        shutil.rmtree(path / "index")
+        assert store.refresh()
+        assert store.queue("Payments", 0) is None
+        assert store.log.min_offset == least + made_stores.LOG_SIZE
+        assert store.index_files() == []
+        assert store.queue("Orders", 0).min_offset > 0
+
+
+# -- parts of a store
+
+
+@pytest.mark.golden
+def test_a_directory_above(golden, tmp_path):
+    shutil.copytree(golden("propcrc-5.3.3"), tmp_path / "broker" / "data" / "store")
+    with open_store(tmp_path) as store:
+        assert store.kind == "store"
+        assert store.path == tmp_path / "broker" / "data" / "store"
+        assert any("found below" in note for note in store.notes)
+
+
+def test_several_stores_below_are_named(tmp_path):
+    for name in ("a", "b"):
+        made_stores.healthy(3).write(tmp_path / name)
+    with pytest.raises(NotAStore, match="found 2 below it: a, b"):
+        open_store(tmp_path)
+
+
+@pytest.mark.golden
+def test_a_bare_commitlog_folder(golden):
+    with open_store(golden("clean-5.3.3")) as whole, open_store(golden("clean-5.3.3") / "commitlog") as part:
+        assert part.kind == "commitlog"
+        assert part.notes
+        assert [item.offset for item in part.units()] == [item.offset for item in whole.units()]
+        assert part.log.max_offset == whole.log.max_offset
+
+
+@pytest.mark.golden
+def test_one_file_of_a_log(golden):
+    file = sorted((golden("clean-5.3.3") / "commitlog").iterdir())[1]
+    with open_store(golden("clean-5.3.3")) as whole, open_store(file) as part:
+        assert part.kind == "file"
+        start = part.log.min_offset
+        assert start == int(file.name)
+        expected = [
+            item.offset for item in whole.units(start) if isinstance(item, Unit) and item.offset < part.log.end_offset
+        ]
+        assert [item.offset for item in part.units() if isinstance(item, Unit)] == expected
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", ["tail.bin", "00000000000000000000"])
+def test_a_copied_tail_is_placed_by_its_units(golden, tmp_path, name):
+    """``tail -c 100000`` of a file begins within a unit, and its name says nothing, or something wrong."""
+    file = sorted((golden("clean-5.3.3") / "commitlog").iterdir())[0]
+    (tmp_path / name).write_bytes(file.read_bytes()[-100_000:])
+    with open_store(golden("clean-5.3.3")) as whole, open_store(tmp_path / name) as part:
+        base = int(file.name) + file.stat().st_size - 100_000
+        assert part.log.min_offset == base
+        units = [item.offset for item in part.units() if isinstance(item, Unit)]
+        expected = [item.offset for item in whole.units(units[0]) if isinstance(item, Unit)]
+        assert units == [offset for offset in expected if offset < part.log.end_offset]
+        assert any(str(f"{base:,}") in note for note in part.notes)
+
+
+@pytest.mark.golden
+def test_a_missing_file_in_the_middle_is_one_span_of_damage(golden, tmp_path):
+    path = shutil.copytree(golden("crash-late-5.3.3"), tmp_path / "store")
+    files = sorted((path / "commitlog").iterdir())
+    files[1].unlink()
+    with open_store(golden("crash-late-5.3.3")) as whole, open_store(path) as store:
+        gaps = [item for item in store.units() if isinstance(item, Damage)]
+        assert [(gap.offset, gap.size) for gap in gaps] == [(int(files[1].name), 1 << 20)]
+        assert store.log.max_offset == whole.log.max_offset
+        lost = range(gaps[0].offset, gaps[0].offset + gaps[0].size)
+        assert [item.offset for item in store.units() if isinstance(item, Unit)] == [
+            item.offset for item in whole.units() if isinstance(item, Unit) and item.offset not in lost
+        ]
+
+
+def test_a_log_over_several_paths_is_one_log(tmp_path):
+    made = made_stores.healthy()
+    path = made.write(tmp_path / "store")
+    other = tmp_path / "second disk"
+    other.mkdir()
+    for file in sorted((path / "commitlog").iterdir())[1::2]:
+        file.rename(other / file.name)
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"storePathCommitLog={path / 'commitlog'},{other}\n")
+    config, _ = read_properties(conf)
+    with open_store(path, config) as store:
+        assert sum(isinstance(item, Unit) for item in store.units()) == len(made.units)
+        assert not any(isinstance(item, Damage) for item in store.units())
+    with open_store(path) as store:
+        assert any(isinstance(item, Damage) for item in store.units())
+
+
+def test_links_out_of_the_store_are_read_and_loops_survived(tmp_path):
+    made = made_stores.healthy()
+    path = made.write(tmp_path / "store")
+    first = sorted((path / "commitlog").iterdir())[0]
+    first.rename(tmp_path / "elsewhere")
+    first.symlink_to(tmp_path / "elsewhere")
+    (path / "commitlog" / f"{1 << 40:020d}").symlink_to(f"{1 << 40:020d}")
+    (path / "commitlog" / f"{1 << 41:020d}").symlink_to("/nowhere")
+    (path / "consumequeue" / "Orders" / "7").symlink_to(path)
+    (path / "consumequeue" / "loop").symlink_to(path / "consumequeue")
+    (path / "index" / "20240101000000999").symlink_to("/dev/zero")
+    with open_store(path) as store:
+        assert sum(isinstance(item, Unit) for item in store.units()) == len(made.units)
+        assert {oddity.kind for oddity in store.log.sequence.oddities} == {"link"}
+        list(store.topics())
+        store.index_files()
+    for command in ("info", "check", "positions"):
+        status, _, err = agree.command(command, path, "--json")
+        assert status in {0, 1}, err
+
+
+def test_pipes_and_sockets_are_never_opened_for_reading(tmp_path):
+    path = made_stores.healthy(5).write(tmp_path / "store")
+    os.mkfifo(path / "commitlog" / f"{1 << 30:020d}")
+    os.mkfifo(path / "index" / "20240101000000999")
+    (path / "config").mkdir()
+    os.mkfifo(path / "config" / "topics.json")
+    (path / "checkpoint").unlink()
+    os.mkfifo(path / "checkpoint")
+    for command in ("info", "units", "positions", "config", "check", "index"):
+        status, _, err = agree.command(command, path, "--json")
+        assert status in {0, 1, 3}
+        assert err.count("\n") <= 1
+
+
+def open_files():
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def test_thousands_of_queues_and_topics(tmp_path):
+    made = made_stores.healthy(10)
+    path = made.write(tmp_path / "store")
+    for number in range(1500):
+        made_stores.write_queue(path / "consumequeue" / f"topic-{number}" / "0", made.queue_bytes("Orders", 0), 400)
+    before = open_files()
+    with open_store(path) as store:
+        assert len(store.topics()) == 1502
+        assert all(queue.max_offset >= 0 for queues in store.topics().values() for queue in queues.values())
+        assert open_files() - before < 200
+    assert open_files() <= before + 1
+
+
+def test_the_source_of_a_snapshot_is_left_alone(tmp_path, unchanged):
+    path = unchanged(made_stores.healthy().write(tmp_path / "store"))
+    with watching(path / "x") as seen:
+        status, _, _ = agree.command("snapshot", path, tmp_path / "copy", "--json")
+    assert status == 0
+    assert seen == []
+    held = {k: v[1:] for k, v in golden_stores.fingerprint(path).items() if v[3] is not None}
+    copied = {k: v[1:] for k, v in golden_stores.fingerprint(tmp_path / "copy").items() if v[3] is not None}
+    copied.pop("storescope-manifest.json")
+    assert copied == held
+    assert Path(tmp_path / "copy" / "storescope-manifest.json").is_file()

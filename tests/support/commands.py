@@ -1,0 +1,49 @@
+"""Every command that reads, with arguments that exist in a given store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.codec.message import Unit
+from engine.inspection import open_store
+
+Arguments = list[object]
+
+
+def reading_commands(path: Path) -> list[Arguments]:
+    """Command lines without ``--json``; a queue, a key and ids of the store are among the arguments."""
+    with open_store(path) as store:
+        unit = next(item for item in store.log.walk() if isinstance(item, Unit) and item.unique_key and item.keys)
+        stored_at = unit.store_timestamp
+    topic, queue, key, own = unit.topic, unit.queue_id, unit.keys[0], unit.unique_key
+    place = f"{topic}/{queue}/{unit.queue_offset}"
+    return [
+        ["info", path],
+        ["units", path],
+        ["units", path, "--where", "size > 100 and topic matches /./", "--body"],
+        ["queue", path, topic, queue, "--resolve"],
+        ["index", path, "--entries"],
+        ["trace", path, topic, key],
+        ["get", path, topic, queue, unit.queue_offset, "--tag", "*"],
+        ["message", path, unit.offset_msg_id],
+        ["message", path, own],
+        ["offset", path, topic, queue, "--time", stored_at],
+        ["where", path, own],
+        ["where", path, place, "--group", "billing"],
+        ["where", path, "nobody"],
+        ["positions", path],
+        ["groups", path],
+        ["config", path],
+        ["check", path],
+        ["recover", path, "--plan"],
+        ["recover", path, "--plan", "--like", "4.9"],
+        ["queryMsgByKey", "-s", path, "-t", topic, "-k", key],
+        ["queryMsgById", "-s", path, "-i", unit.offset_msg_id],
+        ["queryMsgByUniqueKey", "-s", path, "-t", topic, "-i", own],
+        ["queryMsgByOffset", "-s", path, "-t", topic, "-i", queue, "-o", unit.queue_offset],
+        ["queryCq", "-s", path, "-t", topic, "-q", queue, "-i", 0, "-c", 5],
+        ["printMsg", "-s", path, "-t", topic],
+        ["printMsgByQueue", "-s", path, "-t", topic, "-i", queue],
+        ["consumerProgress", "-s", path, "-g", "billing"],
+        ["topicStatus", "-s", path, "-t", topic],
+    ]

@@ -1,0 +1,49 @@
+"""A piece of work done by a user without rights, to see what is said where rights are missing."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+Result = TypeVar("Result")
+NOBODY = 65534
+
+
+def as_nobody(work: Callable[[], Result]) -> Result:
+    """What ``work`` gives in a process of a user without rights: a fork's, where this process is root's."""
+    if os.geteuid() != 0:
+        return work()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            answer = pickle.dumps(work())
+        except BaseException as error:  # noqa: BLE001 - told to the parent
+            answer = pickle.dumps(error)
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(answer)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        answer = pipe.read()
+    os.waitpid(child, 0)
+    result = pickle.loads(answer)
+    if isinstance(result, BaseException):
+        raise result
+    return result
+
+
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter; what pytest makes is its own user's alone."""
+    with tempfile.TemporaryDirectory(prefix="storescope-test-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
