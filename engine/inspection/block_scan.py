@@ -1,10 +1,9 @@
 """The commit log in blocks of columns: :meth:`LogReader.walk` in bulk, for everything that looks at many units.
 
 Only whole, unbroken stretches of units are walked here; at the first thing that is none, the log's own walk is asked,
-so both tell the same story about damage, gaps and the end. Reading goes by ``pread`` into one buffer that is used
-again and again, in pieces that still lie in the processor's nearest cache when they are walked. A second thread that
-reads ahead was measured and gained nothing while the pages are in memory; for the rest the system's own read-ahead is
-asked for.
+so both tell the same story about damage, gaps and the end. Reading goes by ``pread`` into one buffer that is used again
+and again, in pieces that still lie in the processor's nearest cache when they are walked. That is why no second thread
+reads ahead: it would fill another processor's cache. The system's own read-ahead is asked for instead.
 """
 
 from __future__ import annotations
