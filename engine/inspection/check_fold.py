@@ -35,6 +35,7 @@ class QueueFold:
         self._abort = store.abort
         self._least = max(store.log.min_offset, 0)
         self._looks = 0
+        self._file_sizes = _file_sizes(queues)
         self._faulty: set[tuple[str, int]] = set()
         self._beyond = 0
         self._first_beyond: tuple[QueueWalk, int, int] | None = None
@@ -66,8 +67,7 @@ class QueueFold:
     def _files(self, walk: QueueWalk) -> list[Finding]:
         reader = walk.reader
         files = [log_rules.LogFile(f.path, f.start_offset, f.size) for f in reader.files]
-        geometry = self._store.geometry
-        size = geometry.consume_queue_file_size if reader.kind == "simple" else reader.sequence.file_size
+        size = self._file_sizes.get(reader.kind, 0)
         found = []
         for fault in log_rules.file_sequence(files, size):
             severity: Severity | None = "warn" if fault.kind == "empty" else None
@@ -322,3 +322,15 @@ class QueueFold:
         evidence = {"expected": f"below {self._log.end}", "found": physical, "entries": self._beyond}
         severity: Severity | None = "note" if self._abort else None
         yield self._of_entry(walk, number, "CQ13", text, evidence, severity)
+
+
+def _file_sizes(queues: QueueCheck) -> dict[str, int]:
+    """The length that most queue files of each kind were made with, whatever a configuration says."""
+    votes: dict[str, dict[int, int]] = {}
+    for walk in queues.walks.values():
+        files = [log_rules.LogFile(f.path, f.start_offset, f.size) for f in walk.reader.files]
+        likely = log_rules.likely_length(files)
+        if likely:
+            counts = votes.setdefault(walk.reader.kind, {})
+            counts[likely] = counts.get(likely, 0) + len(files)
+    return {kind: max(counts, key=lambda size: (counts[size], size)) for kind, counts in votes.items()}

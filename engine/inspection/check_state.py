@@ -1,4 +1,4 @@
-"""What stands around log, queues and index: checkpoint, abort, tables, and a broker's configuration (spec 5, 14)."""
+"""What stands around log, queues and index: checkpoint, abort, tables (spec 5, 14)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from engine.codec import config_tables, tables
 from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
-from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, StoreError
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
@@ -133,33 +132,3 @@ def _offsets(store: StoreSnapshot, table: tables.Table, path: str) -> Iterator[F
                 yield catalogue.CF02.found(
                     text, path, None, {**evidence, "queueId": queue_id}, "note" if store.abort else None
                 )
-
-
-# -- a broker's configuration
-
-
-def broker_conf(store: StoreSnapshot, given: MessageStoreConfig) -> Iterator[Finding]:
-    """CF05: lengths and paths of the configuration against the files."""
-    if store.paths is None:
-        return
-    lengths: list[tuple[str, int, dict[int, str]]] = []
-    if "mappedFileSizeCommitLog" in given.given:
-        sizes = {f.size: f.path for f in reversed(store.log.files)}
-        lengths.append(("mappedFileSizeCommitLog", given.mapped_file_size_commit_log, sizes))
-    simple = [q for queues in store.topics().values() for q in queues.values() if q.kind == "simple"]
-    if "mappedFileSizeConsumeQueue" in given.given:
-        sizes = {f.size: f.path for queue in simple for f in queue.files}
-        lengths.append(("mappedFileSizeConsumeQueue", -(-given.mapped_file_size_consume_queue // 20) * 20, sizes))
-    if {"maxHashSlotNum", "maxIndexNum"} <= given.given:
-        size = 40 + 4 * given.max_hash_slot_num + 20 * given.max_index_num
-        lengths.append(("maxHashSlotNum, maxIndexNum", size, {i.size: i.path for i in store.index_files()}))
-    for key, size, files in lengths:
-        if files and size not in files:
-            other, path = max(files.items())
-            text = f"{key} means files of {size:,} bytes, the store's have {other:,}"
-            yield catalogue.CF05.found(text, path, None, {"expected": size, "found": other, "key": key}, "error")
-    root = given.store_path_root_dir
-    if "storePathRootDir" in given.given and root and Path(root).resolve() != store.path.resolve():
-        text = f"storePathRootDir is {root}, this store is {store.path}"
-        evidence = {"expected": str(store.path), "found": root, "key": "storePathRootDir"}
-        yield catalogue.CF05.found(text, None, None, evidence, "note")

@@ -11,13 +11,14 @@ from typing import Protocol
 from engine.codec.columns import UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
-from engine.inspection import check_keys, check_state, check_tail
+from engine.inspection import check_conf, check_keys, check_state, check_tail, foreign
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check_fold import QueueFold
 from engine.inspection.check_index import IndexCheck
 from engine.inspection.check_log import LogCheck
 from engine.inspection.check_queues import QueueCheck
 from engine.inspection.snapshot import StoreSnapshot
+from engine.rules import catalogue
 from engine.rules.findings import SEVERITIES, Finding, Summary, summarise
 
 Progress = Callable[[int, int], None]
@@ -58,7 +59,9 @@ def _all(store: StoreSnapshot, cancel: Cancel | None, progress: Progress | None)
     yield from check_state.abort(store)
     yield from check_state.config(store)
     if store.config is not None:
-        yield from check_state.broker_conf(store, store.config)
+        yield from check_conf.findings(store, store.config)
+    for note in foreign.notes(store):
+        yield catalogue.DK02.found(note, str(store.path), None, {"found": note})
     topics = TopicTable()
     log = LogCheck(store)
     queues = QueueCheck(store, topics)
@@ -71,7 +74,8 @@ def _all(store: StoreSnapshot, cancel: Cancel | None, progress: Progress | None)
         return
     index.drain()
     fold = QueueFold(store, log, queues)
-    around = list(fold.findings()) if store.paths is not None else []
+    known = store.paths is not None and not foreign.rocksdb_queues(store)
+    around = list(fold.findings()) if known else []
     around.extend(check_keys.findings(store, log, index, fold.odd_units))
     around.extend(check_state.checkpoint(store, log.newest_time, log.end))
     yield from log.findings()

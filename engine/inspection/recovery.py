@@ -9,6 +9,7 @@ from engine.codec import json_dialect
 from engine.codec.checkpoint import Checkpoint
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
+from engine.inspection import foreign
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import BATCH_CONSUME_QUEUE_FILE_SIZE, COMMIT_LOG_FILE_SIZE, CONSUME_QUEUE_FILE_SIZE, StorePaths
 from engine.rules.log_rules import LogFile, likely_length
@@ -58,6 +59,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         batch_topics=batch_topics,
         group_offsets=tuple(_group_offsets(store)),
         tables=tuple(_table(store, name) for name in _TABLES),
+        notes=tuple(f"{note}: not part of this plan" for note in foreign.notes(store)),
     )
 
 

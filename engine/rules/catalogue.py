@@ -354,6 +354,13 @@ AB01 = _rule(
     "The store was not closed: the next start recovers it as after a crash.",
     "ask recover --plan what a start would keep and drop.",
 )
+DK02 = _rule(
+    "DK02",
+    "chat",
+    "A part of the store that is not decoded",
+    "RocksDB queues and DLedger logs are recognised; what is in them is not checked and not planned.",
+    "ask a broker, or the library's own tools.",
+)
 DK01 = _rule(
     "DK01",
     "warn",

@@ -313,7 +313,7 @@ def _index(heads: Iterable[IndexHead], source: RecoverySource) -> tuple[tuple[In
 
 
 def _notes(source: RecoverySource) -> tuple[str, ...]:
-    notes = []
+    notes = list(source.notes)
     if source.config.duplication_enable:
         notes.append(
             "duplicationEnable is on: a confirm offset in memory may hold dispatch back"

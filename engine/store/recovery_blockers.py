@@ -16,6 +16,7 @@ from engine.store.recovery_plan import Blocker
 from engine.store.recovery_source import RecoverySource
 from engine.store.unit_check import Release
 
+MOST_BLOCKERS = 50
 TIMER_WHEEL_SIZE = 604_800 * 2 * 32
 _NOT_MATCHED = "length not matched message store config value, please check it manually"
 _KIND = "load exception java.lang.RuntimeException: The queue type of topic:"
@@ -63,7 +64,9 @@ def load(source: RecoverySource, release: Release) -> Loaded:
 
 
 def _file_queue(folders: tuple[Path, ...], size: int, rule: str, release: Release, found: Loaded) -> None:
-    """MappedFileQueue.load over one folder, or over all folders of a multi-path log."""
+    """MappedFileQueue.load over one folder, or over all folders of a multi-path log: the first misfit ends it."""
+    if len(found.blockers) >= MOST_BLOCKERS:
+        return
     entries = sorted((e for folder in folders for e in _list(folder)), key=lambda e: e.name)
     for number, entry in enumerate(entries):
         if entry.folder and release == "5.3":
@@ -81,7 +84,8 @@ def _file_queue(folders: tuple[Path, ...], size: int, rule: str, release: Releas
                     entry.path,
                 )
             )
-        elif parse_file_name(entry.name) is None:
+            return
+        if parse_file_name(entry.name) is None:
             found.blockers.append(
                 Blocker(
                     rule,
@@ -90,6 +94,7 @@ def _file_queue(folders: tuple[Path, ...], size: int, rule: str, release: Releas
                     entry.path,
                 )
             )
+            return
 
 
 def _list(folder: Path) -> Iterator[_Entry]:

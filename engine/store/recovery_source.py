@@ -79,3 +79,4 @@ class RecoverySource:
     batch_topics: frozenset[str] | None = None
     group_offsets: Iterable[GroupOffset] = ()
     tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()  # what recovery would do and this plan cannot know

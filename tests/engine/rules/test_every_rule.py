@@ -122,6 +122,7 @@ BROKEN = {
     "CF04": lambda root, made: table(root, "topics.json", "{} left over"),
     "CF05": lambda root, made: None,
     "AB01": lambda root, made: (root / "abort").write_bytes(b"123"),
+    "DK02": lambda root, made: (root / "dledger-n0").mkdir(),
     "DK01": lambda root, made: (root / "commitlog" / "readme.txt").write_text("x"),
 }
 CONFIG = {"CF05": MessageStoreConfig(mapped_file_size_commit_log=8192, given=frozenset({"mappedFileSizeCommitLog"}))}
@@ -157,6 +158,13 @@ def test_speaks_on_the_broken_store(rule, root, made):
             assert finding.next_step.startswith(SNAPSHOT_FIRST) == at_least(finding.severity, "warn")
 
 
+def test_rocksdb_queues_are_not_taken_for_missing_ones(root):
+    shutil.rmtree(root / "consumequeue")
+    (root / "consumequeue").mkdir()
+    (root / "consumequeue" / "CURRENT").write_text("MANIFEST-000004")
+    assert set(found(root)) == {"DK02"}
+
+
 def test_every_rule_has_a_broken_store():
     assert set(BROKEN) == set(RULES)
     assert ENTRIES > 58
@@ -169,6 +177,29 @@ def test_only_the_named_rules_are_told(root, made):
         findings = list(check(store, only={"AB01"}))
     assert [f.id for f in findings[:-1]] == ["AB01"]
     assert findings[-1].counts == {"chat": 0, "note": 0, "warn": 1, "error": 0}
+
+
+CONFS = [
+    pytest.param({"mapped_file_size_commit_log": 8192}, "mappedFileSizeCommitLog", "error", id="log"),
+    pytest.param({"mapped_file_size_consume_queue": 20}, "mappedFileSizeConsumeQueue", "error", id="entries for bytes"),
+    pytest.param({"max_hash_slot_num": 7, "max_index_num": 60}, "maxHashSlotNum maxIndexNum", "error", id="index"),
+    pytest.param({"max_hash_slot_num": 7}, "maxHashSlotNum", "note", id="half of the index"),
+    pytest.param({"store_path_root_dir": "/elsewhere"}, "storePathRootDir", "note", id="root"),
+    pytest.param({"store_path_commit_log": "/elsewhere"}, "storePathCommitLog", "note", id="log folder"),
+]
+
+
+@pytest.mark.parametrize(("values", "keys", "severity"), CONFS)
+def test_a_configuration_that_does_not_fit_is_the_only_error(root, values, keys, severity):
+    seen = found(root, MessageStoreConfig(**values, given=frozenset(keys.split())))
+    assert [f.severity for f in seen.pop("CF05") if f.evidence["keys"][0] in keys.split()] == [severity]
+    assert not any(at_least(f.severity, "warn") for findings in seen.values() for f in findings)
+
+
+def test_entries_taken_for_bytes_are_named(root):
+    given = frozenset({"mappedFileSizeConsumeQueue"})
+    seen = found(root, MessageStoreConfig(mapped_file_size_consume_queue=20, given=given))
+    assert any("20 entries of 20 bytes were meant" in f.message for f in seen["CF05"])
 
 
 class StopAtOnce:
