@@ -11,6 +11,7 @@ import functools
 import logging
 import os
 import struct
+import threading
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Literal, NamedTuple
@@ -365,6 +366,7 @@ def _bytes_of(buf: Buffer) -> npt.NDArray[np.uint8]:
 
 
 _twin: list[ModuleType | None] = []
+_trying = threading.Lock()
 
 
 def twin() -> ModuleType | None:
@@ -375,7 +377,9 @@ def twin() -> ModuleType | None:
     if os.environ.get("STORESCOPE_PLAIN") == "1":
         return None
     if not _twin:
-        _twin.append(_try_twin())
+        with _trying:
+            if not _twin:
+                _twin.append(_try_twin())
     return _twin[0]
 
 
@@ -386,13 +390,9 @@ def _try_twin() -> ModuleType | None:
         prepare()
         from engine.codec import compiled
 
-        _twin.append(compiled)
-        out = UnitColumns(2)
-        data = np.zeros(256, np.uint8)
-        scan_block(data, 256, 0, 0, out, TopicTable())
-        return compiled
+        nothing = Window(np.zeros(256, np.uint8), 0, 0, 256)
+        _run(compiled, nothing, UnitColumns(2), TopicTable(), True, True, message.DEFAULT_DELAY_LEVELS)
     except Exception as error:  # noqa: BLE001  numba and LLVM fail in many ways
         _log.warning("compiled walks are not to be had, plain Python is used: %s", error)
         return None
-    finally:
-        _twin.clear()
+    return compiled
