@@ -11,7 +11,6 @@ import functools
 import logging
 import os
 import struct
-import threading
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Literal, NamedTuple
@@ -366,7 +365,6 @@ def _bytes_of(buf: Buffer) -> npt.NDArray[np.uint8]:
 
 
 _twin: list[ModuleType | None] = []
-_trying = threading.Lock()
 
 
 def twin() -> ModuleType | None:
@@ -377,9 +375,7 @@ def twin() -> ModuleType | None:
     if os.environ.get("STORESCOPE_PLAIN") == "1":
         return None
     if not _twin:
-        with _trying:
-            if not _twin:
-                _twin.append(_try_twin())
+        _twin.append(_try_twin())
     return _twin[0]
 
 
