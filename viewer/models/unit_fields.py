@@ -92,7 +92,12 @@ def describe(decoded: Decoded, links: Links) -> list[Group]:
             _identity(decoded, links),
         ),
         Group(words("In words"), "", _in_words(decoded, links)),
-        Group(words("Transaction"), _transaction_words(unit), _transaction(unit, links)),
+        Group(
+            words("Transaction"),
+            _transaction_words(unit) or tr("none"),
+            _transaction(unit, links),
+            opened=bool(unit.prepared_transaction_offset or _transaction_words(unit)),
+        ),
         Group(words("Times"), "", _times(unit)),
         Group(words("Hosts"), f"{unit.born_host} → {unit.store_host}", _hosts(unit), opened=False),
         Group(words("Body"), number(len(unit.body)) + " B", _body(unit), opened=False),
@@ -193,8 +198,6 @@ def _transaction_words(unit: Unit) -> str:
 
 def _transaction(unit: Unit, links: Links) -> tuple[Line, ...]:
     offset = unit.prepared_transaction_offset
-    if not offset and not unit.transaction_type and not _transaction_words(unit):
-        return ()
     linked = offset > 0 or unit.transaction_type == message.COMMIT
     return (
         Line(
@@ -242,7 +245,7 @@ def _topic(unit: Unit) -> tuple[Line, ...]:
 
 def _properties(decoded: Decoded, links: Links) -> tuple[Line, ...]:
     unit = decoded.unit
-    lines = [Line("propertiesLength", number(len(unit.properties_raw)), tr("bytes"))] if not unit.properties else []
+    lines = [Line("propertiesLength", number(len(unit.properties_raw)), tr("bytes"))]
     order = (properties.KEYS, properties.UNIQUE_KEY, properties.TAGS)
     names = [name for name in order if name in unit.properties] + [n for n in unit.properties if n not in order]
     return tuple(lines + [_property(decoded, name, links) for name in names])

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+
+from viewer.models.log_line import LineFile, LogLine, Mix, Pin
+from viewer.widgets.line_strip import LineStrip
+
+GIB = 1 << 30
+BASE = 1 << 42
+FILES = tuple(LineFile(f"{BASE + n * GIB:020d}", BASE + n * GIB, BASE + (n + 1) * GIB) for n in range(8))
+LINE = LogLine(BASE, BASE + 7 * GIB + 1000, BASE + 8 * GIB, FILES)
+
+
+@pytest.fixture
+def strip(qtbot):
+    made = LineStrip()
+    qtbot.addWidget(made)
+    made.resize(1200, 62)
+    made.show()
+    made.set_line(LINE)
+    made.add_mixes(
+        [
+            Mix(BASE, BASE + GIB, (("orders", 0.6), ("%RETRY%a", 0.4)), 1_763_603_000_000),
+            Mix(BASE + GIB, BASE + 2 * GIB, ()),
+        ]
+    )
+    made.set_pins([Pin(BASE + 5 * GIB, "error", "LOG01 unreadable")], [(BASE + 5 * GIB, BASE + 5 * GIB + 4096)])
+    made.set_frame(BASE + 3 * GIB, BASE + 3 * GIB + 6000)
+    made.set_times({file.start: 1_763_603_000_000 for file in FILES})
+    return made
+
+
+def test_a_click_goes_to_the_offset_under_it(strip, qtbot):
+    with qtbot.waitSignal(strip.placed) as placed:
+        qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(round(strip._x(BASE + 2 * GIB)), 30))
+    assert abs(placed.args[0] - (BASE + 2 * GIB)) < GIB // 100
+
+
+def test_words_under_the_pointer_tell_file_time_topics_and_findings(strip):
+    said = strip.words_at(strip._x(BASE + GIB // 2))
+    assert FILES[0].name in said
+    assert "orders 60%" in said
+    assert "LOG01" in strip.words_at(strip._x(BASE + 5 * GIB))
+    assert "zero tail" in strip.words_at(strip.width() - 14)
+
+
+def test_arrow_keys_move_along_the_line(strip, qtbot):
+    with qtbot.waitSignal(strip.placed) as placed:
+        qtbot.keyClick(strip, Qt.Key.Key_Right)
+    assert placed.args[0] > BASE + 3 * GIB
+    with qtbot.waitSignal(strip.placed) as placed:
+        qtbot.keyClick(strip, Qt.Key.Key_End)
+    assert placed.args[0] == LINE.written
+
+
+def test_the_frame_is_spoken(strip):
+    assert f"showing {BASE + 3 * GIB:,}" in strip.accessibleDescription()
+
+
+def test_it_paints_with_few_and_with_many_files_and_with_none(strip):
+    assert strip.grab().width() == 1200
+    many = tuple(LineFile(str(n), n * GIB, (n + 1) * GIB) for n in range(2000))
+    strip.set_line(LogLine(0, 2000 * GIB, 2000 * GIB, many))
+    strip.grab()
+    assert len(strip.label_files()) <= 6
+    strip.set_line(LogLine(0, 0, 0))
+    strip.grab()
+    assert strip.words_at(50) == ""
