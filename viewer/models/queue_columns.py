@@ -55,7 +55,7 @@ def queue_kind(
         return to_unit(row.physical_offset) if isinstance(row, EntryRow) and row.state == "entry" else None
 
     columns = [
-        Column("groups", words("Groups"), 84, _groups, _group_list, tone=lambda _: "posBuild", elide="middle",
+        Column("groups", words("Groups"), 88, _groups, _group_list, tone=lambda _: "posBuild", elide="never",
                filterable=False),
         number_column("queueOffset", words("Queue offset"), 92),
         number_column("physicalOffset", words("Physical offset"), 120, jump=unit_of, elide="never"),
@@ -64,7 +64,7 @@ def queue_kind(
                       elide="never"),
         text_column("tags", words("Tag"), 76, elide="middle"),
         chip_column("verdict", words("Verdict"), 104, _chip),
-        Column("keys", words("Key of the unit, or what is wrong"), 90, _key_or_what, _what, mono=True, elide="middle",
+        Column("keys", words("Key of the unit, or what is wrong"), 90, _key_or_what, _what,
                tone=lambda row: "error" if isinstance(row, EntryRow) and is_problem(state_of(row)) else "text",
                filterable=False),
     ]  # fmt: skip

@@ -79,7 +79,7 @@ def _rank(one: Finding) -> tuple[int, str, str, int]:
 def finding_kind() -> RecordKind:
     """The table of findings."""
     columns = (
-        Column("group", words("Part"), 100, _group, lambda row: row.finding.group, elide="middle"),
+        Column("group", words("Part"), 100, _group, lambda row: row.finding.group, elide="never"),
         chip_column("severity", "", 28, lambda row: Chip(row.finding.severity)),
         Column("id", words("Rule"), 50, lambda row: row.finding.id, lambda row: row.finding.id, mono=True,
                elide="never", tone=lambda _: "text3"),

@@ -66,15 +66,13 @@ class IndexPane(Pane):
         self._scroll.setWidget(self.canvas)
         self._scroll.setFocusProxy(self.canvas)
         self._top, self._low = QStackedWidget(), QStackedWidget()
-        self._top_switch = self._switch(self._top, (tr("Files"), self.files), (tr("Chain"), self._scroll))
-        self._low_switch = self._switch(self._low, (tr("Steps"), self.steps), (tr("Slot"), self.chain))
+        self._top_switch = self._switch(self._top, (tr("Files"), _page(self.files)), (tr("Chain"), self._scroll))
+        self._low_switch = self._switch(self._low, (tr("Steps"), _page(self.steps)), (tr("Slot"), _page(self.chain)))
         self._chips = row(gap=8)
         self._top_head = PaneHead(tr("Files"), "", self._chips, *self._top_switch)
         self._low_head = PaneHead(tr("Steps"), "", *self._low_switch)
-        upper = _stack(self._top_head, self._top, self.files.strip)
-        lower = splitter(
-            False, (_stack(self._low_head, self._low, self.steps.strip, self.chain.strip), 740), (self.slots, 500)
-        )
+        upper = _stack(self._top_head, self._top)
+        lower = splitter(False, (_stack(self._low_head, self._low), 740), (self.slots, 500))
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -196,16 +194,16 @@ class IndexPane(Pane):
             self.form.offer_topics([topic.name for topic in self.session.survey.topics])
 
     def _load_files(self) -> None:
-        session, turn = self.session, self._turn
+        session = self.session
         if session is None:
             return
 
         def done(rows: list[FileRow]) -> None:
-            if turn == self._turn:
+            if session is self.session:
                 self._show_files(rows)
 
         def failed(error: Exception) -> None:
-            if turn == self._turn:
+            if session is self.session:
                 self.files.set_state(State("error", str(error)))
 
         session.jobs.read(lambda: file_rows(session.snapshot), done, failed)
@@ -219,6 +217,9 @@ class IndexPane(Pane):
         names = [row.name for row in rows]
         if rows:
             self.files.go_to(names.index(chosen.name) if chosen is not None and chosen.name in names else 0)
+        step = self.steps.current_row()
+        if step is not None:
+            self._step_chosen(step)
         wanted, self._wanted = self._wanted, None
         if wanted is not None:
             self.show_place(wanted)
@@ -405,6 +406,14 @@ class IndexPane(Pane):
 
     def _failed(self, error: Exception) -> None:
         self.statusMessage.emit(str(error))
+
+
+def _page(table: RecordView) -> QWidget:
+    """A table with the line that says its state."""
+    made = _stack(table, table.strip)
+    made.layout().setStretch(0, 1)
+    made.layout().setStretch(1, 0)
+    return made
 
 
 def _stack(*parts: QWidget) -> QWidget:

@@ -14,7 +14,7 @@ from engine.inspection.groups import GroupProgress
 from viewer.assets import tr, words
 from viewer.bridge import places
 from viewer.models.columns import Column, RecordKind, number_column, text_column
-from viewer.models.formats import clock, full_moment, number, span
+from viewer.models.formats import clock, full_moment, moment, number, span
 from viewer.models.queue_columns import VERDICTS
 from viewer.models.queue_rows import EntryRow
 from viewer.panes.queue_facts import QueueFacts, Verdicts
@@ -39,10 +39,10 @@ _NOTES = {
 def group_kind() -> RecordKind:
     """The table of groups of a queue."""
     columns = (
-        text_column("group", words("Group"), 104, tone=group_role, elide="middle"),
-        number_column("offset", words("Next offset"), 92, jump=lambda mark: ("entry", mark.offset)),
-        number_column("behind", words("Behind"), 64),
-        Column("oldestUnreadTimestamp", words("Oldest unread"), 100, _age, lambda mark: mark.oldest_unread_timestamp,
+        text_column("group", words("Group"), 90, tone=group_role, elide="middle"),
+        number_column("offset", words("Next offset"), 84, jump=lambda mark: ("entry", mark.offset)),
+        number_column("behind", words("Behind"), 58),
+        Column("oldestUnreadTimestamp", words("Oldest unread"), 88, _age, lambda mark: mark.oldest_unread_timestamp,
                tone=_age_tone,
                tip=lambda mark: full_moment(mark.oldest_unread_timestamp)),
     )  # fmt: skip
@@ -164,9 +164,9 @@ class QueueSide(QWidget):
         if entry.what:
             facts.append(Fact(tr("Differs"), tr(entry.what), role="error", code=False))
         if entry.store_timestamp is not None:
-            facts.append(Fact(tr("Stored"), full_moment(entry.store_timestamp)))
+            facts.append(Fact(tr("Stored"), moment(entry.store_timestamp)))
         if entry.delivery_time is not None:
-            facts.append(Fact(tr("Delivery"), full_moment(entry.delivery_time), tr("the tag code is a time here")))
+            facts.append(Fact(tr("Delivery"), moment(entry.delivery_time), tr("the tag code is a time here")))
         if entry.ext_address is not None:
             facts.append(Fact(tr("Ext unit"), number(entry.ext_address + (1 << 63)), tr("byte in consumequeue_ext")))
             facts.append(Fact(tr("Ext tag"), number(entry.ext_tags_code), entry.ext_bit_map or ""))

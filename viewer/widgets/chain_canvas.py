@@ -289,6 +289,11 @@ class ChainCanvas(QWidget):
         path = QPainterPath(QPointF(a.right(), a.center().y()))
         path.lineTo(out, a.center().y())
         path.lineTo(out, low)
+        if b.top() < a.top():  # back to an earlier row: around the cards, through the gutter on their left
+            gutter, under = place.cards[0].x - 26 * z, b.bottom() + 9 * z
+            path.lineTo(gutter, low)
+            path.lineTo(gutter, under)
+            low = under
         path.lineTo(b.left() + 24 * z, low)
         path.lineTo(b.left() + 24 * z, b.bottom() + 1)
         p.setBrush(Qt.BrushStyle.NoBrush)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.assets import tr
@@ -15,6 +15,9 @@ from viewer.widgets.paint import mark
 
 ROWS = 3
 PER_ROW = 32
+LONGEST_ROW = 20
+BYTE_WIDTH = 16
+"""Px at 100 % that a byte in hex needs at least."""
 VERDICTS = {  # verdict: shape, fill, words
     "ok": ("ok", "okFill", "ok"),
     "missing": ("error", "errorFill", "missing"),
@@ -211,22 +214,32 @@ class EntryBytes(QWidget):
         self.setObjectName("queue.bytes")
         self.setAccessibleName(tr("Bytes of the entry"))
         self._raw = b""
+        self._fields: tuple[ByteField, ...] = ()
         self._rows: list[list[ByteField]] = []
         self._fit()
-        theme.changed.connect(self._fit)
+        theme.changed.connect(self._arrange)
 
     def show_entry(self, raw: bytes, fields: Sequence[ByteField]) -> None:
         """``raw`` as it lies in the file; fields that it is too short for are drawn with ``··``."""
         self._raw = raw
+        self._fields = tuple(fields)
+        self.setAccessibleDescription("; ".join(f"{field.name} {field.value} {field.note}" for field in fields))
+        self._arrange()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """As many fields in a row as there is room for, never more than the bytes of a plain entry."""
+        room = max(8, min(LONGEST_ROW, int((self.width() - 8) / (BYTE_WIDTH * scale()))))
         rows: list[list[ByteField]] = []
-        for field in fields:
-            if not rows or sum(f.length for f in rows[-1]) + field.length > 20:
+        for field in self._fields:
+            if not rows or sum(f.length for f in rows[-1]) + field.length > room:
                 rows.append([])
             rows[-1].append(field)
         self._rows = rows
-        self.setAccessibleDescription("; ".join(f"{field.name} {field.value} {field.note}" for field in fields))
         self._fit()
-        self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(340, self.minimumHeight())
@@ -241,11 +254,16 @@ class EntryBytes(QWidget):
         z = scale()
         for number, row in enumerate(self._rows):
             top = number * 78 * z
-            wide = (self.width() - 8) / max(20, sum(f.length for f in row))
+            wide = min(18 * z, (self.width() - 8) / max(f.length for f in row), self._byte_width())
             x = 0.0
             for field in row:
                 self._paint_field(p, field, QRectF(x, top + 20 * z, wide * field.length - 3, 28 * z), wide)
                 x += wide * field.length + 2
+
+    def _byte_width(self) -> float:
+        """One width for all rows: the fullest row fills the widget."""
+        fullest = max((sum(f.length for f in row) for row in self._rows), default=LONGEST_ROW)
+        return (self.width() - 8) / max(1, fullest)
 
     def _paint_field(self, p: QPainter, field: ByteField, box: QRectF, wide: float) -> None:
         z = scale()

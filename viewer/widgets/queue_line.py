@@ -167,9 +167,12 @@ class QueueLine(QWidget):
             end = left + wide
             name = f"{tr('file')} …{file.name[-10:]}"
             note = QFontMetrics(p.font()).horizontalAdvance(name)
-            if file.name and left + wide + 12 + note < max(right, left + 8) and left + wide + 12 + note < self.width():
+            named = left + wide + 12
+            room = min(max(right, left + 8), self.width())
+            pinned = any(named - 8 < to_x.x(offset) < named + note + 8 for offset, _ in span.pins)
+            if file.name and named + note < room and not pinned:
                 p.drawText(
-                    QRectF(left + wide + 12, top + lane + 3, note + 4, 15 * scale()),
+                    QRectF(named, top + lane + 3, note + 4, 15 * scale()),
                     Qt.AlignmentFlag.AlignVCenter,
                     name,
                 )
