@@ -69,12 +69,13 @@ def main(start: Start) -> int:
 
     loop = qasync.QEventLoop(app)
     asyncio.set_event_loop(loop)
-    code = 0
+    code: int = 0
     try:
         code = loop.run_until_complete(run(window, start))
     finally:
         window.close()
         with contextlib.suppress(RuntimeError):
+            loop.run_until_complete(window.jobs.drain())
             loop.close()
         if last_words is not None:
             faulthandler.disable()

@@ -58,5 +58,6 @@ def window(run: Run, settings: Settings) -> Iterator[MainWindow]:
     made.show()
     yield made
     made.close()
+    run(made.jobs.drain())
     made.deleteLater()
     QApplication.sendPostedEvents(None, 52)  # DeferredDelete

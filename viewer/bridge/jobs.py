@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
+from viewer.bridge.post import open_mailbox, post, run_in
 from viewer.bridge.worker import Cancelled, Worker
 
 __all__ = ["Cancelled", "Control", "Job", "Jobs"]
@@ -79,10 +80,10 @@ class Jobs(QObject):
 
     changed = Signal()
     failed = Signal(object)
-    _arrived = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
+        open_mailbox()
         self._quick = ThreadPoolExecutor(QUICK_THREADS, "quick")
         self._long = ThreadPoolExecutor(LONG_THREADS, "job")
         self._numbers = itertools.count(1)
@@ -91,8 +92,7 @@ class Jobs(QObject):
         self._controls: set[Control] = set()
         self._closed = False
         self.list: list[Job] = []
-        self.worker = Worker(self._post)
-        self._arrived.connect(lambda call: call())
+        self.worker = Worker(post)
 
     # ---- short reads -------------------------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class Jobs(QObject):
             else:
                 self.failed.emit(error)
 
-        self._submit(self._quick, work, finish)
+        run_in(self._quick, work, finish)
 
     async def quick(self, work: Callable[[], T]) -> T:
         """Run a read of milliseconds in a thread and give its result."""
@@ -128,11 +128,11 @@ class Jobs(QObject):
     async def run(self, title: str, work: Callable[[Control], T]) -> T:
         """Run long work in a thread, listed under ``title``; raises :class:`Cancelled` where it was stopped."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        control = Control(lambda *told: self._post(lambda: self._told(job, *told)))
+        control = Control(lambda *told: post(self._told, job, *told))
         job = Job(next(self._numbers), title, control.stop.set)
         self._controls.add(control)
         self._begin(job)
-        self._submit(self._long, lambda: work(control), lambda value, error: _settle(future, value, error))
+        run_in(self._long, lambda: work(control), lambda value, error: _settle(future, value, error))
         try:
             return await future
         except asyncio.CancelledError:
@@ -206,42 +206,32 @@ class Jobs(QObject):
         self._long.shutdown(wait=False, cancel_futures=True)
         self.worker.close()
 
+    async def drain(self, seconds: float = 2.0) -> None:
+        """After :meth:`close`: let what was begun see that it was stopped, so that nothing is left half-ended."""
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=seconds)
+
     # ---- below -------------------------------------------------------------------------------------------------------
-
-    def _submit(
-        self, pool: ThreadPoolExecutor, work: Callable[[], Any], finish: Callable[[Any, Exception | None], None]
-    ) -> None:
-        def body() -> None:
-            try:
-                result, error = work(), None
-            except Exception as raised:  # noqa: BLE001 (every error is carried to the thread that waits for it)
-                result, error = None, raised
-            self._post(lambda: finish(result, error))
-
-        pool.submit(body)
-
-    def _post(self, call: Callable[[], None]) -> None:
-        """Have ``call`` done on the loop's thread; from any thread."""
-        try:
-            self._arrived.emit(call)
-        except RuntimeError:
-            return  # the window is gone, and with it who waited
 
     def _begin(self, job: Job) -> None:
         self.list.append(job)
-        self.changed.emit()
+        self._tell()
+
+    def _tell(self) -> None:
+        if not self._closed:
+            self.changed.emit()
 
     def _told(self, job: Job, done: float, total: float | None, note: str) -> None:
         job.done, job.total, job.note = done, total, note
-        self.changed.emit()
+        self._tell()
 
     def _end(self, job: Job) -> None:
         self.list.remove(job)
-        self.changed.emit()
+        self._tell()
 
     def _task_ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
-        if task.cancelled():
+        if task.cancelled() or self._closed:
             return
         error = task.exception()
         if error is not None and not isinstance(error, Cancelled):

@@ -43,7 +43,7 @@ class _Request:
 class Worker:
     """The window's end of the pipe. ``post`` has a call done on the loop's thread; all callbacks arrive there."""
 
-    def __init__(self, post: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(self, post: Callable[..., None]) -> None:
         self._post = post
         self._numbers = itertools.count(1)
         self._requests: dict[int, _Request] = {}
@@ -112,7 +112,7 @@ class Worker:
             except (EOFError, OSError, TypeError):
                 self._post(self._died)
                 return
-            self._post(lambda message=message: self._take(message))
+            self._post(self._take, message)
 
     def _take(self, message: tuple[Any, ...]) -> None:
         kind, number, *rest = message

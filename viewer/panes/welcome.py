@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from engine import __version__
@@ -84,8 +84,7 @@ class MiniLine(QWidget):
         x, width = 0.0, float(self.width() - (px(8) if self._errors else 0))
         top, high = (self.height() - px(8)) // 2, px(8)
         for number, share in enumerate(self._shares[: len(TOPICS_LIGHT)]):
-            color = C("accent")
-            color.setNamedColor((TOPICS_DARK if theme.dark else TOPICS_LIGHT)[number])
+            color = QColor((TOPICS_DARK if theme.dark else TOPICS_LIGHT)[number])
             color.setAlphaF(0.8)
             p.fillRect(QRectF(x, top, max(1.0, width * share - 1), high), color)
             x += width * share

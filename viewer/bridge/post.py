@@ -1,0 +1,78 @@
+"""Calls from threads to the loop's thread.
+
+What a thread hands over is released on the loop's thread too: a Qt object whose last reference goes away in another
+thread would be destroyed there, under the feet of events that are on their way to it.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+Finish = Callable[[Any, Exception | None], None]
+
+
+class _Mailbox(QObject):
+    """Lives as long as the process; holds the calls that wait for their turn."""
+
+    woken = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
+        self.woken.connect(self._deliver)
+
+    def put(self, call: list[Any]) -> None:
+        """Leave ``[function, *arguments]``; from any thread."""
+        self._calls.put(call)
+        self.woken.emit()
+
+    def _deliver(self) -> None:
+        while True:
+            try:
+                function, *arguments = self._calls.get_nowait()
+            except queue.Empty:
+                return
+            function(*arguments)
+
+
+_box: list[_Mailbox] = []
+
+
+def open_mailbox() -> None:
+    """Called on the loop's thread before anything is posted."""
+    if not _box:
+        assert threading.current_thread() is threading.main_thread()
+        _box.append(_Mailbox())
+
+
+def post(function: Callable[..., object], *arguments: object) -> None:
+    """Have ``function(*arguments)`` done on the loop's thread; from any thread."""
+    _box[0].put([function, *arguments])
+
+
+def run_in(pool: Executor, work: Callable[[], Any], finish: Finish) -> None:
+    """Run ``work`` in ``pool``, then ``finish(result, error)`` on the loop's thread."""
+    held: list[Any] = [work, finish]
+
+    def body() -> None:
+        try:
+            held.append(held[0]())
+            held.append(None)
+        except Exception as raised:  # noqa: BLE001 (every error is carried to the thread that waits for it)
+            held.extend([None, raised])
+        _box[0].put([_end, held])
+
+    pool.submit(body)
+
+
+def _end(held: list[Any]) -> None:
+    """On the loop's thread: answer, and let go of everything."""
+    _work, finish, result, error = held
+    held.clear()
+    finish(result, error)
