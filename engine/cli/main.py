@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from engine import __version__
 from engine.cli.options import Parser
-from engine.cli.output import Output
+from engine.cli.output import Output, plain
 from engine.errors import StoreError, UsageError
 
 OK, FINDINGS, USAGE, CANNOT, INTERRUPTED = 0, 1, 2, 3, 130
@@ -50,7 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     try:
-        return _run(arguments)
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()  # a pipe that was closed is noticed here, not when the interpreter ends
     except UsageError as error:
         return _fail(error, USAGE, debug)
     except (StoreError, OSError) as error:
@@ -113,7 +116,7 @@ def _fail(error: Exception, code: int, debug: bool) -> int:
     text = str(error)
     if isinstance(error, OSError) and error.filename:
         text = f"{error.filename}: {error.strerror}"
-    sys.stderr.write(f"storescope: {' '.join(text.split())}\n")
+    sys.stderr.write(f"storescope: {plain(' '.join(text.split()))}\n")
     return code
 
 

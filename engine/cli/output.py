@@ -5,6 +5,7 @@ Messages and progress go to standard error; progress only on a terminal and neve
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import sys
@@ -13,24 +14,29 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self, TextIO
+from unicodedata import combining, east_asian_width
 
 _MEASURED_ROWS = 200
+_EASY = {"text": 16, "path": 20, "prose": 32}
+_SOFT = {"text": 8, "path": 12, "prose": 20}
+"""Cells below which columns of words are not narrowed: while others can be left out, and at last."""
 _TICK = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column of a table: its head, the record's field, and how a value is written (``number``, ``time``,
-    ``text`` …).
+    ``text`` …). Where a terminal is too narrow, columns with the highest ``spare`` above 0 are left out first.
     """
 
     title: str
     field: str
-    kind: str = "text"
+    kind: str = "text"  # text loses its end, path its beginning, prose goes on in the next line
+    spare: int = 0
 
     @property
     def right(self) -> bool:
-        return self.kind in ("number", "plain", "bytes")
+        return self.kind in {"number", "plain", "bytes"}
 
 
 def iso(ms: int | None) -> str:
@@ -58,6 +64,26 @@ def size_text(size: int) -> str:
 def plain(text: str) -> str:
     """``text`` with control characters made visible, so that a store's bytes cannot steer a terminal."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" for c in text)
+
+
+def cells_of(text: str) -> int:
+    """How many cells of a terminal ``text`` takes: Chinese characters and the like take two."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if east_asian_width(c) in {"W", "F"} else 0 if combining(c) else 1 for c in text)
+
+
+def cut(text: str, width: int) -> str:
+    """``text`` shortened to ``width`` cells, the last one a "…" where something is left out."""
+    if cells_of(text) <= width:
+        return text
+    kept, room = "", width - 1
+    for c in text:
+        room -= cells_of(c)
+        if room < 0:
+            break
+        kept += c
+    return kept + "…"
 
 
 def cell(value: Any, kind: str) -> str:
@@ -90,6 +116,7 @@ class Output:
         self.quiet = quiet
         self._stream = stream or sys.stdout
         self._table: _Table | None = None
+        _tolerate(self._stream, as_json)
 
     def record(self, record: dict[str, Any], columns: Sequence[Column] | None = None) -> None:
         """One record: a JSON line, or a row of the table with ``columns`` (a new table where they change)."""
@@ -104,10 +131,10 @@ class Output:
         self._table.row(record)
 
     def line(self, text: str = "") -> None:
-        """A line for people; nothing with ``--json``."""
+        """A line for people (or several), its control characters made visible; nothing with ``--json``."""
         if not self.as_json:
             self.flush()
-            self._stream.write(text + "\n")
+            self._stream.write("\n".join(plain(one) for one in text.split("\n")) + "\n")
 
     def fields(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Name and value, one pair a line, for people."""
@@ -128,7 +155,16 @@ class Output:
     def say(self, text: str) -> None:
         """A message on standard error."""
         if not self.quiet:
-            sys.stderr.write(f"storescope: {text}\n")
+            sys.stderr.write(f"storescope: {plain(text)}\n")
+
+
+def _tolerate(stream: TextIO, as_json: bool) -> None:
+    """Let the stream take every name that a store may hold: what its encoding lacks is written as an escape.
+
+    JSON is UTF-8 whatever the locale; a file name that is none holds halves of surrogate pairs, escaped as JSON does.
+    """
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(encoding="utf-8" if as_json else stream.encoding, errors="backslashreplace")
 
 
 class _Table:
@@ -136,10 +172,12 @@ class _Table:
 
     def __init__(self, columns: Sequence[Column], stream: TextIO, markdown: bool) -> None:
         self.columns = columns
+        self._shown = list(range(len(columns)))
         self._stream = stream
         self._markdown = markdown
         self._held: list[list[str]] | None = []
-        self._widths = [len(c.title) for c in columns]
+        self._widths = [0 for _ in columns]
+        self._left_out: list[str] = []
 
     def row(self, record: dict[str, Any]) -> None:
         cells = [cell(record.get(c.field), c.kind) for c in self.columns]
@@ -148,45 +186,118 @@ class _Table:
             return
         self._held.append(cells)
         if len(self._held) >= _MEASURED_ROWS:
-            self._release()
+            self._release(more=True)
 
     def close(self) -> None:
         if self._held is not None:
-            self._release()
+            self._release(more=False)
+        if self._left_out:
+            self._stream.write(f"-- left out for want of room: {', '.join(self._left_out)}\n")
 
-    def _release(self) -> None:
+    def _release(self, more: bool) -> None:
         held, self._held = self._held or [], None
         if not held:
             return
         for cells in held:
-            self._widths = [max(w, len(text)) for w, text in zip(self._widths, cells, strict=True)]
-        if not self._markdown:
-            self._fit(shutil.get_terminal_size((140, 40)).columns)
-        self._write([c.title for c in self.columns])
+            self._widths = [max(w, cells_of(text)) for w, text in zip(self._widths, cells, strict=True)]
         if self._markdown:
+            self._write([c.title for c in self.columns])
             self._stream.write("|" + "|".join("--:" if c.right else "---" for c in self.columns) + "|\n")
+        else:
+            self._leave_room(held, more)
+            for line in self._fit(shutil.get_terminal_size((140, 40)).columns):
+                self._write(line)
         for cells in held:
             self._write(cells)
 
-    def _fit(self, room: int) -> None:
-        """Narrow the widest text columns until the row fits; numbers and times are never shortened."""
-        texts = [i for i, c in enumerate(self.columns) if c.kind == "text"]
-        while texts and sum(self._widths) + 2 * (len(self._widths) - 1) > room:
-            widest = max(texts, key=lambda i: self._widths[i])
-            if self._widths[widest] <= 8:
-                return
-            self._widths[widest] -= 1
+    def _leave_room(self, held: list[list[str]], more: bool) -> None:
+        """Numbers that grow from row to row get the width of one group of digits more where rows are to follow."""
+        for i, column in enumerate(self.columns):
+            if more and column.kind == "number" and len(held[-1][i]) > len(held[0][i]):
+                self._widths[i] = max(self._widths[i], len(held[-1][i]) + 4)
+
+    def _fit(self, room: int) -> list[list[str]]:
+        """Make the row fit: heads on two lines, texts shortened, spare columns left out. Gives the lines of the head.
+
+        Numbers and times are never shortened.
+        """
+        heads = [[c.title] for c in self.columns]
+        cells = list(self._widths)
+        self._widths = natural = [max(w, cells_of(c.title)) for w, c in zip(cells, self.columns, strict=True)]
+        if not self._fits(room):
+            heads = [[c.title] if c.kind in _SOFT else _two_lines(c.title) for c in self.columns]
+            natural = [max(w, *map(cells_of, head)) for w, head in zip(cells, heads, strict=True)]
+        while not self._narrowed(natural, room, _EASY):
+            spare = [i for i in self._shown if self.columns[i].spare]
+            if not spare:
+                self._narrowed(natural, room, _SOFT)
+                break
+            least = max(spare, key=lambda i: self.columns[i].spare)
+            self._shown.remove(least)
+            self._left_out.append(self.columns[least].title)
+        high = max(len(heads[i]) for i in self._shown)
+        return [[head[line] if line < len(head) else "" for head in heads] for line in range(high)]
+
+    def _fits(self, room: int) -> bool:
+        return sum(self._widths[i] for i in self._shown) + 2 * (len(self._shown) - 1) <= room
+
+    def _narrowed(self, natural: list[int], room: int, least: dict[str, int]) -> bool:
+        """Take room from the widest columns that hold words, none below ``least``; says whether the row fits now."""
+        self._widths = list(natural)
+        while not self._fits(room):
+            wide = [i for i in self._shown if self._widths[i] > least.get(self.columns[i].kind, self._widths[i])]
+            if not wide:
+                return False
+            self._widths[max(wide, key=lambda i: self._widths[i])] -= 1
+        return True
 
     def _write(self, cells: list[str]) -> None:
         if self._markdown:
             self._stream.write("| " + " | ".join(text.replace("|", "\\|") for text in cells) + " |\n")
             return
-        shown = []
-        for column, width, text in zip(self.columns, self._widths, cells, strict=True):
-            if len(text) > width and column.kind == "text":
-                text = text[: width - 1] + "…"  # noqa: PLW2901 - the shortened cell
-            shown.append(text.rjust(width) if column.right else text.ljust(width))
-        self._stream.write("  ".join(shown).rstrip() + "\n")
+        prose = {i: _wrap(cells[i], self._widths[i]) for i in self._shown if self.columns[i].kind == "prose"}
+        for line in range(max(map(len, prose.values()), default=1)):
+            shown = []
+            for i in self._shown:
+                column, width = self.columns[i], self._widths[i]
+                text = cells[i] if line == 0 else ""
+                if i in prose:
+                    text = prose[i][line] if line < len(prose[i]) else ""
+                elif column.kind == "text":
+                    text = cut(text, width)
+                elif column.kind == "path":
+                    text = cut(text[::-1], width)[::-1]
+                padding = " " * (width - cells_of(text))
+                shown.append(padding + text if column.right else text + padding)
+            self._stream.write("  ".join(shown).rstrip() + "\n")
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """``text`` in lines of at most ``width`` cells, at least one."""
+    if cells_of(text) <= width:
+        return [text]
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if cells_of(longer) <= width or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return [piece for line in lines for piece in _pieces(line, width)]
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    found = [""]
+    for c in word:
+        if cells_of(found[-1] + c) > width:
+            found.append("")
+        found[-1] += c
+    return found
+
+
+def _two_lines(title: str) -> list[str]:
+    first, _, rest = title.partition(" ")
+    return [first, rest] if rest else [title]
 
 
 class Progress:

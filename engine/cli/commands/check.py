@@ -12,10 +12,10 @@ SEVERITIES = ("chat", "note", "warn", "error")
 _COLUMNS = (
     Column("Severity", "severity", "plain"),
     Column("Rule", "id", "plain"),
-    Column("Group", "group", "plain"),
-    Column("File", "file"),
+    Column("Group", "group", "plain", spare=1),
+    Column("File", "file", "path"),
     Column("Offset", "offset", "number"),
-    Column("Finding", "message"),
+    Column("Finding", "message", "prose"),
 )
 
 

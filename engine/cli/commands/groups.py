@@ -16,9 +16,9 @@ _COLUMNS = (
     Column("Next offset", "offset", "number"),
     Column("Max offset", "maxOffset", "number"),
     Column("Behind", "behind", "number"),
-    Column("Oldest unread", "oldestUnreadTimestamp", "time"),
+    Column("Oldest unread", "oldestUnreadTimestamp", "time", spare=2),
     Column("State", "state"),
-    Column("Mode", "mode"),
+    Column("Mode", "mode", spare=1),
 )
 
 

@@ -14,20 +14,20 @@ from engine.inspection.index_reader import IndexReader
 _HEADERS = (
     Column("Name", "name", "plain"),
     Column("Begin", "beginTimestamp", "time"),
-    Column("End", "endTimestamp", "time"),
-    Column("Begin offset", "beginPhyOffset", "number"),
+    Column("End", "endTimestamp", "time", spare=4),
+    Column("Begin offset", "beginPhyOffset", "number", spare=2),
     Column("End offset", "endPhyOffset", "number"),
-    Column("Slots used", "hashSlotCount", "number"),
-    Column("Index count", "indexCount", "number"),
+    Column("Slots used", "hashSlotCount", "number", spare=3),
+    Column("Index count", "indexCount", "number", spare=1),
 )
 _ENTRIES = (
     Column("File", "file", "plain"),
     Column("Entry", "entry", "number"),
-    Column("Slot", "slot", "number"),
+    Column("Slot", "slot", "number", spare=1),
     Column("Key hash", "keyHash", "number"),
     Column("Physical offset", "phyOffset", "number"),
-    Column("Time diff", "timeDiff", "number"),
-    Column("Stored", "storeTimestamp", "time"),
+    Column("Time diff", "timeDiff", "number", spare=2),
+    Column("Stored", "storeTimestamp", "time", spare=3),
     Column("Previous", "prev", "number"),
 )
 

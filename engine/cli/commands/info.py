@@ -20,10 +20,10 @@ _QUEUES = (
 _INDEX = (
     Column("Index file", "name", "plain"),
     Column("Entries", "entries", "number"),
-    Column("Slots used", "hashSlotCount", "number"),
+    Column("Slots used", "hashSlotCount", "number", spare=2),
     Column("Begin", "beginTimestamp", "time"),
-    Column("End", "endTimestamp", "time"),
-    Column("Begin offset", "beginPhyOffset", "number"),
+    Column("End", "endTimestamp", "time", spare=3),
+    Column("Begin offset", "beginPhyOffset", "number", spare=1),
     Column("End offset", "endPhyOffset", "number"),
 )
 

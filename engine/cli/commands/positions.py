@@ -14,7 +14,7 @@ _COLUMNS = (
     Column("Position", "name"),
     Column("Offset", "offset", "number"),
     Column("Time", "timestamp", "time"),
-    Column("How, or why not", "said"),
+    Column("How, or why not", "said", "prose"),
 )
 
 

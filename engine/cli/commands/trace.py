@@ -17,12 +17,12 @@ _STEPS = (
     Column("Kind", "kind"),
     Column("Slot", "slot", "number"),
     Column("Entry", "entry", "number"),
-    Column("Key hash", "keyHash", "number"),
+    Column("Key hash", "keyHash", "number", spare=3),
     Column("Physical offset", "phyOffset", "number"),
-    Column("Stored", "storeTimestamp", "time"),
-    Column("Previous", "prev", "number"),
+    Column("Stored", "storeTimestamp", "time", spare=4),
+    Column("Previous", "prev", "number", spare=1),
     Column("Verdict", "verdict"),
-    Column("Other key", "key"),
+    Column("Other key", "key", spare=2),
 )
 
 

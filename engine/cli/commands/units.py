@@ -20,9 +20,9 @@ COLUMNS = (
     Column("Queue", "queueId", "plain"),
     Column("Queue offset", "queueOffset", "number"),
     Column("Stored", "storeTimestamp", "time"),
-    Column("Tags", "tags"),
-    Column("Keys", "keys"),
-    Column("CRC", "crc"),
+    Column("Tags", "tags", spare=1),
+    Column("Keys", "keys", spare=2),
+    Column("CRC", "crc", "word"),
 )
 
 
