@@ -38,6 +38,7 @@ class _Request:
     items: Callable[[Any], None]
     told: Callable[[float, float | None, str], None]
     finished: Callable[[Any, Exception | None], None]
+    pipe: Connection | None
 
 
 class Worker:
@@ -80,7 +81,7 @@ class Worker:
         """Ask for work; gives the number to cancel it by."""
         self.start()
         number = next(self._numbers)
-        self._requests[number] = _Request(items, told, finished)
+        self._requests[number] = _Request(items, told, finished, self._pipe)
         self._send(("call", number, target, args))
         return number
 
@@ -110,7 +111,7 @@ class Worker:
             try:
                 message = pipe.recv()
             except (EOFError, OSError, TypeError):
-                self._post(self._died)
+                self._post(self._died, pipe)
                 return
             self._post(self._take, message)
 
@@ -127,12 +128,14 @@ class Worker:
             del self._requests[number]
             request.finished(rest[0], rest[1])
 
-    def _died(self) -> None:
-        if self.alive or self._closed:
+    def _died(self, pipe: Connection) -> None:
+        """The process behind ``pipe`` is gone or going: a pipe ends before its process counts as dead."""
+        if self._closed:
             return
-        waiting, self._requests = self._requests, {}
-        self._process = None
-        for request in waiting.values():
+        waiting = [number for number, request in self._requests.items() if request.pipe is pipe]
+        if self._pipe is pipe:
+            self._process = None
+        for request in [self._requests.pop(number) for number in waiting]:
             request.finished(None, WorkerDied("The worker process ended; the work can be started again"))
 
 
