@@ -214,8 +214,8 @@ def next_steps(one: Finding, path: str) -> list[tuple[str, str]]:
         steps.append((tr("Take a snapshot"), said))
         advice = advice.removeprefix(SNAPSHOT_FIRST)
     advice = tr(advice[:1].upper() + advice[1:])
-    head, _, tail = advice.partition(";")
-    steps.append((head.rstrip("."), tail.strip()))
+    head, *tail = re.split("[;；]", advice, maxsplit=1)
+    steps.append((head.rstrip("."), tail[0].strip() if tail else ""))
     return steps
 
 
