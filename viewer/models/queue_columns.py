@@ -55,16 +55,16 @@ def queue_kind(
         return to_unit(row.physical_offset) if isinstance(row, EntryRow) and row.state == "entry" else None
 
     columns = [
-        Column("groups", words("Groups"), 88, _groups, _group_list, tone=lambda _: "posBuild", elide="never",
+        Column("groups", words("Groups"), 80, _groups, _group_list, tone=lambda _: "posBuild", elide="never",
                filterable=False),
-        number_column("queueOffset", words("Queue offset"), 92),
-        number_column("physicalOffset", words("Physical offset"), 120, jump=unit_of, elide="never"),
-        number_column("size", words("Size"), 52, tone=lambda row: "error" if _is(row, "wrongSize") else "text2"),
-        number_column("tagsCode", words("Tag code"), 118, tone=lambda r: "error" if _is(r, "wrongTag") else "text2",
+        number_column("queueOffset", words("Queue offset"), 96),
+        number_column("physicalOffset", words("Physical offset"), 118, jump=unit_of, elide="never"),
+        number_column("size", words("Size"), 50, tone=lambda row: "error" if _is(row, "wrongSize") else "text2"),
+        number_column("tagsCode", words("Tag code"), 112, tone=lambda r: "error" if _is(r, "wrongTag") else "text2",
                       elide="never"),
-        text_column("tags", words("Tag"), 76, elide="middle"),
-        chip_column("verdict", words("Verdict"), 104, _chip),
-        Column("keys", words("Key of the unit, or what is wrong"), 90, _key_or_what, _what,
+        text_column("tags", words("Tag"), 70, elide="middle"),
+        chip_column("verdict", words("Verdict"), 98, _chip),
+        Column("keys", words("Key of the unit, or what is wrong"), 64, _key_or_what, _what,
                tone=lambda row: "error" if isinstance(row, EntryRow) and is_problem(state_of(row)) else "text",
                filterable=False),
     ]  # fmt: skip

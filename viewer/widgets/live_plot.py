@@ -155,8 +155,9 @@ class LivePlot(Paper):
             for curve in curves:
                 _add_curve(item, curve)
             item.enableAutoRange()
+            top = max((max(curve.ys, default=0.0) for curve in curves), default=0.0)
             for number, line in enumerate(lines):
-                _add_line(item, line, number)
+                _add_line(item, line, number, near_top=line.at > 0.8 * top)
         else:
             _add_bars(item, self._asked[1])
 
@@ -229,11 +230,11 @@ def _add_curve(item: Any, curve: Curve) -> None:
     made.setData(list(curve.xs), list(curve.ys))
 
 
-def _add_line(item: Any, line: Line, number: int) -> None:
+def _add_line(item: Any, line: Line, number: int, *, near_top: bool) -> None:
     import pyqtgraph as pg
 
     pen = pg.mkPen(C(line.role), width=1.4, style=Qt.PenStyle.DashLine)
-    anchor = (1, 0) if line.upright else (0, 1)
+    anchor = (1, 0) if line.upright else (0, 0) if near_top else (0, 1)
     label = {
         "color": tokens()[line.role],
         "position": max(0.1, 0.94 - 0.1 * number) if line.upright else 0.04,
