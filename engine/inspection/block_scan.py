@@ -169,7 +169,7 @@ class _Scan:
         last = self._out.count - 1
         self.next_offset = self.end = int(self._out.offset[last]) + int(self._out.size[last])
         if self._out.kind[last] == BLANK:
-            self.next_offset = file.end_offset
+            self.next_offset = self._log.sequence.behind(file)
             number = self._log.sequence.position_of(file.start_offset) + 1
             files = self._log.files
             self.end = files[number].start_offset if number < len(files) else int(self._out.offset[last])

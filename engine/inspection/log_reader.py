@@ -143,7 +143,7 @@ class LogReader:
             if isinstance(last, Stop):
                 yield Stop(end, last.kind, last.reason)
                 return
-            offset = file.end_offset
+            offset = self.sequence.behind(file)
         yield Stop(end, "limit", "end of the range")
 
     def align(self, offset: int) -> int:

@@ -244,6 +244,11 @@ class FileSequence:
                 high = middle
         return low - 1
 
+    def behind(self, file: ReadOnlyFile) -> int:
+        """Where the sequence goes on behind ``file``: its end, or the next file's start where ``file`` is too long."""
+        number = self.position_of(file.start_offset) + 1
+        return min(file.end_offset, self.files[number].start_offset) if number < len(self.files) else file.end_offset
+
     def find(self, offset: int) -> ReadOnlyFile | None:
         """The file that holds the byte at ``offset``, or None."""
         at = self.position_of(offset)

@@ -1,0 +1,31 @@
+"""A file of the log that is longer than its neighbours: the walk goes on where the next file begins."""
+
+from __future__ import annotations
+
+import pytest
+from made_stores import healthy
+
+from engine.codec.columns import UnitColumns
+from engine.codec.message import Unit
+from engine.codec.unit_scan import Damage
+from engine.inspection.block_scan import scan_log
+from engine.inspection.snapshot import open_store
+
+
+@pytest.mark.parametrize("extra", [1, 512, 5000])
+def test_bytes_behind_a_files_blank_do_not_move_the_walk(extra, tmp_path):
+    """A file that a copy had made longer hid the first units of the next one: the walk began that much too late."""
+    made = healthy()
+    root = made.write(tmp_path)
+    with min((root / "commitlog").iterdir()).open("ab") as file:
+        file.write(bytes(extra))
+    wanted = [unit.offset for unit in made.units]
+    with open_store(root) as store:
+        items = list(store.units())
+        assert [item.offset for item in items if isinstance(item, Unit)] == wanted
+        assert not any(isinstance(item, Damage) for item in items)
+        offsets: list[int] = []
+        for block in scan_log(store.log):
+            if isinstance(block, UnitColumns):
+                offsets.extend(block["offset"][block["kind"] == 0].tolist())
+        assert offsets == wanted
