@@ -209,6 +209,7 @@ class QueueCheck:
         rows = walk.raw(walk.next, max(min(walk.end - walk.next, len(run) + AHEAD), 0))
         physical, sizes = rows["physical_offset"].astype(np.int64), rows["size"].astype(np.int64)
         tags = rows["tags_code"].astype(np.int64)
+        batches = _Batches(rows) if walk.reader.kind == "batch" else None
         order = np.argsort(physical, kind="stable")
         at = np.searchsorted(physical[order], run.physical)
         there = at < len(order)
@@ -221,6 +222,10 @@ class QueueCheck:
                 entry = Side(unit.physical, int(sizes[found]), int(tags[found]))
                 if entry != unit:
                     walk.suspect(walk.next + found, unit, entry, queue_rules.verdict(entry, unit, None))
+                elif batches is not None and batches.base(found) != int(run.number[number]):
+                    verdict: queue_rules.Verdict = "unit" if batches.continues(found) else "offset"
+                    told = Side(unit.physical, unit.size, int(run.number[number]))
+                    walk.suspect(walk.next + found, unit, told, verdict)
                 walk.skip(walk.next + used, walk.next + found)
                 used = max(used, found + 1)
                 self.last_matched = max(self.last_matched, unit.physical)
@@ -279,6 +284,23 @@ class QueueCheck:
                 columns.store_timestamp[one],
             )
             self._ordered_run(walk, run)
+
+
+class _Batches:
+    """The queue offsets that a run of batch entries holds."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self._base = rows["msg_base_offset"]
+        self._size = rows["batch_size"]
+
+    def base(self, at: int) -> int:
+        return int(self._base[at])
+
+    def continues(self, at: int) -> bool:
+        """The entry begins where the one before it ends, or ends where the next begins: its own offset is right."""
+        before = at > 0 and self._base[at - 1] + self._size[at - 1] == self._base[at]
+        after = at + 1 < len(self._base) and self._base[at] + self._size[at] == self._base[at + 1]
+        return bool(before or after)
 
 
 def _keys(topics: NDArray[np.int32], queues: NDArray[np.int32]) -> NDArray[np.integer[Any]]:
