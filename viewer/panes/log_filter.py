@@ -141,7 +141,8 @@ class LogFilter(QObject):
         session, start = self.session, self._start
         assert session is not None
         log, text, now = session.snapshot.log, self.text, self._now
-        found, complete = await session.jobs.quick(lambda: first_look(log, text, now, start, start + FIRST_BYTES))
+        share = FIRST_BYTES // 4 if session.jobs.worker.alive else FIRST_BYTES
+        found, complete = await session.jobs.quick(lambda: first_look(log, text, now, start, start + share))
         hits(found)
         return complete and turn == self._turn
 

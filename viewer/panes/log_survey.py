@@ -9,6 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from viewer.assets import tr
 from viewer.bridge.store_session import StoreSession
 from viewer.models.formats import plain
 from viewer.models.log_line import LogLine, Mix, Pin, line_of, sample, sample_places
@@ -31,6 +32,7 @@ class LogSurvey(QObject):
         self._todo: list[tuple[int, int]] = []
         self._sampled: set[tuple[int, int]] = set()
         self._line = LogLine(0, 0, 0)
+        self._damage: list[tuple[int, int]] = []
         self._pause = QTimer(self, interval=PAUSE_MS, singleShot=True)
         self._pause.timeout.connect(self._sample_next)
 
@@ -38,7 +40,7 @@ class LogSurvey(QObject):
         """Another store, or none."""
         self._turn += 1
         self._session = session
-        self._todo, self._sampled = [], set()
+        self._todo, self._sampled, self._damage = [], set(), []
         self._pause.stop()
         self._line = LogLine(0, 0, 0)
         self._strip.set_line(self._line)
@@ -58,10 +60,18 @@ class LogSurvey(QObject):
 
         self._session.jobs.read(lambda: line_of(log), done, lambda _error: None)
 
+    def show_damage(self, spans: Sequence[tuple[int, int]]) -> None:
+        """Spans (offset, length) that the count of the rows could not read."""
+        self._damage = [(offset, offset + length) for offset, length in spans]
+        self.show_findings()
+
     def show_findings(self) -> None:
-        """Findings of the log as pins."""
+        """Findings of the log as pins, and what cannot be read."""
         if self._session is not None:
-            self._strip.set_pins(pins_of(self._session.findings), damage_of(self._session.findings))
+            found = pins_of(self._session.findings)
+            known = {pin.offset for pin in found}
+            found += [Pin(low, "error", tr("unreadable")) for low, _ in self._damage if low not in known]
+            self._strip.set_pins(found, self._damage)
 
     def _show(self, line: LogLine) -> None:
         grown = line != self._line
@@ -123,13 +133,4 @@ def pins_of(findings: Sequence[Any]) -> list[Pin]:
         Pin(f.offset, f.severity, f"{f.id} {plain(f.message)}")
         for f in findings
         if in_log(f) and f.severity in {"error", "warn", "note"}
-    ]
-
-
-def damage_of(findings: Sequence[Any]) -> list[tuple[int, int]]:
-    """Spans that findings call unreadable."""
-    return [
-        (f.offset, f.offset + int(f.evidence["size"]))
-        for f in findings
-        if in_log(f) and f.severity == "error" and isinstance(f.evidence.get("size"), int) and f.group == "commitlog"
     ]

@@ -25,6 +25,7 @@ from viewer.models.log_line import LogLine
 from viewer.models.log_rows import LogRow, LogSource, MatchSource, UnitRow
 from viewer.models.unit_columns import unit_kind
 from viewer.panes import Pane
+from viewer.panes.exporting import ask_export
 from viewer.panes.log_count import LogCount
 from viewer.panes.log_filter import LogFilter
 from viewer.panes.log_survey import LogSurvey
@@ -168,6 +169,7 @@ class UnitsPane(Pane):
             "copy.row": lambda: self.table.copy_current("row"),
             "copy.json": lambda: self.table.copy_current("json"),
             "copy.cli": lambda: self.table.copy_current("cli"),
+            "export.table": lambda: ask_export(self, self.table, "units.jsonl", self.record_of),
             "list.next": lambda: self.table.choose_next(1),
             "list.previous": lambda: self.table.choose_next(-1),
             "filter.focus": self.filter.focus,
@@ -207,6 +209,7 @@ class UnitsPane(Pane):
     def _counted(self, index: SideIndex) -> None:
         if self.log is not None:
             self.log.counted = index
+            self.survey.show_damage([span for segment in index.segments for span in segment.damages])
             self.statusMessage.emit(self.status())
 
     def _filled(self) -> None:
@@ -391,23 +394,24 @@ class UnitsPane(Pane):
             ["storescope", "units", path, "--from", number(row.offset).replace(",", ""), "--limit", "1", "--json"]
         )
 
+    def record_of(self, row: LogRow) -> dict[str, Any]:
+        """The record that the command line prints for this row; reads its unit from the disk."""
+        from engine.cli import records
+
+        log = self.session.snapshot.log if self.session is not None else None
+        item = log.unit_at(row.offset) if log is not None and isinstance(row, UnitRow) else None
+        if log is None or not isinstance(item, Unit):
+            return self.table.kind.as_record(row)
+        file = log.sequence.find(row.offset)
+        return records.unit(item, f"{file.start_offset:020d}" if file is not None else None)
+
     def _copy_json(self, row: LogRow) -> None:
         """The record that the command line prints, read off the loop."""
         if self.session is None:
             return
-        log = self.session.snapshot.log
 
         def work() -> str:
-            from engine.cli import records
-
-            if not isinstance(row, UnitRow):
-                return json.dumps(self.table.kind.as_record(row), ensure_ascii=False)
-            item = log.unit_at(row.offset)
-            if not isinstance(item, Unit):
-                return json.dumps(self.table.kind.as_record(row), ensure_ascii=False)
-            file = log.sequence.find(row.offset)
-            name = f"{file.start_offset:020d}" if file is not None else None
-            return json.dumps(records.unit(item, name), ensure_ascii=False)
+            return json.dumps(self.record_of(row), ensure_ascii=False)
 
         def done(text: str) -> None:
             QGuiApplication.clipboard().setText(text)

@@ -1,0 +1,118 @@
+"""Exporting a table: every row of its source as JSON lines or CSV, written off the loop and never into the store."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog
+
+from viewer.assets import tr
+from viewer.bridge.jobs import Cancelled, Control
+from viewer.models.columns import Record, RecordKind
+from viewer.models.window import RowSource
+from viewer.panes import Pane
+from viewer.widgets.record_view import RecordView
+
+AT_A_TIME = 500
+ToRecord = Callable[[Record], dict[str, Any]]
+
+
+def ask_export(pane: Pane, table: RecordView, name: str, to_record: ToRecord | None = None) -> QFileDialog | None:
+    """Ask for a file and export the rows of ``table`` into it; ``to_record`` makes fuller records than the table's."""
+    if pane.session is None:
+        return None
+    dialog = QFileDialog(pane, tr("Export the table"), str(Path.home() / name))
+    dialog.setObjectName("export.dialog")
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setNameFilters([tr("JSON lines") + " (*.jsonl)", "CSV (*.csv)"])
+    dialog.setDefaultSuffix("jsonl")
+    dialog.filterSelected.connect(lambda chosen: dialog.setDefaultSuffix("csv" if "csv" in chosen else "jsonl"))
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.fileSelected.connect(lambda path: export(pane, table, Path(path), to_record))
+    dialog.open()
+    return dialog
+
+
+def export(pane: Pane, table: RecordView, target: Path, to_record: ToRecord | None = None) -> None:
+    """Write all rows of ``table`` to ``target`` as a job that is shown and can be stopped."""
+    session = pane.session
+    if session is None:
+        return
+    store = session.path.resolve()
+    if target.resolve().is_relative_to(store if store.is_dir() else store.parent):
+        pane.statusMessage.emit(tr("Nothing is written into the store: choose another folder."))
+        return
+    source, kind = table.source, table.kind
+
+    async def work() -> None:
+        try:
+            count = await session.jobs.run(
+                tr("Exporting {name}", name=target.name),
+                lambda control: write_rows(control, source, kind, target, to_record),
+            )
+        except Cancelled:
+            pane.statusMessage.emit(tr("The export was stopped; no file was written."))
+        except OSError as error:
+            pane.statusMessage.emit(f"{target}: {error.strerror or error}")
+        else:
+            pane.statusMessage.emit(tr("{count:,} rows written to {path}", count=count, path=str(target)))
+
+    session.jobs.start(work())
+
+
+def write_rows(
+    control: Control, source: RowSource[Record], kind: RecordKind, target: Path, to_record: ToRecord | None = None
+) -> int:
+    """Write every row of ``source``; gives their number. The file appears when it is complete, or not at all."""
+    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with partial.open("w", encoding="utf-8", newline="") as out:
+            write = (
+                _csv_writer(out, kind) if target.suffix == ".csv" else _json_writer(out, to_record or kind.as_record)
+            )
+            count = _write_all(control, source, write)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return count
+
+
+def _write_all(control: Control, source: RowSource[Record], write: Callable[[Record], None]) -> int:
+    position, count = source.start, 0
+    while True:
+        control.check()
+        page = source.read(position, 0, AT_A_TIME)
+        for row in page.rows:
+            write(row)
+        count += len(page.rows)
+        if page.last or not page.rows:
+            return count
+        position = source.behind(page.rows[-1])
+        control.report(position - source.start, max(1, source.end - source.start))
+
+
+def _json_writer(out: IO[str], to_record: ToRecord) -> Callable[[Record], None]:
+    return lambda row: print(json.dumps(to_record(row), ensure_ascii=False, default=_plain), file=out)
+
+
+def _csv_writer(out: IO[str], kind: RecordKind) -> Callable[[Record], None]:
+    columns = [column for column in kind.columns if column.key]
+    writer = csv.writer(out)
+    writer.writerow([column.key for column in columns])
+    return lambda row: writer.writerow([_cell(column.value(row)) for column in columns])
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, (list, tuple)):
+        return " ".join(str(item) for item in value)
+    return _plain(value) if isinstance(value, (bytes, bytearray)) else value
+
+
+def _plain(value: object) -> object:
+    return value.hex() if isinstance(value, (bytes, bytearray)) else str(value)
