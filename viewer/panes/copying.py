@@ -1,4 +1,4 @@
-"""What a table's context menu copies beyond its texts: the equal command of the terminal."""
+"""What every table answers: copying, exporting and stepping; and the equal command of the terminal for a row."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Callable
 
 from viewer.models.columns import Record
+from viewer.panes import Pane
+from viewer.panes.exporting import ask_export
 from viewer.widgets.record_view import RecordView
 
 
@@ -19,3 +21,18 @@ def command_copier(table: RecordView, path: str) -> Callable[[str, Record], str 
         return shlex.join([path if word == "STORE" else word for word in command(record)])
 
     return text
+
+
+def table_commands(pane: Pane, table: Callable[[], RecordView], name: str) -> dict[str, Callable[[], object]]:
+    """The commands that act on the table in front; ``name`` is the file that an export proposes."""
+    return {
+        "copy.cell": lambda: table().copy_current("cell"),
+        "copy.row": lambda: table().copy_current("row"),
+        "copy.json": lambda: table().copy_current("json"),
+        "copy.cli": lambda: table().copy_current("cli"),
+        "export.table": lambda: ask_export(pane, table(), name),
+        "list.next": lambda: table().choose_next(1),
+        "list.previous": lambda: table().choose_next(-1),
+        "go.first": lambda: table().first_row(),
+        "go.last": lambda: table().last_row(),
+    }

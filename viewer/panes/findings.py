@@ -21,7 +21,7 @@ from viewer.bridge.store_session import StoreSession
 from viewer.bridge.store_work import Checked
 from viewer.models.formats import size, span
 from viewer.panes import Pane
-from viewer.panes.copying import command_copier
+from viewer.panes.copying import command_copier, table_commands
 from viewer.panes.finding_detail import FindingDetail
 from viewer.panes.finding_facts import COUNTS, FindingRow, finding_kind, finding_rows, title
 from viewer.panes.log_survey import LogSurvey
@@ -139,13 +139,9 @@ class FindingsPane(Pane):
     def commands(self) -> dict[str, Callable[[], object]]:
         """Checking, the preview, copying and stepping."""
         return {
+            **table_commands(self, lambda: self.table, "findings.jsonl"),
             "check.run": self.check,
             "recovery.preview": self.recovery.ask,
-            "copy.json": lambda: self.table.copy_current("json"),
-            "copy.cli": lambda: self.table.copy_current("cli"),
-            "copy.row": lambda: self.table.copy_current("row"),
-            "list.next": lambda: self.table.choose_next(1),
-            "list.previous": lambda: self.table.choose_next(-1),
             "problem.next": lambda: self.table.choose_next(1),
             "problem.previous": lambda: self.table.choose_next(-1),
             "find.next": lambda: self.table.choose_next(1),

@@ -20,7 +20,7 @@ from viewer.bridge.places import Place
 from viewer.bridge.store_session import StoreSession
 from viewer.models.index_columns import chain_kind, file_kind, step_kind
 from viewer.panes import Pane
-from viewer.panes.copying import command_copier
+from viewer.panes.copying import command_copier, table_commands
 from viewer.panes.index_facts import ChainRow, FileRow, chain_rows, file_rows, slot_of_entry
 from viewer.panes.slot_panel import SlotPanel
 from viewer.panes.trace_form import TraceForm
@@ -167,12 +167,12 @@ class IndexPane(Pane):
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying and stepping act on the table in front."""
         return {
-            "copy.json": lambda: self._front().copy_current("json"),
+            **table_commands(self, self._front, "index.jsonl"),
             "copy.cli": self._copy_command,
-            "copy.row": lambda: self._front().copy_current("row"),
-            "list.next": lambda: self._front().choose_next(1),
-            "list.previous": lambda: self._front().choose_next(-1),
-            "find.next": self._next_match,
+            "find.next": lambda: self._next_match(1),
+            "find.previous": lambda: self._next_match(-1),
+            "problem.next": lambda: self._next_match(1, trouble=True),
+            "problem.previous": lambda: self._next_match(-1, trouble=True),
         }
 
     def status(self) -> str:
@@ -355,16 +355,20 @@ class IndexPane(Pane):
         if found is not None and found.phy_offset is not None:
             self.placeRequested.emit(places.log(found.phy_offset))
 
-    def _next_match(self) -> None:
-        current = self.steps.current_row()
+    def _next_match(self, way: int, *, trouble: bool = False) -> None:
+        """Choose the next (−1: previous) match, or the next step where something is wrong."""
         if self._answer is None:
             return
+        current = self.steps.current_row()
         at = current.step if current is not None else 0
-        later = [s.step for s in self._answer.steps if s.kind == "entry" and s.verdict == "match" and s.step > at]
-        if later:
-            self.steps.go_to(later[0] - 1)
+        wanted = {"gone", "loop", "beyondCount", "collision"} if trouble else {"match"}
+        found = [
+            s.step for s in self._answer.steps if s.kind == "entry" and s.verdict in wanted and (s.step - at) * way > 0
+        ]
+        if found:
+            self.steps.go_to((found[0] if way > 0 else found[-1]) - 1)
         else:
-            self.statusMessage.emit(tr("No further match."))
+            self.statusMessage.emit(tr("No further problem.") if trouble else tr("No further match."))
 
     # ---- words -------------------------------------------------------------------------------------------------------
 

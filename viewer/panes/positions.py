@@ -23,7 +23,7 @@ from viewer.bridge.store_session import StoreSession
 from viewer.models.columns import Column, RecordKind, number_column, text_column
 from viewer.models.formats import clock, full_moment, size
 from viewer.panes import Pane
-from viewer.panes.copying import command_copier
+from viewer.panes.copying import command_copier, table_commands
 from viewer.panes.plan_words import headline, plan_rows, release_name
 from viewer.panes.position_facts import Look, PositionRow, look, rows, ruler_view
 from viewer.panes.position_plots import draw_gaps, draw_positions
@@ -169,11 +169,7 @@ class PositionsPane(Pane):
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying acts on the list; the preview is worked out anew."""
         return {
-            "copy.json": lambda: self.now.copy_current("json"),
-            "copy.cli": lambda: self.now.copy_current("cli"),
-            "copy.row": lambda: self.now.copy_current("row"),
-            "list.next": lambda: self.now.choose_next(1),
-            "list.previous": lambda: self.now.choose_next(-1),
+            **table_commands(self, lambda: self.now, "positions.jsonl"),
             "recovery.preview": lambda: self._plan.ask() if self._plan is not None else None,
         }
 

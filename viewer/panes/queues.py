@@ -20,7 +20,7 @@ from viewer.bridge.store_session import StoreSession
 from viewer.models.queue_columns import count_words, queue_kind
 from viewer.models.queue_rows import EntryRow, QueueRow, QueueSource
 from viewer.panes import Pane
-from viewer.panes.copying import command_copier
+from viewer.panes.copying import command_copier, table_commands
 from viewer.panes.queue_facts import Loaded, QueueFacts, QueueKey, look
 from viewer.panes.queue_picture import QueuePicture
 from viewer.panes.queue_side import QueueSide
@@ -145,11 +145,7 @@ class QueuesPane(Pane):
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying and stepping act on the table."""
         return {
-            "copy.json": lambda: self.table.copy_current("json"),
-            "copy.cli": lambda: self.table.copy_current("cli"),
-            "copy.row": lambda: self.table.copy_current("row"),
-            "list.next": lambda: self.table.choose_next(1),
-            "list.previous": lambda: self.table.choose_next(-1),
+            **table_commands(self, lambda: self.table, "queue.jsonl"),
             "find.next": lambda: self.next_problem(1),
             "find.previous": lambda: self.next_problem(-1),
             "problem.next": lambda: self.next_problem(1),
