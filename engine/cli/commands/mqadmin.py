@@ -5,6 +5,7 @@ of ``-n``.
 from __future__ import annotations
 
 import argparse
+from datetime import datetime
 from typing import Any
 
 from engine.cli import records
@@ -37,9 +38,9 @@ def register(commands: Any) -> None:
     by_key_parser.add_argument("-b", "--beginTimestamp", dest="begin", type=number, default=0, metavar="MS")
     by_key_parser.add_argument("-e", "--endTimestamp", dest="end", type=number, default=LAST_TIME, metavar="MS")
     by_key_parser.add_argument("-c", "--maxNum", dest="max_count", type=count, default=DEFAULT_MAX, metavar="N")
-    _add(commands, "queryMsgById", _query_by_id, "a message by its offset message id", "-i")
+    _add(commands, "queryMsgById", _query_by_id, "messages by their offset message ids (a,b,c)", "-i")
     _add(commands, "queryMsgByUniqueKey", _query_by_unique_key, "messages by topic and unique key", "-t", "-i")
-    _add(commands, "queryMsgByOffset", _query_by_offset, "the message at a queue offset", "-t", "-q?", "-o")
+    _add(commands, "queryMsgByOffset", _query_by_offset, "the message at a queue offset", "-t", "-i#", "-o")
     parser = _add(commands, "queryCq", _query_cq, "entries of a consume queue, resolved", "-t", "-q")
     parser.add_argument("-i", "--index", dest="start", type=number, required=True, metavar="OFFSET")
     parser.add_argument("-c", "--count", dest="max_count", type=count, default=10, metavar="N")
@@ -61,9 +62,10 @@ def _add(commands: Any, name: str, run: Any, help_text: str, *options: str) -> a
                 parser.add_argument("-k", "--msgKey", dest="key", required=True, metavar="KEY")
             case "-i":
                 parser.add_argument("-i", "--msgId", dest="id", required=True, metavar="ID")
-            case "-i#" | "-q" | "-q?":
-                short = "-i" if option != "-q" else "-q"
-                parser.add_argument(short, "--queueId", dest="queue", type=number, required=True, metavar="QUEUE")
+            case "-i#":
+                parser.add_argument("-i", "--queueId", dest="queue", type=number, required=True, metavar="QUEUE")
+            case "-q":
+                parser.add_argument("-q", "--queue", type=number, required=True, metavar="QUEUE")
             case "-o":
                 parser.add_argument("-o", "--offset", type=number, required=True, metavar="OFFSET")
     parser.set_defaults(run=run)
@@ -71,9 +73,17 @@ def _add(commands: Any, name: str, run: Any, help_text: str, *options: str) -> a
 
 
 def _window(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-b", "--beginTimestamp", dest="begin", type=number, default=0, metavar="MS")
-    parser.add_argument("-e", "--endTimestamp", dest="end", type=number, default=LAST_TIME, metavar="MS")
-    parser.add_argument("-c", "--count", dest="max_count", type=count, default=_PRINT_LIMIT, metavar="N")
+    parser.add_argument("-b", "--beginTimestamp", dest="begin", type=moment, default=0, metavar="TIME")
+    parser.add_argument("-e", "--endTimestamp", dest="end", type=moment, default=LAST_TIME, metavar="TIME")
+    parser.add_argument("--count", dest="max_count", type=count, default=_PRINT_LIMIT, metavar="N")
+
+
+def moment(text: str) -> int:
+    """A time as mqadmin takes it: ms since the epoch, or ``yyyy-MM-dd#HH:mm:ss:SSS`` in local time."""
+    try:
+        return int(datetime.strptime(text, "%Y-%m-%d#%H:%M:%S:%f").astimezone().timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        return number(text)
 
 
 def _query_by_key(args: argparse.Namespace, out: Output) -> int:
@@ -88,12 +98,15 @@ def _query_by_key(args: argparse.Namespace, out: Output) -> int:
 
 def _query_by_id(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
-        unit = by_offset_id(store, args.id)
-        if unit is None:
-            out.say(f"no unit has the offset message id {args.id}")
-            return 1
-        show(unit, file_name(store, unit.offset), out)
-    return 0
+        code = 0
+        for text in args.id.split(","):
+            unit = by_offset_id(store, text.strip())
+            if unit is None:
+                out.say(f"no unit has the offset message id {text}")
+                code = 1
+            else:
+                show(unit, file_name(store, unit.offset), out)
+    return code
 
 
 def _query_by_unique_key(args: argparse.Namespace, out: Output) -> int:
@@ -147,7 +160,7 @@ def _print(store: StoreSnapshot, queues: list[QueueReader], args: argparse.Names
             if unit is None or not args.begin <= unit.store_timestamp <= args.end:
                 continue
             if printed >= args.max_count:
-                out.line(f"-- cut off after {printed:,} messages (-c)")
+                out.line(f"-- cut off after {printed:,} messages (--count)")
                 return 0
             printed += 1
             emit(store, unit, out)

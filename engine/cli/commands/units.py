@@ -20,9 +20,9 @@ COLUMNS = (
     Column("Queue", "queueId", "plain"),
     Column("Queue offset", "queueOffset", "number"),
     Column("Stored", "storeTimestamp", "time"),
-    Column("Tags", "tags", spare=1),
-    Column("Keys", "keys", spare=2),
-    Column("CRC", "crc", "word"),
+    Column("Tags", "tags", spare=2),
+    Column("Keys", "keys", spare=3),
+    Column("CRC", "crc", spare=1),
 )
 
 

@@ -1,0 +1,184 @@
+"""Tables that fit, in cells and not in characters; text that cannot steer a terminal; streams of any encoding."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import agree
+import made_stores
+import pytest
+from commands import reading_commands
+
+from engine.cli.output import Column, Output, cell, cells_of, cut, iso, plain, size_text
+
+
+def shown(columns, rows, width, monkeypatch, markdown=False):
+    """Lines of a table on a terminal of ``width`` cells."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    stream = io.StringIO()
+    out = Output(as_json=False, markdown=markdown, stream=stream)
+    for row in rows:
+        out.record(row, columns)
+    out.flush()
+    return stream.getvalue().splitlines()
+
+
+NUMBERS = (Column("Physical offset", "at", "number"), Column("Topic", "topic"), Column("Stored", "time", "time"))
+
+
+def test_numbers_stand_right_and_words_left(monkeypatch):
+    rows = [{"at": 7, "topic": "a", "time": None}, {"at": 1_234_567, "topic": "long topic", "time": None}]
+    assert shown(NUMBERS, rows, 80, monkeypatch) == [
+        "Physical offset  Topic       Stored",
+        "              7  a",
+        "      1,234,567  long topic",
+    ]
+
+
+def test_heads_take_two_lines_before_words_are_cut(monkeypatch):
+    rows = [{"at": 7, "topic": "t" * 20, "time": None}]
+    assert shown(NUMBERS, rows, 38, monkeypatch)[:2] == ["Physical  Topic                 Stored", "  offset"]
+
+
+def test_words_lose_their_end_and_paths_their_beginning(monkeypatch):
+    columns = (Column("Topic", "topic"), Column("File", "file", "path"))
+    (_, row) = shown(columns, [{"topic": "t" * 40, "file": "/a/long/way/to/the/file"}], 24, monkeypatch)
+    assert row == "ttttttttt…  …to/the/file"
+    assert len(row) == 24
+
+
+def test_prose_goes_on_in_the_next_line(monkeypatch):
+    columns = (Column("Rule", "id", "plain"), Column("Finding", "what", "prose"))
+    lines = shown(columns, [{"id": "X1", "what": "a sentence of several words that is long"}], 30, monkeypatch)
+    assert lines == ["Rule  Finding", "  X1  a sentence of several", "      words that is long"]
+
+
+def test_spare_columns_are_left_out_and_named(monkeypatch):
+    columns = (Column("A", "a", "number"), Column("B", "b", "time", spare=1), Column("C", "c", "time", spare=2))
+    lines = shown(columns, [{"a": 1, "b": 0, "c": 0}], 40, monkeypatch)
+    assert lines[0].split() == ["A", "B"]
+    assert lines[-1] == "-- left out for want of room: C"
+
+
+def test_characters_of_two_cells_are_counted_as_two(monkeypatch):
+    columns = (Column("Topic", "topic"), Column("N", "n", "number"))
+    lines = shown(columns, [{"topic": "主题", "n": 1}, {"topic": "abcd", "n": 2}], 80, monkeypatch)
+    assert lines[1:] == ["主题   1", "abcd   2"]
+    assert [cells_of(line) for line in lines[1:]] == [8, 8]
+    assert cut("主题主题", 5) == "主题…"
+    assert cells_of("e\u0301") == 1
+
+
+def test_markdown_keeps_every_column_and_escapes_bars(monkeypatch):
+    lines = shown(NUMBERS, [{"at": 1, "topic": "a|b", "time": None}], 10, monkeypatch, markdown=True)
+    assert lines == ["| Physical offset | Topic | Stored |", "|--:|---|---|", "| 1 | a\\|b |  |"]
+
+
+def test_rows_behind_the_first_screens_are_aligned_too(monkeypatch):
+    rows = [{"at": number * 5000, "topic": "t", "time": None} for number in range(400)]
+    lines = shown(NUMBERS, rows, 80, monkeypatch)
+    assert len({line.index("t", 5) for line in lines[1:]}) == 1
+
+
+CELLS = [
+    pytest.param(None, "number", "", id="nothing"),
+    pytest.param(1234567, "number", "1,234,567", id="a number"),
+    pytest.param(True, "number", "yes", id="yes"),
+    pytest.param(-(1 << 63), "time", str(-(1 << 63)), id="a time that no calendar has"),
+    pytest.param(1536, "bytes", "1.5 KiB", id="bytes"),
+    pytest.param(["a", "b\n"], "text", "a b\\x0a", id="a list"),
+    pytest.param({"a": "\x1b"}, "text", '{"a": "\\\\u001b"}'.replace("\\\\", "\\"), id="an object"),
+]
+
+
+@pytest.mark.parametrize(("value", "kind", "text"), CELLS)
+def test_a_cell(value, kind, text):
+    assert cell(value, kind) == text
+
+
+def test_times_have_a_zone():
+    assert iso(1_700_000_000_123)[23:].startswith(("+", "-"))
+    assert iso(1_700_000_000_123)[10] == " "
+
+
+def test_sizes():
+    assert [size_text(size) for size in (0, 1023, 1024, 40_802_189_312)] == ["0 B", "1,023 B", "1.0 KiB", "38.0 GiB"]
+
+
+SENTENCES = ("--", "Bytes", "Size", "Store ")
+STEERING = ["\x1b[2J", "\x9b31m", "\r\n", "\x7f", "\u202e", "\u2028", "\x00", "\udcff", "\u200f"]
+
+
+@pytest.mark.parametrize("text", STEERING)
+def test_nothing_steers_the_terminal(text):
+    assert plain(f"a{text}b").isprintable()
+    stream = io.StringIO()
+    out = Output(as_json=False, stream=stream)
+    out.line(f"a{text}b")
+    out.fields([("name", text)])
+    out.record({"a": text}, (Column("A", "a"),))
+    out.flush()
+    assert all(line.isprintable() for line in stream.getvalue().split("\n"))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_json_is_utf8_whatever_the_terminal_takes(encoding):
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding=encoding)
+    out = Output(as_json=True, stream=stream)
+    record = {"type": "x", "a": "主题 😀", "b": "\udcff"}
+    out.record(record)
+    out.flush()
+    assert json.loads(raw.getvalue().decode("utf-8")) == record
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_tables_are_written_in_any_encoding(encoding):
+    raw = io.BytesIO()
+    out = Output(as_json=False, stream=io.TextIOWrapper(raw, encoding=encoding))
+    out.record({"a": "主题 😀 \udcff"}, (Column("A", "a"),))
+    out.flush()
+    assert raw.getvalue().isascii() == (encoding != "utf-8")
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", ["broker-orders", "crash-power-5.3.3", "ipv6-and-unicode-5.3.3"])
+@pytest.mark.parametrize("width", [80, 120])
+def test_every_table_fits_the_terminal(golden, monkeypatch, name, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    for arguments in reading_commands(golden(name)):
+        if arguments[0] in {"message", "queryMsgById", "queryMsgByOffset", "config", "where", "recover", "trace"}:
+            continue  # sentences, and values that are as long as they are
+        _, out, _ = agree.command(*arguments)
+        lines = [line for line in out.splitlines() if "  " in line.strip() and not line.startswith(SENTENCES)]
+        assert [line for line in lines if cells_of(line) > width] == [], arguments
+
+
+def test_a_store_full_of_hostile_names_prints_as_plain_text(tmp_path):
+    made = made_stores.MadeStore(log_size=1 << 16)
+    hostile = "a\x1b[2J\x9b31m\r\nb\u202e"
+    for topic in (hostile, "t" * 120):
+        made.put(topic, tags=hostile, keys=hostile, more={"x\x1b]0;title\x07": "\x1b[31m"})
+    path = made.write(tmp_path / "store")
+    (path / "config").mkdir()
+    (path / "config" / "topics.json").write_text(
+        json.dumps({"topicConfigTable": {hostile: {"topicName": hostile}}}, ensure_ascii=False)
+    )
+    unit = made.units[0]
+    for arguments in (
+        ["info", path],
+        ["units", path],
+        ["queue", path, hostile, 0],
+        ["message", path, unit.offset],
+        ["where", path, unit.keys[0]],
+        ["config", path],
+        ["check", path],
+        ["trace", path, hostile, hostile],
+        ["groups", path],
+        ["positions", path],
+        ["units", tmp_path / hostile],
+        ["queue", path, hostile + "x", 0],
+    ):
+        _, out, err = agree.command(*arguments)
+        assert all(line.isprintable() for line in (out + err).split("\n")), arguments

@@ -1,0 +1,201 @@
+"""The fields that every record has, and the JSON type of each: what scripts written against the command rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Check = Any  # a type, a tuple of types, a set of words, a list of one check, a mapping of names to checks
+
+NUMBER = int
+OPTIONAL_NUMBER = (int, type(None))
+OPTIONAL_TEXT = (str, type(None))
+HEADER = {
+    "name": str,
+    "beginTimestamp": int,
+    "endTimestamp": int,
+    "beginPhyOffset": int,
+    "endPhyOffset": int,
+    "hashSlotCount": int,
+    "indexCount": int,
+}
+UNIT = {
+    "physicalOffset": int, "size": int, "version": {1, 2}, "file": str, "topic": str, "queueId": int,
+    "queueOffset": int, "flag": int, "sysFlag": int, "bornTimestamp": int, "bornHost": str,
+    "storeTimestamp": int, "storeHost": str, "reconsumeTimes": int,
+    "preparedTransactionOffset": int, "bodyCRC": int, "crc": {"ok", "bad", "unchecked"},
+    "bodyLength": int, "properties": dict, "tags": OPTIONAL_TEXT, "keys": [str], "uniqueKey": OPTIONAL_TEXT,
+    "tagsCode": int, "offsetMsgId": str, "bodySha256": str,
+}  # fmt: skip
+POSITION = {"offset": OPTIONAL_NUMBER}
+RECORDS: dict[str, Mapping[str, Check]] = {
+    "store": {
+        "path": str,
+        "flavour": [str],
+        "minOffset": int,
+        "maxOffset": int,
+        "files": {"commitlog": [{"name": str, "size": int}], "consumequeue": int, "index": int},
+        "topics": [{"topic": str, "queues": [{"queueId": int, "minOffset": int, "maxOffset": int}]}],
+        "index": [HEADER],
+        "checkpoint": ({"physicMsgTimestamp": int, "logicsMsgTimestamp": int, "indexMsgTimestamp": int}, None),
+        "abort": bool,
+        "lock": {"free", "held", "absent"},
+        "bytes": {"commitlog": int, "consumequeue": int, "index": int, "config": int, "other": int},
+    },
+    "unit": UNIT,
+    "match": UNIT,
+    "blank": {"physicalOffset": int, "size": int, "file": str},
+    "damage": {"physicalOffset": int, "size": int, "reason": str},
+    "end": {"physicalOffset": int, "reason": str, "units": int, "complete": bool},
+    "cq": {
+        "queueOffset": int,
+        "physicalOffset": int,
+        "size": int,
+        "tagsCode": int,
+        "ext": (
+            {"address": int, "size": int, "tagsCode": int, "storeTimestamp": int, "bitMap": str},
+            None,
+        ),
+        "state": {"entry", "prefilled", "empty"},
+    },
+    "indexFile": HEADER,
+    "indexEntry": {
+        "file": str,
+        "entry": int,
+        "slot": int,
+        "keyHash": int,
+        "phyOffset": int,
+        "timeDiff": int,
+        "storeTimestamp": int,
+        "prev": int,
+    },
+    "traceFile": {"file": str, "chosen": bool, "why": str},
+    "traceStep": {
+        "file": str,
+        "kind": {"slot", "entry"},
+        "slot": int,
+        "entry": OPTIONAL_NUMBER,
+        "keyHash": OPTIONAL_NUMBER,
+        "phyOffset": OPTIONAL_NUMBER,
+        "storeTimestamp": OPTIONAL_NUMBER,
+        "prev": OPTIONAL_NUMBER,
+        "verdict": {"match", "collision", "hashDiffers", "outOfTime", "gone", "loop", "beyondCount", "empty"},
+    },
+    "traceEnd": {"matches": int, "steps": int, "complete": bool},
+    "getResult": {
+        "status": {
+            "FOUND", "NO_MATCHED_MESSAGE", "MESSAGE_WAS_REMOVING", "OFFSET_FOUND_NULL", "OFFSET_OVERFLOW_BADLY",
+            "OFFSET_OVERFLOW_ONE", "OFFSET_TOO_SMALL", "NO_MATCHED_LOGIC_QUEUE", "NO_MESSAGE_IN_QUEUE",
+        },
+        "nextBeginOffset": int,
+        "minOffset": int,
+        "maxOffset": int,
+        "count": int,
+    },
+    "offset": {"queueOffset": int},
+    "finding": {
+        "id": str,
+        "severity": {"chat", "note", "warn", "error"},
+        "group": str,
+        "file": OPTIONAL_TEXT,
+        "offset": OPTIONAL_NUMBER,
+        "message": str,
+        "evidence": dict,
+        "knownIssues": list,
+        "nextStep": OPTIONAL_TEXT,
+    },
+    "summary": {"complete": bool},
+    "recoveryPlan": {
+        "willStart": bool,
+        "blockers": [{"finding": OPTIONAL_TEXT, "message": str, "brokerLog": OPTIONAL_TEXT}],
+        "exit": {"normal", "abnormal"},
+        "startFile": OPTIONAL_TEXT,
+        "why": str,
+        "startOffset": int,
+        "endOffset": int,
+        "endReason": str,
+        "unitsKept": int,
+        "bytesDropped": int,
+        "dispatchFrom": int,
+        "units": int,
+        "filesDeleted": [str],
+        "queues": [{"topic": str, "queueId": int, "minOffset": int, "maxOffset": int}],
+        "groupsBeyond": [{"group": str, "topic": str, "queueId": int, "offset": int, "maxOffset": int}],
+        "index": dict,
+        "bytesToRead": int,
+    },
+    "whereResult": {
+        "verdict": {
+            "found", "expired", "truncated", "damaged", "notInQueue", "notInIndex", "half", "rolledBack", "delayed",
+            "retried", "deadLetter", "hiddenByTag", "notYetDispatched", "consumed", "notConsumed", "neverSeen",
+            "unknown",
+        },
+        "physicalOffset": OPTIONAL_NUMBER,
+        "topic": OPTIONAL_TEXT,
+        "queueId": OPTIONAL_NUMBER,
+        "queueOffset": OPTIONAL_NUMBER,
+        "evidence": [{"what": str, "file": OPTIONAL_TEXT, "offset": OPTIONAL_NUMBER, "holds": str}],
+        "nextStep": str,
+    },
+    "positions": {
+        **dict.fromkeys(
+            ("min", "wrote", "committed", "flushed", "confirm", "dispatched", "queueMax", "indexEnd"), POSITION
+        ),
+        "checkpoint": dict,
+    },
+    "groupProgress": {
+        "group": str,
+        "topic": str,
+        "queueId": int,
+        "offset": int,
+        "maxOffset": int,
+        "behind": int,
+        "oldestUnreadTimestamp": OPTIONAL_NUMBER,
+        "state": {"behind", "caughtUp", "beyondMax", "belowMin", "gone"},
+        "mode": {"cluster", "broadcast"},
+    },
+    "config": {"table": str, "file": OPTIONAL_TEXT, "value": (dict, None)},
+    "snapshot": {"source": str, "destination": str, "files": int, "bytes": int, "manifest": str},
+    "topicStatus": {"topic": str, "queueId": int, "minOffset": int, "maxOffset": int},
+}  # fmt: skip
+
+
+def complaints(record: dict[str, Any]) -> list[str]:
+    """What is missing from ``record``, or of another kind than it should be."""
+    if next(iter(record), None) != "type":
+        return [f"type is not first: {record}"]
+    kind = record["type"]
+    if kind not in RECORDS:
+        return [f"no record is called {kind}"]
+    found = list(_against(record, RECORDS[kind], kind))
+    if kind == "positions":
+        for name in RECORDS["positions"]:
+            for one in record[name].values() if name == "checkpoint" else (record[name],):
+                if not ("how" in one if one["offset"] is not None else one.get("why")):
+                    found.append(f"positions.{name}: neither how nor why")
+    return found
+
+
+def _against(value: Any, check: Check, path: str) -> list[str]:
+    if isinstance(check, tuple) and None in check:
+        return [] if value is None else _against(value, check[0], path)
+    if isinstance(check, Mapping):
+        if not isinstance(value, dict):
+            return [f"{path}: {value!r} is no object"]
+        missing = [f"{path}.{name}: missing" for name in check if name not in value]
+        return missing + [
+            line
+            for name, one in check.items()
+            if name in value
+            for line in _against(value[name], one, f"{path}.{name}")
+        ]
+    if isinstance(check, list):
+        if not isinstance(value, list):
+            return [f"{path}: {value!r} is no list"]
+        return [line for number, one in enumerate(value) for line in _against(one, check[0], f"{path}[{number}]")]
+    if isinstance(check, set):
+        return [] if value in check else [f"{path}: {value!r} is none of {sorted(map(str, check))}"]
+    kinds = check if isinstance(check, tuple) else (check,)
+    if isinstance(value, bool) and bool not in kinds:
+        return [f"{path}: {value!r} is a boolean"]
+    return [] if isinstance(value, kinds) else [f"{path}: {value!r} is not {check}"]
