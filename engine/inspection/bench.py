@@ -165,7 +165,7 @@ def _info(folder: Path, repeats: int, _size: int) -> Iterator[Row]:
 
 
 def _check(folder: Path, repeats: int, size: int) -> Iterator[Row]:
-    root = bench_data.whole_store(folder, size)
+    root = bench_data.healthy_store(folder, size)
     log = _log(root)
     _walked(log, full=True)
     turns = max(1, repeats // 3)

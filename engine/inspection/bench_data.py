@@ -110,10 +110,31 @@ def whole_store(folder: Path, size: int = GIB, slots: int = INDEX_SLOTS, entries
             for queue in range(QUEUES):
                 mine = kept[(kept["topic"] == topic) & (kept["queue"] == queue)]
                 _write_queue(paths.queue_folder(topics.names[topic], queue), mine)
-        _write_index(paths, kept, hashes, index_codec.Geometry(slots, entries))
+        geometry = index_codec.Geometry(slots, entries)
+        _write_index(paths, kept, *_filled_up(len(kept), hashes, entries - 1), geometry)
         last = int(kept["stored"][-1])
         paths.checkpoint.write_bytes(encode(Checkpoint(last, last, last)))
     return root
+
+
+def healthy_store(folder: Path, size: int = GIB) -> Path:
+    """The store of :func:`whole_store` as a broker would leave it: its index holds the log's own keys and no others, and
+    the next log file is there.
+    """
+    made = StorePaths(whole_store(folder, size))
+    paths = StorePaths(folder / f"healthy-{size}")
+    if not paths.checkpoint.is_file():
+        for source in sorted((*made.commitlog.rglob("*"), *made.consumequeue.rglob("*"))):
+            target = paths.root / source.relative_to(made.root)
+            if source.is_file() and not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.hardlink_to(source)
+        with (paths.commitlog / queue_file_name(size)).open("wb") as file:
+            file.truncate(size)
+        kept, keys, _ = _dispatch(made.root)
+        _write_index(paths, kept, *keys, index_codec.Geometry(INDEX_SLOTS, INDEX_ENTRIES))
+        paths.checkpoint.write_bytes(made.checkpoint.read_bytes())
+    return paths.root
 
 
 _KEPT = np.dtype([("offset", "i8"), ("size", "i4"), ("topic", "i4"), ("queue", "i4"), ("tags", "i8"), ("stored", "i8")])
@@ -152,17 +173,25 @@ def _write_queue(folder: Path, mine: np.ndarray) -> None:
             file.truncate(CONSUME_QUEUE_FILE_SIZE)
 
 
-def _write_index(paths: StorePaths, kept: np.ndarray, keys: np.ndarray, geometry: index_codec.Geometry) -> None:
-    """One full file: the log's own keys in their order, and between them others that no message has."""
+def _filled_up(units: int, keys: np.ndarray, total: int) -> tuple[np.ndarray, np.ndarray]:
+    """(row of its unit, hash) of ``total`` keys: the log's own in their order, and between them others that no message
+    has.
+    """
     rng = np.random.default_rng(7)
-    total = geometry.entries - 1
     own = min(keys.shape[1], total)
-    rows = np.sort(rng.integers(0, len(kept), total))
+    rows = np.sort(rng.integers(0, units, total))
     hashes = rng.integers(0, 1 << 31, total, dtype=np.int64)
     places = np.sort(rng.choice(total, own, replace=False))
     rows[places], hashes[places] = keys[0, :own], keys[1, :own]
     order = np.argsort(rows, kind="stable")
-    rows, hashes = rows[order], hashes[order]
+    return rows[order], hashes[order]
+
+
+def _write_index(
+    paths: StorePaths, kept: np.ndarray, rows: np.ndarray, hashes: np.ndarray, geometry: index_codec.Geometry
+) -> None:
+    """One file with these keys in their order."""
+    total = len(rows)
     slots = hashes % geometry.slots
     by_slot = np.argsort(slots, kind="stable")
     previous = np.zeros(total, np.int32)
@@ -176,13 +205,14 @@ def _write_index(paths: StorePaths, kept: np.ndarray, keys: np.ndarray, geometry
     entries["time_diff"] = (kept["stored"][rows] - first) // 1000
     last = int(kept["stored"][rows[-1]])
     offsets = int(kept["offset"][rows[0]]), int(kept["offset"][rows[-1]])
-    header = index_codec.IndexHeader(first, last, *offsets, int(np.count_nonzero(newest)), geometry.entries)
+    header = index_codec.IndexHeader(first, last, *offsets, int(np.count_nonzero(newest)), total + 1)
     paths.index.mkdir(parents=True, exist_ok=True)
     with (paths.index / "20231114221320000").open("wb") as file:
         file.write(index_codec.encode_header(header))
         file.write(newest.tobytes())
         file.write(bytes(index_codec.ENTRY_SIZE))
         file.write(entries.tobytes())
+        file.truncate(geometry.file_size)
 
 
 def sparse_store(folder: Path, files: int = 1024, file_size: int = GIB) -> Path:
