@@ -49,7 +49,7 @@ def positions(store: StoreSnapshot) -> Positions:
         else Position(None, why="the commit log has no files"),
         wrote=_wrote(end, held),
         committed=_committed(end, held),
-        flushed=_flushed(end, held, store.abort),
+        flushed=_flushed(end, held, store.abort, whole=store.paths is not None),
         confirm=_confirm(end, held),
         dispatched=_dispatched(store, queue_end, end),
         queue_max=queue_end,
@@ -74,7 +74,9 @@ def _committed(end: int, held: bool) -> Position:
     return Position(end, "nothing is in a pool while no broker runs: what is in the files is all there is")
 
 
-def _flushed(end: int, held: bool, abort: bool) -> Position:
+def _flushed(end: int, held: bool, abort: bool, *, whole: bool) -> Position:
+    if not whole:
+        return Position(None, why="this is a log by itself: whether its store was closed is written outside of it")
     if held:
         return Position(None, why="a running broker keeps it in memory: files do not tell what has reached the disk")
     if abort:

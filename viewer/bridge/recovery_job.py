@@ -38,14 +38,20 @@ class RecoveryJob(QObject):
         session.grown.connect(self._grown)
 
     @property
+    def possible(self) -> bool:
+        """Whether there is a whole store: a log by itself has nothing that a start would go by."""
+        return self._session.snapshot.paths is not None
+
+    @property
     def unasked(self) -> bool:
         """Whether the plan is cheap enough to be worked out as soon as somebody looks."""
         log = self._session.snapshot.log
-        return self.plan is None and not self.running and not self.error and log.sequence.total_size <= UNASKED
+        untried = self.plan is None and not self.running and not self.error
+        return self.possible and untried and log.sequence.total_size <= UNASKED
 
     def ask(self, like: Release | None = None) -> None:
         """Work the plan out anew, as release ``like`` would start."""
-        if self.running:
+        if self.running or not self.possible:
             return
         self.like = like or self.like
         self.running = True

@@ -231,7 +231,7 @@ class FindingsPane(Pane):
         self._run.setEnabled(session is not None and not self._running)
         note = ""
         if session is not None and session.findings_complete:
-            note = tr("all rules, whole store")
+            note = tr("all rules, whole store") if session.snapshot.kind == "store" else tr("this log only")
         self._head.set_note(note)
         self.table.set_state(self._state(session))
 
@@ -255,6 +255,8 @@ class FindingsPane(Pane):
                 "stale", tr("The store has grown since it was checked."), steps=((tr("Check again"), self.check),)
             )
         if not session.findings:
+            if session.snapshot.kind != "store":
+                return State("empty", tr("Nothing to complain about in this log. Most rules need a whole store."))
             return State("empty", tr("Nothing to complain about: every rule looked at the whole store."))
         if not self._rows:
             return State("empty", tr("All findings are hidden by their severity."))
@@ -278,7 +280,7 @@ class FindingsPane(Pane):
     def _row_chosen(self, chosen: FindingRow | None) -> None:
         said = ""
         if self.session is not None and self.session.findings_complete and not self.session.findings:
-            said = tr("No finding: the store is as a broker would leave it.")
+            said = tr("No finding: what is here is as a broker would leave it.")
         self.detail.show_finding(chosen.finding if chosen is not None else None, self.session, said)
         if chosen is None or self.session is None:
             return

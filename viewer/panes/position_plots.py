@@ -101,5 +101,10 @@ def draw_gaps(plot: LivePlot, seen: Look, samples: Sequence[Look]) -> None:
         plot.set_title(tr("Gaps"))
         plot.show_nothing(tr("Nothing that follows the log can be told from the files."))
         return
+    if not any(gap for _, _, gap in gaps):
+        plot.set_title(tr("Gaps"))
+        names = ", ".join(name for name, _, _ in gaps)
+        plot.show_nothing(tr("Nothing that is known lags behind: {names}, all at the end of the log.", names=names))
+        return
     plot.set_title(tr("Gaps"), tr("MiB behind wrote, now"))
     plot.show_bars([Bar(name, role, gap / MIB, size(gap) if gap else tr("at the end")) for name, role, gap in gaps])

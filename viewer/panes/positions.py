@@ -286,7 +286,8 @@ class PositionsPane(Pane):
             if item.widget() is not None:
                 item.widget().deleteLater()
         plan = job.plan if job is not None else None
-        self._plan_button.setVisible(job is not None and not job.running and (plan is None or job.stale))
+        able = job is not None and job.possible and not job.running
+        self._plan_button.setVisible(able and job is not None and (plan is None or job.stale))
         self._plan_button.setText(tr("Work out the recovery plan") if plan is None else tr("Work it out again"))
         self._plan_words.setText(_plan_state(job))
         self._plan_words.setVisible(bool(self._plan_words.text()))
@@ -306,6 +307,8 @@ class PositionsPane(Pane):
 def _plan_state(job: RecoveryJob | None) -> str:
     if job is None:
         return ""
+    if not job.possible:
+        return tr("Recovery needs a whole store; this is a commit log by itself.")
     if job.running:
         return tr("Reading as recovery would …")
     if job.error:

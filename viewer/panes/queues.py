@@ -167,6 +167,7 @@ class QueuesPane(Pane):
         self._topic_list.set_items([(t.name, t.name) for t in survey.topics], chosen)
         if not survey.topics:
             self._forget()
+            self._offer_queues()
             self.table.set_state(State("empty", tr("The store has no consume queues.")))
         elif self._wanted is not None:
             wanted, self._wanted = self._wanted, None

@@ -116,9 +116,9 @@ class RecoveryPanel(Paper):
         for shape, words in headline(plan) if plan is not None else ():
             layout.addWidget(Chip(shape, words))
         for button, like in zip(self._like, ("5.3", "4.9"), strict=True):
-            button.setEnabled(job is not None and not job.running)
+            button.setEnabled(job is not None and job.possible and not job.running)
             button.setChecked((job is None and like == "5.3") or (job is not None and job.like == like))
-        self._again.setVisible(job is not None and not job.running and (plan is None or job.stale))
+        self._again.setVisible(job is not None and job.possible and not job.running and (plan is None or job.stale))
         self._lines.setVisible(plan is not None)
         self.plan.set_rows(plan_rows(plan) if plan is not None else [])
         files = len(self._session.snapshot.log.files) if self._session is not None else 0
@@ -136,6 +136,8 @@ class RecoveryPanel(Paper):
     def _state(self, job: RecoveryJob | None) -> State | None:
         if job is None:
             return None
+        if not job.possible:
+            return State("empty", tr("Recovery needs a whole store; this is a commit log by itself."))
         if job.running:
             return State("loading", tr("Reading as recovery would …"))
         if job.error:

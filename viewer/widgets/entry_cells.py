@@ -143,6 +143,8 @@ class EntryCells(QWidget):
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         p.fillRect(event.rect(), C("pane"))
         p.fillRect(QRectF(0, self.height() - 1, self.width(), 1), C("hair"))
+        if self._end <= self._low:
+            return
         start = self._start()
         for k in range(ROWS * PER_ROW):
             box = self._cell(k)

@@ -158,3 +158,15 @@ def test_every_plan_has_words(golden, name, like) -> None:
             ["Entries shifted"] if any(q.shifted for q in plan.queues) else []
         )
         assert fates(plan, len(store.log.files))[0].name == "commitlog"
+
+
+@pytest.mark.golden
+def test_a_log_by_itself_has_no_recovery_and_says_why(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        assert "whole store" in pane.recovery.plan.note.state.text
+        assert pane.recovery._again.isHidden()
+        assert session.findings_complete
+        if not session.findings:
+            assert "in this log" in pane.table.note.state.text
+
+    on_store(qapp, FindingsPane, next(golden("clean-5.3.3").rglob("commitlog")), drive)

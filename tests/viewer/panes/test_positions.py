@@ -103,3 +103,16 @@ def test_a_store_with_an_empty_log_is_drawn_without_a_line(qapp, tmp_path) -> No
         pane.ruler.grab()
 
     on_store(qapp, PositionsPane, tmp_path, drive)
+
+
+@pytest.mark.golden
+def test_a_log_by_itself_does_not_claim_to_be_flushed(qapp, golden) -> None:
+    """Without its store nothing says whether the broker was stopped: the page cache may hold the tail."""
+
+    async def drive(pane, session) -> None:
+        row = next(r for r in rows(pane._seen) if r.key == "flushed")
+        assert row.offset is None
+        assert "log by itself" in row.why
+        assert "whole store" in pane._plan_words.text()
+
+    on_store(qapp, PositionsPane, next(golden("clean-5.3.3").rglob("commitlog")), drive)
