@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine.config import MessageStoreConfig
 from viewer import assets
+from viewer.bridge.garbage import LoopGarbage
 from viewer.deeds import show_choices
 from viewer.main_window import MainWindow
 from viewer.settings import Settings
@@ -57,6 +58,7 @@ def main(start: Start) -> int:
     """Run the viewer until its window closes; gives the exit code."""
     choose_platform()
     app = make_application()
+    garbage = LoopGarbage()
     settings = Settings(start.config_dir)
     dress(app, settings, start)
     last_words = open_last_words(settings.folder)
@@ -77,6 +79,7 @@ def main(start: Start) -> int:
         with contextlib.suppress(RuntimeError):
             loop.run_until_complete(window.jobs.drain())
             loop.close()
+        garbage.end()
         if last_words is not None:
             faulthandler.disable()
             last_words.close()

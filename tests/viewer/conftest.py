@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from viewer import assets
+from viewer.bridge.garbage import LoopGarbage
 from viewer.main_window import MainWindow
 from viewer.settings import Settings
 from viewer.theme import theme
@@ -42,11 +43,13 @@ def run(dressed: QApplication) -> Iterator[Run]:
     """``run(coroutine)``: await it in Qt's loop, at most a minute."""
     import qasync
 
+    garbage = LoopGarbage()
     loop = qasync.QEventLoop(dressed, already_running=False)
     asyncio.set_event_loop(loop)
     yield lambda work: loop.run_until_complete(asyncio.wait_for(work, 60))
     loop.close()
     asyncio.set_event_loop(None)
+    garbage.end()
 
 
 @pytest.fixture

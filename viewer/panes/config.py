@@ -152,6 +152,9 @@ class ConfigPane(Pane):
         if tables:
             self.table.go_to_row(at)
             self._show_table(tables[at])
+        else:
+            self.values.set_rows([])
+            self.values.set_state(State("empty", tr("No table, no values.")))
 
     def _show_table(self, table: Table | None) -> None:
         if table is None:

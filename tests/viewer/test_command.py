@@ -1,0 +1,98 @@
+"""``storescope view`` as a process: pictures, driven runs, exit codes, no word on standard error that is no error."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QImage
+
+from viewer import theme
+
+Golden = Callable[..., Path]
+
+
+def view(tmp_path: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run the viewer without a display."""
+    environment = {k: v for k, v in os.environ.items() if k not in {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}}
+    command = [sys.executable, "-m", "viewer", "--config-dir", str(tmp_path / "config"), *args]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+
+
+def test_picture_shows_the_store_in_the_size_and_colours_asked_for(tmp_path: Path, golden: Golden) -> None:
+    target = tmp_path / "out.png"
+    done = view(
+        tmp_path, str(golden("broker-orders")), "--screenshot", str(target), "--size", "1280x720", "--theme", "dark",
+        "--lang", "zh_CN", "--at", "queue:OrderEvents/0/42",
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "")
+    picture = QImage(str(target))
+    assert (picture.width(), picture.height()) == (1280, 720)
+    assert picture.pixelColor(640, 16).name().upper() == theme.DARK["window"]
+    colors = {picture.pixel(x, y) for x in range(0, 1280, 3) for y in range(0, 720, 3)}
+    assert len(colors) > 60
+
+
+def test_picture_of_what_is_no_store_shows_the_error_and_ends_with_three(tmp_path: Path) -> None:
+    target = tmp_path / "out.png"
+    (tmp_path / "empty").mkdir()
+    done = view(tmp_path, str(tmp_path / "empty"), "--screenshot", str(target))
+    assert done.returncode == 3
+    assert "expected a store" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not QImage(str(target)).isNull()
+
+
+def test_driven_run_finds_rows_and_ends_with_nought(tmp_path: Path, golden: Golden) -> None:
+    file = tmp_path / "drive.py"
+    file.write_text(
+        "from PySide6.QtGui import QAction\n"
+        "from PySide6.QtWidgets import QTableView\n"
+        "async def drive(window):\n"
+        "    assert window.objectName() == 'mainWindow'\n"
+        "    assert window.findChild(QTableView, 'units.table').model().rowCount() > 0\n"
+        "    window.findChild(QAction, 'view.queues').trigger()\n"
+        "    await window.settled()\n"
+        "    print('rows', window.findChild(QTableView, 'queue.table').model().rowCount() > 0)\n"
+    )
+    done = view(tmp_path, str(golden("broker-orders")), "--drive", str(file))
+    assert (done.returncode, done.stdout) == (0, "rows True\n")
+
+
+def test_driven_run_that_raises_ends_with_one_and_its_line(tmp_path: Path, golden: Golden) -> None:
+    file = tmp_path / "drive.py"
+    file.write_text("async def drive(window):\n    raise ValueError('the third row differs')\n")
+    done = view(tmp_path, str(golden("broker-orders")), "--drive", str(file))
+    assert done.returncode == 1
+    assert "ValueError: the third row differs" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--size", "large"], "expected WIDTHxHEIGHT"),
+        (["--lang", "fr"], "--lang"),
+        (["--drive", "/no/such/file.py"], "is no file"),
+    ],
+)
+def test_wrong_options_end_with_two(tmp_path: Path, args: list[str], words: str) -> None:
+    done = view(tmp_path, *args)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_plot_library_and_compiler_are_not_on_the_way_to_the_first_rows(tmp_path: Path, golden: Golden) -> None:
+    """Importing pyqtgraph takes 0.9 s and numba 1.0 s: rows must not wait for them."""
+    file = tmp_path / "drive.py"
+    file.write_text(
+        "import sys\nasync def drive(window):\n"
+        "    print([name for name in ('numpy', 'numba', 'pyqtgraph') if name in sys.modules])\n"
+    )
+    done = view(tmp_path, str(golden("broker-orders")), "--drive", str(file))
+    assert done.stdout == "[]\n"

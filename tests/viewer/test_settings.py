@@ -1,0 +1,67 @@
+"""What is remembered comes back, and a file that somebody spoiled counts as empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QByteArray
+
+from viewer.settings import RECENT, RecentStore, Settings
+
+
+def test_values_come_back(tmp_path: Path) -> None:
+    first = Settings(tmp_path)
+    first.theme, first.language, first.zoom, first.tree_shown = "dark", "zh_CN", 130, False
+    first.set_splitter("side", QByteArray(b"\0\1\2"))
+    first.remember_filter('topic == "Orders, and more"')
+    first.sync()
+    again = Settings(tmp_path)
+    assert (again.theme, again.language, again.zoom, again.tree_shown) == ("dark", "zh_CN", 130, False)
+    assert again.splitter("side") == QByteArray(b"\0\1\2")
+    assert again.filters == ['topic == "Orders, and more"']
+
+
+def test_defaults_before_the_first_start(tmp_path: Path) -> None:
+    settings = Settings(tmp_path / "not" / "there")
+    assert (settings.theme, settings.language, settings.zoom, settings.recent) == ("system", "system", 100, [])
+    assert settings.geometry.isEmpty()
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [("zoom=never", "zoom"), ("zoom=999999999999", "zoom"), ("theme=purple", "theme"), ("language=fr", "language")],
+)
+def test_spoiled_values_count_as_defaults(tmp_path: Path, line: str, key: str) -> None:
+    (tmp_path / "storescope.ini").write_text(f"[look]\n{line}\n")
+    assert getattr(Settings(tmp_path), key) in {100, 200, "system"}
+
+
+@pytest.mark.parametrize("text", ["{", "[1, 2]", '{"a": 1}', '[{"path": 5}]', '[{"name": "x"}]'])
+def test_spoiled_recent_stores_count_as_none(tmp_path: Path, text: str) -> None:
+    settings = Settings(tmp_path)
+    settings._file.setValue("recent/stores", text)
+    assert settings.recent == []
+
+
+def test_recent_stores_are_newest_first_each_once_and_few(tmp_path: Path) -> None:
+    settings = Settings(tmp_path)
+    for n in range(2 * RECENT):
+        facts = (1 << 40, 3, 7)
+        settings.remember(RecentStore(f"/data/{n}", f"broker-{n}", n, facts, "ok", "closed", (0.5, 0.25), 6, 4))
+    settings.remember(RecentStore("/data/20", "broker-20", 99))
+    assert [store.path for store in settings.recent][:3] == ["/data/20", "/data/23", "/data/22"]
+    assert len(settings.recent) == RECENT
+    assert settings.recent[1].facts == (1 << 40, 3, 7)
+    assert settings.recent[1].shares == (0.5, 0.25)
+    settings.forget_recent()
+    assert settings.recent == []
+
+
+def test_layout_can_be_forgotten(tmp_path: Path) -> None:
+    settings = Settings(tmp_path)
+    settings.set_splitter("log.0", QByteArray(b"x"))
+    settings.zoom = 120
+    settings.reset_layout()
+    assert settings.splitter("log.0").isEmpty()
+    assert settings.zoom == 120

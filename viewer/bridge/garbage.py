@@ -1,0 +1,39 @@
+"""Garbage is collected on the loop's thread only.
+
+Python collects cycles in whichever thread happens to allocate. A timer or widget that is destroyed in another thread
+than its own leaves its registration behind, and the next event for it ends the process.
+"""
+
+from __future__ import annotations
+
+import gc
+
+from PySide6.QtCore import QObject, QTimer
+
+EVERY_MS = 400
+
+
+class LoopGarbage(QObject):
+    """While it exists the automatic collection is off and the loop does it, by Python's own thresholds."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._thresholds = gc.get_threshold()
+        gc.disable()
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self.turn)
+        self._timer.start(EVERY_MS)
+
+    def turn(self) -> None:
+        """Collect what has become due."""
+        counts = gc.get_count()
+        for generation in (2, 1, 0):
+            if counts[generation] > self._thresholds[generation]:
+                gc.collect(generation)
+                return
+
+    def end(self) -> None:
+        """Collect everything and give the automatic collection back."""
+        self._timer.stop()
+        gc.collect()
+        gc.enable()
