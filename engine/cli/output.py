@@ -211,10 +211,10 @@ class _Table:
             self._write(cells)
 
     def _leave_room(self, held: list[list[str]], more: bool) -> None:
-        """Numbers that grow from row to row get the width of one group of digits more where rows are to follow."""
+        """Where rows are to follow, numbers get room for a digit more; those that grow from row to row, for three."""
         for i, column in enumerate(self.columns):
-            if more and column.kind == "number" and len(held[-1][i]) > len(held[0][i]):
-                self._widths[i] = max(self._widths[i], len(held[-1][i]) + 4)
+            if more and column.kind == "number" and self._widths[i] > 2:
+                self._widths[i] += 4 if len(held[-1][i]) > len(held[0][i]) else 2
 
     def _fit(self, room: int) -> list[list[str]]:
         """Make the row fit: heads on two lines, texts shortened, spare columns left out. Gives the lines of the head.
