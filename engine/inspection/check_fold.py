@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.codec.consume_queue import PREFILLED_SIZE
-from engine.codec.message import Unit
+from engine.codec.message import COMMIT, Unit, sys_flag_words
 from engine.inspection.check_entries import QueueWalk, Suspect
 from engine.inspection.check_log import LogCheck
 from engine.inspection.check_queues import QueueCheck
@@ -152,6 +152,8 @@ class QueueFold:
         own = f"{seen.topic}/{seen.queue_id}/{seen.queue_offset}"
         evidence["unit"] = own
         same_queue = (seen.topic, seen.queue_id) == (walk.reader.topic, walk.reader.queue_id)
+        if same_queue and seen.queue_offset == number:
+            return self._not_for_queues(walk, number, seen)
         if same_queue and walk.first <= seen.queue_offset < walk.end:
             other = walk.entry(seen.queue_offset)
             if other.physical == entry.physical:
@@ -180,6 +182,17 @@ class QueueFold:
             "expected": f"{walk.name}/{number}",
             "found": f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}",
         }
+        file = self._store.log.sequence.find(unit.offset)
+        return catalogue.CL09.found(text, file.path if file else None, unit.offset, evidence)
+
+    def _not_for_queues(self, walk: QueueWalk, number: int, unit: Unit) -> Finding | None:
+        """The unit's own entry, but the unit says that it is no message: a half or a rolled back one."""
+        if unit.transaction_type in (0, COMMIT):
+            return None
+        self.odd_units.add(unit.offset)
+        words = ", ".join(sys_flag_words(unit.sys_flag))
+        text = f"The unit says {words}, and such units have no entry; queue {walk.name} has it as entry {number:,}"
+        evidence = {"expected": "a message or a committed one", "found": words, "queue": walk.name}
         file = self._store.log.sequence.find(unit.offset)
         return catalogue.CL09.found(text, file.path if file else None, unit.offset, evidence)
 

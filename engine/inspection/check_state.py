@@ -8,9 +8,11 @@ from pathlib import Path
 from engine.codec import config_tables, tables
 from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
 from engine.errors import CannotRead, StoreError
+from engine.inspection import recovery
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
 from engine.rules.findings import Finding, Severity
+from engine.store import recovery_blockers
 
 MOST = 20
 FAR_BEHIND_MS = 10 * 60_000
@@ -29,6 +31,16 @@ def abort(store: StoreSnapshot) -> Iterator[Finding]:
     else:
         text = "The abort file is there and nobody holds the lock: the store was not closed, the next start recovers it"
         yield catalogue.AB01.found(text, path, None, {"lock": store.lock_state})
+
+
+def start(store: StoreSnapshot) -> Iterator[Finding]:
+    """CQ11, TM04: what else stops a 5.x broker before it looks at a single unit."""
+    if store.paths is None:
+        return
+    for blocker in recovery_blockers.load(recovery.source_of(store), "5.3").blockers:
+        if blocker.finding in ("CQ11", "TM04"):
+            evidence = {"brokerLog": blocker.broker_log}
+            yield catalogue.RULES[blocker.finding].found(blocker.message, blocker.file, None, evidence)
 
 
 def checkpoint(store: StoreSnapshot, newest_time: int, log_end: int) -> Iterator[Finding]:

@@ -58,6 +58,7 @@ def _all(store: StoreSnapshot, cancel: Cancel | None, progress: Progress | None)
     """All findings in no order; None where the walk was stopped before its end."""
     yield from check_state.abort(store)
     yield from check_state.config(store)
+    yield from check_state.start(store)
     if store.config is not None:
         yield from check_conf.findings(store, store.config)
     for note in foreign.notes(store):

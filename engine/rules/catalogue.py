@@ -20,6 +20,7 @@ _GROUPS: dict[str, Group] = {
     "CK": "checkpoint",
     "CF": "config",
     "AB": "state",
+    "TM": "timer",
     "DK": "disk",
 }
 
@@ -185,6 +186,14 @@ CQ10 = _rule(
     "apache/rocketmq#405",
     "apache/rocketmq#1434",
 )
+CQ11 = _rule(
+    "CQ11",
+    "error",
+    "A topic with queues of the wrong kind",
+    "The topics table says which kind of queue a topic has; a broker that finds a folder of the other kind does not "
+    "start.",
+    "move the wrong folder out of the store's folders.",
+)
 CQ12 = _rule(
     "CQ12",
     "error",
@@ -346,6 +355,14 @@ CF05 = _rule(
     "misreads the index.",
     "correct the configuration, not the files.",
     "apache/rocketmq#1560",
+)
+TM04 = _rule(
+    "TM04",
+    "error",
+    "A timer wheel of another length",
+    "The wheel has 604,800 slots twice. A 5.x broker does not start with a wheel of another length.",
+    "compare with a replica's; the wheel cannot be built from the log alone.",
+    "apache/rocketmq#9735",
 )
 AB01 = _rule(
     "AB01",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Severity = Literal["chat", "note", "warn", "error"]
-Group = Literal["log", "queue", "index", "checkpoint", "config", "state", "disk"]
+Group = Literal["log", "queue", "index", "checkpoint", "config", "state", "timer", "disk"]
 
 SEVERITIES: tuple[Severity, ...] = ("chat", "note", "warn", "error")
 """From harmless to grave."""

@@ -54,7 +54,7 @@ def load(source: RecoverySource, release: Release) -> Loaded:
     if source.lock_held:
         found.blockers.append(
             Blocker(
-                "AB02",
+                "AB01",
                 "A process holds the store's lock: a broker is running on it",
                 "java.lang.RuntimeException: Lock failed,MQ already started",
                 str(paths.lock),

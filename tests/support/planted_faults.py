@@ -206,6 +206,25 @@ def queue_id_changed(rng, store):
 
 
 @kind
+def message_turned_into_a_half_one(rng, store):
+    unit = some_unit(rng, store)
+    if unit.transaction_type:
+        raise Unsuitable
+    store.write(unit.offset + 36, struct.pack(">i", unit.sys_flag | rng.choice((4, 12))))
+    return Expected(("CL09",), None, unit.offset)
+
+
+@kind
+def topic_letter_changed(rng, store):
+    unit = some_unit(rng, store)
+    topic = unit.topic.encode()
+    at = unit.end - len(unit.properties_raw) - 2 - len(topic) + rng.randrange(len(topic))
+    path, position = store.place(at)
+    patch(path, position, bytes([read(path, position, 1)[0] ^ 1]))
+    return Expected(("CL09",), None, unit.offset)
+
+
+@kind
 def properties_zeroed(rng, store):
     unit = pick(rng, [u for u in store.dispatched[3:-3] if len(u.properties_raw) > 8])
     store.write(unit.end - 8, bytes(8))
@@ -393,6 +412,25 @@ def queue_file_cut_short(rng, store):
     with path.open("r+b") as file:
         file.truncate(rng.randrange(20, path.stat().st_size - 20))
     return Expected(("CQ01",), path.name)
+
+
+@kind
+def batch_entry_changed(rng, store):
+    key = pick(rng, [key for key, q in store.queues.items() if q.kind == "batch" and q.max_offset > 4])
+    queue, path = store.queues[key], store.queue_files[key][0]
+    number = rng.randrange(1, min(queue.valid_end // 46, path.stat().st_size // 46) - 1)
+    field, layout, step = rng.choice(((0, ">q", 3), (8, ">i", 1), (28, ">q", 70)))
+    old = struct.unpack(layout, read(path, number * 46 + field, struct.calcsize(layout)))[0]
+    patch(path, number * 46 + field, struct.pack(layout, old + step))
+    return Expected(("CQ04",), path.name, number * 46)
+
+
+@kind
+def ext_file_deleted(rng, store):
+    folder = store.root / "consumequeue_ext"
+    path = pick(rng, sorted(p for p in folder.rglob("0*") if p.is_file()) if folder.is_dir() else [])
+    path.unlink()
+    return Expected(("CQ09",))
 
 
 # -- the index

@@ -101,6 +101,10 @@ BROKEN = {
     "CQ08": lambda root, made: shutil.rmtree(root / "consumequeue" / "Payments"),
     "CQ09": lambda root, made: patch(queue(root), 112, struct.pack(">q", 12345)),
     "CQ10": lambda root, made: patch(queue(root), 300, bytes(100)),
+    "CQ11": lambda root, made: table(
+        root, "topics.json", '{"topicConfigTable":{"Orders":{"attributes":{"queue.type":"BatchCQ"}}}}'
+    ),
+    "TM04": lambda root, made: (root / "timerwheel").write_bytes(bytes(640)),
     "CQ12": lambda root, made: patch(queue(root), 100, read(queue(root), 20, 20)),
     "CQ13": queue_ahead,
     "IX01": lambda root, made: patch(index(root), 36, struct.pack(">i", 12)),
