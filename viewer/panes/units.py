@@ -55,6 +55,7 @@ class UnitsPane(Pane):
         self._wanted: Place | None = None
         self._extent: LogLine | None = None
         self._before = -1
+        self._to_end = False
         self._build()
         self.survey = LogSurvey(self.line)
         self.survey.lined.connect(self._lined)
@@ -153,9 +154,8 @@ class UnitsPane(Pane):
             return
         self.survey.look()
         if self.filtering.source is None:
+            self._to_end = self.session.following
             self.table.reload()
-        if self.session.following:
-            self.table.last_row()
 
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""
@@ -214,6 +214,9 @@ class UnitsPane(Pane):
 
     def _filled(self) -> None:
         self._choose_match()
+        if self._to_end and self.filtering.source is None:
+            self._to_end = False
+            self.table.last_row()
         if self._wanted is not None and self.filtering.source is None:
             wanted, self._wanted = self._wanted, None
             self.show_place(wanted)

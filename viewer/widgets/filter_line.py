@@ -126,8 +126,11 @@ class FilterLine(QWidget):
 
     def _edited(self, _text: str) -> None:
         good = self.check()
-        self.edited.emit(good)
         self._offer()
+        if not good and self._offers.isVisible() and self._fault.ends_at(self.field.cursorPosition()):
+            self._fault.show_fault("", 0, 0)  # the word is still being typed, and what it may become is offered
+            self._mark("")
+        self.edited.emit(good)
 
     def _changed(self, text: str) -> None:
         self._clear.setVisible(bool(text))
@@ -237,6 +240,10 @@ class _Fault(QWidget):
         self.setFixedHeight(px(22))
         self.setVisible(bool(words))
         self.update()
+
+    def ends_at(self, position: int) -> bool:
+        """Whether the offending word ends at this character."""
+        return bool(self.words) and sum(self._at) == position
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         p = QPainter(self)

@@ -34,7 +34,7 @@ from viewer.theme import C, mono, px, theme, ui
 
 ROW = 24
 NAMES = 216
-NARROW_NAMES = 168
+LEAST_NAMES = 112
 NUMBERS = frozenset(
     ("queueId", "flag", "queueOffset", "physicalOffset", "reconsumeTimes", "preparedTransactionOffset", "bodyLength")
 )
@@ -182,8 +182,8 @@ class UnitDetail(QTreeView):
         self.viewport().update()
 
     def _fit(self) -> None:
-        width = self.viewport().width()
-        self.header().resizeSection(0, px(NAMES if width >= px(430) else NARROW_NAMES))
+        moment = QFontMetrics(mono(12)).horizontalAdvance("2026-11-20 09:41:07.225") + px(22)
+        self.header().resizeSection(0, max(px(LEAST_NAMES), min(px(NAMES), self.viewport().width() - moment)))
 
     def resizeEvent(self, event: Any) -> None:
         super().resizeEvent(event)

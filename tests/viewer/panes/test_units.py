@@ -6,6 +6,7 @@ import asyncio
 import json
 import shutil
 import time
+from pathlib import Path
 
 import pytest
 from panes import on_store, settled
@@ -13,6 +14,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
+from engine.codec.message import Unit
+from engine.inspection import open_store
 from viewer.bridge import places
 from viewer.models.log_rows import UnitRow
 from viewer.models.record_table import ValueRole
@@ -263,3 +266,35 @@ def test_every_unit_of_a_store_is_decoded_and_shown(on, name):
         assert pane.grab().width() == 1400
 
     on(name, drive)
+
+
+def test_units_that_are_written_while_it_is_open_appear(qapp, golden, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(golden("clean-5.3.3"), store)
+    with open_store(store) as seen:
+        ahead = [item for item in seen.units() if isinstance(item, Unit)][-40:]
+        later = seen.log.read(ahead[0].offset, ahead[-1].end - ahead[0].offset)
+        file = seen.log.sequence.find(ahead[0].offset)
+
+    def write(data):
+        with Path(file.path).open("r+b") as raw:
+            raw.seek(ahead[0].offset - file.start_offset)
+            raw.write(data)
+
+    write(bytes(len(later)))
+
+    async def drive(pane, session):
+        session.grown.connect(pane.refresh)
+        pane.table.last_row()
+        await settled(session.jobs)
+        assert (pane.table.current_row().kind, pane.table.current_row().offset) == ("zero", ahead[0].offset)
+        write(later)
+        session.follow(True)
+        session.look(anyway=True)
+        await settled(session.jobs)
+        assert pane.table.current_row().offset == ahead[-1].end
+        offsets = [row.offset for row in pane.table.table.rows]
+        assert {unit.offset for unit in ahead} <= set(offsets)
+        assert offsets == sorted(set(offsets))
+
+    on_store(qapp, UnitsPane, store, drive)

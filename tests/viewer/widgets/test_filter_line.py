@@ -43,6 +43,8 @@ def test_the_fault_stands_under_its_word_and_nothing_is_applied(line, qtbot):
 def test_completion_offers_fields_then_values_and_tab_takes_one(line, qtbot):
     qtbot.keyClicks(line.field, "top")
     assert line._offers.isVisible()
+    assert line.fault == ""
+    assert line.field.property("state") != "error"
     qtbot.keyClick(line.field, Qt.Key.Key_Tab)
     assert line.text() == "topic "
     qtbot.keyClicks(line.field, "= ")
