@@ -29,8 +29,6 @@ from viewer.theme import theme
 QUIET_SECONDS = 4.0
 """How long a picture waits for short reads behind the first rows."""
 LARGEST_LAST_WORDS = 1 << 20
-WORKER_AFTER_MS = 600
-"""The worker process starts when the first rows are on the screen, not before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +120,6 @@ async def run(window: MainWindow, start: Start) -> int:
             return await take_picture(window, start.screenshot, opened)
         if start.drive is not None:
             return await drive(window, start.drive)
-        QTimer.singleShot(WORKER_AFTER_MS, window.jobs.worker.start)
         return await closed
 
 

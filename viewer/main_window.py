@@ -36,17 +36,12 @@ from viewer.panes import Pane
 from viewer.panes.store_tree import StoreTreePane
 from viewer.settings import Settings, default_cache
 from viewer.theme import theme
-from viewer.views import RAIL, VIEWS, make_pane
+from viewer.views import FINDINGS_AFTER_MS, MAKE_AFTER_MS, RAIL, VIEWS, WORKER_AFTER_MS, make_pane
 from viewer.widgets.palette_box import PaletteBox
 from viewer.widgets.rail import Rail
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.status_strip import StatusStrip
 from viewer.widgets.top_bar import TopBar
-
-MAKE_AFTER_MS = 300
-"""Panes behind the one in front are made when that one stands, one at a turn of the loop."""
-FINDINGS_AFTER_MS = 1200
-"""What is wrong is asked for when the first rows stand."""
 
 
 class MainWindow(QMainWindow):
@@ -184,12 +179,14 @@ class MainWindow(QMainWindow):
         if self._opening != path:
             session.close()
             return False
+        self.jobs.worker.hold()
         self._begin(session)
         self.say("")
         await self.go_to_text(at or "log", first=True)
         self.pane(self.view).setFocus()
         self.opened.emit()
         QTimer.singleShot(MAKE_AFTER_MS, self._make_next)
+        QTimer.singleShot(WORKER_AFTER_MS, self.jobs.worker.release)
         return True
 
     def _begin(self, session: StoreSession) -> None:

@@ -19,8 +19,13 @@ PANES = {
     "config": ("config", "ConfigPane"),
 }
 
-
 VIEWS = tuple(PANES)
+MAKE_AFTER_MS = 300
+"""Panes behind the one in front are made when that one stands, one at a turn of the loop."""
+WORKER_AFTER_MS = 500
+"""The worker process starts when the first rows are on the screen, not before them."""
+FINDINGS_AFTER_MS = 1200
+"""What is wrong is asked for when the first rows stand."""
 
 
 def make_pane(view: str) -> Pane:

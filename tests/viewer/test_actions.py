@@ -13,8 +13,8 @@ from viewer.widgets.palette_box import rank
 
 PROMISED = (
     "store.open", "store.close", "view.units", "view.queues", "view.index", "view.positions", "view.findings",
-    "go.back", "go.forward", "go.to", "filter.apply", "find.next", "export.table", "copy.json", "copy.cli", "recovery.preview",
-    "palette.open", "layout.reset", "help.keys",
+    "go.back", "go.forward", "go.to", "filter.apply", "find.next", "export.table", "copy.json", "copy.cli",
+    "recovery.preview", "palette.open", "layout.reset", "help.keys",
 )  # fmt: skip
 
 

@@ -51,6 +51,19 @@ class Worker:
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Connection | None = None
         self._closed = False
+        self._held: list[tuple[object, ...]] | None = None
+
+    def hold(self) -> None:
+        """Keep requests back: a process that starts now would take its time from the first rows."""
+        if self._held is None and not self.alive:
+            self._held = []
+
+    def release(self) -> None:
+        """Start, and send what was kept back."""
+        held, self._held = self._held or [], None
+        self.start()
+        for message in held:
+            self._send(message)
 
     @property
     def alive(self) -> bool:
@@ -59,7 +72,7 @@ class Worker:
 
     def start(self) -> None:
         """Have the process ready; called ahead of need."""
-        if self.alive or self._closed:
+        if self.alive or self._closed or self._held is not None:
             return
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
@@ -101,7 +114,9 @@ class Worker:
             self._process.join(1)
 
     def _send(self, message: tuple[object, ...]) -> None:
-        if self._pipe is not None:
+        if self._held is not None:
+            self._held.append(message)
+        elif self._pipe is not None:
             with contextlib.suppress(OSError, ValueError):
                 self._pipe.send(message)
 

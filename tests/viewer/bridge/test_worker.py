@@ -54,3 +54,17 @@ def test_death_fails_the_work_and_the_next_request_starts_anew(run: Run, jobs: J
     with pytest.raises(WorkerDied):
         run(jobs.in_worker("Dying", f"{worker_tasks.__name__}:die"))
     assert run(jobs.in_worker("Counting", f"{worker_tasks.__name__}:count", 3)) == 3
+
+
+def test_requests_wait_while_the_worker_is_held(run: Run, jobs: Jobs) -> None:
+    """The process must not start between a click and the first rows."""
+    jobs.worker.hold()
+
+    async def ask() -> int:
+        task = asyncio.ensure_future(jobs.in_worker("Counting", f"{worker_tasks.__name__}:count", 4))
+        await asyncio.sleep(0.2)
+        assert not jobs.worker.alive
+        jobs.worker.release()
+        return int(await task)
+
+    assert run(ask()) == 6
