@@ -110,6 +110,10 @@ class QueueSource:
         for part in self._parts:
             self._starts.append(self._starts[-1] + part.rows)
 
+    def adopt(self, newer: QueueSource) -> None:
+        """Take the bounds and groups of a newer look at the same queues; row numbers of a single queue stay."""
+        self._parts, self._starts, self._groups = newer._parts, newer._starts, newer._groups
+
     @property
     def end(self) -> int:
         return self._starts[-1]

@@ -49,7 +49,11 @@ class FindingRow:
     finding: Finding
     first: bool
     of: int
-    place: Place | None
+
+    @property
+    def place(self) -> Place | None:
+        """Where it is seen best."""
+        return place_of(self.finding)
 
 
 def finding_rows(found: Sequence[Finding], severities: frozenset[str]) -> list[FindingRow]:
@@ -61,11 +65,7 @@ def finding_rows(found: Sequence[Finding], severities: frozenset[str]) -> list[F
     for members in groups.values():
         members.sort(key=_rank)
     order = sorted(groups, key=lambda group: (-_grave(groups[group][0]), list(GROUPS).index(group)))
-    return [
-        FindingRow(one, n == 0, len(groups[group]), place_of(one))
-        for group in order
-        for n, one in enumerate(groups[group])
-    ]
+    return [FindingRow(one, n == 0, len(groups[group])) for group in order for n, one in enumerate(groups[group])]
 
 
 def _grave(one: Finding) -> int:

@@ -24,10 +24,11 @@ from viewer.panes.copying import command_copier, table_commands
 from viewer.panes.index_facts import ChainRow, FileRow, chain_rows, file_rows, slot_of_entry
 from viewer.panes.slot_panel import SlotPanel
 from viewer.panes.trace_form import TraceForm
-from viewer.panes.trace_lanes import Answer, Question, StepRow, ask, lanes
+from viewer.panes.trace_lanes import Answer, Question, StepRow, ask, with_lanes
 from viewer.panes.trace_words import command_of, sentence, strip_parts, verdict_chips
 from viewer.theme import px
 from viewer.widgets.chain_canvas import ChainCanvas
+from viewer.widgets.chain_layout import ChainLane
 from viewer.widgets.hash_strip import HashStrip
 from viewer.widgets.kit import Button, Chip, PaneHead, fill, row, splitter
 from viewer.widgets.record_state import State
@@ -48,6 +49,7 @@ class IndexPane(Pane):
         self._turn = 0
         self._chain_turn = 0
         self._slot: tuple[str, int] | None = None
+        self._quiet = False
         self._build()
         self.strip.show_parts(strip_parts(None))
         self._show_chips(None)
@@ -137,6 +139,7 @@ class IndexPane(Pane):
         self.steps.set_state(
             State("empty", tr("Type a topic and a key, then Trace: every step of the query is shown here."))
         )
+        self.chain.set_state(State("empty", tr("Choose a slot in the map: its chain is shown here.")))
         self.files.set_state(State("loading", tr("Looking at the index files")))
         session.surveyed.connect(self._offer_topics)
         self._offer_topics()
@@ -209,14 +212,17 @@ class IndexPane(Pane):
         session.jobs.read(lambda: file_rows(session.snapshot), done, failed)
 
     def _show_files(self, rows: list[FileRow]) -> None:
+        if rows and rows == self._files:
+            return
         chosen = self.files.current_row()
-        self._files = rows
+        self._files, self._quiet = rows, True
         self.files.set_rows(rows)
         self.files.set_state(None if rows else State("empty", tr("This store has no index files.")))
         self._show_heads()
         names = [row.name for row in rows]
         if rows:
             self.files.go_to(names.index(chosen.name) if chosen is not None and chosen.name in names else 0)
+        self._quiet = False
         step = self.steps.current_row()
         if step is not None:
             self._step_chosen(step)
@@ -228,7 +234,8 @@ class IndexPane(Pane):
         if chosen is None:
             return
         self.slots.show_file(chosen.name, chosen.used or 0)
-        self.placeMoved.emit(places.index(chosen.name))
+        if not self._quiet:
+            self.placeMoved.emit(places.index(chosen.name))
 
     def _show_file_place(self, place: Place) -> None:
         names = [row.name for row in self._files]
@@ -295,19 +302,20 @@ class IndexPane(Pane):
         self.steps.set_rows([])
         self.steps.set_state(State("loading", tr("Walking the chains of {key}", key=question.text)))
         try:
-            answer = await session.jobs.run(
-                tr("Trace of {key}", key=question.text), lambda control: ask(session.snapshot, question, control.stop)
+            answer, drawn = await session.jobs.run(
+                tr("Trace of {key}", key=question.text),
+                lambda control: with_lanes(ask(session.snapshot, question, control.stop)),
             )
         except (Cancelled, StoreError, OSError) as error:
             if turn == self._turn:
                 self.steps.set_state(State("error", str(error) or tr("The trace was stopped.")))
             return
         if turn == self._turn and session is self.session:
-            self._show_answer(answer)
+            self._show_answer(answer, drawn)
 
-    def _show_answer(self, answer: Answer) -> None:
+    def _show_answer(self, answer: Answer, drawn: list[ChainLane]) -> None:
         self._answer = answer
-        self.canvas.show_lanes(lanes(answer))
+        self.canvas.show_lanes(drawn)
         self.steps.set_rows(list(answer.steps))
         if not answer.files:
             self.steps.set_state(

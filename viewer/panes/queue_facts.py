@@ -6,12 +6,12 @@ Everything here touches the disk and belongs into a job.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from engine.codec.message import SCHEDULE_TOPIC
 from engine.inspection.entry_verdict import resolve
-from engine.inspection.groups import GroupProgress, queue_progress
+from engine.inspection.groups import GroupProgress, group_progress, queue_progress
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from viewer.models.queue_columns import is_problem, state_of
@@ -62,8 +62,8 @@ class Verdicts:
         return self.reached >= self.total
 
 
-def queue_facts(store: StoreSnapshot, queue: QueueReader) -> QueueFacts:
-    """All facts about one queue; a few reads, whatever its length."""
+def queue_facts(store: StoreSnapshot, queue: QueueReader, progress: Iterable[GroupProgress]) -> QueueFacts:
+    """All facts about one queue and the groups that read it; a few reads, whatever its length."""
     unit = queue.unit_size
     batch = queue.kind == "batch"
     files = tuple(QueueFile(f.name, f.start_offset // unit, f.end_offset // unit) for f in queue.files)
@@ -73,7 +73,6 @@ def queue_facts(store: StoreSnapshot, queue: QueueReader) -> QueueFacts:
         files = _by_message(queue, files, raw_end)
         first, raw_end = files[0].start if files else 0, queue.max_offset
     why, physical = _minimum(store, queue)
-    progress = queue_progress(store, queue.topic, queue.queue_id)
     groups = tuple(sorted(progress, key=lambda group: (-group.behind, group.group)))
     return QueueFacts(
         queue.topic, queue.queue_id, queue.kind, files, first, max(queue.min_offset, 0), queue.max_offset, raw_end, why,
@@ -164,8 +163,9 @@ class Loaded:
 
 def look(store: StoreSnapshot, keys: list[QueueKey]) -> Loaded:
     """The facts of the queues that are there, and the rows of all of them."""
-    readers = [reader for key in keys if (reader := store.queue(*key)) is not None]
-    facts = {(reader.topic, reader.queue_id): queue_facts(store, reader) for reader in readers}
+    readers = [reader for key in dict.fromkeys(keys) if (reader := store.queue(*key)) is not None]
+    progress = _progress(store, [(reader.topic, reader.queue_id) for reader in readers])
+    facts = {key: queue_facts(store, reader, progress[key]) for key, reader in zip(progress, readers, strict=True)}
     groups: dict[QueueKey, dict[int, tuple[str, ...]]] = {}
     for key, one in facts.items():
         marks: dict[int, tuple[str, ...]] = {}
@@ -173,6 +173,17 @@ def look(store: StoreSnapshot, keys: list[QueueKey]) -> Loaded:
             marks[mark.offset] = (*marks.get(mark.offset, ()), mark.group)
         groups[key] = marks
     return Loaded(facts, QueueSource(store.log, readers, groups))
+
+
+def _progress(store: StoreSnapshot, keys: list[QueueKey]) -> dict[QueueKey, list[GroupProgress]]:
+    """The groups of each queue; the tables of offsets are read once, however many queues there are."""
+    if len(keys) == 1:
+        return {keys[0]: list(queue_progress(store, *keys[0]))}
+    found: dict[QueueKey, list[GroupProgress]] = {key: [] for key in keys}
+    for one in group_progress(store) if keys else ():
+        if (one.topic, one.queue_id) in found:
+            found[one.topic, one.queue_id].append(one)
+    return found
 
 
 def verdicts_of(rows: list[QueueRow], key: QueueKey) -> dict[int, str | None]:

@@ -221,7 +221,8 @@ class QueuesPane(Pane):
         """Look at the chosen queues off the loop, then show them at a place."""
         if self.session is None:
             return
-        self._turn += 1
+        if not keep:
+            self._turn += 1
         turn, store = self._turn, self.session.snapshot
         self._queues = queues[:MOST_QUEUES]
         self._offer_queues()
@@ -235,8 +236,10 @@ class QueuesPane(Pane):
     def _loaded(self, turn: int, loaded: Loaded, at: Place | None, keep: bool) -> None:
         if turn != self._turn or self.session is None:
             return
-        before = self._current, self._chosen
-        self._forget(keep=keep)
+        if keep and self._source is not None and list(loaded.facts) == list(self._facts):
+            self._grown(loaded)
+            return
+        self._forget()
         self._facts, self._source = loaded.facts, loaded.source
         self.picture.set_source(self.session, loaded.source)
         facts = list(loaded.facts.values())
@@ -257,15 +260,25 @@ class QueuesPane(Pane):
             )
         )
         self.table.setAccessibleName(tr("Entries of the queue"))
-        key = next(iter(loaded.facts))
-        if keep and before[0] in loaded.facts:
-            key = before[0]
-        elif at is not None and (at.topic, at.queue_id) in loaded.facts:
-            key = (at.topic, at.queue_id)  # type: ignore[assignment]
+        wanted = next((key for key in loaded.facts if at is not None and key == (at.topic, at.queue_id)), None)
+        key = wanted or next(iter(loaded.facts))
         self._show_queue(key)
-        offset = at.queue_offset if at is not None else before[1].queue_offset if keep and before[1] else None
-        self._start_at(key, offset)
+        self._start_at(key, at.queue_offset if at is not None else None)
         self._counter.count(self.session, [key, *loaded.facts], AT_ONCE)
+
+    def _grown(self, loaded: Loaded) -> None:
+        """A newer look at the same queues: what is on the screen stays where it is."""
+        assert self.session is not None
+        assert self._source is not None
+        longer = [key for key, facts in loaded.facts.items() if facts.raw_end != self._facts[key].raw_end]
+        self._facts = loaded.facts
+        self._source.adopt(loaded.source)
+        self.table.reload()
+        if self._current in self._facts:
+            self.picture.show_queue(self._facts[self._current], self._counter.of(self._current))
+            self.side.show_queue(self._facts[self._current])
+        if longer and not self._counter.running:
+            self._counter.count(self.session, longer, AT_ONCE)
 
     def _start_at(self, key: QueueKey, offset: int | None) -> None:
         assert self._source is not None
@@ -282,13 +295,12 @@ class QueuesPane(Pane):
             self._forget()
             self.table.set_state(State("error", str(error)))
 
-    def _forget(self, *, keep: bool = False) -> None:
+    def _forget(self) -> None:
         self._facts, self._source, self._current, self._chosen = {}, None, None, None
-        if not keep:
-            self._counter.forget()
-            self.table.set_rows([])
-            self.table.set_state(None)
-            self.side.show_verdicts(None)
+        self._counter.forget()
+        self.table.set_rows([])
+        self.table.set_state(None)
+        self.side.show_verdicts(None)
         self.picture.set_source(None, None)
         self.side.show_entry(None, b"", "", 0, None)
         self.side.show_queue(None)

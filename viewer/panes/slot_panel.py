@@ -17,6 +17,8 @@ from viewer.widgets.slot_map import CELLS, ChainHistogram, SlotMap
 
 MOST_HELD = 8
 """Files whose load is kept."""
+GROWN = 256
+"""Entries (or a fiftieth, if that is more) by which a file may grow before its slots are counted again."""
 
 
 class SlotPanel(Paper):
@@ -29,7 +31,7 @@ class SlotPanel(Paper):
         self._session: StoreSession | None = None
         self._file = ""
         self._asked = ""
-        self._loads: dict[tuple[str, int], SlotLoad] = {}
+        self._loads: dict[str, SlotLoad] = {}
         self._count = -1
         self._slot: int | None = None
         self._length: int | None = None
@@ -54,21 +56,22 @@ class SlotPanel(Paper):
 
     def show_file(self, name: str, count: int) -> None:
         """The slots of another file with ``count`` entries; counted now where that is not known yet."""
-        if (name, count) != (self._file, self._count):
+        if name != self._file:
             self._slot = self._length = None
         self._file, self._count = name, count
         self._head.set_title(tr("Slots of {file}", file=name) if name else tr("Slots"))
-        load = self._loads.get((name, count))
+        load = self._loads.get(name)
         self._show(load, "" if not name else tr("counting the entries of every slot …"))
-        if load is None and name and self._session is not None and self._asked != name:
+        known = load is not None and abs(count - load.entries) <= max(GROWN, load.entries // 50)
+        if not known and name and self._session is not None and self._asked != name:
             self._asked = name
-            self._session.jobs.start(self._count_load(self._session, name, count))
+            self._session.jobs.start(self._count_load(self._session, name))
 
     def choose(self, slot: int | None, length: int | None) -> None:
         """Ring a slot, with the length of its chain where that is known."""
         self._slot, self._length = slot, length
         self.map.choose(slot, length)
-        self.bars.show_load(self._loads.get((self._file, self._count)), length)
+        self.bars.show_load(self._loads.get(self._file), length)
 
     def _show(self, load: SlotLoad | None, words: str) -> None:
         self.map.show_load(load, words)
@@ -83,7 +86,7 @@ class SlotPanel(Paper):
             note = tr("first {n:,} entries only", n=load.entries)
         self._bars_head.set_note(note)
 
-    async def _count_load(self, session: StoreSession, name: str, count: int) -> None:
+    async def _count_load(self, session: StoreSession, name: str) -> None:
         def work(control: Control) -> SlotLoad | None:
             return slot_load(session.snapshot, name, CELLS, lambda: control.cancelled, control.report)
 
@@ -101,7 +104,7 @@ class SlotPanel(Paper):
         if load is not None:
             while len(self._loads) >= MOST_HELD:
                 del self._loads[next(iter(self._loads))]
-            self._loads[name, count] = load
+            self._loads[name] = load
         if name == self._file:
             self._show(load, words)
         elif self._file:

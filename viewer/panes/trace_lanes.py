@@ -133,6 +133,11 @@ def lanes(answer: Answer) -> list[ChainLane]:
     return [_lane(answer, file, by_file.get(file.file, []), many) for file in answer.files]
 
 
+def with_lanes(answer: Answer) -> tuple[Answer, list[ChainLane]]:
+    """An answer and its lanes, worked out in one go off the loop: a chain may have a hundred thousand steps."""
+    return answer, lanes(answer)
+
+
 def _lane(answer: Answer, file: TraceFile, steps: list[StepRow], many: bool) -> ChainLane:
     span = time_span(file.begin_timestamp, file.end_timestamp)
     if not file.chosen:

@@ -54,8 +54,8 @@ class VerdictCounter(QObject):
         try:
             for key in keys:
                 so_far = self._counts.get(key, Verdicts())
-                if most <= 0 or (so_far.reached and so_far.complete):
-                    continue
+                if most <= 0:
+                    break
                 found = await session.jobs.run(tr("Resolving entries"), _counter(session.snapshot, key, so_far, most))
                 if turn != self._turn:
                     return

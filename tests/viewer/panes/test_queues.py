@@ -202,3 +202,30 @@ def test_a_queue_of_a_hundred_million_entries_is_gone_through_by_its_numbers(qap
         assert "first" in pane.status()
 
     on_store(qapp, QueuesPane, tmp_path, drive)
+
+
+@pytest.mark.golden
+def test_a_queue_that_grows_keeps_what_is_on_the_screen(qapp, golden, tmp_path) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(golden("clean-5.3.3"), store)
+    file = sorted(next(p for p in store.rglob("consumequeue/TopicA") if p.is_dir()).joinpath("0").iterdir())[0]
+    whole = file.read_bytes()
+    file.write_bytes(whole[: 20 * 100].ljust(len(whole), b"\0"))
+    for later in sorted(file.parent.iterdir())[1:]:
+        later.unlink()
+
+    async def drive(pane, session) -> None:
+        pane.show_place(places.queue("TopicA", 0, 50))
+        await settled(session.jobs)
+        assert pane.table.total_rows() == 101
+        counted = sum(pane._counter.of(("TopicA", 0)).counts.values())
+        file.write_bytes(whole[: 20 * 120].ljust(len(whole), b"\0"))
+        session.look(anyway=True)
+        await settled(session.jobs)
+        pane.refresh()
+        await settled(session.jobs)
+        assert pane.table.total_rows() == 121
+        assert pane.table.current_row().queue_offset == 50
+        assert sum(pane._counter.of(("TopicA", 0)).counts.values()) == counted + 20
+
+    on_store(qapp, QueuesPane, store, drive)
