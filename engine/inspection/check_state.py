@@ -85,7 +85,8 @@ def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int) -> I
         names = " and ".join(_FIELDS[number] for number in zero)
         text = f"{names} zero: an abnormal start would begin at the first file of the log"
         evidence = {"found": dict(zip(_FIELDS, times, strict=True))}
-        yield catalogue.CK01.found(text, path, 8 * zero[0], evidence, "warn" if store.abort else None)
+        crashed = store.abort and store.lock_state != "held" and len(store.log.files) > FAR_BEHIND_FILES
+        yield catalogue.CK01.found(text, path, 8 * zero[0], evidence, "warn" if crashed else None)
     elif newest - min(times[:2]) > FAR_BEHIND_MS and len(store.log.files) > FAR_BEHIND_FILES and not ahead:
         behind = newest - min(times[:2])
         text = f"The checkpoint is {behind / 60_000:,.0f} minutes behind the newest unit"

@@ -72,7 +72,7 @@ def backward_times(times: NDArray[np.int64], newest: int) -> list[StepBack]:
     before = np.maximum.accumulate(np.concatenate([[newest], times]))[:-1]
     previous = np.concatenate([[newest], times[:-1]])
     steps = np.flatnonzero((times < before) & (times < previous))
-    return [StepBack(int(row), int(before[row] - times[row])) for row in steps]
+    return [StepBack(int(row), int(before[row]) - int(times[row])) for row in steps]
 
 
 class LogFile(NamedTuple):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from dataclasses import replace
 
 from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2
 from engine.codec.unit_scan import Blank, Stop, find_unit, look
@@ -24,10 +25,13 @@ from engine.store.unit_check import Release, Rules
 _CHUNK = 4 << 20
 _HEAD_BYTES = 100
 THIRD_LAST = 3
+_TABLES_OF_5 = ("topicQueueMapping.json", "consumerOrderInfo.json")
 
 
 def plan(source: RecoverySource, like: Release = "5.3") -> RecoveryPlan:
     """What starting a broker of release ``like`` would do. Nothing is written, locked or created."""
+    if like == "4.9":
+        source = _as_seen_by_4_9(source)
     loaded = recovery_blockers.load(source, like)
     files = [f for f in source.log.files if f.path not in loaded.deleted]
     rules = _rules(source, like)
@@ -73,6 +77,16 @@ def plan(source: RecoverySource, like: Release = "5.3") -> RecoveryPlan:
         log_min=files[0].start_offset,
         log_max=dropped.data_end,
         notes=_notes(source),
+    )
+
+
+def _as_seen_by_4_9(source: RecoverySource) -> RecoverySource:
+    """4.9 knows neither batch queues nor the tables that came with 5.0."""
+    return replace(
+        source,
+        queues=tuple(queue for queue in source.queues if queue.kind == "simple"),
+        batch_topics=frozenset(),
+        tables=tuple(table for table in source.tables if not table.path.endswith(_TABLES_OF_5)),
     )
 
 
