@@ -44,7 +44,7 @@ def unit_kind(to_entry: ToEntry) -> RecordKind:
         Column(
             "physicalOffset",
             words("Physical offset"),
-            132,
+            124,
             _offset,
             lambda row: row.offset,
             right=True,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.theme import C, scale, ui
@@ -77,7 +77,9 @@ class StateLine(QWidget):
         self._text.setText(state.text)
         self._text.setFont(ui(12, 600 if state.kind in ("cut", "live") else 400))
         role = {"cut": "warn", "live": "live", "error": "text"}.get(state.kind, "text2")
-        self._text.setStyleSheet(f"color: {C(role).name()}; background: transparent;")
+        colors = self._text.palette()
+        colors.setColor(QPalette.ColorRole.WindowText, C(role))
+        self._text.setPalette(colors)
         self.setAccessibleName(state.text)
         if not self._strip:
             words = max(self._text.fontMetrics().horizontalAdvance(line) for line in state.text.split("\n")) + 4
