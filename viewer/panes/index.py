@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
@@ -49,7 +50,7 @@ class IndexPane(Pane):
         self._turn = 0
         self._chain_turn = 0
         self._slot: tuple[str, int] | None = None
-        self._quiet = False
+        self._quiet = self._late = False
         self._build()
         self.strip.show_parts(strip_parts(None))
         self._show_chips(None)
@@ -126,6 +127,8 @@ class IndexPane(Pane):
         self._turn += 1
         self._files, self._answer, self._slot = [], None, None
         self.slots.set_session(session)
+        if session is None:
+            self.form.clear()
         for table in (self.files, self.chain, self.steps):
             table.set_rows([])
             table.set_state(None)
@@ -158,8 +161,16 @@ class IndexPane(Pane):
             self._show_file_place(place)
 
     def refresh(self) -> None:
-        """The store has grown: the headers are read again."""
-        self._load_files()
+        """The store has grown: the headers are read again, when somebody looks."""
+        self._late = not self.isVisible()
+        if not self._late:
+            self._load_files()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """What was not looked at while the view stood behind is looked at now."""
+        super().showEvent(event)
+        if self._late:
+            self.refresh()
 
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""

@@ -66,7 +66,7 @@ class PositionsPane(Pane):
         self._samples: deque[Look] = deque(maxlen=SAMPLES)
         self._plan: RecoveryJob | None = None
         self._looking = False
-        self._plots_ready = False
+        self._plots_ready = self._late = False
         self._build()
 
     def _build(self) -> None:
@@ -159,8 +159,10 @@ class PositionsPane(Pane):
                 self.now.go_to(names.index("physicMsgTimestamp"))
 
     def refresh(self) -> None:
-        """The store has grown: one more look."""
-        self._look()
+        """The store has grown: one more look, when somebody looks."""
+        self._late = not self.isVisible()
+        if not self._late:
+            self._look()
 
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""
@@ -189,6 +191,8 @@ class PositionsPane(Pane):
     def showEvent(self, event: QShowEvent) -> None:
         """The plot library is loaded in a thread when the view is first looked at."""
         super().showEvent(event)
+        if self._late:
+            self.refresh()
         self._prepare_plots()
         if self._plan is not None and self._plan.unasked:
             self._plan.ask()

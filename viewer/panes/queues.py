@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from viewer.assets import tr
@@ -52,6 +53,7 @@ class QueuesPane(Pane):
         self._wanted: Place | None = None
         self._turn = 0
         self._chosen: EntryRow | None = None
+        self._late = False
         self._build()
 
     def _build(self) -> None:
@@ -134,8 +136,15 @@ class QueuesPane(Pane):
 
     def refresh(self) -> None:
         """The store has grown: bounds and groups are looked at again, the choice stays."""
-        if self._queues:
+        self._late = not self.isVisible()
+        if self._queues and not self._late:
             self._load(self._queues, keep=True)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """What was not looked at while the view stood behind is looked at now."""
+        super().showEvent(event)
+        if self._late:
+            self.refresh()
 
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""
