@@ -10,19 +10,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2
-from engine.codec.unit_scan import Blank, Stop, find_unit, look
 from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
-from engine.mapped.sparse import last_byte
 from engine.store import recovery_blockers
 from engine.store.recovery_dispatch import QueueTable
+from engine.store.recovery_dropped import Dropped
 from engine.store.recovery_plan import Blocker, GroupBeyond, IndexPlan, QueuePlan, RecoveryPlan
 from engine.store.recovery_queues import EmptyLastFile, RecoveredQueue
 from engine.store.recovery_source import IndexHead, RecoverySource
 from engine.store.recovery_walk import LogWalk, Walked
 from engine.store.unit_check import Release, Rules
 
-_CHUNK = 4 << 20
 _HEAD_BYTES = 100
 THIRD_LAST = 3
 _TABLES_OF_5 = ("topicQueueMapping.json", "consumerOrderInfo.json")
@@ -50,7 +48,7 @@ def plan(source: RecoverySource, like: Release = "5.3") -> RecoveryPlan:
     deleted = [f.path for f in files if f.start_offset > walked.end_offset]
     blockers = loaded.blockers + _correct_minimums(table, files[0].start_offset, like)
     kept_index, deleted_index = _index(source.index, source)
-    dropped = _Dropped(files, walked.end_offset)
+    dropped = Dropped(files, walked.end_offset)
     return RecoveryPlan(
         like=like,
         will_start=not blockers,
@@ -207,50 +205,6 @@ def _first_store_time(file: ReadOnlyFile, like: Release) -> int:
     (sys_flag,) = struct.unpack_from(">i", head, 36)
     stored: int = struct.unpack_from(">q", head, 48 + (20 if sys_flag & BORN_HOST_V6 else 8))[0]
     return stored
-
-
-class _Dropped:
-    """What lies behind the new end: bytes up to the last that is not zero, and units that could still be read."""
-
-    def __init__(self, files: list[ReadOnlyFile], end: int) -> None:
-        self.bytes = 0
-        self.units = 0
-        self.data_end = end
-        for file in files:
-            if file.end_offset > end:
-                self._count(file, max(end - file.start_offset, 0))
-
-    def _count(self, file: ReadOnlyFile, position: int) -> None:
-        last = last_byte(file, position)
-        if last <= position:
-            return
-        self.bytes += last - position
-        self.data_end = file.start_offset + last
-        while position < last:
-            data = file.read(position, min(_CHUNK, last - position))
-            if not data:
-                return
-            at = find_unit(data, file.start_offset + position, 0, file.end_offset)
-            while at >= 0:
-                seen = look(data, at, len(data), file.start_offset + position, crc=False)
-                if isinstance(seen, Stop):
-                    break
-                if isinstance(seen, Blank):
-                    return
-                self.units += 1
-                at += seen.size
-            else:
-                position += max(len(data) - 64, 1) if len(data) == _CHUNK else len(data)
-                continue
-            position += max(at, 1) if at else self._step(data, file, position)
-
-    def _step(self, data: bytes, file: ReadOnlyFile, position: int) -> int:
-        """How far to go where a unit begins the block and is cut off by it."""
-        size = int.from_bytes(data[:4], "big", signed=True)
-        if size > len(data) and position + size <= file.size:
-            self.units += 1
-            return size
-        return 8
 
 
 # -- what is around it
