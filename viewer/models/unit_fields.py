@@ -135,6 +135,7 @@ def _identity(decoded: Decoded, links: Links) -> tuple[Line, ...]:
         Line("queueOffset", number(unit.queue_offset), _queue_note(unit), _queue_place(unit, links)),
         Line("sysFlag", f"0x{unit.sys_flag & 0xFFFFFFFF:X}", ", ".join(message.sys_flag_words(unit.sys_flag))),
         Line("reconsumeTimes", number(unit.reconsume_times), tr("retries so far") if unit.reconsume_times else ""),
+        Line("offsetMsgId", unit.offset_msg_id),
     )
 
 
@@ -383,5 +384,4 @@ def _in_words(decoded: Decoded, links: Links) -> tuple[Line, ...]:
     for offset in (done or [])[:16]:
         place = links.queue(HALF_TOPIC, unit.queue_id, offset)
         lines.append(Line("", number(offset), tr("→ half message"), place, label=tr("done")))
-    lines.append(Line("offsetMsgId", unit.offset_msg_id, label="offsetMsgId"))
     return tuple(lines)
