@@ -41,8 +41,6 @@ def deeds(window: MainWindow) -> dict[str, Deed]:
         "go.back": lambda: window.step(window.history.back()),
         "go.forward": lambda: window.step(window.history.forward()),
         "go.to": lambda: (window.top.goto.setFocus(), window.top.goto.selectAll()),
-        "go.first": lambda: _go_end(window, first=True),
-        "go.last": lambda: _go_end(window, first=False),
         "trace.open": lambda: (window.show_view("index"), _focus(window, "trace.key")),
         "check.run": lambda: (window.show_view("findings"), _pane_deed(window, "check.run")),
         "recovery.preview": lambda: (window.show_view("findings"), _pane_deed(window, "recovery.preview")),
@@ -133,18 +131,16 @@ def _follow(window: MainWindow, on: bool) -> None:
     if window.session is not None:
         window.session.follow(on)
         if on:
-            _go_end(window, first=False)
+            _go_to_end(window)
 
 
-def _go_end(window: MainWindow, *, first: bool) -> None:
+def _go_to_end(window: MainWindow) -> None:
     session = window.session
     if session is None:
         return
 
     def work() -> int:
         log = session.snapshot.log
-        if first:
-            return max(log.min_offset, 0)
         before = log.items_before(log.max_offset, 1, crc=False)
         return before[-1].offset if before else max(log.max_offset, 0)
 

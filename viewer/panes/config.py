@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from viewer.assets import tr, words
 from viewer.bridge.places import Place
 from viewer.models.columns import Chip, RecordKind, chip_column, gutter, text_column
 from viewer.panes import Pane
-from viewer.panes.groups import table_commands
+from viewer.panes.copying import command_copier, table_commands
 from viewer.widgets.kit import PaneHead, splitter
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
@@ -96,7 +95,6 @@ class ConfigPane(Pane):
         self.head = PaneHead(tr("Config"), tr("the tables below config/, as a broker would load them"))
         self.table = RecordView("config.tables", TABLES)
         self.table.setAccessibleName(tr("Configuration tables"))
-        self.table.copier = self._copy
         self.values = RecordView("config.values", VALUES)
         self.values.setAccessibleName(tr("Values of the table"))
         self.values_head = PaneHead(tr("Values"))
@@ -117,6 +115,7 @@ class ConfigPane(Pane):
         """Read the tables of another store when they are asked for."""
         super().set_session(session)
         self._tables = []
+        self.table.copier = None if session is None else command_copier(self.table, str(session.path))
         self.table.set_rows([])
         self.values.set_rows([])
 
@@ -186,12 +185,7 @@ class ConfigPane(Pane):
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying and stepping, in the table that has the focus."""
-        return table_commands(self.values if self.values.hasFocus() else self.table)
-
-    def _copy(self, what: str, _row: object) -> str | None:
-        if what != "cli" or self.session is None:
-            return None
-        return shlex.join(["storescope", "config", str(self.session.path)])
+        return table_commands(self, lambda: self.values if self.values.hasFocus() else self.table, "config.jsonl")
 
 
 def _text(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from viewer.models.columns import (
     topic_column,
 )
 from viewer.panes import Pane
+from viewer.panes.copying import command_copier, table_commands
 from viewer.widgets.kit import PaneHead
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
@@ -54,7 +54,7 @@ GROUPS = RecordKind(
     "groupProgress",
     (
         gutter(12),
-        text_column("group", words("Group"), 240, elide="middle"),
+        text_column("group", words("Group"), 200, elide="middle"),
         topic_column(width=220, jump=lambda row: places.queue(row.topic)),
         number_column("queueId", words("Queue"), 64),
         number_column("offset", words("Next offset"), 130, jump=_queue_place),
@@ -84,7 +84,6 @@ class GroupsPane(Pane):
         self.head = PaneHead(tr("Consumer groups"), tr("config/consumerOffset.json against the queues"))
         self.table = RecordView("groups.table", GROUPS)
         self.table.setAccessibleName(tr("Consumer groups"))
-        self.table.copier = self._copy
         self.table.placeRequested.connect(self.placeRequested)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -95,6 +94,7 @@ class GroupsPane(Pane):
     def set_session(self, session: StoreSession | None) -> None:
         """Read the tables of another store when they are asked for."""
         super().set_session(session)
+        self.table.copier = None if session is None else command_copier(self.table, str(session.path))
         self.table.set_rows([])
         self._said = ""
 
@@ -147,21 +147,4 @@ class GroupsPane(Pane):
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying and stepping."""
-        return table_commands(self.table)
-
-    def _copy(self, what: str, _row: object) -> str | None:
-        if what != "cli" or self.session is None:
-            return None
-        return shlex.join(["storescope", "groups", str(self.session.path)])
-
-
-def table_commands(table: RecordView) -> dict[str, Callable[[], object]]:
-    """The commands that every plain table answers."""
-    return {
-        "copy.cell": lambda: table.copy_current("cell"),
-        "copy.row": lambda: table.copy_current("row"),
-        "copy.json": lambda: table.copy_current("json"),
-        "copy.cli": lambda: table.copy_current("cli"),
-        "list.next": lambda: table.choose_next(1),
-        "list.previous": lambda: table.choose_next(-1),
-    }
+        return table_commands(self, lambda: self.table, "groups.jsonl")
