@@ -7,6 +7,7 @@ A failing case names its store and number: ``--fuzz-first NUMBER --fuzz-cases 1`
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import random
@@ -60,8 +61,20 @@ def questions(pick: random.Random, topics: list[tuple[str, int]], keys: list[str
         ["config"],
         ["check"],
         ["recover", "--plan", "--like", pick.choice(["4.9", "5.3"])],
+        ["where", key, "--group", "billing"],
+        ["where", f"{topic}/{queue_id}/{pick.randrange(40)}"],
+        ["queryMsgByKey", "-t", topic, "-k", key],
+        ["queryMsgByUniqueKey", "-t", topic, "-i", key],
+        ["queryMsgByOffset", "-t", topic, "-i", queue_id, "-o", number],
+        ["queryCq", "-t", topic, "-q", queue_id, "-i", number, "-c", 20],
+        ["printMsg", "-t", topic],
+        ["printMsgByQueue", "-t", topic, "-i", queue_id],
+        ["consumerProgress", "-g", "billing"],
+        ["topicStatus", "-t", topic],
     ]
-    return pick.sample(asked, 2)
+    return [
+        [*question, *pick.choice([["--json"], ["--json"], [], ["--markdown"]])] for question in pick.sample(asked, 2)
+    ]
 
 
 class Hang(Exception):
@@ -77,20 +90,24 @@ def ask(store: Path, question: list[object]) -> str | None:
     """What is wrong with the answer, or None."""
     name, *more = question
     signal.alarm(SECONDS)
+    faulthandler.dump_traceback_later(4 * SECONDS, exit=True)  # an endless loop below Python hears no alarm
     try:
-        status, out, err = agree.command(name, store, *more, "--json")
+        status, out, err = agree.command(name, *(["-s", store] if "-t" in more or "-g" in more else [store]), *more)
     except Hang:
         return f"no answer within {SECONDS} s"
     except BaseException as error:  # noqa: BLE001 - whatever escapes is what this test looks for
         return f"escaped: {error!r}"
     finally:
         signal.alarm(0)
+        faulthandler.cancel_dump_traceback_later()
     if status not in {0, 1, 2, 3}:
         return f"exit {status}"
     if "Traceback" in err:
         return err[-600:]
     if status == 3 and (not err.startswith("storescope: ") or err.count("\n") != 1):
         return f"exit 3 without its one line: {err[:300]!r}"
+    if "--json" not in more:
+        return None if all(line.isprintable() for line in out.split("\n")) else "something that steers a terminal"
     try:
         records = [json.loads(line) for line in out.splitlines()]
     except ValueError as error:

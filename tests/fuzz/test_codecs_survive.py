@@ -1,0 +1,190 @@
+"""Mutated bytes of golden stores straight through the codecs: values or the promised errors, never an accident.
+
+``--fuzz-cases N`` sets the number of cases here too; a codec's case is far shorter than a command's, so each is taken
+ten times. A failing case names its store, codec and number.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import itertools
+import random
+import resource
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import mutations
+import pytest
+
+from engine.codec import (
+    batch,
+    batch_consume_queue,
+    checkpoint,
+    config_tables,
+    consume_queue,
+    cq_ext,
+    dledger,
+    flips,
+    index,
+    json_dialect,
+    markers,
+    message,
+    properties,
+    timer,
+    unit_scan,
+    words,
+)
+from engine.codec.compression import unpack
+from engine.errors import StoreError
+
+pytestmark = [pytest.mark.fuzz, pytest.mark.timeout(0)]
+
+PROMISED = (StoreError, struct.error)
+SECONDS = 5
+GROWTH = 256 * 1024  # KiB
+TIMES = 10
+MOST = 2000
+CAP = 1 << 20
+SCANNED = {
+    "topics": config_tables.topics,
+    "groups": config_tables.subscription_groups,
+    "offsets": config_tables.consumer_offsets,
+    "delays": config_tables.delay_offsets,
+    "filters": config_tables.consumer_filters,
+    "mappings": config_tables.queue_mappings,
+    "modes": config_tables.request_modes,
+    "clients": config_tables.client_offsets,
+    "metrics": config_tables.metrics,
+    "version": config_tables.data_version,
+}
+
+
+def units(data: bytes) -> None:
+    """The walk, the search, and all that is made of a unit."""
+    base = 1 << 20
+    for seen in itertools.islice(unit_scan.walk(data, base), MOST):
+        if isinstance(seen, message.Unit):
+            at = seen.offset - base
+            assert sum(part.length for part in message.parts(data, at)) == seen.size
+            assert seen.offset_msg_id
+            assert isinstance(seen.tags_code, int)
+            words.words(seen)
+            message.sys_flag_words(seen.sys_flag)
+            assert len(unpack(seen.body, seen.sys_flag, CAP).data) <= CAP
+            batch.members(seen.body, 100)
+            properties.verify_crc(data[at : at + seen.size])
+    at = 0
+    for _ in range(50):
+        at = unit_scan.find_unit(data, base, at, base + len(data))
+        if at < 0:
+            break
+        at += 1
+
+
+def flipped(data: bytes) -> None:
+    """What is said of a CRC that does not fit."""
+    flips.explain(data[:3000], struct.unpack_from(">i", data.ljust(4, b"\0"))[0])
+
+
+def queues(data: bytes) -> None:
+    """Entries of every kind of queue."""
+    for at in range(0, len(data) - 46, 46):
+        batch_consume_queue.decode(data, at)
+        unit = consume_queue.decode(data, at)
+        assert unit.state in {"entry", "prefilled", "empty"}
+        if consume_queue.is_ext_address(unit.tags_code):
+            assert consume_queue.ext_offset(unit.tags_code) >= 0
+    list(itertools.islice(cq_ext.walk(data, 0), MOST))
+
+
+def indexes(data: bytes) -> None:
+    """A header, and entries linked as they say."""
+    header = index.decode_header(data)
+    for at in range(40, len(data) - 20, 20):
+        entry = index.decode_entry(data, at)
+        index.entry_time(header, entry)
+        index.step_on(entry.prev, at, header.index_count)
+    index.time_matched(header, 0, header.end_timestamp)
+
+
+def states(data: bytes) -> None:
+    """The small binary files."""
+    checkpoint.decode(data[:4096])
+    markers.decode(data[:100])
+    list(itertools.islice(timer.walk(data, 0), MOST))
+    list(itertools.islice(timer.used_slots(data[: len(data) // 32 * 32]), MOST))
+    if len(data) >= 56:
+        timer.decode_check(data[:56])
+    dledger.decode_header(data)
+
+
+def tables(data: bytes) -> None:
+    """A table's text, and every reading of it."""
+    parsed = json_dialect.parse(data)
+    if isinstance(parsed.value, dict):
+        for read in SCANNED.values():
+            read(parsed.value)
+
+
+CODECS: dict[str, tuple[Callable[[bytes], None], str]] = {
+    "units": (units, "commitlog/*"),
+    "flips": (flipped, "commitlog/*"),
+    "queues": (queues, "consumequeue*/*/*/*"),
+    "indexes": (indexes, "index/*"),
+    "states": (states, "*"),
+    "tables": (tables, "config/*"),
+}
+STORES = ("broker-orders", "broker-retries", "broker-sqlfilter", "broker-lmq")
+
+
+def mutated(pick: random.Random, file: Path) -> bytes:
+    """A piece of the file with up to four faults."""
+    with file.open("rb") as opened:
+        opened.seek(pick.choice([0, 0, pick.randrange(max(file.stat().st_size, 1))]))
+        data = bytearray(opened.read(pick.choice([100, 4000, 20_000])))
+    for _ in range(pick.randrange(5)):
+        at = pick.randrange(len(data) + 1)
+        new = pick.choice(
+            [
+                pick.randbytes(pick.randrange(1, 20)),
+                struct.pack(">q", pick.choice(mutations.INTEGERS) % 2**64 - 2**63),
+                struct.pack(">i", pick.choice(mutations.INTEGERS) % 2**32 - 2**31),
+                pick.choice(mutations.MAGICS),
+                bytes(pick.randrange(1, 200)),
+                pick.choice([b"{", b"}", b"[", b'"', b"\\u", b":", b",", b"e999", b"-"]) * pick.randrange(1, 50),
+            ]
+        )
+        data[at : at + pick.choice([0, len(new)])] = new
+    return bytes(data)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_every_codec_survives_what_is_planted(golden, request, codec):
+    read, pattern = CODECS[codec]
+    files = [file for name in STORES for file in sorted(golden(name).glob(pattern)) if file.is_file()]
+    first = request.config.getoption("--fuzz-first")
+    count = TIMES * -(-request.config.getoption("--fuzz-cases") // len(CODECS))
+    wrong, slowest = [], 0.0
+    held = 0
+    for case in range(first, first + count):
+        pick = random.Random(f"{codec} {case}")
+        file = pick.choice(files)
+        data = mutated(pick, file)
+        faulthandler.dump_traceback_later(20 * SECONDS, exit=True)  # an endless loop below Python has no other end
+        began = time.monotonic()
+        try:
+            read(data)
+        except PROMISED:
+            pass
+        except Exception as error:  # noqa: BLE001 - whatever else escapes is what this test looks for
+            wrong.append(f"case {case} on {file.name}: {error!r}")
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        slowest = max(slowest, time.monotonic() - began)
+        if case == first + count // 10:  # what is loaded once shall not count as growth
+            held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert not wrong, f"{len(wrong)} complaints:\n" + "\n".join(wrong[:12])
+    assert slowest < SECONDS
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - held < GROWTH
