@@ -26,7 +26,7 @@ from viewer.main_window import MainWindow
 from viewer.settings import Settings
 from viewer.theme import theme
 
-QUIET_SECONDS = 4.0
+QUIET_SECONDS = 15.0
 """How long a picture waits for short reads behind the first rows."""
 LARGEST_LAST_WORDS = 1 << 20
 
