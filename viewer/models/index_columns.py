@@ -74,14 +74,14 @@ def chain_kind(to_unit: ToUnit) -> RecordKind:
     """The entries of one slot, newest first."""
     columns = (
         number_column("entry", words("Entry"), 84),
-        chip_column("verdict", words("Verdict"), 116, _chip),
+        chip_column("verdict", words("Verdict"), 104, _chip),
         number_column("phyOffset", words("Physical offset"), 120, jump=lambda row: _place(to_unit, row.phy_offset)),
         _second("storeTimestamp", words("Stored")),
         Column("keyHash", words("Key hash"), 118, lambda r: number(r.key_hash), lambda r: r.key_hash, right=True,
                mono=True,
                tip=lambda row: "" if row.key_hash is None else hexadecimal(row.key_hash)),
-        number_column("prev", words("Previous"), 84),
-        text_column("key", words("Key of the unit"), 240, mono=True, elide="middle", filterable=False),
+        number_column("prev", words("Previous"), 84, slim=True),
+        text_column("key", words("Key of the unit"), 140, mono=True, elide="middle", filterable=False),
     )  # fmt: skip
 
     def look(row: Any) -> RowLook | None:

@@ -59,9 +59,10 @@ def queue_kind(
                filterable=False),
         number_column("queueOffset", words("Queue offset"), 96),
         number_column("physicalOffset", words("Physical offset"), 118, jump=unit_of, elide="never"),
-        number_column("size", words("Size"), 50, tone=lambda row: "error" if _is(row, "wrongSize") else "text2"),
-        number_column("tagsCode", words("Tag code"), 112, tone=lambda r: "error" if _is(r, "wrongTag") else "text2",
-                      elide="never"),
+        number_column("size", words("Size"), 60, elide="never",
+                      tone=lambda row: "error" if _is(row, "wrongSize") else "text2"),
+        number_column("tagsCode", words("Tag code"), 206 if ext else 140 if delay else 112, elide="never",
+                      tone=lambda row: "error" if _is(row, "wrongTag") else "text2"),
         text_column("tags", words("Tag"), 70, elide="middle"),
         chip_column("verdict", words("Verdict"), 98, _chip),
         Column("keys", words("Key of the unit, or what is wrong"), 64, _key_or_what, _what,
@@ -75,10 +76,10 @@ def queue_kind(
         columns[at:at] = [number_column("batchSize", words("Batch"), 56)]
         columns.insert(-1, moment_column("storeTimestamp", words("Stored")))
     if delay:
-        columns.insert(-2, moment_column("deliveryTime", words("Delivery")))
+        columns.insert(-1, moment_column("deliveryTime", words("Delivery")))
     if ext:
-        columns.insert(-2, number_column("extTagsCode", words("Ext tag code"), 112))
-        columns.insert(-2, text_column("extBitMap", words("Ext bit map"), 90, mono=True, slim=True))
+        columns.insert(-1, number_column("extTagsCode", words("Ext tag code"), 140, elide="never"))
+        columns.insert(-1, text_column("extBitMap", words("Ext bit map"), 90, mono=True, slim=True))
     return RecordKind("cq", tuple(columns), look, verdict_words, record, command)
 
 

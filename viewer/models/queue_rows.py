@@ -151,6 +151,13 @@ class QueueSource:
     def position_of(self, number: int) -> int:
         return number
 
+    def part_of(self, topic: str, queue_id: int) -> tuple[int, int] | None:
+        """(first row, number of entries) of one of the queues, known without a look at the disk."""
+        for start, part in zip(self._starts, self._parts, strict=False):
+            if (part.queue.topic, part.queue.queue_id) == (topic, queue_id):
+                return start, part.count
+        return None
+
     def place_of(self, topic: str, queue_id: int, queue_offset: int) -> int | None:
         """Row number of an entry of one of the queues; None where none of them holds it."""
         for start, part in zip(self._starts, self._parts, strict=False):

@@ -73,14 +73,16 @@ class QueuePicture(QWidget):
         self.cells.show_entries(known_verdicts, (facts.first, end), marks)
 
     def show_window(self, first: int, last: int) -> None:
-        """Frame on the line the rows [first, last) of the table."""
-        if self._facts is None or self._source is None:
-            return
+        """Frame on the line the rows [first, last) of the table; batches are taken as equally long."""
         facts = self._facts
-        start = self._source.place_of(facts.topic, facts.queue_id, facts.first)
-        if start is not None:
-            low = facts.first + max(0, first - start)
-            self.line.show_window(low, low + max(1, last - first))
+        part = self._source.part_of(facts.topic, facts.queue_id) if facts is not None and self._source else None
+        if facts is None or part is None:
+            return
+        start, count = part
+        each = (facts.raw_end - facts.first) / count if count else 1.0
+        low = facts.first + int(max(0, first - start) * each)
+        high = facts.first + int(min(max(0, last - start), count) * each)
+        self.line.show_window(low, max(low + 1, high))
 
     def choose(self, offset: int) -> None:
         """Frame an entry's cell, and read the verdicts of the cells around it that are not known."""

@@ -39,7 +39,7 @@ _NOTES = {
 def group_kind() -> RecordKind:
     """The table of groups of a queue."""
     columns = (
-        text_column("group", words("Group"), 70, tone=group_role, elide="middle"),
+        text_column("group", words("Group"), 96, tone=group_role, elide="middle"),
         number_column("offset", words("Next offset"), 88, jump=lambda mark: ("entry", mark.offset)),
         number_column("behind", words("Behind"), 62),
         Column("oldestUnreadTimestamp", words("Oldest unread"), 90, _age, lambda mark: mark.oldest_unread_timestamp,

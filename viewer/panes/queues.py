@@ -296,8 +296,23 @@ class QueuesPane(Pane):
         if offset is not None and not facts.first <= offset < max(facts.raw_end, facts.maximum):
             held = {"queue": f"{key[0]}/{key[1]}", "n": offset, "low": facts.minimum, "high": facts.maximum}
             self.statusMessage.emit(tr("{queue} has no entry {n:,}: it holds {low:,} to {high:,}.", **held))
-        place = self._source.place_of(*key, goal)
-        self.table.set_source(self._source, at=place, choose=True)
+        source = self._source
+        self._find(key, goal, lambda place: self.table.set_source(source, at=place, choose=True))
+
+    def _find(self, key: QueueKey, offset: int, then: Callable[[int | None], None]) -> None:
+        """The row of an entry: by arithmetic, but in a batch queue by a search on the disk."""
+        source, turn = self._source, self._turn
+        if source is None:
+            return
+        if self._facts[key].kind == "simple":
+            then(source.place_of(*key, offset))
+            return
+
+        def done(place: int | None) -> None:
+            if turn == self._turn:
+                then(place)
+
+        self._read(lambda: source.place_of(*key, offset), done, lambda error: self.statusMessage.emit(str(error)))
 
     def _not_loaded(self, turn: int, error: Exception) -> None:
         if turn == self._turn:
@@ -380,9 +395,8 @@ class QueuesPane(Pane):
         self._show_queue(key)
         if self._source is None or key not in self._facts:
             return
-        place = self._source.place_of(*key, self._facts[key].minimum if offset is None else offset)
-        if place is not None:
-            self.table.go_to(place)
+        goal = self._facts[key].minimum if offset is None else offset
+        self._find(key, goal, lambda place: self.table.go_to(place) if place is not None else None)
 
     def next_problem(self, step: int = 1) -> None:
         """Choose the next (−1: previous) entry that does not agree with the log."""
