@@ -17,7 +17,7 @@ from engine.inspection.check_entries import QueueWalk, Suspect
 from engine.inspection.check_log import LogCheck
 from engine.inspection.check_queues import QueueCheck
 from engine.inspection.snapshot import StoreSnapshot
-from engine.rules import catalogue, log_rules, queue_rules
+from engine.rules import catalogue, index_rules, log_rules, queue_rules
 from engine.rules.findings import Finding, Severity
 
 MOST = 20
@@ -105,6 +105,10 @@ class QueueFold:
                 fine = missing | (prefilled | expired if low == walk.first and leading else np.zeros(count, bool))
                 beyond = (entries.physical >= self._log.end) & ~missing
                 self._note_beyond(walk, beyond, first, entries.physical)
+                out_of_step = None if told else self._out_of_step(walk, first, entries, fine & expired)
+                if out_of_step is not None:
+                    told = True
+                    yield out_of_step
                 for at in np.flatnonzero(~fine & ~beyond):
                     entry = queue_rules.Side(int(entries.physical[at]), int(entries.size[at]), int(entries.tags[at]))
                     finding = self._judge(walk, first + int(at), entry)
@@ -112,6 +116,22 @@ class QueueFold:
                         told = True
                         yield finding
             leading = False
+
+    def _out_of_step(
+        self, walk: QueueWalk, first: int, entries: queue_rules.Entries, expired: np.ndarray
+    ) -> Finding | None:
+        """Entries whose units have expired can still be held against each other: they point ever further."""
+        rows = np.flatnonzero(expired)
+        physical = entries.physical[rows]
+        repeated = np.flatnonzero(physical[1:] == physical[:-1]) + 1
+        odd = np.flatnonzero(index_rules.out_of_order(physical))
+        if not len(repeated) and not len(odd):
+            return None
+        at = int(min([*repeated[:1], *odd[:1]]))
+        number = first + int(rows[at])
+        rule, word = ("CQ05", "repeats the entry in front of it") if at in repeated else ("CQ12", "is out of order")
+        evidence = {"queueOffset": number, "expected": "offsets that rise", "found": int(physical[at])}
+        return self._of_entry(walk, number, rule, f"{word} (offset {int(physical[at]):,})", evidence)
 
     def _note_beyond(self, walk: QueueWalk, beyond: np.ndarray, first: int, physical: np.ndarray) -> None:
         places = np.flatnonzero(beyond)
@@ -149,6 +169,9 @@ class QueueFold:
         if not isinstance(seen, Unit):
             evidence["expected"] = "a unit at that offset"
             return self._of_entry(walk, number, "CQ04", f"{where}, where no unit begins", evidence)
+        if number > walk.first and walk.entry(number - 1)[:2] == entry[:2]:
+            evidence["expected"] = "each unit once"
+            return self._of_entry(walk, number, "CQ05", f"repeats the entry in front of it ({where})", evidence)
         own = f"{seen.topic}/{seen.queue_id}/{seen.queue_offset}"
         evidence["unit"] = own
         same_queue = (seen.topic, seen.queue_id) == (walk.reader.topic, walk.reader.queue_id)
