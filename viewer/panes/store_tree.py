@@ -33,6 +33,7 @@ class StoreCard(Paper):
     def __init__(self) -> None:
         super().__init__("side", ("bottom",))
         self.setObjectName("store.card")
+        self._facts: list[str] = []
         self._spans: list[str] = []
         self.name = Elided("", 15, "text", 600, middle=True)
         self.chip = Chip("ok", "")
@@ -54,7 +55,7 @@ class StoreCard(Paper):
         self.name.setText(name)
         self.chip.hide()
         self.facts.setText(tr("looking at heads and tails…"))
-        self._spans = []
+        self._facts, self._spans = [], []
         self.span.setText("")
         self.setAccessibleName(path)
 
@@ -64,30 +65,34 @@ class StoreCard(Paper):
         self.name.setText(survey.name)
         self.chip.set_chip(kind, tr(word))
         self.chip.show()
-        self.facts.setText(facts_of(survey))
-        self._spans = _spans_of(survey)
-        self._fit_span()
+        self._facts, self._spans = _facts_of(survey), _spans_of(survey)
+        self._fit()
         self.setAccessibleName(f"{survey.name}, {tr(word)}, {self.facts.text()}, {self.span.text()}")
 
-    def _fit_span(self) -> None:
-        """The longest form that fits."""
-        room = self.span.width()
-        fitting = (text for text in self._spans if self.span.fontMetrics().horizontalAdvance(text) <= room)
-        self.span.setText(next(fitting, self._spans[-1] if self._spans else ""))
+    def _fit(self) -> None:
+        """The longest form that fits; a long name is written smaller before it is cut."""
+        for line, forms in ((self.facts, self._facts), (self.span, self._spans)):
+            fitting = (text for text in forms if line.fontMetrics().horizontalAdvance(text) <= line.width())
+            if forms:
+                line.setText(next(fitting, forms[-1]))
+        self.name.set_size(15)
+        if self.name.fontMetrics().horizontalAdvance(self.name.text()) > self.name.width():
+            self.name.set_size(13)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Another width, another form."""
         super().resizeEvent(event)
         self.layout().activate()
-        self._fit_span()
+        self._fit()
 
 
-def facts_of(survey: Survey) -> str:
-    """``38 GiB · 13 topics · 36.7 M messages``."""
+def _facts_of(survey: Survey) -> list[str]:
+    """``38 GiB · 13 topics · 36.7 M messages`` and a shorter form."""
     if survey.kind == "store":
-        return counted(survey.log_bytes, len(survey.topics), survey.messages)
+        short = " · ".join((size(survey.log_bytes), tr("{n} messages", n=short_count(survey.messages))))
+        return [counted(survey.log_bytes, len(survey.topics), survey.messages), short]
     files = tr("1 file") if survey.log_files == 1 else tr("{n:,} files", n=survey.log_files)
-    return f"{size(survey.log_bytes)} · {files}"
+    return [f"{size(survey.log_bytes)} · {files}"]
 
 
 def counted(log_bytes: int, topics: int, messages: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.actions import COMMANDS, MENUS, key_caps
@@ -28,12 +29,14 @@ class KeySheet(QDialog):
         self.setObjectName("keys.sheet")
         self.setWindowTitle(tr("All keys"))
         self.setAccessibleName(tr("All keys"))
-        self.resize(px(900), px(620))
+        self.resize(px(900), min(px(760), parent.window().height()))
         ground = Paper("pane")
         grid = QHBoxLayout(ground)
         grid.setContentsMargins(px(20), px(16), px(20), px(16))
         grid.setSpacing(px(32))
         columns = [QVBoxLayout(), QVBoxLayout()]
+        for column in columns:
+            column.setSpacing(0)
         for number, (title, lines) in enumerate(_sections()):
             target = columns[0] if number in {0, 1, 2} else columns[1]
             target.addWidget(_section(title, lines))
@@ -67,7 +70,7 @@ def _section(title: str, lines: Sequence[tuple[str, str]]) -> QWidget:
     layout = QVBoxLayout(box)
     layout.setContentsMargins(0, 0, 0, px(14))
     layout.setSpacing(px(4))
-    layout.addWidget(Label(title, 13, "text", 600))
+    layout.addWidget(Label(title, 13, "text", 600), 0, Qt.AlignmentFlag.AlignTop)
     grid = QGridLayout()
     grid.setHorizontalSpacing(px(12))
     grid.setVerticalSpacing(px(4))
@@ -77,5 +80,5 @@ def _section(title: str, lines: Sequence[tuple[str, str]]) -> QWidget:
     grid.setColumnMinimumWidth(0, px(150))
     grid.setColumnStretch(1, 1)
     layout.addLayout(grid)
-    box.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+    box.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
     return box

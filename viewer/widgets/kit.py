@@ -64,6 +64,12 @@ class Label(QLabel):
         self._role = role
         self.retheme()
 
+    def set_size(self, size: int) -> None:
+        """Say it in another size."""
+        if size != self._size:
+            self._size = size
+            self.retheme()
+
     def retheme(self) -> None:
         """Take the fonts and colours in force."""
         self.setFont((mono if self._code else ui)(self._size, self._weight))
