@@ -271,10 +271,13 @@ def simple_fields(entry: EntryRow) -> list[ByteField]:
         note = clock(entry.delivery_time)
     if entry.ext_address is not None:
         note = tr("address in the ext file")
+    code = number(entry.tags_code)
+    if entry.ext_address is not None:
+        code = tr("ext byte {n:,}", n=entry.ext_address + (1 << 63))
     return [
         ByteField("physicalOffset", 0, 8, "id", number(entry.physical_offset)),
         ByteField("size", 8, 4, "frame", number(entry.size)),
-        ByteField("tagsCode", 12, 8, "topic", number(entry.tags_code), note),
+        ByteField("tagsCode", 12, 8, "topic", code, note),
     ]
 
 

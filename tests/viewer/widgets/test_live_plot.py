@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+
+from viewer.widgets.live_plot import Bar, Curve, Line, LivePlot
+
+
+@pytest.fixture
+def plot(qtbot):
+    made = LivePlot("positions.plot", "Positions", "MiB")
+    qtbot.addWidget(made)
+    made.resize(600, 240)
+    return made
+
+
+def test_nothing_is_drawn_before_it_is_on_the_screen(plot) -> None:
+    plot.show_curves([Curve("wrote", "posLog2", [0, 1], [0, 1], "1.0")])
+    assert plot._plot is None
+    plot.show()
+    assert plot._plot is not None
+
+
+def test_curves_lines_and_bars_follow_each_other(plot) -> None:
+    plot.show()
+    times = [1_795_248_000.0 + n for n in range(2000)]
+    curve = Curve("wrote", "posLog2", times, [float(n) for n in range(2000)], "2 GiB", filled=True)
+    plot.show_curves(
+        [curve], [Line(times[5], "posTime", "checkpoint"), Line(1990.0, "posBuild", "end", upright=False)], times=True
+    )
+    plot.grab()
+    assert "wrote 2 GiB" in plot.accessibleDescription()
+    assert "checkpoint" in plot.accessibleDescription()
+    plot.show_bars([Bar("dispatched", "posBuild", 3.5, "3.5 MiB"), Bar("flushed", "posLog3", 0.0, "at the end")])
+    plot.grab()
+    assert "dispatched: 3.5 MiB" in plot.accessibleDescription()
+    plot.show_nothing("nothing to draw")
+    plot.grab()
+    assert plot.accessibleDescription() == "nothing to draw"
+    plot.retheme()
