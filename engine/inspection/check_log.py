@@ -39,7 +39,6 @@ class LogCheck:
         self._longest_step = 0
         self.bad_crc: list[int] = []
         self.end = 0
-        self.stop: Stop | None = None
         self.units = 0
         self.newest_time = 0
         self._files: list[tuple[log_rules.FileFault, Span]] = []
@@ -156,7 +155,6 @@ class LogCheck:
 
     def finish(self, stop: Stop) -> None:
         """The walk is over: what lay in front of the stop and could not be read is the torn tail."""
-        self.stop = stop
         self.end = stop.offset
         last = self.spans.spans[-1] if self.spans.spans else None
         if last is not None and last.kind == "damage" and last.start == stop.offset and last.end > stop.offset:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 MOST_SPANS = 10_000
@@ -21,7 +21,6 @@ class Span:
     entries: int = 0
     keys: int = 0
     first_entry: str = ""
-    others: list[str] = field(default_factory=list)
 
     def evidence(self) -> dict[str, Any]:
         """What a finding on this span tells about it."""

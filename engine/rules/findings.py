@@ -23,9 +23,11 @@ def at_least(severity: Severity, limit: Severity) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a rule saw. ``offset`` is in bytes: of the log for its files, else of the file that is named.
+    """One thing that a rule saw.
 
-    ``place`` repeats it in the words of the subject (a queue's entry, an index entry) where bytes say little.
+    ``offset`` is in bytes: of the log where ``file`` belongs to it, else the position in the file that is named.
+    ``evidence`` holds what was ``expected`` and ``found``, and the place in the words of its subject (``queueOffset``,
+    ``entry``) where bytes say little.
     """
 
     id: str
