@@ -118,8 +118,9 @@ def whole_store(folder: Path, size: int = GIB, slots: int = INDEX_SLOTS, entries
 
 
 def healthy_store(folder: Path, size: int = GIB) -> Path:
-    """The store of :func:`whole_store` as a broker would leave it: its index holds the log's own keys and no others, and
-    the next log file is there.
+    """The store of :func:`whole_store` as a broker would leave it.
+
+    Its index holds the log's own keys and no others, and the next log file is there.
     """
     made = StorePaths(whole_store(folder, size))
     paths = StorePaths(folder / f"healthy-{size}")
