@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from pathlib import Path
@@ -41,6 +42,9 @@ def run(args: argparse.Namespace, _out: object = None) -> int:
 
     if args.drive is not None and not args.drive.is_file():
         raise UsageError(f"--drive: {args.drive} is no file")
+    if args.screenshot is None and args.drive is None and not _has_display():
+        sys.stderr.write("storescope: there is no display; --screenshot OUT.png draws the window into a file\n")
+        return 3
     config = read_properties(args.config)[0] if args.config else None
     from viewer.app import Start, main
 
@@ -56,6 +60,12 @@ def run(args: argparse.Namespace, _out: object = None) -> int:
         config=config,
     )
     return main(start)
+
+
+def _has_display() -> bool:
+    """Whether somebody could see the window, or the caller chose himself where Qt draws."""
+    known = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return not sys.platform.startswith("linux") or any(os.environ.get(name) for name in known)
 
 
 def _size(text: str) -> tuple[int, int]:

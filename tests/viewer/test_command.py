@@ -87,6 +87,12 @@ def test_wrong_options_end_with_two(tmp_path: Path, args: list[str], words: str)
     assert "Traceback" not in done.stderr
 
 
+def test_window_that_nobody_could_see_is_not_opened(tmp_path: Path, golden: Golden) -> None:
+    done = view(tmp_path, str(golden("broker-orders")))
+    assert done.returncode == 3
+    assert done.stderr == "storescope: there is no display; --screenshot OUT.png draws the window into a file\n"
+
+
 def test_plot_library_and_compiler_are_not_on_the_way_to_the_first_rows(tmp_path: Path, golden: Golden) -> None:
     """Importing pyqtgraph takes 0.9 s and numba 1.0 s: rows must not wait for them."""
     file = tmp_path / "drive.py"
