@@ -124,8 +124,15 @@ class QueueWalk:
         return Side(int(found.physical[0]), int(found.size[0]), int(found.tags[0]))
 
     def chunks(self, start: int, stop: int, step: int = 1 << 16) -> Iterator[tuple[int, Entries]]:
-        """Entries [start, stop) piece by piece, each with the number of its first."""
+        """Entries [start, stop) piece by piece, each with the number of its first; holes between files are left out."""
+        sequence = self.reader.sequence
         while start < stop:
+            if sequence.find(start * self.unit_size) is None:
+                number = sequence.position_of(start * self.unit_size) + 1
+                if number >= len(sequence.files):
+                    return
+                start = max(-(-sequence.files[number].start_offset // self.unit_size), start + 1)
+                continue
             count = min(step, stop - start)
             yield start, self.entries(start, count)
             start += count

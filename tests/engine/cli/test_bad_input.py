@@ -452,3 +452,16 @@ def test_every_command_ends_on_a_store_without_anything_but_its_log(golden, tmp_
 def test_an_error_names_the_file_and_the_offset():
     error = StoreError("expected a unit, found zeros", file="/x/0", offset=1234)
     assert str(error) == "/x/0 at offset 1234: expected a unit, found zeros"
+
+
+@pytest.mark.parametrize("unit", [20, 46])
+def test_a_hole_of_a_trillion_entries_is_passed_over(tmp_path, unit):
+    """A queue file was copied under a name near 2⁶³: check looked at every entry in between, for ever."""
+    store = made_stores.healthy().write(tmp_path / "store")
+    folder = store / ("consumequeue" if unit == 20 else "batchconsumequeue") / "Far" / "0"
+    made_stores.write_queue(folder, struct.pack(">qiq", 0, 144, 0).ljust(unit, b"\0"), unit * 20)
+    first = folder / f"{0:020d}"
+    (folder / f"{(1 << 63) - 1:020d}").write_bytes(first.read_bytes())
+    (folder / f"{(1 << 62) // (unit * 20) * unit * 20:020d}").write_bytes(first.read_bytes())
+    for question in (*QUESTIONS, ["queue", "STORE", "Far", "0"], ["get", "STORE", "Far", "0", "0"]):
+        ask(store, question)
