@@ -270,3 +270,11 @@ def test_a_negative_body_length_counts_as_no_body(tmp_path):
 def test_write_queue_makes_files_of_one_size(tmp_path):
     write_queue(tmp_path / "q", bytes(900), 400)
     assert [f.stat().st_size for f in sorted((tmp_path / "q").iterdir())] == [400, 400, 400]
+
+
+def test_4_9_knows_no_batch_queues(tmp_path):
+    made = healthy(10)
+    made.write(tmp_path)
+    write_queue(tmp_path / "batchconsumequeue" / "Batches" / "0", bytes(46), 460)
+    assert ("Batches", 0) in bounds(plan_of(tmp_path))
+    assert ("Batches", 0) not in bounds(plan_of(tmp_path, "4.9"))
