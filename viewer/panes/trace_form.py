@@ -59,6 +59,12 @@ class TraceForm(Paper):
         self.begin.clear()
         self.end.clear()
 
+    def clear(self) -> None:
+        """Another store: nothing is asked, nothing is marked."""
+        for field in (self.topic, self.key, self.begin, self.end, self.most):
+            field.clear()
+            _mark(field, "")
+
     def ask(self) -> None:
         """Emit the question, or mark the field that cannot be understood."""
         question = self.question()

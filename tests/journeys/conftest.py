@@ -1,0 +1,111 @@
+"""One window for all walks of a file; each test finds it in English, light, 1600 × 1000, and leaves no error behind."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import qasync
+from PySide6.QtWidgets import QApplication
+from walker import Run, Walker
+
+from engine.inspection.samples import sample
+from viewer import assets
+from viewer.main_window import MainWindow
+from viewer.settings import Settings
+from viewer.theme import theme
+
+LONGEST = 50
+
+
+@pytest.fixture(scope="module")
+def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
+    """Qt's loop as asyncio's."""
+    made = qasync.QEventLoop(qapp, already_running=False)
+    asyncio.set_event_loop(made)
+    yield made
+    made.close()
+    asyncio.set_event_loop(None)
+
+
+@pytest.fixture(scope="module")
+def errors() -> list[str]:
+    """What nobody caught."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def window(
+    loop: qasync.QEventLoop, qapp: QApplication, errors: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[MainWindow]:
+    """The window, with settings of its own."""
+    qapp.setQuitOnLastWindowClosed(False)
+    assets.set_language("en")
+    theme.scheme, theme.zoom = "light", 100
+    theme.apply(qapp)
+    made = MainWindow(Settings(tmp_path_factory.mktemp("settings")))
+    made.remembers = False
+    made.jobs.failed.connect(lambda error: errors.append(repr(error)))
+    loop.set_exception_handler(lambda _loop, what: errors.append(str(what.get("exception") or what["message"])))
+    made.resize(1600, 1000)
+    made.show()
+    yield made
+    made.close()
+    loop.run_until_complete(asyncio.sleep(0.3))
+    made.deleteLater()
+    QApplication.sendPostedEvents(None, 52)  # DeferredDelete
+    assets.set_language("en")
+    theme.set_scheme("light")
+    theme.set_zoom(100)
+    theme.set_topics(())
+
+
+@pytest.fixture
+def run(loop: qasync.QEventLoop) -> Run:
+    """``run(coroutine)``: await it in Qt's loop."""
+    return lambda work: loop.run_until_complete(asyncio.wait_for(work, LONGEST))
+
+
+@pytest.fixture
+def walker(window: MainWindow, run: Run, errors: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Walker]:
+    """A person at the window; whatever raises behind the scenes fails the test."""
+    errors.clear()
+    monkeypatch.setattr(sys, "excepthook", lambda kind, error, _trace: errors.append(f"{kind.__name__}: {error}"))
+    window.resize(1600, 1000)
+    yield Walker(window)
+    window.close_store()
+    window.show_welcome()
+    if assets.language() != "en":
+        assets.set_language("en")
+        window.rebuild()
+    theme.set_scheme("light")
+    theme.set_zoom(100)
+    run(asyncio.sleep(0.02))
+    assert not errors, errors
+
+
+@pytest.fixture(scope="session")
+def orders(_own_cache: None) -> Path:
+    """The sample store that is whole."""
+    return sample("orders")
+
+
+@pytest.fixture(scope="session")
+def damaged(_own_cache: None) -> Path:
+    """The sample store with a flipped bit, a torn tail and a chain that loops."""
+    return sample("orders-damaged")
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Callable[..., Any]:
+    """``copied(store)``: a copy that the test may change."""
+    import shutil
+
+    def copy(store: Path) -> Path:
+        return Path(shutil.copytree(store, tmp_path / "store"))
+
+    return copy

@@ -1,0 +1,150 @@
+"""What outside tests rely on: names of widgets, ids of commands, tables as Qt models, a name for every control."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSlider,
+    QComboBox,
+    QDialog,
+    QFileDialog,
+    QLineEdit,
+    QMenuBar,
+    QPlainTextEdit,
+    QWidget,
+)
+from walker import Run, Walker
+
+from viewer.actions import BY_ID
+from viewer.models.record_table import ValueRole
+from viewer.widgets.record_view import RecordView
+
+pytestmark = pytest.mark.journey
+WIDGETS = (
+    "store.tree", "units.table", "unit.detail", "unit.hex", "queue.table", "index.files", "index.slots", "index.chain",
+    "trace.topic", "trace.key", "trace.steps", "positions.ruler", "positions.plot", "positions.gaps", "findings.table",
+    "recovery.plan", "filter.field", "goto.field", "status.message", "jobs.list",
+)  # fmt: skip
+TABLES = ("units.table", "queue.table", "index.files", "index.chain", "trace.steps", "findings.table", "recovery.plan")
+ACTIONS = (
+    "store.open", "store.close", "view.units", "view.queues", "view.index", "view.positions", "view.findings",
+    "go.back", "go.forward", "go.to", "filter.apply", "find.next", "export.table", "copy.json", "copy.cli",
+    "recovery.preview", "palette.open", "layout.reset", "help.keys",
+)  # fmt: skip
+VIEWS = ("log", "queue", "index", "positions", "findings", "groups", "config")
+LEAVES = {"store.close", "app.quit", "help.logs", "language.zh_CN", "language.en", "layout.reset"}
+"""Commands that take the store, the window or the words away, or start another program."""
+CONTROLS = (QLineEdit, QAbstractButton, QAbstractItemView, QComboBox, QPlainTextEdit)
+
+
+def test_widgets_are_found_and_have_names_to_speak(run: Run, walker: Walker, orders: Path) -> None:
+    async def walk() -> None:
+        await walker.open(orders)
+        assert walker.window.objectName() == "mainWindow"
+        for name in WIDGETS:
+            assert walker.find(QWidget, name).accessibleName(), name
+        for name in TABLES:
+            model = walker.table(name).model()
+            assert model.columnCount() > 0, name
+            assert any(walker.heads(name)), name
+            assert walker.table(name).total_rows() >= model.rowCount() or name == "units.table"
+        for name in ACTIONS:
+            assert walker.action(name).text(), name
+
+    run(walk())
+
+
+def test_cells_have_words_and_raw_values(run: Run, walker: Walker, orders: Path) -> None:
+    async def walk() -> None:
+        await walker.open(orders)
+        model, heads = walker.table("units.table").model(), walker.heads("units.table")
+        index = model.index(1, heads.index("Physical offset"))
+        assert (index.data(), index.data(ValueRole)) == ("414", 414)
+        assert model.index(1, heads.index("Topic")).data(Qt.ItemDataRole.DisplayRole) == "StockReserved"
+        assert model.index(1, heads.index("Keys")).data(ValueRole) == ["SO-000001", "AaAa"]
+        assert model.index(1, heads.index("Stored")).data(ValueRole) > 1_600_000_000_000
+
+    run(walk())
+
+
+def test_every_command_can_be_triggered_in_every_view(
+    run: Run, walker: Walker, orders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QFileDialog, "open", lambda _self: None)
+
+    async def walk() -> None:
+        await walker.open(orders)
+        todo = [action for action in walker.window.findChildren(QAction) if action.objectName() in BY_ID]
+        assert len(todo) == len(BY_ID)
+        for view in VIEWS:
+            for action in todo:
+                command = BY_ID[action.objectName()]
+                if command.id in LEAVES or not (command.view or view == "log"):
+                    continue
+                if walker.window.view != view:
+                    walker.window.show_view(view)
+                action.trigger()
+                if action.isCheckable():
+                    action.trigger()
+                for dialog in walker.window.findChildren(QDialog):
+                    dialog.close()
+                walker.window.palette_box.hide()
+            await asyncio.sleep(0.05)
+        await walker.rest()
+        assert walker.window.session is not None
+
+    run(walk())
+
+
+def test_window_without_a_store_greys_what_needs_one(run: Run, walker: Walker) -> None:
+    async def walk() -> None:
+        walker.window.show_welcome()
+        await walker.rest()
+        for name in ("view.queues", "copy.json", "go.to", "filter.apply", "recovery.preview", "store.close"):
+            assert not walker.action(name).isEnabled(), name
+        for name in ("store.open", "palette.open", "help.keys", "layout.reset"):
+            assert walker.action(name).isEnabled(), name
+
+    run(walk())
+
+
+def test_every_control_that_is_seen_has_a_name_to_speak(run: Run, walker: Walker, damaged: Path) -> None:
+    async def walk() -> None:
+        await walker.open(damaged)
+        for view in VIEWS:
+            walker.window.show_view(view)
+            await walker.rest()
+            silent = silent_controls(walker)
+            assert not silent, (view, silent)
+
+    run(walk())
+
+
+def silent_controls(walker: Walker) -> list[str]:
+    """Controls on the screen that have no words."""
+    return [
+        f"{type(part).__name__} {part.objectName()!r} {part.toolTip()!r}"
+        for part in walker.window.findChildren(QWidget)
+        if isinstance(part, CONTROLS)
+        and not isinstance(part, (QMenuBar, QAbstractSlider))
+        and part.isVisible()
+        and not (part.accessibleName() or (isinstance(part, QAbstractButton) and part.text()))
+        and not _inner(part)
+    ]
+
+
+def _inner(part: QWidget) -> bool:
+    """Heads, corners and edges that belong to a table, which speaks for them."""
+    above = part.parentWidget()
+    while above is not None:
+        if isinstance(above, (RecordView, QAbstractItemView, QComboBox, QLineEdit)):
+            return True
+        above = above.parentWidget()
+    return False

@@ -1,0 +1,209 @@
+"""A person at the window: opens stores, types, presses keys, follows links, and reads what stands there.
+
+Everything goes through what outside tests use: objectNames, actions, the Qt models' DisplayRole and ValueRole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from PySide6.QtCore import QEvent, QModelIndex, QPoint, QPointF, Qt
+from PySide6.QtGui import QAction, QGuiApplication, QMouseEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
+
+from viewer.main_window import MainWindow
+from viewer.models.record_table import ValueRole
+from viewer.widgets.hex_view import HexView
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.unit_detail import UnitDetail
+
+W = TypeVar("W", bound=QWidget)
+NO, CTRL, SHIFT, ALT = (
+    Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier,
+    Qt.KeyboardModifier.AltModifier,
+)  # fmt: skip
+Deed = Callable[[], object]
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+class Walker:
+    """What a person does with the window, and what is seen."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self.window = window
+
+    # ---- deeds -------------------------------------------------------------------------------------------------------
+
+    async def open(self, path: Path, at: str | None = None) -> None:
+        """Open a store and wait for its first rows."""
+        assert await self.window.open(path, at)
+        assert await self.window.settled(30)
+
+    async def rest(self, seconds: float = 30) -> None:
+        """Until the rows in front and all short reads are there."""
+        assert await self.window.settled(seconds)
+        await self.until(lambda: self.window.jobs.quick_idle, "short reads end", seconds)
+        assert await self.window.settled(seconds)
+
+    async def until(self, true: Deed, what: str = "it comes true", seconds: float = 60) -> None:
+        """Wait for something that happens by itself."""
+        end = time.monotonic() + seconds
+        while not true():
+            assert time.monotonic() < end, f"waited in vain until {what}; said: {self.said!r}"
+            await asyncio.sleep(0.01)
+
+    async def act(self, name: str) -> None:
+        """Trigger a command by its id."""
+        self.action(name).trigger()
+        await self.rest()
+
+    async def go(self, text: str) -> None:
+        """Type into the go-to box and press Enter."""
+        box = self.find(QLineEdit, "goto.field")
+        await self.act("go.to")
+        box.setText(text)
+        self.press(box, Qt.Key.Key_Return)
+        await self.until(lambda: not self.window.jobs.list or self.window.jobs.quick_idle)
+        await asyncio.sleep(0.02)
+        await self.rest()
+
+    async def key(self, widget: QWidget, key: Qt.Key, modifier: Qt.KeyboardModifier = NO) -> None:
+        """Press a key where ``widget`` has the focus, and wait for what follows."""
+        self.press(widget, key, modifier)
+        await self.rest()
+
+    def press(self, widget: QWidget, key: Qt.Key, modifier: Qt.KeyboardModifier = NO) -> None:
+        """Press a key."""
+        QTest.keyClick(widget, key, modifier)
+
+    def click(self, widget: QWidget, at: QPoint) -> None:
+        """One click of the left button."""
+        for kind, buttons in (
+            (QEvent.Type.MouseButtonPress, Qt.MouseButton.LeftButton),
+            (QEvent.Type.MouseButtonRelease, Qt.MouseButton.NoButton),
+        ):
+            there = widget.mapToGlobal(at)
+            event = QMouseEvent(kind, QPointF(at), QPointF(there), Qt.MouseButton.LeftButton, buttons, NO)
+            QApplication.sendEvent(widget, event)
+
+    async def choose(self, name: str, row: int) -> None:
+        """Choose a row of a table by its number in the model."""
+        table = self.table(name)
+        assert 0 <= row < table.model().rowCount(), (name, row, table.model().rowCount())
+        table.setCurrentIndex(table.model().index(row, max(0, table.currentIndex().column())))
+        await self.rest()
+
+    async def follow(self, name: str, head: str = "") -> None:
+        """Enter on the chosen row, on the cell under ``head`` where one is named."""
+        table = self.table(name)
+        if head:
+            table.setCurrentIndex(table.model().index(table.currentIndex().row(), self.heads(name).index(head)))
+        await self.key(table, Qt.Key.Key_Return)
+
+    # ---- what is seen ------------------------------------------------------------------------------------------------
+
+    def find(self, kind: type[W], name: str) -> W:
+        """A widget by its name."""
+        found = self.window.findChild(kind, name)
+        assert found is not None, name
+        return found
+
+    def action(self, name: str) -> QAction:
+        """A command by its id."""
+        found = self.window.findChild(QAction, name)
+        assert found is not None, name
+        return found
+
+    def table(self, name: str) -> RecordView:
+        """A table."""
+        return self.find(RecordView, name)
+
+    @property
+    def detail(self) -> UnitDetail:
+        """The decoded unit."""
+        return self.find(UnitDetail, "unit.detail")
+
+    @property
+    def hex(self) -> HexView:
+        """The bytes."""
+        return self.find(HexView, "unit.hex")
+
+    @property
+    def said(self) -> str:
+        """The sentence in the status bar."""
+        return self.find(QLabel, "status.message").text()
+
+    @property
+    def clipboard(self) -> str:
+        """What was copied."""
+        return QGuiApplication.clipboard().text()
+
+    @property
+    def place(self) -> str:
+        """Where the window says it is."""
+        return self.window.top.crumbs.accessibleName()
+
+    def heads(self, name: str) -> list[str]:
+        """The heads of a table's columns."""
+        model = self.table(name).model()
+        return [model.headerData(n, Qt.Orientation.Horizontal, 0) for n in range(model.columnCount())]
+
+    def rows(self, name: str) -> list[dict[str, str]]:
+        """All rows in the model, each head → text."""
+        model, heads = self.table(name).model(), self.heads(name)
+        return [{head: model.index(row, n).data() for n, head in enumerate(heads)} for row in range(model.rowCount())]
+
+    def row(self, name: str) -> dict[str, str]:
+        """The chosen row, head → text."""
+        return self.rows(name)[self.table(name).currentIndex().row()]
+
+    def values(self, name: str, head: str) -> list[Any]:
+        """The raw values of a column."""
+        model, n = self.table(name).model(), self.heads(name).index(head)
+        return [model.index(row, n).data(ValueRole) for row in range(model.rowCount())]
+
+    def value(self, name: str, head: str) -> Any:
+        """The raw value in the chosen row."""
+        return self.values(name, head)[self.table(name).currentIndex().row()]
+
+    def fields(self) -> dict[str, str]:
+        """The decoded unit: name of the field → what stands there."""
+        found: dict[str, str] = {}
+        model = self.detail.model()
+
+        def look(parent: QModelIndex) -> None:
+            for row in range(model.rowCount(parent)):
+                index = model.index(row, 0, parent)
+                found.setdefault(str(index.data()), str(index.siblingAtColumn(1).data() or ""))
+                look(index)
+
+        look(QModelIndex())
+        return found
+
+    def detail_index(self, name: str, value: str = "") -> QModelIndex:
+        """The line of the decoded unit that shows ``name``, and ``value`` where one is named."""
+        model = self.detail.model()
+        stack = [model.index(row, 0) for row in range(model.rowCount())]
+        while stack:
+            index = stack.pop()
+            if index.data() == name and value in {"", index.siblingAtColumn(1).data()}:
+                return index
+            stack += [model.index(row, 0, index) for row in range(model.rowCount(index))]
+        raise AssertionError(f"no field {name}; there are {sorted(self.fields())}")
+
+    def texts(self, within: QWidget | None = None) -> str:
+        """All words on labels that can be seen."""
+        part = within or self.window
+        return "\n".join(label.text() for label in part.findChildren(QLabel) if label.isVisible())
+
+    def copied(self) -> dict[str, Any]:
+        """The clipboard as a JSON record."""
+        found = json.loads(self.clipboard)
+        assert isinstance(found, dict)
+        return found
