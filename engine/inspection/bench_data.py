@@ -111,7 +111,8 @@ def whole_store(folder: Path, size: int = GIB, slots: int = INDEX_SLOTS, entries
                 mine = kept[(kept["topic"] == topic) & (kept["queue"] == queue)]
                 _write_queue(paths.queue_folder(topics.names[topic], queue), mine)
         geometry = index_codec.Geometry(slots, entries)
-        _write_index(paths, kept, *_filled_up(len(kept), hashes, entries - 1), geometry)
+        rows, filled = _filled_up(len(kept), hashes, entries - 1)
+        _write_index(paths, kept, rows, filled, geometry)
         last = int(kept["stored"][-1])
         paths.checkpoint.write_bytes(encode(Checkpoint(last, last, last)))
     return root
@@ -133,7 +134,7 @@ def healthy_store(folder: Path, size: int = GIB) -> Path:
         with (paths.commitlog / queue_file_name(size)).open("wb") as file:
             file.truncate(size)
         kept, keys, _ = _dispatch(made.root)
-        _write_index(paths, kept, *keys, index_codec.Geometry(INDEX_SLOTS, INDEX_ENTRIES))
+        _write_index(paths, kept, keys[0], keys[1], index_codec.Geometry(INDEX_SLOTS, INDEX_ENTRIES))
         paths.checkpoint.write_bytes(made.checkpoint.read_bytes())
     return paths.root
 
