@@ -65,10 +65,11 @@ class _Search:
             if isinstance(unit, Unit) and unit.offset_msg_id == text.upper():
                 yield self._judge(self._family(unit), asked=unit)
                 return
-        families = list(self._by_key(text))
-        for family in families:
+        found = False
+        for family in self._by_key(text):
+            found = True
             yield self._judge(family, asked=None)
-        if families:
+        if found:
             return
         if place is not None:
             yield self._by_queue(*place)

@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from engine.cli.options import common, open_given
-from engine.cli.output import Output, Progress, plain
-from engine.inspection.where import where
+from engine.cli.output import Output, Progress
+from engine.inspection.where import WhereResult, where
 
 _NOT_FOUND = ("neverSeen", "unknown", "expired", "truncated")
 
@@ -26,33 +26,33 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
         store.settle_log_end()
         with Progress("where", store.log.sequence.total_size, out.quiet) as progress:
-            results = list(where(store, args.id, args.topic, args.group, progress.at))
-    for result in results:
-        missing &= result.verdict in _NOT_FOUND
-        out.record(
-            {
-                "type": "whereResult",
-                "verdict": result.verdict,
-                "physicalOffset": result.physical_offset,
-                "topic": result.topic,
-                "queueId": result.queue_id,
-                "queueOffset": result.queue_offset,
-                "evidence": [
-                    {"what": e.what, "file": e.file, "offset": e.offset, "holds": e.holds} for e in result.evidence
-                ],
-                "nextStep": result.next_step,
-            }
-        )
-        out.line(
-            f"{result.verdict}" + (f" at {result.physical_offset:,}" if result.physical_offset is not None else "")
-        )
-        for one in result.evidence:
-            place = (
-                f" [{one.file or ''}{' @ ' if one.file and one.offset is not None else ''}"
-                if one.file or one.offset is not None
-                else ""
-            )
-            place += (f"{one.offset:,}" if one.offset is not None else "") + "]" if place else ""
-            out.line(f"  {one.what}: {plain(one.holds)}{plain(place)}")
-        out.line(f"  next: {result.next_step}")
+            for result in where(store, args.id, args.topic, args.group, progress.at):
+                missing &= result.verdict in _NOT_FOUND
+                _show(result, out)
     return 1 if missing else 0
+
+
+def _show(result: WhereResult, out: Output) -> None:
+    out.record(
+        {
+            "type": "whereResult",
+            "verdict": result.verdict,
+            "physicalOffset": result.physical_offset,
+            "topic": result.topic,
+            "queueId": result.queue_id,
+            "queueOffset": result.queue_offset,
+            "evidence": [
+                {"what": e.what, "file": e.file, "offset": e.offset, "holds": e.holds} for e in result.evidence
+            ],
+            "nextStep": result.next_step,
+        }
+    )
+    place = f" at {result.physical_offset:,}" if result.physical_offset is not None else ""
+    if result.topic is not None:
+        place += f", {result.topic}/{result.queue_id}/{result.queue_offset}"
+    out.line(f"{result.verdict}{place}")
+    for one in result.evidence:
+        pieces = [one.file or "", f"{one.offset:,}" if one.offset is not None else ""]
+        seen_at = " @ ".join(piece for piece in pieces if piece)
+        out.line(f"  {one.what}: {one.holds}" + (f" [{seen_at}]" if seen_at else ""))
+    out.line(f"  next: {result.next_step}")
