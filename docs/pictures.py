@@ -1,6 +1,6 @@
 """The pictures of the README, made by the program itself; they land beside this file.
 
-``storescope view STORE --drive docs/pictures.py --size 1600x1000 --theme light``, where ``STORE`` is the sample ``orders``.
+``storescope view STORE --drive docs/pictures.py --size 1600x1000 --theme light``; ``STORE`` is the sample ``orders``.
 """
 
 import asyncio
