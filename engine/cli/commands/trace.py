@@ -47,7 +47,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
                     span = f"{iso(item.begin_timestamp)} to {iso(item.end_timestamp)}"
                     out.line(f"{item.file}  {span}  {'walked' if item.chosen else 'passed over'}: {item.why}")
                 case TraceStep():
-                    out.record(records.trace_step(item), _STEPS)
+                    record = records.trace_step(item)
+                    if item.kind == "slot" and item.verdict == "match" and not out.as_json:
+                        record["verdict"] = "leads on"
+                    out.record(record, _STEPS)
                 case Match():
                     out.record(records.unit(item.unit, file_name(store, item.unit.offset), "match"))
                 case TraceEnd():
