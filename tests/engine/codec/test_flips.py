@@ -118,9 +118,9 @@ def test_oversized_and_empty_bodies_say_why():
 
 def test_the_search_of_four_mebibytes_takes_no_second():
     body = bytes(4 << 20)
-    began = time.perf_counter()
+    began = time.process_time()
     assert Flip(5, 2) in explain(_damaged(body, 5, 1), crc31(body)).flips
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.golden
