@@ -63,7 +63,7 @@ def _draw_samples(plot: LivePlot, samples: Sequence[Look]) -> None:
             if (offset := getattr(one.positions, key).offset) is not None
         ]
         if len(points) > 1 and not _same_as_wrote(key, samples):
-            last = f"{points[-1][1]:.1f}"
+            last = size(round(points[-1][1] * MIB))
             curves.append(Curve(tr(NAMES[key]), ROLES[key], [x for x, _ in points], [y for _, y in points], last))
     plot.show_curves(curves)
 
@@ -93,7 +93,7 @@ def draw_gaps(plot: LivePlot, seen: Look, samples: Sequence[Look]) -> None:
             ]
             if len(points) > 1:
                 xs, ys = [x for x, _ in points], [y for _, y in points]
-                curves.append(Curve(name, role, xs, ys, f"{ys[-1]:.1f}", filled=True))
+                curves.append(Curve(name, role, xs, ys, size(round(ys[-1] * MIB)), filled=True))
         plot.show_curves(curves)
         return
     gaps = gap_list(seen)

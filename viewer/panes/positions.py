@@ -6,6 +6,7 @@ minutes. A position that files cannot tell is listed with the reason and never d
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import time
 from collections import deque
@@ -36,6 +37,7 @@ from viewer.widgets.record_view import RecordView
 from viewer.widgets.ruler import Ruler
 
 SAMPLES = 1800
+QT_FIRST = ("PySide6.QtSvg", "PySide6.QtTest", "PySide6.QtOpenGLWidgets")
 LIVE_FOR = 30.0
 """Seconds without growth after which the store counts as at rest again."""
 
@@ -46,7 +48,7 @@ def position_kind() -> RecordKind:
         Column("role", "", 24, lambda _: "■", lambda row: row.role, tone=lambda row: row.role, filterable=False),
         text_column("name", words("Position"), 140),
         number_column("offset", words("Offset"), 112, jump=_unit_place),
-        Column("behind", words("Behind wrote"), 92, _behind, lambda row: row.behind, right=True, mono=True,
+        Column("behind", words("Behind wrote"), 104, _behind, lambda row: row.behind, right=True, mono=True,
                tone=lambda row: "warn" if (row.behind or 0) < 0 else "text2",
                tip=lambda row: "" if row.behind is None else f"{row.behind:,} B"),
     )  # fmt: skip
@@ -275,6 +277,9 @@ class PositionsPane(Pane):
         def failed(error: Exception) -> None:
             self.plot.show_nothing(tr("Plots are not available: {error}", error=str(error)))
 
+        for name in QT_FIRST:  # Qt's own modules begin on the loop's thread, the long rest is loaded beside it
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
         session.jobs.read(lambda: importlib.import_module("pyqtgraph"), done, failed)
 
     # ---- the plan ----------------------------------------------------------------------------------------------------

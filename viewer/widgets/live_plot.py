@@ -79,6 +79,7 @@ class LivePlot(Paper):
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._box.addWidget(self._empty, 1)
         self._plot: Any = None
+        self._plots: dict[bool, Any] = {}  # with a clock below it, without: a plot is never taken apart while it lives
         self._asked: tuple[Any, ...] | None = None
         self.setMinimumHeight(px(96))
         theme.changed.connect(self.retheme)
@@ -118,10 +119,8 @@ class LivePlot(Paper):
 
     def retheme(self) -> None:
         """Take the colours in force."""
-        if self._plot is not None:
-            self._plot.setParent(None)
-            self._plot.deleteLater()
-            self._plot = None
+        for plot in self._plots.values():
+            _dress(plot)
         if self._asked is not None and self.isVisible():
             self._draw()
 
@@ -137,15 +136,12 @@ class LivePlot(Paper):
         assert self._asked is not None
         kind = self._asked[0]
         times = kind == "curves" and self._asked[3]
-        if self._plot is not None and self._plot.property("times") != times:
-            self._plot.setParent(None)
-            self._plot.deleteLater()
-            self._plot = None
-        if self._plot is None:
-            self._plot = _make_plot(times=times)
-            self._plot.setProperty("times", times)
-            self._box.addWidget(self._plot, 1)
-        self._plot.show()
+        if times not in self._plots:
+            self._plots[times] = _make_plot(times=times)
+            self._box.addWidget(self._plots[times], 1)
+        self._plot = self._plots[times]
+        for other in self._plots.values():
+            other.setVisible(other is self._plot)
         item = self._plot.getPlotItem()
         item.clear()
         if kind == "curves":
@@ -154,8 +150,11 @@ class LivePlot(Paper):
             item.invertY(False)
             for curve in curves:
                 _add_curve(item, curve)
+            item.getAxis("left").setWidth(px(56))
             item.enableAutoRange()
             top = max((max(curve.ys, default=0.0) for curve in curves), default=0.0)
+            if any(curve.filled for curve in curves):
+                item.setYRange(0, max(top * 1.1, 1e-3), padding=0)
             for number, line in enumerate(lines):
                 _add_line(item, line, number, near_top=line.at > 0.8 * top)
         else:
@@ -181,13 +180,23 @@ class LivePlot(Paper):
 def _make_plot(*, times: bool) -> Any:
     import pyqtgraph as pg
 
-    axes = {"bottom": _clock_axis()} if times else {}
-    plot = pg.PlotWidget(background=C("pane"), axisItems=axes)
+    plot = pg.PlotWidget(axisItems={"bottom": _clock_axis()} if times else {})
     item = plot.getPlotItem()
     item.hideButtons()
     item.setMenuEnabled(False)
     item.setContentsMargins(0, 0, 10, 2)
     item.showGrid(x=True, y=True, alpha=0.16)
+    plot.setAccessibleName(tr("Plot"))
+    _dress(plot)
+    return plot
+
+
+def _dress(plot: Any) -> None:
+    """Ground, axes and fonts in the colours and the zoom in force."""
+    import pyqtgraph as pg
+
+    plot.setBackground(C("pane"))
+    item = plot.getPlotItem()
     for name in ("left", "bottom"):
         axis = item.getAxis(name)
         axis.setPen(pg.mkPen(C("line")))
@@ -195,8 +204,6 @@ def _make_plot(*, times: bool) -> Any:
         axis.setStyle(tickFont=mono(11), tickLength=-4)
         axis.enableAutoSIPrefix(False)
     item.getAxis("left").setWidth(px(56))
-    plot.setAccessibleName(tr("Plot"))
-    return plot
 
 
 def _clock_axis() -> Any:
