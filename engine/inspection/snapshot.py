@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.checkpoint import decode as decode_checkpoint
+from engine.codec.message import Unit
 from engine.codec.unit_scan import Stop
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, StoreError
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from engine.store.unit_check import Release
 
 LockState = Literal["free", "held", "absent"]
+SETTLED = 8 << 30
+"""Bytes of the log that are walked at most to find where a recovery would end."""
 LARGEST_SMALL_FILE = 64 << 20
 """Bytes of a checkpoint, marker or table that are read at most."""
 _ATTRIBUTES = {
@@ -147,19 +150,37 @@ class StoreSnapshot:
 
     @property
     def settle_start(self) -> int:
-        """Where a broker's recovery would begin to read at the latest: the last log file that a queue entry points
-        into.
+        """Where a broker's recovery would begin to read: the last log file that a queue entry points into, or after a
+        crash the last one that the checkpoint vouches for (spec 10.2); not more than :data:`SETTLED` bytes back.
         """
         if self._settle_start is None:
             newest = max(self._newest_entries(), default=(0, 0))
             number = max(self.log.sequence.position_of(newest[0]), 0)
-            self._settle_start = self.log.files[number].start_offset if self.log.files else 0
+            start = self.log.files[number].start_offset if self.log.files else 0
+            if self.abort and self.lock_state != "held" and self.log.files:
+                start = min(start, self._vouched_for(start - SETTLED))
+            self._settle_start = start
         return self._settle_start
+
+    def _vouched_for(self, least: int) -> int:
+        """Start of the last log file whose first unit was stored before the checkpoint's times, else of the first; of
+        the files that begin at or behind ``least``.
+        """
+        try:
+            page = self.checkpoint()
+        except StoreError:
+            page = None
+        files = [file for file in self.log.files if file.start_offset >= least]
+        for file in reversed(files):
+            unit = self.log.unit_at(file.start_offset, crc=False)
+            if isinstance(unit, Unit) and page is not None and 0 < unit.store_timestamp <= page.min_timestamp:
+                return file.start_offset
+        return files[0].start_offset
 
     def settle_log_end(self) -> None:
         """Set the end of the log to where a broker's recovery would end, bad bodies included (spec 10.2); done once.
 
-        The last file that a queue entry points into is walked with its CRCs; offsets of queues follow.
+        The log is walked from :attr:`settle_start` on with its CRCs; offsets of queues follow.
         """
         if self._settled or not self.log.files:
             return

@@ -1,0 +1,45 @@
+"""The end of the log that answers are given by is the one that the next start will find, wherever a body is wrong."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from engine.codec.message import Unit
+from engine.inspection import open_store
+from engine.inspection.recovery import plan
+from engine.inspection.where import where
+
+STORES = ["crash-late-5.3.3", "crash-5.3.3", "crash-4.9.8", "broker-crash", "clean-5.3.3", "first-files-deleted-5.3.3"]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", STORES)
+def test_the_settled_end_is_where_the_next_start_ends_the_log(golden, tmp_path, name):
+    """After a crash recovery begins at the file that the checkpoint vouches for, not at the newest one in use.
+
+    Units behind a wrong body in an earlier file were called found, and the next start would have dropped them.
+    """
+    with open_store(golden(name)) as store:
+        files = list(store.log.files)
+    for number, file in enumerate(files):
+        path = shutil.copytree(golden(name), tmp_path / str(number))
+        with open_store(path) as store:
+            items = store.log.walk(file.start_offset, file.end_offset)
+            units = [item for item in items if isinstance(item, Unit) and len(item.body) > 20 and item.unique_key]
+        if not units:
+            continue
+        unit, following = units[len(units) // 2 : len(units) // 2 + 2]
+        log = path / "commitlog" / file.name
+        data = bytearray(log.read_bytes())
+        at = data.index(unit.body, unit.offset - file.start_offset)
+        data[at] ^= 1
+        log.write_bytes(data)
+        with open_store(path) as store:
+            store.settle_log_end()
+            end = plan(store).end_offset
+            assert store.log.max_offset == end
+            assert next(where(store, unit.offset_msg_id)).verdict == "damaged"
+            cut_off = next(where(store, following.offset_msg_id)).verdict == "truncated"
+            assert cut_off == (end == unit.offset)
