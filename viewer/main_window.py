@@ -174,6 +174,7 @@ class MainWindow(QMainWindow):
             session = await StoreSession.open(path, self.jobs, self.config)
         except (StoreError, OSError) as error:
             if self._opening == path:
+                self._opening = None
                 self.show_error(path, str(error))
             return False
         if self._opening != path:

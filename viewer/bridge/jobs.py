@@ -190,10 +190,10 @@ class Jobs(QObject):
         return not self._pending
 
     def cancel_all(self) -> None:
-        """Tell everything to stop."""
+        """Tell everything to stop, the caller aside."""
         for job in list(self.list):
             job.cancel()
-        for task in list(self._tasks):
+        for task in list(self._tasks - {_own_task()}):
             task.cancel()
 
     def close(self) -> None:
@@ -236,6 +236,14 @@ class Jobs(QObject):
         error = task.exception()
         if error is not None and not isinstance(error, Cancelled):
             self.failed.emit(error)
+
+
+def _own_task() -> asyncio.Task[Any] | None:
+    """The task that is running now: what opens another store is no work of the old one."""
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
 
 
 def _settle(future: asyncio.Future[Any], value: object, error: Exception | None = None) -> None:

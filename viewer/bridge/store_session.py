@@ -48,7 +48,7 @@ class StoreSession(QObject):
         self.findings: tuple[Any, ...] = ()
         self.findings_complete = False
         self.following = False
-        self._looking = False
+        self._looking = self._again = False
         self._closed = False
         self._seen: tuple[int, int] | None = None
         self._timer = QTimer(self)
@@ -122,20 +122,25 @@ class StoreSession(QObject):
     def look(self, *, anyway: bool = False) -> None:
         """Look at the directory again, off the loop; ``grown`` follows where something changed or ``anyway``."""
         if self._looking or self._closed:
+            self._again = self._again or anyway
             return
         self._looking = True
-        begun = time.monotonic()
 
-        def work() -> tuple[bool, tuple[int, int]]:
+        def work() -> tuple[bool, tuple[int, int], float]:
+            begun = time.monotonic()
             changed = self.snapshot.refresh()
-            return changed, (self.snapshot.log.max_offset, len(self.snapshot.log.files))
+            seen = self.snapshot.log.max_offset, len(self.snapshot.log.files)
+            return changed, seen, time.monotonic() - begun
 
-        def done(answer: tuple[bool, tuple[int, int]]) -> None:
+        def done(answer: tuple[bool, tuple[int, int], float]) -> None:
             self._looking = False
             if self._closed:
                 return
-            self._timer.setInterval(max(POLL_MS, round(20_000 * (time.monotonic() - begun))))
-            changed, seen = answer
+            changed, seen, took = answer
+            self._timer.setInterval(max(POLL_MS, round(20_000 * took)))
+            if self._again:
+                self._again = False
+                self.look(anyway=True)
             moved = self._seen is not None and seen != self._seen
             self._seen = seen
             if changed or moved or anyway:

@@ -15,7 +15,7 @@ from engine.layout import parse_file_name
 from engine.mapped.read_only import open_read_only
 from engine.rules.catalogue import RULES
 from engine.rules.findings import SEVERITIES, SNAPSHOT_FIRST, Finding
-from viewer.assets import tr, words
+from viewer.assets import language, tr, words
 from viewer.bridge import places
 from viewer.bridge.places import Place
 from viewer.models.columns import Chip, Column, RecordKind, chip_column
@@ -192,7 +192,9 @@ def evidence_facts(one: Finding) -> list[tuple[str, str]]:
 
 
 def _words(name: str) -> str:
-    """``bytePositions`` → ``byte positions``: evidence is named by whoever wrote the rule."""
+    """``bytePositions`` → ``byte positions``; as it stands where the window does not speak English."""
+    if language() != "en":
+        return name
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
 
 

@@ -182,7 +182,7 @@ class IndexPane(Pane):
         """Copying and stepping act on the table in front."""
         return {
             **table_commands(self, self._front, "index.jsonl"),
-            "copy.cli": self._copy_command,
+            "copy.cli": self._copy_cli,
             "find.next": lambda: self._next_match(1),
             "find.previous": lambda: self._next_match(-1),
             "problem.next": lambda: self._next_match(1, trouble=True),
@@ -197,9 +197,8 @@ class IndexPane(Pane):
         return tr("{n:,} index files · {entries:,} entries", n=len(self._files), entries=entries) if self._files else ""
 
     def _front(self) -> RecordView:
-        if self.files.hasFocus() or (self._answer is None and self._low.currentIndex() == 0):
-            return self.files
-        return self.steps if self._low.currentIndex() == 0 else self.chain
+        below = self.steps if self._low.currentIndex() == 0 else self.chain
+        return self.files if self.files.hasFocus() or not below.total_rows() else below
 
     # ---- files -------------------------------------------------------------------------------------------------------
 
@@ -416,6 +415,13 @@ class IndexPane(Pane):
                 item.widget().deleteLater()
         for shape, words in verdict_chips(answer) if answer is not None else ():
             layout.addWidget(Chip(shape, words))
+
+    def _copy_cli(self) -> None:
+        """The trace as a command; before anything was traced, the row of the table in front."""
+        if self._answer is None:
+            self._front().copy_current("cli")
+        else:
+            self._copy_command()
 
     def _copy_command(self) -> None:
         from PySide6.QtWidgets import QApplication

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from engine.store.recovery_plan import RecoveryPlan
-from viewer.assets import tr
+from viewer.assets import tr, words
 from viewer.bridge import places
 from viewer.models.columns import Chip, Column, RecordKind, chip_column, text_column
 from viewer.models.formats import full_moment, number, size
 
 MOST_LISTED = 200
+WHYS = (
+    (r"abnormal exit: the last file whose first unit was stored at or before (\d+) \((.*)\)",
+     words("abnormal exit: the last file whose first unit was stored at or before {at} ({note})")),
+    (r"abnormal exit: no file's first unit was stored at or before (\d+) \((.*)\): the first file",
+     words("abnormal exit: no file's first unit was stored at or before {at} ({note}): the first file")),
+    (r"normal exit: the last file that begins at or before ([\d,]+), the end of what the queues know",
+     words("normal exit: the last file that begins at or before {at}, the end of what the queues know")),
+    (r"normal exit: the queues know the log up to ([\d,]+), no later file begins at or before that",
+     words("normal exit: the queues know the log up to {at}, no later file begins at or before that")),
+)  # fmt: skip
+"""Why recovery starts where it does: what the planner says, and the same with names in the place of values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +60,7 @@ def plan_rows(plan: RecoveryPlan) -> list[PlanRow]:
     exit_why = tr("no abort file: the last stop was clean") if clean else tr("abort is there: the store was not closed")
     rows.append(PlanRow("ok" if clean else "warn", tr("Last exit"), tr(plan.exit), exit_why))
     rows.append(
-        PlanRow("ok", tr("Start file"), plan.start_file or tr("none"), tr(plan.why), places.log(plan.start_offset))
+        PlanRow("ok", tr("Start file"), plan.start_file or tr("none"), why_words(plan.why), places.log(plan.start_offset))
     )
     rows.append(_end_row(plan))
     rows.append(
@@ -242,3 +254,13 @@ def headline(plan: RecoveryPlan) -> list[tuple[str, str]]:
     if plan.exit == "abnormal":
         chips.append(("warn", tr("abnormal exit")))
     return chips or [("ok", tr("nothing would be lost"))]
+
+
+def why_words(text: str) -> str:
+    """The planner's reason for its start file, in the language of the window."""
+    for pattern, said in WHYS:
+        found = re.fullmatch(pattern, text)
+        if found is not None:
+            at, *note = found.groups()
+            return tr(said, at=at, note=tr(note[0]) if note else "")
+    return tr(text)

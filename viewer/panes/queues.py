@@ -52,6 +52,8 @@ class QueuesPane(Pane):
         self._current: QueueKey | None = None
         self._wanted: Place | None = None
         self._turn = 0
+        self._unasked = False
+        """The row that comes next was chosen by nobody: the unit chosen in the log stays."""
         self._chosen: EntryRow | None = None
         self._late = False
         self._build()
@@ -85,7 +87,7 @@ class QueuesPane(Pane):
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(self.side)
-        scroll.setMinimumWidth(px(320))
+        scroll.setMinimumWidth(px(296))
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(splitter(False, (left, 890), (scroll, 372)))
@@ -293,6 +295,7 @@ class QueuesPane(Pane):
         assert self._source is not None
         facts = self._facts[key]
         goal = facts.minimum if offset is None else offset
+        self._unasked = offset is None
         if offset is not None and not facts.first <= offset < max(facts.raw_end, facts.maximum):
             held = {"queue": f"{key[0]}/{key[1]}", "n": offset, "low": facts.minimum, "high": facts.maximum}
             self.statusMessage.emit(tr("{queue} has no entry {n:,}: it holds {low:,} to {high:,}.", **held))
@@ -344,7 +347,10 @@ class QueuesPane(Pane):
         size = "46" if facts.kind == "batch" else "20"
         note = tr("{size} bytes each", size=size)
         if facts.groups:
-            note += " · " + tr("offsets of {n:,} groups drawn where they read next", n=len(facts.groups))
+            count = len(facts.groups)
+            drawn = tr("offset of 1 group drawn where it reads next")
+            many = tr("offsets of {n:,} groups drawn where they read next", n=count)
+            note += " · " + (drawn if count == 1 else many)
         self._head.set_note(note)
 
     def _row_chosen(self, chosen: QueueRow | None) -> None:
@@ -363,9 +369,11 @@ class QueuesPane(Pane):
             return
         self.picture.choose(chosen.queue_offset)
         self._show_entry(key, chosen)
-        self.session.select(
-            chosen.physical_offset if chosen.verdict not in {None, "missing", "belowMinOffset"} else None
-        )
+        unasked, self._unasked = self._unasked, False
+        if not unasked:
+            self.session.select(
+                chosen.physical_offset if chosen.verdict not in {None, "missing", "belowMinOffset"} else None
+            )
 
     def _show_entry(self, key: QueueKey, chosen: EntryRow) -> None:
         source, turn = self._source, self._turn

@@ -123,6 +123,7 @@ class RecoveryPanel(Paper):
         self.plan.set_rows(plan_rows(plan) if plan is not None else [])
         files = len(self._session.snapshot.log.files) if self._session is not None else 0
         self.files.set_rows(fates(plan, files) if plan is not None else [])
+        self.files.set_state(None if plan is not None else State("empty", tr("File by file, once the plan is there.")))
         self.plan.set_state(self._state(job))
         note = tr("what the next start does with this store; nothing is changed here")
         self.head.set_note(

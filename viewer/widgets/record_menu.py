@@ -23,7 +23,9 @@ def text_of(view: RecordView, what: str, row: Record, section: int) -> str | Non
     """What a copy of ``cell``, ``row``, ``json`` or ``cli`` gives; None where there is none, or the pane fetches it."""
     kind = view.kind
     if view.copier is not None and what in ("json", "cli"):
-        return view.copier(what, row)
+        text = view.copier(what, row)
+        if text is not None or what == "cli":
+            return text
     if what == "cell":
         return kind.columns[section].text(row) if 0 <= section < len(kind.columns) else None
     if what == "row":

@@ -1,0 +1,195 @@
+"""Not a store, a part of one, and stores that grow, shrink and go while they are open."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
+from walker import Run, Walker
+
+from viewer.widgets.record_view import RecordView
+
+pytestmark = pytest.mark.journey
+LOG = "units.table"
+
+
+def make_nothing(path: Path) -> None:
+    """No file at all."""
+
+
+def make_text(path: Path) -> None:
+    """A file that is no log."""
+    path.write_text("this is no log")
+
+
+def make_digits(path: Path) -> None:
+    """A file with a log file's name and something else in it."""
+    (path := path.with_name("00000000000000000000")).write_bytes(b"\x89PNG" + bytes(5000))
+
+
+def make_tree(path: Path) -> None:
+    """A directory with other things."""
+    (path / "photos").mkdir(parents=True)
+    (path / "notes.txt").write_text("nothing")
+
+
+@pytest.mark.parametrize("make", [make_nothing, make_text, Path.mkdir, make_tree])
+def test_what_was_found_instead_is_said(
+    run: Run, walker: Walker, tmp_path: Path, make: Callable[[Path], object], orders: Path
+) -> None:
+    path = tmp_path / "here"
+    make(path)
+
+    async def walk() -> None:
+        assert not await walker.window.open(path)
+        page = walker.find(QWidget, "error.page")
+        assert page.isVisible()
+        words = walker.texts(page)
+        assert str(path) in words
+        assert "Expected" in words
+        assert "Found" in words
+        assert "Traceback" not in words
+        walker.find(QPushButton, "error.again").click()
+        await asyncio.sleep(0.1)
+        await walker.open(orders)
+        assert walker.table(LOG).model().rowCount() > 10
+
+    run(walk())
+
+
+def test_a_log_file_without_a_log_says_so(run: Run, walker: Walker, tmp_path: Path) -> None:
+    make_digits(tmp_path / "x")
+
+    async def walk() -> None:
+        opened = await walker.window.open(tmp_path / "00000000000000000000")
+        await walker.rest()
+        if opened:
+            said = walker.table(LOG).note.state or walker.table(LOG).strip.state
+            rows = [" ".join(row.values()) for row in walker.rows(LOG)]
+            assert rows or said is not None
+            assert any("Unreadable" in row or "Zero tail" in row for row in rows) or said is not None
+        else:
+            assert walker.find(QWidget, "error.page").isVisible()
+
+    run(walk())
+
+
+@pytest.mark.parametrize("part", ["above", "commitlog", "file", "second file"])
+def test_a_part_of_a_store_opens_and_says_what_it_is(
+    run: Run, walker: Walker, orders: Path, tmp_path: Path, part: str
+) -> None:
+    files = sorted((orders / "commitlog").iterdir())
+    path = {
+        "above": orders.parent, "commitlog": orders / "commitlog", "file": files[0], "second file": tmp_path / files[1].name
+    }[part]  # fmt: skip
+    if part == "second file":
+        shutil.copy(files[1], path)
+
+    async def walk() -> None:
+        await walker.open(path)
+        assert walker.table(LOG).model().rowCount() > 10
+        first = walker.values(LOG, "Physical offset")[0]
+        assert first == (int(files[1].name) if part == "second file" else 0)
+        silent: list[str] = []
+        for view in ("queue", "index", "positions", "groups", "config", "findings"):
+            walker.window.show_view(view)
+            await walker.rest()
+            silent += mute_tables(walker)
+        assert not silent, silent
+
+    run(walk())
+
+
+def mute_tables(walker: Walker) -> list[str]:
+    """Empty tables on the screen that do not say why."""
+    return [
+        f"{walker.window.view}: {table.objectName()}"
+        for table in walker.window.panes[walker.window.view].findChildren(RecordView)
+        if table.isVisible()
+        and not table.model().rowCount()
+        and not any(state is not None and state.text for state in (table.note.state, table.strip.state))
+    ]
+
+
+def test_a_directory_is_dropped_anywhere(run: Run, walker: Walker, orders: Path, damaged: Path) -> None:
+    async def walk() -> None:
+        await walker.open(damaged)
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile(str(orders))])
+        copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        enter = QDragEnterEvent(QPoint(700, 500), copy, data, left, none)
+        QApplication.sendEvent(walker.window, enter)
+        assert enter.isAccepted()
+        QApplication.sendEvent(walker.window, QDropEvent(QPointF(700, 500), copy, data, left, none))
+        await walker.until(lambda: walker.window.session is not None and walker.window.session.path == orders)
+        await walker.rest()
+        assert walker.table(LOG).model().rowCount() > 10
+
+    run(walk())
+
+
+def test_growth_is_seen_and_followed(run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path]) -> None:
+    store = copied(orders)
+    log = sorted((store / "commitlog").iterdir())[-1]
+
+    async def walk() -> None:
+        await walker.open(store)
+        session = walker.window.session
+        assert session is not None
+        walker.action("view.follow").trigger()
+        await walker.rest()
+        end = session.snapshot.log.max_offset
+        last = session.snapshot.log.items_before(end, 1)[0]
+        unit = bytearray(session.snapshot.log.read(last.offset, last.size))
+        for n in range(3):
+            at = end + n * last.size
+            unit[28:36] = at.to_bytes(8, "big")
+            with log.open("r+b") as file:
+                file.seek(at - int(log.name))
+                file.write(unit)
+        new = end + 2 * last.size
+        walker.action("view.refresh").trigger()
+        await walker.until(lambda: new in walker.values(LOG, "Physical offset"), "new rows are shown", 20)
+
+    run(walk())
+
+
+@pytest.mark.parametrize("deed", ["truncate", "delete"])
+def test_files_that_shrink_and_go_are_said_in_words(
+    run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], deed: str
+) -> None:
+    store = copied(orders)
+
+    async def walk() -> None:
+        await walker.open(store)
+        log = sorted((store / "commitlog").iterdir())
+        if deed == "truncate":
+            os.truncate(log[1], 5_000)
+            os.truncate(next((store / "consumequeue" / "OrderPaid" / "0").iterdir()), 50)
+            os.truncate(sorted((store / "index").iterdir())[0], 100)
+        else:
+            shutil.rmtree(store)
+        walker.action("view.refresh").trigger()
+        for view in ("queue", "index", "positions", "findings", "groups", "config", "log"):
+            walker.window.show_view(view)
+            await walker.rest()
+        await walker.act("go.last")
+        for text in ("1500000", "OrderPaid/0/200", "index", "0"):
+            await walker.go(text)
+        await walker.rest()
+        assert walker.window.isVisible()
+        if deed == "truncate":
+            assert walker.table(LOG).model().rowCount() > 0
+        else:
+            said = walker.table(LOG).note.state or walker.table(LOG).strip.state
+            rows = " ".join(" ".join(row.values()) for row in walker.rows(LOG))
+            assert said is not None or "Missing" in rows or "Cannot be read" in rows or walker.said
+
+    run(walk())
