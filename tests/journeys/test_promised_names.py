@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
     QAbstractSlider,
+    QApplication,
     QComboBox,
     QDialog,
     QFileDialog,
@@ -148,3 +149,15 @@ def _inner(part: QWidget) -> bool:
             return True
         above = above.parentWidget()
     return False
+
+
+def test_no_view_opens_a_window_of_its_own(run: Run, walker: Walker, damaged: Path) -> None:
+    async def walk() -> None:
+        await walker.open(damaged)
+        for view in VIEWS:
+            walker.window.show_view(view)
+            await walker.rest()
+            others = [part for part in QApplication.topLevelWidgets() if part.isVisible() and part is not walker.window]
+            assert not others, (view, others)
+
+    run(walk())

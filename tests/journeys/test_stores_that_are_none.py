@@ -87,8 +87,11 @@ def test_a_part_of_a_store_opens_and_says_what_it_is(
 ) -> None:
     files = sorted((orders / "commitlog").iterdir())
     path = {
-        "above": orders.parent, "commitlog": orders / "commitlog", "file": files[0], "second file": tmp_path / files[1].name
-    }[part]  # fmt: skip
+        "above": orders.parent,
+        "commitlog": orders / "commitlog",
+        "file": files[0],
+        "second file": tmp_path / files[1].name,
+    }[part]
     if part == "second file":
         shutil.copy(files[1], path)
 

@@ -182,7 +182,7 @@ class IndexPane(Pane):
         """Copying and stepping act on the table in front."""
         return {
             **table_commands(self, self._front, "index.jsonl"),
-            "copy.cli": self._copy_cli,
+            "copy.cli": self._copy_command if self._answer else lambda: self._front().copy_current("cli"),
             "find.next": lambda: self._next_match(1),
             "find.previous": lambda: self._next_match(-1),
             "problem.next": lambda: self._next_match(1, trouble=True),
@@ -415,13 +415,6 @@ class IndexPane(Pane):
                 item.widget().deleteLater()
         for shape, words in verdict_chips(answer) if answer is not None else ():
             layout.addWidget(Chip(shape, words))
-
-    def _copy_cli(self) -> None:
-        """The trace as a command; before anything was traced, the row of the table in front."""
-        if self._answer is None:
-            self._front().copy_current("cli")
-        else:
-            self._copy_command()
 
     def _copy_command(self) -> None:
         from PySide6.QtWidgets import QApplication

@@ -59,9 +59,8 @@ def plan_rows(plan: RecoveryPlan) -> list[PlanRow]:
     clean = plan.exit == "normal"
     exit_why = tr("no abort file: the last stop was clean") if clean else tr("abort is there: the store was not closed")
     rows.append(PlanRow("ok" if clean else "warn", tr("Last exit"), tr(plan.exit), exit_why))
-    rows.append(
-        PlanRow("ok", tr("Start file"), plan.start_file or tr("none"), why_words(plan.why), places.log(plan.start_offset))
-    )
+    start, why = places.log(plan.start_offset), why_words(plan.why)
+    rows.append(PlanRow("ok", tr("Start file"), plan.start_file or tr("none"), why, start))
     rows.append(_end_row(plan))
     rows.append(
         PlanRow(

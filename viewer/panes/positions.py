@@ -118,7 +118,8 @@ class PositionsPane(Pane):
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
         for part in (
-            self._now_head, self.now, column(self._how, margins=(14, 6, 14, 10)), Hairline(), self._unknown_head,
+            self._now_head, self.now, self.now.strip, column(self._how, margins=(14, 6, 14, 10)), Hairline(),
+            self._unknown_head,
             column(self._unknown, margins=(14, 8, 14, 10)), Hairline(), self._plan_head,
             column(self._plan_chips, self._plan_words, row(self._plan_button, None), self._plan_facts, gap=8,
                    margins=(14, 8, 14, 12)),

@@ -86,7 +86,7 @@ class StateLine(QWidget):
             self._text.setFixedWidth(round(min(words, 460 * scale())))
         if not steps_stay:
             self._fill_steps()
-        self.show()
+        self.setVisible(self.parentWidget() is not None)  # without one it would be a window of its own
         self.update()
 
     def step(self, number: int = 0) -> None:
