@@ -375,7 +375,7 @@ def action(window: MainWindow, name: str) -> QAction:
     return found
 
 
-async def wait_for(true: Callable[[], bool], seconds: float = 15) -> None:
+async def wait_for(true: Callable[[], bool], seconds: float = 45) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "waited in vain"
