@@ -126,7 +126,7 @@ async def run(window: MainWindow, start: Start) -> int:
 async def take_picture(window: MainWindow, target: Path, opened: bool) -> int:
     """Save what the window shows once everything quick is there; 3 where the store could not be opened."""
     await window.settled()
-    await window.settled(QUIET_SECONDS, quiet=True)
+    await window.settled(QUIET_SECONDS if opened else 1.0, quiet=True)
     if not window.grab().save(str(target)):
         sys.stderr.write(f"storescope: {target}: the picture cannot be written\n")
         return 3
