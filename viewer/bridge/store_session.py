@@ -141,7 +141,10 @@ class StoreSession(QObject):
             if self._again:
                 self._again = False
                 self.look(anyway=True)
-            moved = self._seen is not None and seen != self._seen
+            before = self._seen
+            if before is None and self.survey is not None:
+                before = self.survey.max_offset, seen[1]
+            moved = before is not None and seen != before
             self._seen = seen
             if changed or moved or anyway:
                 self._survey()
