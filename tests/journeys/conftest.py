@@ -15,6 +15,7 @@ from walker import Run, Walker
 
 from engine.inspection.samples import sample
 from viewer import assets
+from viewer.bridge.garbage import LoopGarbage
 from viewer.main_window import MainWindow
 from viewer.settings import Settings
 from viewer.theme import theme
@@ -27,7 +28,9 @@ def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
     """Qt's loop as asyncio's."""
     made = qasync.QEventLoop(qapp, already_running=False)
     asyncio.set_event_loop(made)
+    garbage = LoopGarbage()
     yield made
+    garbage.end()
     made.close()
     asyncio.set_event_loop(None)
 
@@ -55,7 +58,7 @@ def window(
     made.show()
     yield made
     made.close()
-    loop.run_until_complete(asyncio.sleep(0.3))
+    loop.run_until_complete(made.jobs.drain())
     made.deleteLater()
     QApplication.sendPostedEvents(None, 52)  # DeferredDelete
     assets.set_language("en")
