@@ -1,6 +1,6 @@
-"""The pictures of the README, made by the program itself; they land beside this file.
+"""The pictures of the README, made by the program itself; they land in ``resources/pictures``.
 
-``storescope view STORE --drive docs/pictures.py --size 1600x1000 --theme light``; ``STORE`` is the sample ``orders``.
+``storescope view STORE --drive packaging/pictures.py --size 1600x1000 --theme light``; ``STORE`` is the sample ``orders``.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ PLACES = {"log": "log:8193", "trace": "trace:StockReserved/AaAa"}
 
 async def drive(window):
     """Go to each place and save what stands there once nothing is under way."""
-    here = Path(__file__).parent
+    here = Path(__file__).parent.parent / "resources" / "pictures"
     for name, place in PLACES.items():
         window.findChild(QAction, "go.to").trigger()
         box = window.findChild(QLineEdit, "goto.field")
