@@ -1,6 +1,7 @@
 """The pictures of the README, made by the program itself; they land in ``resources/pictures``.
 
-``storescope view STORE --drive packaging/pictures.py --size 1600x1000 --theme light``; ``STORE`` is the sample ``orders``.
+``storescope view STORE --drive packaging/pictures.py --size 1600x1000 --theme light``, where ``STORE`` is the sample
+``orders``.
 """
 
 import asyncio
