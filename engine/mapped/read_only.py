@@ -127,7 +127,7 @@ class ReadOnlyFile:
 
     def __init__(self, path: str, start_offset: int, size: int, cache: DescriptorCache) -> None:
         self.path = path
-        self.name = Path(path).name
+        self.name = path.rpartition(os.sep)[2]
         self.start_offset = start_offset
         self.size = size
         self._cache = cache
