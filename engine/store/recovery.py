@@ -15,7 +15,7 @@ from engine.mapped.read_only import ReadOnlyFile
 from engine.store import recovery_blockers
 from engine.store.recovery_dispatch import QueueTable
 from engine.store.recovery_dropped import Dropped
-from engine.store.recovery_plan import Blocker, GroupBeyond, IndexPlan, QueuePlan, RecoveryPlan
+from engine.store.recovery_plan import Blocker, ExtCut, GroupBeyond, IndexPlan, QueuePlan, RecoveryPlan
 from engine.store.recovery_queues import EmptyLastFile, RecoveredQueue
 from engine.store.recovery_source import IndexHead, RecoverySource
 from engine.store.recovery_walk import LogWalk, Walked
@@ -30,6 +30,8 @@ def plan(source: RecoverySource, like: Release = "5.3") -> RecoveryPlan:
     """What starting a broker of release ``like`` would do. Nothing is written, locked or created."""
     if like == "4.9":
         source = _as_seen_by_4_9(source)
+    if source.config.given and not source.config.enable_consume_queue_ext:
+        source = replace(source, queues=tuple(replace(queue, ext=None) for queue in source.queues))
     loaded = recovery_blockers.load(source, like)
     files = [f for f in source.log.files if f.path not in loaded.deleted]
     rules = _rules(source, like)
@@ -49,6 +51,7 @@ def plan(source: RecoverySource, like: Release = "5.3") -> RecoveryPlan:
     blockers = loaded.blockers + _correct_minimums(table, files[0].start_offset, like)
     kept_index, deleted_index = _index(source.index, source)
     dropped = Dropped(files, walked.end_offset)
+    ext_cuts = _ext_cuts(table)
     return RecoveryPlan(
         like=like,
         will_start=not blockers,
@@ -64,7 +67,7 @@ def plan(source: RecoverySource, like: Release = "5.3") -> RecoveryPlan:
         bytes_dropped=dropped.bytes,
         dispatch_from=table.first_dispatched if table.dispatched else walked.end_offset,
         units=table.dispatched,
-        files_deleted=tuple(loaded.deleted + deleted + [path for queue in table for path in queue.deleted]),
+        files_deleted=tuple(loaded.deleted + deleted + _deleted(table, ext_cuts)),
         queues=_queue_plans(table),
         groups_beyond=_beyond(source, table),
         index_kept=kept_index,
@@ -75,6 +78,7 @@ def plan(source: RecoverySource, like: Release = "5.3") -> RecoveryPlan:
         log_min=files[0].start_offset,
         log_max=dropped.data_end,
         notes=_notes(source),
+        ext_cuts=ext_cuts,
     )
 
 
@@ -104,6 +108,7 @@ def _empty_log(
 ) -> RecoveryPlan:
     for queue in table:
         queue.as_destroyed()
+    ext_cuts = _ext_cuts(table)
     kept, deleted = _index(source.index, source)
     return RecoveryPlan(
         like=like,
@@ -120,7 +125,7 @@ def _empty_log(
         bytes_dropped=0,
         dispatch_from=0,
         units=0,
-        files_deleted=tuple(loaded.deleted + [path for queue in table for path in queue.deleted]),
+        files_deleted=tuple(loaded.deleted + _deleted(table, ext_cuts)),
         queues=_queue_plans(table),
         groups_beyond=_beyond(source, table),
         index_kept=kept,
@@ -131,6 +136,7 @@ def _empty_log(
         log_min=0,
         log_max=0,
         notes=_notes(source),
+        ext_cuts=ext_cuts,
     )
 
 
@@ -250,6 +256,17 @@ def _queue_plan(queue: RecoveredQueue) -> QueuePlan:
     )
 
 
+def _ext_cuts(table: QueueTable) -> tuple[ExtCut, ...]:
+    found = (queue.ext.cut(queue.topic, queue.queue_id) for _, queue in sorted(table.queues.items()) if queue.ext)
+    return tuple(cut for cut in found if cut is not None)
+
+
+def _deleted(table: QueueTable, ext_cuts: Iterable[ExtCut]) -> list[str]:
+    """Files of the queues and of their ext queues that go."""
+    files = [path for queue in table for path in queue.deleted]
+    return files + [path for cut in ext_cuts for path in cut.files_deleted]
+
+
 def _beyond(source: RecoverySource, table: QueueTable) -> tuple[GroupBeyond, ...]:
     found = []
     for group in source.group_offsets:
@@ -283,7 +300,5 @@ def _index(heads: Iterable[IndexHead], source: RecoverySource) -> tuple[tuple[In
 def _notes(source: RecoverySource) -> tuple[str, ...]:
     notes = list(source.notes)
     if source.config.duplication_enable:
-        notes.append(
-            "duplicationEnable is on: a confirm offset in memory may hold dispatch back"
-        )
+        notes.append("duplicationEnable is on: a confirm offset in memory may hold dispatch back")
     return tuple(notes)

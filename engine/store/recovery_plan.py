@@ -37,6 +37,20 @@ class QueuePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class ExtCut:
+    """The ext files of one queue that lose something; ``end_offset`` (bytes of the ext queue) is where the next unit
+    of dispatch goes, ``bytes_dropped`` what stands behind it and in the deleted files. Files that lose nothing are not
+    named.
+    """
+
+    topic: str
+    queue_id: int
+    end_offset: int
+    bytes_dropped: int
+    files_deleted: tuple[str, ...]  # they are among the plan's files_deleted, too
+
+
+@dataclass(frozen=True, slots=True)
 class GroupBeyond:
     """A group whose next offset will lie behind the queue's end: queue offsets are used again, messages are missed."""
 
@@ -89,6 +103,7 @@ class RecoveryPlan:
     log_min: int
     log_max: int  # end of what is readable before anything is cut
     notes: tuple[str, ...] = ()
+    ext_cuts: tuple[ExtCut, ...] = ()
 
     def record(self) -> dict[str, Any]:
         """The ``recoveryPlan`` record of the command line."""
@@ -113,6 +128,7 @@ class RecoveryPlan:
             "units": self.units,
             "filesDeleted": list(self.files_deleted),
             "queues": [_queue(q) for q in self.queues],
+            "extCuts": [_ext_cut(e) for e in self.ext_cuts],
             "groupsBeyond": [
                 {
                     "group": g.group,
@@ -147,6 +163,16 @@ def _queue(queue: QueuePlan) -> dict[str, Any]:
         "truncateTo": queue.truncate_to,
         "created": queue.created,
         "shifted": queue.shifted,
+    }
+
+
+def _ext_cut(cut: ExtCut) -> dict[str, Any]:
+    return {
+        "topic": cut.topic,
+        "queueId": cut.queue_id,
+        "endOffset": cut.end_offset,
+        "bytesDropped": cut.bytes_dropped,
+        "filesDeleted": list(cut.files_deleted),
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.store.recovery_ext import RecoveredExt
 from engine.store.recovery_files import QueueBytes, VirtualFile
 from engine.store.recovery_source import QueueFiles, QueueKind
 from engine.store.unit_check import Release, Request
@@ -22,11 +23,21 @@ class EmptyLastFile(Exception):
 class RecoveredQueue:
     """One queue on its way through recovery; offsets in entries unless a name says bytes."""
 
-    def __init__(self, topic: str, queue_id: int, kind: QueueKind, data: QueueBytes, *, existed: bool) -> None:
+    def __init__(
+        self,
+        topic: str,
+        queue_id: int,
+        kind: QueueKind,
+        data: QueueBytes,
+        *,
+        existed: bool,
+        ext: RecoveredExt | None = None,
+    ) -> None:
         self.topic = topic
         self.queue_id = queue_id
         self.kind: QueueKind = kind
         self.data = data
+        self.ext = ext
         self.existed = existed
         self.max_physic = -1
         self.min_logic = 0  # bytes
@@ -44,7 +55,8 @@ class RecoveredQueue:
     @classmethod
     def of(cls, files: QueueFiles, file_size: int) -> RecoveredQueue:
         data = QueueBytes.of(files.kind, file_size, files.sequence)
-        return cls(files.topic, files.queue_id, files.kind, data, existed=True)
+        ext = RecoveredExt(files.ext) if files.ext is not None else None
+        return cls(files.topic, files.queue_id, files.kind, data, existed=True, ext=ext)
 
     @property
     def min_offset(self) -> int:
@@ -69,6 +81,9 @@ class RecoveredQueue:
         self.end_found = end
         self._truncate_files(end)
         self._revise_batch()
+        if self.ext is not None:
+            self.ext.recover(self.max_ext_address)
+            self.bytes_read += self.ext.bytes_read
 
     def _scan(self, file: VirtualFile) -> int:
         """Length of the valid prefix of one file in bytes; remembers the last unit seen."""
@@ -231,8 +246,10 @@ class RecoveredQueue:
             else:
                 low = middle
         for at in range(low, high + 1, 20):
-            if int(data.unit(file, start + at).physical[0]) >= log_min:
+            unit = data.unit(file, start + at)
+            if int(unit.physical[0]) >= log_min:
                 self.min_logic = file.start + start + at
+                self._forget_ext(int(unit.ext_address[0]))
                 return
 
     def _correct_min_linear(self, log_min: int) -> None:
@@ -243,7 +260,12 @@ class RecoveredQueue:
             hits = np.flatnonzero(rows.physical >= log_min)
             if len(hits):
                 self.min_logic = file.start + rows.position + int(hits[0]) * 20
+                self._forget_ext(int(rows.ext_address[hits[0]]))
                 return
+
+    def _forget_ext(self, address: int) -> None:
+        if self.ext is not None:
+            self.ext.forget_before(address)
 
     def _correct_batch_min(self, log_min: int) -> None:
         if not self.data.files:
@@ -280,6 +302,8 @@ class RecoveredQueue:
         """The log is empty: a broker deletes every file of the queue."""
         for file in self.data.files:
             self._delete(file)
+        if self.ext is not None:
+            self.ext.destroy()
         first = self.data.files[0].start if self.data.files else 0
         self.dropped = max(self.data.end - first, 0) // self.data.unit_size
         self.data.files = []

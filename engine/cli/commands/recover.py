@@ -58,6 +58,11 @@ def _for_people(found: RecoveryPlan, record: dict[str, Any], out: Output) -> Non
         out.line(f"  the broker's log: {plain(blocker.broker_log)}")
     for name in found.files_deleted:
         out.line(f"Deleted: {plain(name)}")
+    for cut in found.ext_cuts:
+        out.line(
+            f"Cut: the ext files of {plain(cut.topic)}/{cut.queue_id} at {cut.end_offset:,}, "
+            f"{size_text(cut.bytes_dropped)} dropped"
+        )
     for beyond in found.groups_beyond:
         out.line(
             f"{plain(beyond.group)} reads {plain(beyond.topic)}/{beyond.queue_id} at {beyond.offset:,}, "
