@@ -1,0 +1,132 @@
+"""ServiceThread: a service's ``step()`` in a loop on a thread of its own (Java: ServiceThread).
+
+The only place of the engine that starts threads and the only one that sleeps. A service says how long to wait until its
+next round; whoever has work for it rings. Tests call ``step()`` and need no thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+JOIN_SECONDS = 60.0
+_PAUSED_MS = 1000.0
+_log = logging.getLogger(__name__)
+
+
+class Service(Protocol):
+    """Something with rounds."""
+
+    name: str
+
+    def step(self) -> float:
+        """Do one round; the milliseconds until the next one is due, 0 for at once."""
+
+
+class Bell:
+    """Wakes the one thread that waits for it; a ring that nobody waited for is kept, once."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()  # held means: not rung
+
+    def ring(self) -> None:
+        """Wake the waiting thread, or the next one that waits."""
+        try:
+            self._lock.release()
+        except RuntimeError:  # it rings already
+            return
+
+    def wait(self, milliseconds: float) -> bool:
+        """Wait for a ring, at most so long; True where it rang."""
+        return self._lock.acquire(timeout=max(milliseconds, 0.0) / 1000.0)
+
+
+class ServiceThread:
+    """Runs ``service`` until it is stopped. ``failed(name, error)`` is told of an exception that a round let escape,
+    which ends the thread: that is a mistake of ours, and the store must not go on as if nothing had happened.
+
+    :meth:`pause` keeps the thread from stepping; :meth:`step` does a round on the caller's thread, never beside one of
+    its own.
+    """
+
+    def __init__(self, service: Service, failed: Callable[[str, Exception], None] | None = None) -> None:
+        self.service = service
+        self._failed = failed
+        self._bell = Bell()
+        self._stepping = threading.Lock()
+        self._stopped = False
+        self._paused = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def running(self) -> bool:
+        thread = self._thread
+        return thread is not None and thread.is_alive()
+
+    def start(self) -> None:
+        """Start the thread; nothing where it runs already."""
+        if self._thread is None:
+            self._stopped = False
+            self._thread = threading.Thread(target=self._run, name=f"storescope-{self.service.name}", daemon=True)
+            self._thread.start()
+
+    def wakeup(self) -> None:
+        """End the pause between two rounds."""
+        self._bell.ring()
+
+    def step(self) -> float:
+        """One round on the caller's thread; the milliseconds until the next is due."""
+        with self._stepping:
+            return self.service.step()
+
+    def pause(self) -> None:
+        """No further round by the thread until :meth:`resume`; returns when the one under way is over."""
+        self._paused = True
+        with self._stepping:
+            pass
+
+    def resume(self) -> None:
+        """Let the thread step again."""
+        self._paused = False
+        self._bell.ring()
+
+    def stop(self) -> None:
+        """Tell the thread to end after the round under way."""
+        self._stopped = True
+        self._bell.ring()
+
+    def join(self, seconds: float = JOIN_SECONDS) -> bool:
+        """Wait for the thread's end; False where it did not come in time."""
+        thread = self._thread
+        if thread is None or thread is threading.current_thread():
+            return True
+        thread.join(seconds)
+        if thread.is_alive():
+            _log.warning("service %s did not end within %s s", self.service.name, seconds)
+            return False
+        self._thread = None
+        return True
+
+    def _run(self) -> None:
+        pause = 0.0
+        while True:
+            if pause > 0:
+                self._bell.wait(pause)
+            if self._stopped:
+                return
+            try:
+                pause = self._round()
+            except Exception as error:  # noqa: BLE001  whatever it was, the store must hear of it
+                _log.exception("service %s ended", self.service.name)
+                if self._failed is not None:
+                    self._failed(self.service.name, error)
+                return
+
+    def _round(self) -> float:
+        with self._stepping:
+            return _PAUSED_MS if self._paused else self.service.step()

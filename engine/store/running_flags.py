@@ -1,0 +1,74 @@
+"""RunningFlags: what keeps a store from taking or giving messages, and why (spec 8.1; Java: RunningFlags)."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+NOT_READABLE: Final = 1
+NOT_WRITEABLE: Final = 2
+QUEUE_WRITE_ERROR: Final = 4
+INDEX_WRITE_ERROR: Final = 8
+DISK_FULL: Final = 16
+FENCED: Final = 32
+LOGIC_DISK_FULL: Final = 64
+
+_STOPS_PUTS: Final = NOT_WRITEABLE | QUEUE_WRITE_ERROR | INDEX_WRITE_ERROR | DISK_FULL | FENCED | LOGIC_DISK_FULL
+_STOPS_QUEUES: Final = NOT_WRITEABLE | QUEUE_WRITE_ERROR | INDEX_WRITE_ERROR | LOGIC_DISK_FULL
+
+NAMES: Final = {
+    NOT_READABLE: "not readable",
+    NOT_WRITEABLE: "not writeable",
+    QUEUE_WRITE_ERROR: "queue write error",
+    INDEX_WRITE_ERROR: "index write error",
+    DISK_FULL: "disk full",
+    FENCED: "fenced",
+    LOGIC_DISK_FULL: "queue disk full",
+}
+
+
+class RunningFlags:
+    """``bits`` is 0 where all is well; ``reasons`` says for each raised flag why. Any thread may raise one."""
+
+    __slots__ = ("_lock", "bits", "reasons")
+
+    def __init__(self) -> None:
+        self.bits = 0
+        self.reasons: dict[int, str] = {}
+        self._lock = threading.Lock()
+
+    def raise_flag(self, flag: int, why: str) -> bool:
+        """Raise ``flag``; the first reason is kept. True where it was down before."""
+        with self._lock:
+            fresh = not self.bits & flag
+            self.reasons.setdefault(flag, why)
+            self.bits |= flag
+        return fresh
+
+    def clear(self, flag: int) -> bool:
+        """Take ``flag`` down; True where it was up."""
+        with self._lock:
+            was = bool(self.bits & flag)
+            self.bits &= ~flag
+            self.reasons.pop(flag, None)
+        return was
+
+    @property
+    def readable(self) -> bool:
+        return not self.bits & NOT_READABLE
+
+    @property
+    def writeable(self) -> bool:
+        """Puts are taken."""
+        return not self.bits & _STOPS_PUTS
+
+    @property
+    def queue_writeable(self) -> bool:
+        """Entries go into queues: a full disk and a fence stop puts only."""
+        return not self.bits & _STOPS_QUEUES
+
+    @property
+    def why(self) -> str:
+        """Every raised flag with its reason; empty where none is raised."""
+        with self._lock:
+            return "; ".join(f"{NAMES[flag]}: {reason}" for flag, reason in sorted(self.reasons.items()))

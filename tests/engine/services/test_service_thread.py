@@ -1,0 +1,105 @@
+"""ServiceThread: start, wakeup, pause, stop, join."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from engine.services.service_thread import Bell, ServiceThread
+
+
+class Counting:
+    """Counts its rounds; the next one is due after ``pause`` ms."""
+
+    name = "counting"
+
+    def __init__(self, pause: float) -> None:
+        self.pause = pause
+        self.rounds = 0
+        self.seen = threading.Semaphore(0)
+
+    def step(self) -> float:
+        self.rounds += 1
+        self.seen.release()
+        return self.pause
+
+
+def test_a_service_can_be_stepped_without_a_thread() -> None:
+    thread = ServiceThread(Counting(7.0))
+    assert thread.step() == 7.0
+    assert not thread.running
+
+
+def test_a_ring_ends_the_pause() -> None:
+    service = Counting(3_600_000.0)
+    thread = ServiceThread(service)
+    thread.start()
+    assert service.seen.acquire(timeout=10)
+    thread.wakeup()
+    assert service.seen.acquire(timeout=10)
+    thread.stop()
+    assert thread.join(10)
+    assert service.rounds == 2
+
+
+def test_a_paused_service_steps_only_by_hand() -> None:
+    service = Counting(0.0)
+    thread = ServiceThread(service)
+    thread.start()
+    assert service.seen.acquire(timeout=10)
+    thread.pause()
+    before = service.rounds
+    thread.wakeup()
+    thread.step()
+    assert service.rounds == before + 1
+    thread.resume()
+    while service.rounds < before + 5:
+        assert service.seen.acquire(timeout=10)
+    thread.stop()
+    assert thread.join(10)
+
+
+def test_an_error_ends_the_thread_and_is_told() -> None:
+    told: list[tuple[str, Exception]] = []
+
+    class Broken:
+        name = "broken"
+
+        def step(self) -> float:
+            raise ValueError("a mistake")
+
+    thread = ServiceThread(Broken(), lambda name, error: told.append((name, error)))
+    thread.start()
+    assert thread.join(10)
+    assert [(name, str(error)) for name, error in told] == [("broken", "a mistake")]
+
+
+def test_by_hand_an_error_comes_to_the_caller() -> None:
+    class Broken:
+        name = "broken"
+
+        def step(self) -> float:
+            raise ValueError("a mistake")
+
+    with pytest.raises(ValueError, match="a mistake"):
+        ServiceThread(Broken()).step()
+
+
+def test_a_ring_before_the_wait_is_kept_once() -> None:
+    bell = Bell()
+    bell.ring()
+    bell.ring()
+    assert bell.wait(0)
+    assert not bell.wait(0)
+
+
+def test_a_stopped_service_can_be_started_again() -> None:
+    service = Counting(3_600_000.0)
+    thread = ServiceThread(service)
+    for _ in range(2):
+        thread.start()
+        assert service.seen.acquire(timeout=10)
+        thread.stop()
+        assert thread.join(10)
+    assert service.rounds == 2
