@@ -1,0 +1,210 @@
+"""The disk behind a small protocol, so that a test can pull the plug between any two calls.
+
+:class:`RealDisk` is the operating system's; :class:`engine.mapped.simulated_disk.SimulatedDisk` takes its place in
+tests of power loss. Everything that the engine writes goes through here.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Protocol
+
+from engine.mapped.real_file import OPEN_FILES, OpenFiles, RealFile, sync_folder
+
+
+class DiskFile(Protocol):
+    """A file of fixed length ``size`` (bytes) that is read and written in place. All calls may raise ``OSError``."""
+
+    path: str
+    size: int
+
+    @property
+    def view(self) -> memoryview:
+        """The whole file, writable; mapped when first asked for."""
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether :attr:`view` has been asked for and is kept."""
+
+    def read(self, position: int, size: int) -> bytes:
+        """Bytes from ``position`` on, never beyond the file's end."""
+
+    def read_into(self, view: memoryview, position: int) -> int:
+        """Fill ``view`` from ``position`` as far as the file goes; gives the number of bytes read."""
+
+    def extents(self, position: int = 0) -> list[tuple[int, int]]:
+        """Spans (start, stop) from ``position`` on that the file system holds data for; between them are zeros."""
+
+    def write(self, position: int, data: bytes | memoryview) -> None:
+        """Write all of ``data`` at ``position``; :attr:`view` shows it too."""
+
+    def reserve(self, start: int, stop: int) -> None:
+        """Give [start, stop) room on the disk: writing there through :attr:`view` cannot fail for lack of it then."""
+
+    def flush(self, start: int, stop: int) -> None:
+        """Bytes [start, stop) and the file's name survive a power loss afterwards. Once failed it fails for ever."""
+
+    def close(self) -> None:
+        """Give back descriptor and map; the file opens again when it is used."""
+
+    def delete(self) -> None:
+        """Close the file and remove it; gone already is as good."""
+
+
+class Disk(Protocol):
+    """Files and folders as the engine needs them. Paths are absolute; all calls may raise ``OSError``."""
+
+    def open(self, path: Path, size: int) -> DiskFile:
+        """The file at ``path``, made with its parents where it is missing and grown to ``size`` with zeros."""
+
+    def names(self, folder: Path) -> list[tuple[str, int]]:
+        """Names and lengths of what is in ``folder``, folders left out, in the order of names; [] without folder."""
+
+    def folders(self, path: Path) -> list[str]:
+        """Names of the folders in ``path`` in their order; [] without it."""
+
+    def read_file(self, path: Path) -> bytes | None:
+        """All of a small file, None where there is none."""
+
+    def write_file(self, path: Path, data: bytes, *, sync: bool = False) -> None:
+        """Cut the file and write it anew (parents made); with ``sync`` bytes and name survive a power loss."""
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Rename ``source`` over ``target`` at once."""
+
+    def delete(self, path: Path) -> None:
+        """Remove a file; gone already is as good."""
+
+    def remove_folder(self, path: Path) -> bool:
+        """Remove a folder if it is empty; whether it is gone."""
+
+    def exists(self, path: Path) -> bool:
+        """Whether there is a file or folder at ``path``."""
+
+    def modified(self, path: Path) -> int:
+        """When a file was last written, in ms since 1970."""
+
+    def set_modified(self, path: Path, ms: int) -> None:
+        """Say that a file was last written at ``ms``."""
+
+    def usage(self, path: Path) -> float:
+        """Share of the file system of ``path`` that is used, full percents upwards (spec 11); −1 where unknown."""
+
+    def sync_folder(self, path: Path) -> None:
+        """Names made, renamed and removed in ``path`` survive a power loss afterwards."""
+
+    def close(self) -> None:
+        """Give back every descriptor and map."""
+
+
+class RealDisk:
+    """The operating system's files. At most ``open_files`` descriptors stay open, however many files there are."""
+
+    def __init__(self, open_files: int = OPEN_FILES) -> None:
+        self._files = OpenFiles(open_files)
+
+    @property
+    def open_files(self) -> int:
+        """Descriptors that are open now."""
+        return self._files.count
+
+    def open(self, path: Path, size: int) -> RealFile:
+        """See :meth:`Disk.open`. A file that has its length already costs one look and no descriptor."""
+        text = str(path)
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            return RealFile(text, size, self._files, self._create(path, size))
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(22, "expected a regular file", text)
+        if found.st_size < size:
+            os.truncate(text, size)
+        return RealFile(text, size, self._files)
+
+    def _create(self, path: Path, size: int) -> tuple[str, ...]:
+        """Make the file; gives the folders that hold a new name by it, the innermost first."""
+        touched = [path.parent]
+        while not touched[-1].exists():
+            touched.append(touched[-1].parent)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.ftruncate(descriptor, size)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(descriptor)
+        return tuple(str(folder) for folder in touched)
+
+    def names(self, folder: Path) -> list[tuple[str, int]]:
+        try:
+            with os.scandir(folder) as entries:
+                found = [(entry.name, entry.stat().st_size) for entry in entries if not entry.is_dir()]
+        except FileNotFoundError:
+            return []
+        return sorted(found)
+
+    def folders(self, path: Path) -> list[str]:
+        try:
+            with os.scandir(path) as entries:
+                return sorted(entry.name for entry in entries if entry.is_dir())
+        except FileNotFoundError:
+            return []
+
+    def read_file(self, path: Path) -> bytes | None:
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write_file(self, path: Path, data: bytes, *, sync: bool = False) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            file.write(data)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        if sync:
+            sync_folder(str(path.parent))
+
+    def replace(self, source: Path, target: Path) -> None:
+        source.replace(target)
+
+    def delete(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+    def remove_folder(self, path: Path) -> bool:
+        try:
+            path.rmdir()
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return True
+
+    def exists(self, path: Path) -> bool:
+        return path.exists()
+
+    def modified(self, path: Path) -> int:
+        return path.stat().st_mtime_ns // 1_000_000
+
+    def set_modified(self, path: Path, ms: int) -> None:
+        os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000))
+
+    def usage(self, path: Path) -> float:
+        try:
+            found = os.statvfs(path)
+        except OSError:
+            return -1.0
+        used = (found.f_blocks - found.f_bfree) * found.f_frsize
+        entire = used + found.f_bavail * found.f_frsize
+        return -(-used * 100 // entire) / 100 if entire > 0 else -1.0
+
+    def sync_folder(self, path: Path) -> None:
+        sync_folder(str(path))
+
+    def close(self) -> None:
+        self._files.close()

@@ -1,0 +1,308 @@
+"""A row of files of one length, addressed by absolute offsets (spec 1, 6.3).
+
+Java: MappedFileQueue, MultiPathMappedFileQueue.
+
+``files`` is replaced, never changed in place: a reader takes the list as it is and needs no lock.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from engine.errors import StoreError, WrongFileSize
+from engine.layout import parse_file_name, queue_file_name
+from engine.mapped.disk import Disk
+from engine.mapped.mapped_file import Lent, MappedFile, PoolBuffer
+
+_log = logging.getLogger(__name__)
+DESTROY_INTERVAL = 1000
+"""ms that a file cut away by :meth:`MappedFileQueue.truncate` may still be held."""
+
+Allocate = Callable[[int], MappedFile | None]
+"""Gives the file that begins at an absolute offset, made ahead of need; None where none could be made in time."""
+
+
+class MappedFileQueue:
+    """The files of ``folders`` (several: a multi-path commit log), each ``file_size`` bytes long.
+
+    ``mapped`` is False for consume queues: their files are written and read by position. ``allocate`` makes new files
+    where the queue shall not make them itself; ``is_full`` tells folders on a disk that is too full for new files;
+    ``borrow`` gives a buffer of the transient pool for each new file.
+    """
+
+    __slots__ = ("_allocate", "_borrow", "_disk", "_folders", "_is_full", "_lock", "_mapped", "_read_only",
+                 "committed_where", "file_size", "files", "flushed_where", "store_timestamp")  # fmt: skip
+
+    def __init__(
+        self,
+        disk: Disk,
+        folders: Sequence[Path],
+        file_size: int,
+        *,
+        read_only_folders: Sequence[Path] = (),
+        allocate: Allocate | None = None,
+        mapped: bool = True,
+        is_full: Callable[[Path], bool] | None = None,
+        borrow: Callable[[], PoolBuffer | None] | None = None,
+    ) -> None:
+        self._disk = disk
+        self._folders = tuple(folders)
+        self._read_only = tuple(read_only_folders)
+        self._allocate = allocate
+        self._mapped = mapped
+        self._is_full = is_full
+        self._borrow = borrow
+        self._lock = threading.Lock()
+        self.file_size = file_size
+        self.files: list[MappedFile] = []
+        self.flushed_where = 0  # absolute offset up to which everything survives a power loss
+        self.committed_where = 0
+        self.store_timestamp = 0  # of the last message that a flush of everything (least_pages 0) has reached, ms
+
+    def __repr__(self) -> str:
+        return f"MappedFileQueue({self._folders[0]}, {len(self.files)} files)"
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return self._folders
+
+    # Loading
+
+    def load(self) -> None:
+        """Find the files of all folders; their positions stand at their ends until recovery lowers them (spec 1).
+
+        A file of no length that is the last of all is deleted. Raises :class:`WrongFileSize` for another length,
+        :class:`StoreError` for a name that is no number, ``OSError`` as it comes.
+        """
+        places = dict.fromkeys((*self._folders, *self._read_only))
+        found = sorted(
+            ((name, folder, size) for folder in places for name, size in self._disk.names(folder)), key=lambda f: f[0]
+        )
+        files: list[MappedFile] = []
+        for number, (name, folder, size) in enumerate(found):
+            path = folder / name
+            if size == 0 and number == len(found) - 1:
+                _log.warning("%s has no length and is the last one: deleted", path)
+                self._disk.delete(path)
+                continue
+            if size != self.file_size:
+                raise WrongFileSize(f"expected {self.file_size:,} bytes, found {size:,}", file=str(path))
+            start = parse_file_name(name)
+            if start is None:
+                raise StoreError("the name is no number", file=str(path))
+            file = MappedFile(self._disk.open(path, self.file_size), start, mapped=self._mapped)
+            file.set_positions(self.file_size)
+            files.append(file)
+        self.files = files
+
+    # Finding
+
+    @property
+    def first(self) -> MappedFile | None:
+        """The file with the lowest offsets, None for none."""
+        files = self.files
+        return files[0] if files else None
+
+    @property
+    def last(self) -> MappedFile | None:
+        """The file that is appended to, None for none."""
+        files = self.files
+        return files[-1] if files else None
+
+    @property
+    def min_offset(self) -> int:
+        """Start of the first file, −1 for none."""
+        files = self.files
+        return files[0].start_offset if files else -1
+
+    @property
+    def max_offset(self) -> int:
+        """End of what may be read, 0 for no file."""
+        files = self.files
+        return files[-1].start_offset + files[-1].readable if files else 0
+
+    @property
+    def wrote_offset(self) -> int:
+        """End of what has been appended, 0 for no file."""
+        files = self.files
+        return files[-1].start_offset + files[-1].wrote if files else 0
+
+    @property
+    def total_size(self) -> int:
+        """Bytes of all files that have not been shut down."""
+        return sum(file.size for file in self.files if file.available)
+
+    def find(self, offset: int, first_if_outside: bool = False) -> MappedFile | None:
+        """The file that holds ``offset``; None (or the first file) where it lies before or behind all of them."""
+        files = self.files
+        if not files:
+            return None
+        size = self.file_size
+        first = files[0].start_offset
+        if not first <= offset < files[-1].start_offset + size:
+            return files[0] if first_if_outside else None
+        number = (offset - first) // size
+        if number < len(files) and files[number].start_offset == first + number * size:
+            return files[number]
+        for file in files:  # there is a gap somewhere
+            if file.start_offset <= offset < file.start_offset + size:
+                return file
+        return files[0] if first_if_outside else None
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Up to ``size`` readable bytes from ``offset``, never beyond the end of one file."""
+        file = self.find(offset)
+        return b"" if file is None else file.read(offset - file.start_offset, size)
+
+    def lend(self, offset: int, size: int | None = None) -> Lent | None:
+        """Lend ``size`` bytes from ``offset`` of one file, or all that may be read in it; None where not there."""
+        file = self.find(offset)
+        return None if file is None else file.select(offset - file.start_offset, size)
+
+    # Growing
+
+    def last_or_create(self, start_offset: int = 0) -> MappedFile | None:
+        """The file to append to: the last one, or a new one where there is none or it is full.
+
+        The first file of all begins at the file boundary at or below ``start_offset``. None where no file could be
+        allocated in time; ``OSError`` as it comes.
+        """
+        files = self.files
+        if files:
+            last = files[-1]
+            if last.wrote < last.size:
+                return last
+            start = last.start_offset + self.file_size
+        else:
+            start = start_offset - start_offset % self.file_size
+        made = self._allocate(start) if self._allocate is not None else self.create(start)
+        if made is None:
+            return None
+        with self._lock:
+            made.first_in_queue = not self.files
+            self.files = [*self.files, made]
+        return made
+
+    def path_of(self, start_offset: int) -> Path:
+        """Where a new file that begins at ``start_offset`` belongs (spec 1: folders take turns)."""
+        folders: Sequence[Path] = self._folders
+        if len(folders) > 1:
+            writable = [folder for folder in folders if folder not in self._read_only]
+            roomy = [folder for folder in writable if self._is_full is None or not self._is_full(folder)]
+            folders = sorted(roomy or writable or folders, key=str)
+        return folders[start_offset // self.file_size % len(folders)] / queue_file_name(start_offset)
+
+    def create(self, start_offset: int) -> MappedFile:
+        """Make a file that is not in the list yet: an allocation service does so ahead of need. Raises ``OSError``."""
+        file = self._disk.open(self.path_of(start_offset), self.file_size)
+        buffer = self._borrow() if self._borrow is not None else None
+        return MappedFile(file, start_offset, pool_buffer=buffer, mapped=self._mapped)
+
+    # Flushing
+
+    def flush(self, least_pages: int) -> bool:
+        """Flush the file at ``flushed_where``; True where nothing moved. Raises ``OSError`` as a file's flush does."""
+        file = self.find(self.flushed_where, self.flushed_where == 0)
+        if file is None:
+            return True
+        stamp = file.store_timestamp
+        where = file.start_offset + file.flush(least_pages)
+        unmoved = where == self.flushed_where
+        self.flushed_where = where
+        if least_pages == 0:
+            self.store_timestamp = stamp
+        return unmoved
+
+    def commit(self, least_pages: int) -> bool:
+        """Commit the file at ``committed_where``; True where nothing moved. Raises ``OSError``."""
+        file = self.find(self.committed_where, self.committed_where == 0)
+        if file is None:
+            return True
+        where = file.start_offset + file.commit(least_pages)
+        unmoved = where == self.committed_where
+        self.committed_where = where
+        return unmoved
+
+    # Shrinking
+
+    def truncate(self, offset: int, now: int = 0) -> None:
+        """Cut at ``offset``: files behind go, the one that holds it gets its positions there (spec 6.3).
+
+        Bytes behind are not cleared; where ``offset`` is a file's end that file stays full.
+        """
+        gone = []
+        for file in self.files:
+            if file.start_offset + self.file_size > offset:
+                if offset >= file.start_offset:
+                    file.set_positions(offset % self.file_size)
+                else:
+                    file.destroy(DESTROY_INTERVAL, now)
+                    gone.append(file)
+        self.remove(gone)
+
+    def remove(self, files: Iterable[MappedFile]) -> None:
+        """Take ``files`` out of the list (the files themselves are the caller's)."""
+        gone = set(map(id, files))
+        if gone:
+            with self._lock:
+                self.files = [file for file in self.files if id(file) not in gone]
+
+    def delete_oldest(
+        self,
+        is_due: Callable[[MappedFile], bool],
+        *,
+        force_after_ms: int,
+        now: int,
+        at_most: int = 1 << 31,
+        pause: Callable[[], None] | None = None,
+    ) -> list[MappedFile]:
+        """Destroy files from the first on while ``is_due``, never the last one; gives those that are gone.
+
+        Stops at the first file that is not due or that somebody still holds (forced ``force_after_ms`` after the
+        first attempt). ``pause`` runs between two deletions.
+        """
+        gone: list[MappedFile] = []
+        for file in self.files[:-1]:
+            if len(gone) >= at_most or not is_due(file):
+                break
+            if gone and pause is not None:
+                pause()
+            if not file.destroy(force_after_ms, now):
+                break
+            gone.append(file)
+        self.remove(gone)
+        return gone
+
+    def retry_hanged(self, force_after_ms: int, now: int) -> bool:
+        """Try once more to destroy the first file if it was shut down and is still held; True when it is gone now."""
+        first = self.first
+        if first is None or first.available or not first.destroy(force_after_ms, now):
+            return False
+        self.remove([first])
+        return True
+
+    def modified(self, file: MappedFile) -> int:
+        """When ``file`` was last written (ms), as cleaning by age asks."""
+        return self._disk.modified(Path(file.path))
+
+    def shutdown(self, interval_ms: int, now: int) -> None:
+        """Lend nothing any more."""
+        for file in self.files:
+            file.shutdown(interval_ms, now)
+
+    def close(self) -> None:
+        """Give back descriptors, maps and pool buffers."""
+        for file in self.files:
+            file.close()
+
+    def destroy(self, now: int = 0) -> None:
+        """Delete every file, and the folders if they are empty then."""
+        for file in self.files:
+            file.destroy(DESTROY_INTERVAL, now)
+        self.files = []
+        self.flushed_where = self.committed_where = 0
+        for folder in self._folders:
+            self._disk.remove_folder(folder)

@@ -1,0 +1,327 @@
+"""One file of the real disk, and the bounded number of descriptors that all of them share.
+
+Forty thousand queue files are written in turns, so descriptors come and go. An error of writing back must not go with
+them: a file keeps the CRC of what was written since its last flush, and where its descriptor was closed in between,
+the flush reads that back and compares. The kernel tells an error it met meanwhile to the next descriptor; only when it
+has forgotten the whole file would the error be lost, and then the bytes on disk are the old ones, which the CRC shows.
+A flush that failed fails again for ever: nobody knows which pages the kernel has thrown away.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import threading
+import zlib
+from collections import OrderedDict
+from pathlib import Path
+
+OPEN_FILES = 256
+"""Descriptors kept open at most; a file in use is never closed."""
+MAPS = 128
+"""Maps kept at most; one that is lent out lives until it is given back."""
+_LARGE = 1 << 16
+"""Bytes of a write whose CRC is not worth its time: such a file is flushed before its descriptor is closed."""
+
+
+class OpenFiles:
+    """The descriptors and maps of one disk, the longest unused closed first. Safe to use from several threads."""
+
+    def __init__(self, limit: int = OPEN_FILES, maps: int = MAPS) -> None:
+        self.lock = threading.Lock()
+        self._limit = limit
+        self._maps = maps
+        self._open: OrderedDict[RealFile, None] = OrderedDict()
+        self._mapped: OrderedDict[RealFile, None] = OrderedDict()
+
+    @property
+    def count(self) -> int:
+        """Descriptors that are open now (maps have one of their own each)."""
+        return len(self._open)
+
+    def acquire(self, file: RealFile) -> int:
+        """A descriptor of ``file`` that stays open until :meth:`release`; the lock must be held."""
+        descriptor = file.descriptor
+        if descriptor < 0:
+            if len(self._open) >= self._limit:
+                self._close_oldest()
+            descriptor = file.descriptor = os.open(file.path, os.O_RDWR | os.O_CLOEXEC)
+            self._open[file] = None
+        else:
+            self._open.move_to_end(file)
+        file.users += 1
+        return descriptor
+
+    def note_map(self, file: RealFile) -> None:
+        """``file`` has been mapped: the oldest maps beyond the limit are dropped; the lock must be held."""
+        self._mapped[file] = None
+        while len(self._mapped) > self._maps:
+            oldest, _ = self._mapped.popitem(last=False)
+            oldest.map = None
+
+    def forget(self, file: RealFile) -> None:
+        """Close what is open of ``file``; the lock must be held."""
+        file.map = None
+        self._mapped.pop(file, None)
+        if file.descriptor >= 0 and not file.users:
+            self._open.pop(file, None)
+            os.close(file.descriptor)
+            file.descriptor = -1
+
+    def close(self) -> None:
+        """Close every descriptor and drop every map. What was not flushed is in the kernel's hands."""
+        with self.lock:
+            for file in list(self._mapped):
+                file.map = None
+            self._mapped.clear()
+            for file in list(self._open):
+                self.forget(file)
+
+    def _close_oldest(self) -> None:
+        for file in self._open:
+            if file.users == 0:
+                del self._open[file]
+                file.before_close()
+                os.close(file.descriptor)
+                file.descriptor = -1
+                return
+
+
+class Unflushed:
+    """A span of a file written since the last flush; ``crc`` is None where the writes did not follow one another."""
+
+    __slots__ = ("crc", "start", "stop")
+
+    def __init__(self, start: int, data: bytes | memoryview) -> None:
+        self.start = start
+        self.stop = start + len(data)
+        self.crc: int | None = zlib.crc32(data) if len(data) <= _LARGE else None
+
+    def add(self, position: int, data: bytes | memoryview) -> None:
+        """A further write at ``position``."""
+        if position == self.stop and self.crc is not None and len(data) <= _LARGE:
+            self.crc = zlib.crc32(data, self.crc)
+            self.stop += len(data)
+            return
+        self.crc = None
+        self.start = min(self.start, position)
+        self.stop = max(self.stop, position + len(data))
+
+
+class RealFile:
+    """A file of fixed length (see :class:`engine.mapped.disk.DiskFile`)."""
+
+    __slots__ = ("_failure", "_files", "_new_folders", "_unflushed", "_unseen", "descriptor", "map", "path", "size",
+                 "users")  # fmt: skip
+
+    def __init__(self, path: str, size: int, files: OpenFiles, new_folders: tuple[str, ...] = ()) -> None:
+        self.path = path
+        self.size = size
+        self.descriptor = -1
+        self.users = 0
+        self.map: memoryview | None = None
+        self._files = files
+        self._new_folders = new_folders  # folders that do not hold the new name durably yet, the innermost first
+        self._unflushed: Unflushed | None = None
+        self._unseen = False  # closed while something was not flushed
+        self._failure: OSError | None = None
+
+    @property
+    def view(self) -> memoryview:
+        """The whole file, writable; mapped when first asked for. Raises ``OSError``."""
+        view = self.map
+        return self._map() if view is None else view
+
+    @property
+    def is_mapped(self) -> bool:
+        return self.map is not None
+
+    def read(self, position: int, size: int) -> bytes:
+        """Bytes from ``position`` on, short only where the file itself has been cut. Raises ``OSError``."""
+        size = min(size, self.size - position)
+        if size <= 0 or position < 0:
+            return b""
+        descriptor = self._acquire()
+        try:
+            data = os.pread(descriptor, size, position)
+            while 0 < len(data) < size:
+                more = os.pread(descriptor, size - len(data), position + len(data))
+                if not more:
+                    break
+                data += more
+            return data
+        except OSError as error:
+            raise self._named(error) from None
+        finally:
+            self._release()
+
+    def read_into(self, view: memoryview, position: int) -> int:
+        """Fill ``view`` from ``position`` as far as the file goes; gives the number of bytes. Raises ``OSError``."""
+        descriptor = self._acquire()
+        try:
+            done = 0
+            while done < len(view):
+                count = os.preadv(descriptor, [view[done:]], position + done)
+                if not count:
+                    break
+                done += count
+            return done
+        except OSError as error:
+            raise self._named(error) from None
+        finally:
+            self._release()
+
+    def extents(self, position: int = 0) -> list[tuple[int, int]]:
+        """Spans (start, stop) from ``position`` on that hold data; one where nobody can tell."""
+        found: list[tuple[int, int]] = []
+        descriptor = self._acquire()
+        try:
+            while position < self.size:
+                start = os.lseek(descriptor, position, os.SEEK_DATA)
+                position = min(os.lseek(descriptor, start, os.SEEK_HOLE), self.size)
+                found.append((start, position))
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # that one says: nothing but a hole to the end
+                found.append((position, self.size))
+        finally:
+            self._release()
+        return found
+
+    def write(self, position: int, data: bytes | memoryview) -> None:
+        """Write all of ``data`` at ``position``; what the map shows follows. Raises ``OSError``."""
+        descriptor = self._acquire()
+        try:
+            done = os.pwrite(descriptor, data, position)
+            while done < len(data):
+                done += os.pwrite(descriptor, memoryview(data)[done:], position + done)
+        except OSError as error:
+            self._note_write(position, data, whole=False)
+            raise self._named(error) from None
+        self._note_write(position, data, whole=True)
+
+    def reserve(self, start: int, stop: int) -> None:
+        """Give [start, stop) blocks on the disk, so that writing there through the map cannot fail for lack of room.
+
+        Raises ``OSError`` (ENOSPC) where there are none.
+        """
+        descriptor = self._acquire()
+        try:
+            os.posix_fallocate(descriptor, start, stop - start)
+        except OSError as error:
+            raise self._named(error) from None
+        finally:
+            self._release()
+
+    def flush(self, start: int, stop: int) -> None:  # noqa: ARG002 (the whole file is flushed: that is no dearer here)
+        """Bytes [start, stop), and the file's name, are on the disk afterwards. Raises ``OSError``, then for ever."""
+        files = self._files
+        with files.lock:
+            if self._failure is not None:
+                raise OSError(self._failure.errno, self._failure.strerror, self.path)
+            descriptor = files.acquire(self)
+            written, self._unflushed = self._unflushed, None
+            unseen, self._unseen = self._unseen, False
+        try:
+            os.fdatasync(descriptor)
+            if unseen and written is not None:
+                _compare(descriptor, written)
+            while self._new_folders:
+                sync_folder(self._new_folders[0])
+                self._new_folders = self._new_folders[1:]
+        except OSError as error:
+            self._failure = self._named(error)
+            raise self._named(error) from None
+        finally:
+            self._release()
+
+    def close(self) -> None:
+        """Give back descriptor and map; the file opens again when it is used. A lent view stays valid."""
+        files = self._files
+        with files.lock:
+            if self.descriptor >= 0 and not self.users:
+                self.before_close()
+            files.forget(self)
+
+    def delete(self) -> None:
+        """Close the file and remove it from its folder; gone already is as good. Raises ``OSError``."""
+        with self._files.lock:
+            self._unflushed = None
+            self._files.forget(self)
+        Path(self.path).unlink(missing_ok=True)
+
+    def before_close(self) -> None:
+        """The descriptor is about to go: see that no error goes with it."""
+        if self._unflushed is None:
+            return
+        if self._unflushed.crc is not None:
+            self._unseen = True
+            return
+        try:
+            os.fdatasync(self.descriptor)
+            self._unflushed = None
+        except OSError as error:
+            self._failure = self._named(error)
+
+    def _acquire(self) -> int:
+        files = self._files
+        with files.lock:
+            return files.acquire(self)
+
+    def _release(self) -> None:
+        with self._files.lock:
+            self.users -= 1
+
+    def _note_write(self, position: int, data: bytes | memoryview, *, whole: bool) -> None:
+        with self._files.lock:
+            self.users -= 1
+            unflushed = self._unflushed
+            if unflushed is None:
+                unflushed = self._unflushed = Unflushed(position, data)
+            else:
+                unflushed.add(position, data)
+            if not whole:
+                unflushed.crc = None
+
+    def _map(self) -> memoryview:
+        files = self._files
+        with files.lock:
+            if self.map is None:
+                descriptor = files.acquire(self)
+                try:
+                    self.map = memoryview(mmap.mmap(descriptor, self.size))
+                except OSError as error:
+                    raise self._named(error) from None
+                finally:
+                    self.users -= 1
+                files.note_map(self)
+            return self.map
+
+    def _named(self, error: OSError) -> OSError:
+        """The same error with the file's path in it."""
+        return error if error.filename else OSError(error.errno, error.strerror, self.path)
+
+
+def sync_folder(folder: str) -> None:
+    """The names in ``folder`` are on the disk afterwards. Raises ``OSError``."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _compare(descriptor: int, written: Unflushed) -> None:
+    """What was written while nobody looked must be what is there now; raises ``OSError`` (EIO) where it is not."""
+    if written.crc is None:
+        return
+    crc = 0
+    position = written.start
+    while position < written.stop:
+        piece = os.pread(descriptor, min(1 << 20, written.stop - position), position)
+        if not piece:
+            break
+        crc = zlib.crc32(piece, crc)
+        position += len(piece)
+    if position < written.stop or crc != written.crc:
+        raise OSError(errno.EIO, f"bytes {written.start} to {written.stop} were not written back")
