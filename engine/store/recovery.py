@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2
 from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
 from engine.store import recovery_blockers
-from engine.store.recovery_dispatch import QueueTable
+from engine.store.recovery_dispatch import QueueTable, Taker
 from engine.store.recovery_dropped import Dropped
-from engine.store.recovery_plan import Blocker, ExtCut, GroupBeyond, IndexPlan, QueuePlan, RecoveryPlan
+from engine.store.recovery_plan import (
+    Blocker,
+    DispatchPass,
+    ExtCut,
+    GroupBeyond,
+    IndexPlan,
+    QueuePlan,
+    RecoveryPlan,
+)
 from engine.store.recovery_queues import EmptyLastFile, RecoveredQueue
 from engine.store.recovery_source import IndexHead, RecoverySource
 from engine.store.recovery_walk import LogWalk, Walked
@@ -26,30 +35,54 @@ THIRD_LAST = 3
 _TABLES_OF_5 = ("topicQueueMapping.json", "consumerOrderInfo.json")
 
 
-def plan(source: RecoverySource, like: Release = "5.3") -> RecoveryPlan:
-    """What starting a broker of release ``like`` would do. Nothing is written, locked or created."""
-    if like == "4.9":
-        source = _as_seen_by_4_9(source)
-    if source.config.given and not source.config.enable_consume_queue_ext:
-        source = replace(source, queues=tuple(replace(queue, ext=None) for queue in source.queues))
+class Deed(Taker, Protocol):
+    """Carries a recovery out while it is being planned: one walk through the log serves both."""
+
+    def begin(self, prepared: Prepared) -> None:
+        """Before the log is walked; raises where the store is to be left alone."""
+
+    def cut(self, queues: Iterable[RecoveredQueue]) -> None:
+        """The end of the log has cut the queues; units may still follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is known before the log is walked: what keeps a broker from starting, what goes, how the queues are."""
+
+    blockers: tuple[Blocker, ...]
+    index_deleted: tuple[IndexPlan, ...]
+    queues: tuple[RecoveredQueue, ...]
+
+
+class _Passes(NamedTuple):
+    """How the log was walked, and which spans of it were dispatched."""
+
+    walked: Walked
+    bytes_behind: int
+    first: DispatchPass | None
+    second: DispatchPass | None
+
+
+def plan(source: RecoverySource, like: Release = "5.3", deed: Deed | None = None) -> RecoveryPlan:
+    """What starting a broker of release ``like`` would do. Nothing is written, locked or created, but by ``deed``."""
+    source = _as_seen_by(source, like)
     loaded = recovery_blockers.load(source, like)
     files = [f for f in source.log.files if f.path not in loaded.deleted]
-    rules = _rules(source, like)
-    batch = source.batch_topics
-    if batch is None:
-        batch = frozenset(q.topic for q in source.queues if q.kind == "batch")
-    table = QueueTable(source.queues, source.queue_file_size, source.batch_queue_file_size, batch, rules)
-    for queue in table:
-        queue.recover()
-    read = sum(queue.bytes_read for queue in table)
+    rules = rules_of(source, like)
+    table = _queues(source, rules)
     known = table.max_physic
     if not files:
         return _empty_log(source, like, loaded, table, known)
-    first, why, limit = _start(source, files, known, like)
-    walked, behind = _recover_log(source, files, first, known, like, rules, table)
-    deleted = [f.path for f in files if f.start_offset > walked.end_offset]
-    blockers = loaded.blockers + _correct_minimums(table, files[0].start_offset, like)
     kept_index, deleted_index = _index(source.index, source)
+    if deed is not None:
+        deed.begin(Prepared(tuple(loaded.blockers), deleted_index, tuple(table)))
+        table.taker = deed
+    read = sum(queue.bytes_read for queue in table)
+    first, why, limit = _start(source, files, known, like)
+    passes = _recover_log(source, files, first, known, like, rules, table, deed)
+    walked = passes.walked
+    deleted = tuple(f.path for f in files if f.start_offset > walked.end_offset)
+    blockers = loaded.blockers + _correct_minimums(table, files[0].start_offset, like)
     dropped = Dropped(files, walked.end_offset)
     ext_cuts = _ext_cuts(table)
     return RecoveryPlan(
@@ -67,19 +100,43 @@ def plan(source: RecoverySource, like: Release = "5.3") -> RecoveryPlan:
         bytes_dropped=dropped.bytes,
         dispatch_from=table.first_dispatched if table.dispatched else walked.end_offset,
         units=table.dispatched,
-        files_deleted=tuple(loaded.deleted + deleted + _deleted(table, ext_cuts)),
+        files_deleted=(*loaded.deleted, *deleted, *_deleted(table, ext_cuts)),
         queues=_queue_plans(table),
         groups_beyond=_beyond(source, table),
         index_kept=kept_index,
         index_deleted=deleted_index,
-        bytes_to_read=walked.bytes_read + behind + read,
+        bytes_to_read=walked.bytes_read + passes.bytes_behind + read,
         limit_timestamp=limit if source.abort else None,
         max_physic_offset=known,
         log_min=files[0].start_offset,
         log_max=dropped.data_end,
         notes=_notes(source),
         ext_cuts=ext_cuts,
+        confirm_offset=walked.last_unit,
+        log_files_deleted=deleted,
+        clear_to=min(dropped.data_end, max(f.end_offset for f in files if f.start_offset <= walked.end_offset)),
+        first_pass=passes.first,
+        second_pass=passes.second,
     )
+
+
+def _as_seen_by(source: RecoverySource, like: Release) -> RecoverySource:
+    if like == "4.9":
+        source = _as_seen_by_4_9(source)
+    if source.config.given and not source.config.enable_consume_queue_ext:
+        source = replace(source, queues=tuple(replace(queue, ext=None) for queue in source.queues))
+    return source
+
+
+def _queues(source: RecoverySource, rules: Rules) -> QueueTable:
+    """Every queue, recovered by its own files."""
+    batch = source.batch_topics
+    if batch is None:
+        batch = frozenset(q.topic for q in source.queues if q.kind == "batch")
+    table = QueueTable(source.queues, source.queue_file_size, source.batch_queue_file_size, batch, rules)
+    for queue in table:
+        queue.recover(look_behind=source.abort)
+    return table
 
 
 def _as_seen_by_4_9(source: RecoverySource) -> RecoverySource:
@@ -92,7 +149,8 @@ def _as_seen_by_4_9(source: RecoverySource) -> RecoverySource:
     )
 
 
-def _rules(source: RecoverySource, like: Release) -> Rules:
+def rules_of(source: RecoverySource, like: Release) -> Rules:
+    """How release ``like`` checks the units of this store."""
     config = source.config
     return Rules(
         like,
@@ -151,27 +209,31 @@ def _recover_log(
     like: Release,
     rules: Rules,
     table: QueueTable,
-) -> tuple[Walked, int]:
+    deed: Deed | None,
+) -> _Passes:
     """Walk, dispatch, cut the queues; gives the walk and the bytes that a later dispatch read besides."""
     table.after = -1 if source.abort else known if like == "5.3" else (1 << 63) - 1
     walked = LogWalk(files, rules, table).run(first)
+    done = DispatchPass(table.first_dispatched, walked.end_offset, table.after) if table.dispatched else None
     if known >= walked.end_offset:
         for queue in table:
             queue.truncate(walked.end_offset)
+        if deed is not None:
+            deed.cut(table)
     if like == "5.3" and not source.config.recheck_reput_offset_from_cq:
-        return walked, 0
+        return _Passes(walked, 0, done, None)
     start = max(files[0].start_offset, table.max_physic, 0)
     if like == "4.9":
         for queue in table:
             queue.correct_min(files[0].start_offset, like)
     table.after = -1
     if start >= walked.end_offset:
-        return walked, 0
-    again = LogWalk(files, _dispatch_rules(rules), table).run_dispatch(start, walked.end_offset)
-    return walked, again.bytes_read
+        return _Passes(walked, 0, done, None)
+    again = LogWalk(files, dispatch_rules(rules), table).run_dispatch(start, walked.end_offset)
+    return _Passes(walked, again.bytes_read, done, DispatchPass(start, walked.end_offset, -1))
 
 
-def _dispatch_rules(rules: Rules) -> Rules:
+def dispatch_rules(rules: Rules) -> Rules:
     """The rules of the dispatch thread, which checks no CRC."""
     return rules._replace(crc=False, property_crc=False, dup_info=False)
 
@@ -253,6 +315,10 @@ def _queue_plan(queue: RecoveredQueue) -> QueuePlan:
         tuple(queue.deleted),
         not queue.existed,
         queue.shifted,
+        queue.state,
+        queue.found,
+        queue.cut,
+        queue.clear_to,
     )
 
 

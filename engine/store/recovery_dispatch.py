@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +26,21 @@ _NO_MULTI_DISPATCH = ("%RETRY%", "rmq_sys_")
 Int64 = NDArray[np.int64]
 
 
+class Taker(Protocol):
+    """Takes the units that are dispatched, in the order of the log."""
+
+    def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: Int64) -> None:
+        """The rows of ``columns`` with these numbers."""
+
+    def take(self, place: int, request: Request) -> None:
+        """One unit that stands at ``place``."""
+
+
 class QueueTable:
     """Every queue of the store on its way through recovery, and the door through which dispatched units come in.
 
-    ``after`` is the offset that a unit's PHYSICALOFFSET must exceed to be dispatched at all (−1 for every unit).
+    ``after`` is the offset that a unit's PHYSICALOFFSET must exceed to be dispatched at all (−1 for every unit);
+    ``taker`` gets the units that are, where the plan is carried out while it is made.
     """
 
     def __init__(
@@ -44,6 +56,7 @@ class QueueTable:
         self._batch_topics = batch_topics
         self._rules = rules
         self.after = -1
+        self.taker: Taker | None = None
         self.dispatched = 0
         self.first_dispatched = -1
         self.queues: dict[tuple[str, int], RecoveredQueue] = {}
@@ -78,6 +91,8 @@ class QueueTable:
         if request.physical_offset <= self.after:
             return
         self._count(place, 1)
+        if self.taker is not None:
+            self.taker.take(place, request)
         if request.sys_flag & TRANSACTION_MASK not in (0, COMMIT):
             return
         queue = self.queue(request.topic, request.queue_id)
@@ -115,6 +130,8 @@ class QueueTable:
         if not len(wanted):
             return
         self._count(int(columns.offset[wanted[0]]), len(wanted))
+        if self.taker is not None:
+            self.taker.take_rows(columns, topics, wanted)
         kind = columns.sys_flag[wanted] & TRANSACTION_MASK
         wanted = wanted[(kind == 0) | (kind == COMMIT)]
         keys = (columns.topic_id[wanted].astype(np.int64) << 32) | (

@@ -20,8 +20,32 @@ class Blocker:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueState:
+    """Where a queue stands at one moment of a recovery; what is in bytes counts from the queue's first byte ever.
+
+    ``last_file`` is the start of the last file that is left (None: no file), ``end_bytes`` where the next entry goes,
+    ``max_physic`` the offset up to which the log is known (spec 3.1; of a batch queue the newest unit's start).
+    ``min_logic`` is in bytes, ``batch_min`` and ``batch_max`` are queue offsets. ``ext_end`` is where the next ext unit
+    goes, None where the ext files are not touched.
+    """
+
+    last_file: int | None
+    end_bytes: int
+    max_physic: int
+    min_logic: int
+    batch_min: int = -1
+    batch_max: int = 0
+    ext_end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class QueuePlan:
-    """One queue as it will stand after recovery and dispatch; offsets count entries, ``truncate_to`` is in bytes."""
+    """One queue as it will stand after recovery and dispatch; offsets count entries, ``truncate_to`` is in bytes.
+
+    ``found`` is what dispatch goes on from, ``cut`` what the end of the log leaves of that (None where it cuts no
+    queue), ``final`` how the queue stands in the end. Bytes from the end of ``found`` to ``clear_to`` say nothing any
+    more and are overwritten with zeros, so that they never come back.
+    """
 
     topic: str
     queue_id: int
@@ -34,6 +58,19 @@ class QueuePlan:
     files_deleted: tuple[str, ...]
     created: bool  # the queue has no folder yet
     shifted: int  # entries that will not stand at their own queue offset
+    final: QueueState
+    found: QueueState | None = None  # None: the queue is made by dispatch
+    cut: QueueState | None = None
+    clear_to: int = 0  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchPass:
+    """Units of [start, end) whose PHYSICALOFFSET exceeds ``after`` are dispatched; all are bytes of the commit log."""
+
+    start: int
+    end: int
+    after: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +141,22 @@ class RecoveryPlan:
     log_max: int  # end of what is readable before anything is cut
     notes: tuple[str, ...] = ()
     ext_cuts: tuple[ExtCut, ...] = ()
+    confirm_offset: int = -1  # start of the last good unit, −1 without one
+    log_files_deleted: tuple[str, ...] = ()  # among files_deleted: those behind the end of the log
+    clear_to: int = 0  # bytes from end_offset to here lie in the last file that stays and become zeros
+    first_pass: DispatchPass | None = None  # before the queues are cut by the end of the log
+    second_pass: DispatchPass | None = None  # after that: 4.9, and recheckReputOffsetFromCq
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether carrying the plan out leaves every byte of the log, the queues and the index as it is."""
+        return not (
+            self.units
+            or self.files_deleted
+            or self.index_deleted
+            or self.clear_to > self.end_offset
+            or any(queue.found is None or queue.clear_to > queue.found.end_bytes for queue in self.queues)
+        )
 
     def record(self) -> dict[str, Any]:
         """The ``recoveryPlan`` record of the command line."""
@@ -147,6 +200,7 @@ class RecoveryPlan:
             "limitTimestamp": self.limit_timestamp,
             "maxPhysicOffsetOfQueues": self.max_physic_offset,
             "minOffset": self.log_min,
+            "clearedTo": max(self.clear_to, self.end_offset),
             "notes": list(self.notes),
         }
 

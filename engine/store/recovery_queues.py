@@ -6,10 +6,14 @@ the first unit of a file survives a truncation without being looked at, an empty
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from engine.mapped.sparse import last_byte
 from engine.store.recovery_ext import RecoveredExt
 from engine.store.recovery_files import QueueBytes, VirtualFile
+from engine.store.recovery_plan import QueueState
 from engine.store.recovery_source import QueueFiles, QueueKind
 from engine.store.unit_check import Release, Request
 
@@ -51,6 +55,9 @@ class RecoveredQueue:
         self.deleted: list[str] = []
         self.bytes_read = 0
         self.max_ext_address = 1
+        self.found: QueueState | None = None  # after recover
+        self.cut: QueueState | None = None  # after truncate
+        self.clear_to = 0  # bytes: end of what stands behind the entries in the last file
 
     @classmethod
     def of(cls, files: QueueFiles, file_size: int) -> RecoveredQueue:
@@ -66,10 +73,28 @@ class RecoveredQueue:
     def max_offset(self) -> int:
         return self.batch_max if self.kind == "batch" else self.data.end // 20
 
+    @property
+    def state(self) -> QueueState:
+        """Where the queue stands now."""
+        last = self.data.files[-1].start if self.data.files else None
+        batch = (self.batch_min, self.batch_max) if self.kind == "batch" else (-1, 0)
+        return QueueState(last, self.data.end, self.max_physic, self.min_logic, *batch)
+
     # -- recover
 
-    def recover(self) -> None:
-        """Find the end of the entries in the last three files and cut the queue there."""
+    def recover(self, *, look_behind: bool = False) -> None:
+        """Find the end of the entries in the last three files and cut the queue there.
+
+        ``look_behind`` asks, too, how far the last file holds bytes behind that end.
+        """
+        self._recover()
+        self.found = replace(self.state, ext_end=self.ext.end if self.ext is not None else None)
+        if look_behind and self.data.files:
+            last = self.data.files[-1]
+            if last.disk is not None and last.wrote < self.data.file_size:
+                self.clear_to = last.start + last_byte(last.disk, last.wrote)
+
+    def _recover(self) -> None:
         files = self.data.files
         if not files:
             return
@@ -138,6 +163,7 @@ class RecoveredQueue:
             self.cut_to = self.data.end
             self.dropped += (before - self.data.end) // self.data.unit_size
         self._revise_batch()
+        self.cut = self.state
 
     def _kept(self, file: VirtualFile, log_end: int) -> int:
         done = 0
