@@ -1,0 +1,286 @@
+"""The tables under ``config/`` of a store that is written: loaded, changed, saved with a ``.bak`` (spec 14).
+
+What a table holds beyond what is changed here stays as it was read. A save first copies what was there to ``.bak`` and
+puts the new text in place by a rename: a crash leaves either the old or the new table, and a broker reads both.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.codec import config_tables as codec
+from engine.codec.config_tables import SubscriptionGroup, TopicConfig
+from engine.codec.json_writer import render
+from engine.codec.tables import BACKUP, load_table
+from engine.errors import StoreError, UsageError
+from engine.layout import StorePaths
+from engine.mapped.disk import Disk
+from engine.store.unit_check import Release
+
+TOPICS = "topics.json"
+GROUPS = "subscriptionGroup.json"
+CONSUMER_OFFSETS = "consumerOffset.json"
+LIGHT_OFFSETS = "lmqConsumerOffset.json"
+DELAY_OFFSETS = "delayOffset.json"
+MOST_QUEUES = 65_536
+Clock = Callable[[], int]
+_log = logging.getLogger(__name__)
+
+
+class BadTable(StoreError):
+    """Neither the table nor its ``.bak`` can be read: a broker does not start either."""
+
+
+class ConfigTables:
+    """Topics, subscription groups, consumer offsets and delay offsets of one store; safe to use from any thread.
+
+    Changes live in memory until :meth:`save`; only tables that were changed are written. ``light`` says that consumer
+    offsets are kept in ``lmqConsumerOffset.json`` (``enableLmq``).
+    """
+
+    def __init__(
+        self, paths: StorePaths, disk: Disk, clock: Clock, *, like: Release = "5.3", light: bool = False
+    ) -> None:
+        self._disk = disk
+        self._clock = clock
+        self._like = like
+        self._offsets_file = LIGHT_OFFSETS if light else CONSUMER_OFFSETS
+        self._tables = {
+            name: ConfigTable(paths.config / name, disk) for name in (TOPICS, GROUPS, self._offsets_file, DELAY_OFFSETS)
+        }
+        self._lock = threading.RLock()
+        self._batch: frozenset[str] = frozenset()
+
+    def load(self) -> None:
+        """Read every table; raises :class:`BadTable` where a broker would not start."""
+        with self._lock:
+            for table in self._tables.values():
+                table.load()
+            self._batch = frozenset(topic.name for topic in self.topics().values() if topic.batch)
+
+    def is_batch_topic(self, topic: str) -> bool:
+        """The topic's queues are batch queues (attribute ``queue.type`` = ``BatchCQ``)."""
+        return topic in self._batch
+
+    def knows_topics(self) -> bool:
+        """There is a topics table."""
+        return bool(self._tables[TOPICS].value)
+
+    def topics(self) -> dict[str, TopicConfig]:
+        """Every declared topic by name."""
+        with self._lock:
+            return {topic.name: topic for topic in codec.topics(self._tables[TOPICS].value).rows}
+
+    def groups(self) -> dict[str, SubscriptionGroup]:
+        """Every declared consumer group by name."""
+        with self._lock:
+            return {group.name: group for group in codec.subscription_groups(self._tables[GROUPS].value).rows}
+
+    def create_topic(
+        self, name: str, queues: int = 8, *, perm: int = 6, attributes: Mapping[str, str] | None = None
+    ) -> TopicConfig:
+        """Declare a topic, or declare it anew, with as many queues for reading as for writing; saved at once.
+        ``attributes={"queue.type": "BatchCQ"}`` gives it batch queues.
+
+        Raises :class:`UsageError` for a name that no broker takes or a number of queues outside 1 to 65,536.
+        """
+        _refuse_topic(name, queues)
+        with self._lock:
+            held = self._members(TOPICS, "topicConfigTable")
+            row = dict(_as_object(held.get(name)))
+            row.update({
+                "order": row.get("order", False), "perm": perm, "readQueueNums": queues,
+                "topicFilterType": row.get("topicFilterType", "SINGLE_TAG"), "topicName": name,
+                "topicSysFlag": row.get("topicSysFlag", 0), "writeQueueNums": queues,
+            })  # fmt: skip
+            if self._like != "4.9":
+                row["attributes"] = dict(attributes if attributes is not None else _as_object(row.get("attributes")))
+            held[name] = dict(sorted(row.items()))
+            self._changed(TOPICS, save=True)
+            self._batch = frozenset(topic.name for topic in self.topics().values() if topic.batch)
+            return self.topics()[name]
+
+    def delete_topics(self, names: Iterable[str]) -> int:
+        """Take topics out of the tables, their consumer offsets too; the number of those that were declared."""
+        gone = set(names)
+        with self._lock:
+            deleted = _drop(self._members(TOPICS, "topicConfigTable"), gone.__contains__)
+            if deleted:
+                self._changed(TOPICS, save=True)
+                self._batch -= gone
+            offsets = self._members(self._offsets_file, "offsetTable")
+            if _drop(offsets, lambda key: key.partition("@")[0] in gone):
+                self._changed(self._offsets_file, save=True)
+        return deleted
+
+    def create_group(self, name: str, *, retry_queues: int = 1, retry_max_times: int = 16) -> SubscriptionGroup:
+        """Declare a consumer group with a broker's defaults, or declare it anew; saved at once."""
+        if not name or len(name) > 255:
+            raise UsageError(f"group: expected 1 to 255 characters, found {len(name)}")
+        with self._lock:
+            held = self._members(GROUPS, "subscriptionGroupTable")
+            row: dict[str | int, Any] = {
+                "brokerId": 0, "consumeBroadcastEnable": True, "consumeEnable": True, "consumeFromMinEnable": True,
+                "groupName": name, "notifyConsumerIdsChangedEnable": True, "whichBrokerWhenConsumeSlowly": 1,
+            }  # fmt: skip
+            if self._like != "4.9":
+                row |= {
+                    "attributes": {}, "consumeMessageOrderly": False, "consumeTimeoutMinute": 15, "groupSysFlag": 0,
+                    "groupRetryPolicy": {"type": "CUSTOMIZED"},
+                }  # fmt: skip
+            row |= _as_object(held.get(name))
+            row |= {"retryMaxTimes": retry_max_times, "retryQueueNums": retry_queues}
+            held[name] = dict(sorted(row.items(), key=lambda item: str(item[0])))
+            if self._like != "4.9":
+                self._tables[GROUPS].value.setdefault("forbiddenTable", {})
+            self._changed(GROUPS, save=True)
+            return self.groups()[name]
+
+    def delete_group(self, name: str) -> bool:
+        """Take a consumer group and its offsets out of the tables; False where it was not declared."""
+        with self._lock:
+            deleted = _drop(self._members(GROUPS, "subscriptionGroupTable"), name.__eq__)
+            if deleted:
+                self._changed(GROUPS, save=True)
+            offsets = self._members(self._offsets_file, "offsetTable")
+            if _drop(offsets, lambda key: key.split("@")[1:2] == [name]):
+                self._changed(self._offsets_file, save=True)
+        return bool(deleted)
+
+    def consumer_offset(self, group: str, topic: str, queue_id: int) -> int:
+        """The queue offset that ``group`` reads next; −1 where none is known."""
+        with self._lock:
+            row = _as_object(self._members(self._offsets_file, "offsetTable").get(f"{topic}@{group}"))
+            return int(row.get(queue_id, row.get(str(queue_id), -1)))
+
+    def commit_consumer_offset(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
+        """``group`` reads ``queue_offset`` next; written by the next :meth:`save`."""
+        if "@" in topic or "@" in group:
+            raise UsageError("expected a topic and a group without '@'")
+        with self._lock:
+            offsets = self._members(self._offsets_file, "offsetTable")
+            row = dict(_as_object(offsets.get(f"{topic}@{group}")))
+            row.pop(str(queue_id), None)
+            row[queue_id] = queue_offset
+            offsets[f"{topic}@{group}"] = row
+            self._changed(self._offsets_file)
+
+    def delay_offset(self, level: int) -> int:
+        """The queue offset of the delay level (1 …) that is delivered next; 0 where none is known."""
+        with self._lock:
+            row = self._members(DELAY_OFFSETS, "offsetTable")
+            return int(row.get(level, row.get(str(level), 0)))
+
+    def set_delay_offset(self, level: int, queue_offset: int) -> None:
+        """Delivery of the delay level goes on at ``queue_offset``; written by the next :meth:`save`."""
+        with self._lock:
+            row = self._members(DELAY_OFFSETS, "offsetTable")
+            row.pop(str(level), None)
+            row[level] = queue_offset
+            self._changed(DELAY_OFFSETS)
+
+    def save(self) -> int:
+        """Write every table that was changed since it was written; how many. Raises ``OSError``; what was not written
+        stays to be written.
+        """
+        with self._lock:
+            return sum(self._save(name) for name, table in self._tables.items() if table.changed)
+
+    def _members(self, name: str, key: str) -> dict[str | int, Any]:
+        value = self._tables[name].value
+        found = value.get(key)
+        if not isinstance(found, dict):
+            found = value[key] = {}
+        return found
+
+    def _changed(self, name: str, *, save: bool = False) -> None:
+        table = self._tables[name]
+        table.changed = True
+        if self._like != "4.9" or name in {TOPICS, GROUPS}:
+            version = _as_object(table.value.get("dataVersion"))
+            states = {} if self._like == "4.9" else {"stateVersion": version.get("stateVersion", 0)}
+            counter = int(version.get("counter", 0)) + 1
+            table.value["dataVersion"] = {"counter": counter, **states, "timestamp": self._clock()}
+        if save:
+            self._save(name)
+
+    def _save(self, name: str) -> bool:
+        table = self._tables[name]
+        if name == self._offsets_file and self._like != "4.9":
+            table.value["groupTopicMap"] = _group_topics(_as_object(table.value.get("offsetTable")))
+        table.value = dict(sorted(table.value.items(), key=lambda item: str(item[0])))
+        table.save()
+        return True
+
+
+class ConfigTable:
+    """One table's file: ``value`` as it was read or changed since, ``changed`` until it is written."""
+
+    def __init__(self, path: Path, disk: Disk) -> None:
+        self.path = path
+        self.value: dict[str | int, Any] = {}
+        self.changed = False
+        self._disk = disk
+        self._sound = False  # the file holds what a broker reads: fit to become the .bak
+
+    def load(self) -> None:
+        """Take the file, else its ``.bak``; raises :class:`BadTable` where both are bad."""
+        found = load_table(self.path.name, lambda name: self._disk.read_file(self.path.with_name(name)))
+        if not found.will_load:
+            raise BadTable(found.why, file=str(self.path))
+        if found.used == "bak":
+            _log.warning("%s: %s", self.path, found.why)
+        self.value = found.value
+        self._sound = found.used == "main"
+        self.changed = False
+
+    def save(self) -> None:
+        """Copy the sound file to ``.bak``, then put the new text in its place; raises ``OSError``."""
+        old = self._disk.read_file(self.path) if self._sound else None
+        if old:
+            self._put(self.path.with_name(self.path.name + BACKUP), old)
+        self._put(self.path, render(self.value).encode("utf-8", "replace"))
+        self._sound = True
+        self.changed = False
+
+    def _put(self, path: Path, data: bytes) -> None:
+        beside = path.with_name(path.name + ".tmp")
+        self._disk.write_file(beside, data, sync=True)
+        self._disk.replace(beside, path)
+        self._disk.sync_folder(path.parent)
+
+
+def _as_object(value: Any) -> dict[str | int, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _drop(members: dict[str | int, Any], gone: Callable[[str], bool]) -> int:
+    names = [key for key in members if gone(str(key))]
+    for name in names:
+        del members[name]
+    return len(names)
+
+
+def _group_topics(offsets: Mapping[str | int, Any]) -> dict[str, list[str]]:
+    """The derived ``groupTopicMap``: keys of exactly two parts."""
+    found: dict[str, list[str]] = {}
+    for key in offsets:
+        pieces = str(key).split("@")
+        if len(pieces) == 2:
+            found.setdefault(pieces[1], []).append(pieces[0])
+    return found
+
+
+def _refuse_topic(name: str, queues: int) -> None:
+    length = len(name.encode("utf-8", "replace"))
+    longest = 255 if name.startswith("%RETRY%") else 127
+    if not 1 <= length <= longest or name in {".", ".."} or any(sign in name for sign in "/\0@"):
+        raise UsageError(
+            f"topic: expected 1 to {longest} bytes without '/' and '@', found {name[:80]!r} ({length} bytes)"
+        )
+    if not 1 <= queues <= MOST_QUEUES:
+        raise UsageError(f"queues: expected 1 to {MOST_QUEUES:,}, found {queues:,}")

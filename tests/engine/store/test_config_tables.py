@@ -1,0 +1,159 @@
+"""Config tables: what is changed, what stays, and that a broker reads both files back."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.codec.json_dialect import parse
+from engine.errors import UsageError
+from engine.layout import StorePaths
+from engine.mapped.disk import RealDisk
+from engine.store.config_tables import BadTable, ConfigTables
+
+NOW = 1_700_000_000_000
+
+
+def tables(root: Path, like: Any = "5.3", light: bool = False) -> ConfigTables:
+    made = ConfigTables(StorePaths(root), RealDisk(), lambda: NOW, like=like, light=light)
+    made.load()
+    return made
+
+
+def test_a_topic_is_written_at_once_in_the_brokers_form(tmp_path: Path) -> None:
+    made = tables(tmp_path).create_topic("Orders", 4)
+    assert (made.read_queue_nums, made.write_queue_nums, made.perm, made.batch) == (4, 4, 6, False)
+    text = (tmp_path / "config" / "topics.json").read_text()
+    assert text.startswith(
+        '{\n\t"dataVersion":{\n\t\t"counter":1,\n\t\t"stateVersion":0,\n\t\t"timestamp":1700000000000'
+    )
+    assert '\t\t"Orders":{\n\t\t\t"attributes":{},\n\t\t\t"order":false,\n\t\t\t"perm":6,\n' in text
+    assert not (tmp_path / "config" / "topics.json.bak").exists()
+
+
+def test_4_9_knows_neither_attributes_nor_state_version(tmp_path: Path) -> None:
+    made = tables(tmp_path, like="4.9")
+    made.create_topic("Orders")
+    made.commit_consumer_offset("g", "Orders", 0, 5)
+    made.save()
+    assert "attributes" not in (tmp_path / "config" / "topics.json").read_text()
+    assert "stateVersion" not in (tmp_path / "config" / "topics.json").read_text()
+    assert (tmp_path / "config" / "consumerOffset.json").read_text() == (
+        '{\n\t"offsetTable":{\n\t\t"Orders@g":{0:5\n\t\t}\n\t}\n}'
+    )
+
+
+def test_the_backup_is_what_was_there_before(tmp_path: Path) -> None:
+    made = tables(tmp_path)
+    made.create_topic("A")
+    first = (tmp_path / "config" / "topics.json").read_bytes()
+    made.create_topic("B")
+    assert (tmp_path / "config" / "topics.json.bak").read_bytes() == first
+    assert set(tables(tmp_path).topics()) == {"A", "B"}
+
+
+def test_a_bad_file_never_becomes_the_backup(tmp_path: Path) -> None:
+    made = tables(tmp_path)
+    made.create_topic("A")
+    made.create_topic("B")
+    good = (tmp_path / "config" / "topics.json.bak").read_bytes()
+    (tmp_path / "config" / "topics.json").write_text("{torn")
+    again = tables(tmp_path)
+    assert set(again.topics()) == {"A"}
+    again.create_topic("C")
+    assert (tmp_path / "config" / "topics.json.bak").read_bytes() == good
+    assert set(tables(tmp_path).topics()) == {"A", "C"}
+
+
+def test_two_bad_files_refuse_to_load(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    for name in ("topics.json", "topics.json.bak"):
+        (tmp_path / "config" / name).write_text("{torn")
+    with pytest.raises(BadTable, match="a broker does not start"):
+        tables(tmp_path)
+
+
+def test_offsets_are_written_by_save_with_the_derived_map(tmp_path: Path) -> None:
+    made = tables(tmp_path)
+    made.commit_consumer_offset("billing", "Orders", 0, 12)
+    made.commit_consumer_offset("billing", "Orders", 1, 7)
+    assert not (tmp_path / "config").exists()
+    assert made.save() == 1
+    assert made.save() == 0
+    text = (tmp_path / "config" / "consumerOffset.json").read_text()
+    assert '"groupTopicMap":{\n\t\t"billing":["Orders"]\n\t}' in text
+    assert '"Orders@billing":{0:12,1:7\n\t\t}' in text
+    again = tables(tmp_path)
+    assert [again.consumer_offset("billing", "Orders", queue) for queue in (0, 1, 2)] == [12, 7, -1]
+
+
+def test_light_offsets_have_a_file_of_their_own(tmp_path: Path) -> None:
+    made = tables(tmp_path, light=True)
+    made.commit_consumer_offset("g", "T", 0, 1)
+    made.save()
+    assert [path.name for path in (tmp_path / "config").iterdir()] == ["lmqConsumerOffset.json"]
+
+
+def test_delay_offsets_are_by_level(tmp_path: Path) -> None:
+    made = tables(tmp_path)
+    made.set_delay_offset(3, 17)
+    made.save()
+    assert (tables(tmp_path).delay_offset(3), tables(tmp_path).delay_offset(4)) == (17, 0)
+
+
+def test_a_deleted_topic_takes_its_offsets_along(tmp_path: Path) -> None:
+    made = tables(tmp_path)
+    made.create_topic("A", attributes={"queue.type": "BatchCQ"})
+    made.create_topic("B")
+    made.commit_consumer_offset("g", "A", 0, 1)
+    made.commit_consumer_offset("g", "B", 0, 2)
+    made.save()
+    assert made.is_batch_topic("A")
+    assert made.delete_topics(["A", "unknown"]) == 1
+    again = tables(tmp_path)
+    assert (set(again.topics()), again.is_batch_topic("A")) == ({"B"}, False)
+    assert (again.consumer_offset("g", "A", 0), again.consumer_offset("g", "B", 0)) == (-1, 2)
+
+
+def test_groups(tmp_path: Path) -> None:
+    made = tables(tmp_path)
+    made.create_group("billing", retry_max_times=3)
+    made.commit_consumer_offset("billing", "A", 0, 1)
+    assert tables(tmp_path).groups()["billing"].retry_max_times == 3
+    assert '"forbiddenTable":{}' in (tmp_path / "config" / "subscriptionGroup.json").read_text()
+    assert made.delete_group("billing")
+    assert not made.delete_group("billing")
+    assert (tables(tmp_path).groups(), made.consumer_offset("billing", "A", 0)) == ({}, -1)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a@b", "x" * 128, "..", "中" * 43])
+def test_names_that_no_broker_takes(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="topic: expected"):
+        tables(tmp_path).create_topic(name)
+
+
+@pytest.mark.parametrize("queues", [0, 65_537])
+def test_impossible_numbers_of_queues(tmp_path: Path, queues: int) -> None:
+    with pytest.raises(UsageError, match="queues: expected"):
+        tables(tmp_path).create_topic("A", queues)
+
+
+@pytest.mark.golden
+def test_what_is_not_changed_stays(golden: Any, tmp_path: Path) -> None:
+    shutil.copytree(Path(golden("broker-orders")) / "config", tmp_path / "config")
+    before = parse((tmp_path / "config" / "topics.json").read_bytes()).value
+    made = tables(tmp_path)
+    made.create_topic("New")
+    made.commit_consumer_offset("billing", "OrderEvents", 0, 400)
+    made.save()
+    after = parse((tmp_path / "config" / "topics.json").read_bytes()).value
+    assert after["dataVersion"]["counter"] == before["dataVersion"]["counter"] + 1
+    assert set(after["topicConfigTable"]) - set(before["topicConfigTable"]) == {"New"}
+    for name, row in before["topicConfigTable"].items():
+        assert after["topicConfigTable"][name] == row
+    offsets = parse((tmp_path / "config" / "consumerOffset.json").read_bytes()).value["offsetTable"]
+    assert "ShipmentEvents@dashboard@broadcast" in offsets
+    assert offsets["OrderEvents@billing"][0] == 400
