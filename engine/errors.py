@@ -1,8 +1,8 @@
 """Errors that the engine raises on purpose: whose fault, and where.
 
 Three kinds: the *store* is wrong (:class:`CorruptUnit`, :class:`WrongFileSize`), the *caller* is wrong
-(:class:`UsageError`, :class:`BadFilter`), the *surroundings* are wrong (:class:`CannotRead`, or the ``OSError`` as it
-came). Readers report damage as values and raise only where they cannot go on at all.
+(:class:`UsageError`, :class:`BadFilter`), the *surroundings* are wrong (:class:`CannotRead`, :class:`StoreLocked`,
+or the ``OSError`` as it came). Readers report damage as values and raise only where they cannot go on at all.
 """
 
 from __future__ import annotations
@@ -41,6 +41,14 @@ class WrongFileSize(StoreError):
 
 class CannotRead(StoreError):
     """The surroundings forbid it: no rights, an input/output error, a file that is gone."""
+
+
+class StoreLocked(StoreError):
+    """Somebody else has the store open for writing; ``pid`` is the number of that process where it is known."""
+
+    def __init__(self, what: str, *, file: str | None = None, pid: int | None = None) -> None:
+        super().__init__(what, file=file)
+        self.pid = pid
 
 
 class UsageError(StoreError):

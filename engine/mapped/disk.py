@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.mapped.real_file import OPEN_FILES, OpenFiles, RealFile, sync_folder
+from engine.mapped.store_lock import StoreLock
 
 
 class DiskFile(Protocol):
@@ -51,6 +52,13 @@ class DiskFile(Protocol):
 
     def delete(self) -> None:
         """Close the file and remove it; gone already is as good."""
+
+
+class DiskLock(Protocol):
+    """A lock on a store, taken."""
+
+    def release(self) -> None:
+        """Let others have the store; a second time does nothing."""
 
 
 class Disk(Protocol):
@@ -94,6 +102,9 @@ class Disk(Protocol):
 
     def sync_folder(self, path: Path) -> None:
         """Names made, renamed and removed in ``path`` survive a power loss afterwards."""
+
+    def lock(self, path: Path) -> DiskLock:
+        """Take the store's lock at ``path``; raises :class:`engine.errors.StoreLocked` where somebody else has it."""
 
     def close(self) -> None:
         """Give back every descriptor and map."""
@@ -205,6 +216,9 @@ class RealDisk:
 
     def sync_folder(self, path: Path) -> None:
         sync_folder(str(path))
+
+    def lock(self, path: Path) -> StoreLock:
+        return StoreLock(path)
 
     def close(self) -> None:
         self._files.close()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine.errors import StoreError, WrongFileSize
 from engine.layout import parse_file_name, queue_file_name
-from engine.mapped.disk import Disk
+from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.mapped_file import Lent, MappedFile, PoolBuffer
 
 _log = logging.getLogger(__name__)
@@ -30,11 +30,11 @@ class MappedFileQueue:
 
     ``mapped`` is False for consume queues: their files are written and read by position. ``allocate`` makes new files
     where the queue shall not make them itself; ``is_full`` tells folders on a disk that is too full for new files;
-    ``borrow`` gives a buffer of the transient pool for each new file.
+    ``borrow`` gives a buffer of the transient pool for each new file, ``prepare`` warms a new file up.
     """
 
-    __slots__ = ("_allocate", "_borrow", "_disk", "_folders", "_is_full", "_lock", "_mapped", "_read_only",
-                 "committed_where", "file_size", "files", "flushed_where", "store_timestamp")  # fmt: skip
+    __slots__ = ("_allocate", "_borrow", "_disk", "_folders", "_is_full", "_lock", "_mapped", "_prepare",
+                 "_read_only", "committed_where", "file_size", "files", "flushed_where", "store_timestamp")  # fmt: skip
 
     def __init__(
         self,
@@ -47,6 +47,7 @@ class MappedFileQueue:
         mapped: bool = True,
         is_full: Callable[[Path], bool] | None = None,
         borrow: Callable[[], PoolBuffer | None] | None = None,
+        prepare: Callable[[DiskFile], None] | None = None,
     ) -> None:
         self._disk = disk
         self._folders = tuple(folders)
@@ -55,6 +56,7 @@ class MappedFileQueue:
         self._mapped = mapped
         self._is_full = is_full
         self._borrow = borrow
+        self._prepare = prepare
         self._lock = threading.Lock()
         self.file_size = file_size
         self.files: list[MappedFile] = []
@@ -198,6 +200,8 @@ class MappedFileQueue:
     def create(self, start_offset: int) -> MappedFile:
         """Make a file that is not in the list yet: an allocation service does so ahead of need. Raises ``OSError``."""
         file = self._disk.open(self.path_of(start_offset), self.file_size)
+        if self._prepare is not None:
+            self._prepare(file)
         buffer = self._borrow() if self._borrow is not None else None
         return MappedFile(file, start_offset, pool_buffer=buffer, mapped=self._mapped)
 

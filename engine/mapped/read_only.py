@@ -7,6 +7,7 @@ is a value. Descriptors are opened when first needed and a bounded number of the
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
@@ -154,6 +155,25 @@ class ReadOnlyFile:
             return self._cache.pread_into(self.path, view, position)
         except OSError as error:
             raise CannotRead(f"cannot be read: {error.strerror}", file=self.path, offset=position) from error
+
+    def extents(self, position: int) -> list[tuple[int, int]]:
+        """Spans (start, stop) from ``position`` on that the file system holds data for; one where it does not tell.
+
+        Raises :class:`CannotRead`.
+        """
+        found: list[tuple[int, int]] = []
+        descriptor = self.descriptor()
+        try:
+            while position < self.size:
+                start = os.lseek(descriptor, position, os.SEEK_DATA)
+                position = min(os.lseek(descriptor, start, os.SEEK_HOLE), self.size)
+                found.append((start, position))
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # that one says: nothing but a hole to the end
+                found.append((position, self.size))
+        finally:
+            os.close(descriptor)
+        return found
 
     def descriptor(self) -> int:
         """A descriptor of the caller's own for bulk reading, to be closed by the caller."""

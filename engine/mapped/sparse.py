@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 
 from engine.errors import CannotRead
@@ -18,29 +16,13 @@ def last_byte(file: ReadOnlyFile, position: int = 0) -> int:
     Where the file cannot be read (any more) the answer is ``position`` too.
     """
     try:
-        for start, end in reversed(_extents(file, position)):
+        for start, end in reversed(file.extents(position)):
             found = _last_in(file, start, end)
             if found > start:
                 return found
     except CannotRead:
         return position
     return position
-
-
-def _extents(file: ReadOnlyFile, position: int) -> list[tuple[int, int]]:
-    """Spans of the file that the file system holds data for; one for all of it where it does not tell."""
-    found: list[tuple[int, int]] = []
-    descriptor = file.descriptor()
-    try:
-        while position < file.size:
-            start = os.lseek(descriptor, position, os.SEEK_DATA)
-            position = min(os.lseek(descriptor, start, os.SEEK_HOLE), file.size)
-            found.append((start, position))
-    except OSError:  # nothing but a hole to the end
-        pass
-    finally:
-        os.close(descriptor)
-    return found
 
 
 def _last_in(file: ReadOnlyFile, start: int, end: int) -> int:

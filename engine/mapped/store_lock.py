@@ -1,0 +1,105 @@
+"""The lock that keeps a second writer out of a store, be it this engine or a Java broker (spec 5, 18-1).
+
+Java takes a POSIX record lock on byte 0 of the file ``lock``. Ours is a record lock on the same byte, but owned by the
+open file ("OFD") where the system has that: it conflicts with Java's in both directions, it excludes a second engine in
+the same process, and it is not lost when somebody in this process opens and closes the same file, to copy the store
+for instance. Elsewhere a plain record lock and a table of this process do the same, short of the last point.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import struct
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from engine.errors import StoreLocked
+
+TEXT = b"lock"
+_FLOCK = struct.Struct("hhqqi4x")  # type, whence, start, length, pid
+_BYTE_0 = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+_HELD_ELSEWHERE = (errno.EAGAIN, errno.EACCES)
+_ours: set[tuple[int, int]] = set()
+_ours_lock = threading.Lock()
+
+
+class StoreLock:
+    """The lock at ``path``, taken when made and held until :meth:`release`; also a context manager.
+
+    Raises :class:`StoreLocked` where somebody else has it, ``OSError`` where the file cannot be made or written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        found = os.fstat(descriptor)
+        self._key = (found.st_dev, found.st_ino)
+        with _ours_lock:
+            if self._key in _ours:
+                # Closing here would drop a plain record lock of the holder; it is closed when the holder lets go.
+                _left_open.setdefault(self._key, []).append(descriptor)
+                raise _locked(path, os.getpid())
+            try:
+                _take(descriptor)
+                os.pwrite(descriptor, TEXT, 0)
+                os.fsync(descriptor)
+            except OSError as error:
+                pid = _holder(descriptor, path)
+                os.close(descriptor)
+                if error.errno in _HELD_ELSEWHERE:
+                    raise _locked(path, pid) from None
+                raise OSError(error.errno, error.strerror, str(path)) from None
+            _ours.add(self._key)
+        self._descriptor = descriptor
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Let others have the store. The file stays, as RocketMQ leaves it."""
+        with _ours_lock:
+            if self._descriptor < 0:
+                return
+            _ours.discard(self._key)
+            for descriptor in (self._descriptor, *_left_open.pop(self._key, ())):
+                os.close(descriptor)
+            self._descriptor = -1
+
+
+_left_open: dict[tuple[int, int], list[int]] = {}
+
+
+def _take(descriptor: int) -> None:
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _BYTE_0)
+    except (AttributeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno in _HELD_ELSEWHERE:
+            raise
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+
+
+def _locked(path: Path, pid: int | None) -> StoreLocked:
+    who = {None: "another process", os.getpid(): "this process"}.get(pid, f"process {pid}")
+    return StoreLocked(f"{who} has the store open for writing", file=str(path), pid=pid)
+
+
+def _holder(descriptor: int, path: Path) -> int | None:
+    """The process that holds the lock: as the system says, or else as the ``abort`` file beside it says."""
+    try:
+        pid = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, _BYTE_0))[4]
+        if pid > 0:
+            return int(pid)
+        text = path.with_name("abort").read_bytes()[:20].strip()
+    except OSError:
+        return None
+    return int(text) if text.isdigit() else None
