@@ -5,8 +5,6 @@ Only lengths, names and the readability of tables are looked at: the part of a s
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -22,13 +20,6 @@ _NOT_MATCHED = "length not matched message store config value, please check it m
 _KIND = "load exception java.lang.RuntimeException: The queue type of topic:"
 
 
-class _Entry(NamedTuple):
-    path: str
-    name: str
-    size: int
-    folder: bool
-
-
 class Loaded(NamedTuple):
     """What loading finds: the blockers, and empty last files that it deletes without asking."""
 
@@ -41,16 +32,16 @@ def load(source: RecoverySource, release: Release) -> Loaded:
     found = Loaded([], [])
     paths = StorePaths(source.root)
     found.blockers.extend(_tables(source))
-    _file_queue(source.log.folders, source.log_file_size, "CL07", release, found)
+    _file_queue(source, source.log.folders, source.log_file_size, "CL07", release, found)
     for queue in source.queues:
         size = source.batch_queue_file_size if queue.kind == "batch" else source.queue_file_size
-        _file_queue(queue.sequence.folders, size, "CQ01", release, found)
+        _file_queue(source, queue.sequence.folders, size, "CQ01", release, found)
         if queue.ext is not None and (queue.ext.file_size or 0):
-            _file_queue(queue.ext.folders, queue.ext.file_size, "CQ01", release, found)
+            _file_queue(source, queue.ext.folders, queue.ext.file_size, "CQ01", release, found)
     if release == "5.3":
         found.blockers.extend(_wrong_kinds(source))
         found.blockers.extend(_timer(paths, source))
-    found.blockers.extend(_state_files(paths, release))
+    found.blockers.extend(_state_files(paths, source, release))
     if source.lock_held:
         found.blockers.append(
             Blocker(
@@ -63,11 +54,13 @@ def load(source: RecoverySource, release: Release) -> Loaded:
     return found
 
 
-def _file_queue(folders: tuple[Path, ...], size: int, rule: str, release: Release, found: Loaded) -> None:
+def _file_queue(
+    source: RecoverySource, folders: tuple[Path, ...], size: int, rule: str, release: Release, found: Loaded
+) -> None:
     """MappedFileQueue.load over one folder, or over all folders of a multi-path log: the first misfit ends it."""
     if len(found.blockers) >= MOST_BLOCKERS:
         return
-    entries = sorted((e for folder in folders for e in _list(folder)), key=lambda e: e.name)
+    entries = sorted((e for folder in folders for e in source.listing(folder)), key=lambda e: e.name)
     for number, entry in enumerate(entries):
         if entry.folder and release == "5.3":
             continue
@@ -95,19 +88,6 @@ def _file_queue(folders: tuple[Path, ...], size: int, rule: str, release: Releas
                 )
             )
             return
-
-
-def _list(folder: Path) -> Iterator[_Entry]:
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                try:
-                    info = entry.stat()
-                except OSError:
-                    continue
-                yield _Entry(entry.path, entry.name, info.st_size, stat.S_ISDIR(info.st_mode))
-    except OSError:
-        return
 
 
 def _wrong_kinds(source: RecoverySource) -> Iterator[Blocker]:
@@ -146,10 +126,7 @@ def _tables(source: RecoverySource) -> Iterator[Blocker]:
 def _timer(paths: StorePaths, source: RecoverySource) -> Iterator[Blocker]:
     if not source.config.timer_wheel_enable:
         return
-    try:
-        size = paths.timerwheel.stat().st_size
-    except OSError:
-        return
+    size = next((entry.size for entry in source.listing(paths.root) if entry.name == paths.timerwheel.name), 0)
     if size not in (0, TIMER_WHEEL_SIZE):
         yield Blocker(
             "TM04",
@@ -160,8 +137,8 @@ def _timer(paths: StorePaths, source: RecoverySource) -> Iterator[Blocker]:
         )
 
 
-def _state_files(paths: StorePaths, release: Release) -> Iterator[Blocker]:
-    if paths.checkpoint.is_dir():
+def _state_files(paths: StorePaths, source: RecoverySource, release: Release) -> Iterator[Blocker]:
+    if any(entry.folder and entry.name == paths.checkpoint.name for entry in source.listing(paths.root)):
         yield Blocker(
             "CK05",
             f"{paths.checkpoint}: expected a file, found a folder",
@@ -169,7 +146,7 @@ def _state_files(paths: StorePaths, release: Release) -> Iterator[Blocker]:
             str(paths.checkpoint),
         )
     if release == "5.3":
-        for entry in _list(paths.index):
+        for entry in source.listing(paths.index):
             if entry.folder and parse_file_name(entry.name) is not None:
                 yield Blocker(
                     "IX08",

@@ -5,10 +5,12 @@ Recovery stands below the readers of a store and knows only files; :mod:`engine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.index import IndexHeader
@@ -19,6 +21,29 @@ QueueKind = Literal["simple", "batch"]
 TableState = Literal["missing", "empty", "ok", "bad"]
 NO_CHECKPOINT = Checkpoint(0, 0, 0)
 """What a missing checkpoint reads as."""
+
+
+class Entry(NamedTuple):
+    """Something in a folder; ``size`` in bytes."""
+
+    path: str
+    name: str
+    size: int
+    folder: bool
+
+
+def list_folder(folder: Path) -> Iterator[Entry]:
+    """What is in ``folder`` as the operating system has it, in no order; nothing where it cannot be listed."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                try:
+                    info = entry.stat()
+                except OSError:
+                    continue
+                yield Entry(entry.path, entry.name, info.st_size, stat.S_ISDIR(info.st_mode))
+    except OSError:
+        return
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +105,4 @@ class RecoverySource:
     group_offsets: Iterable[GroupOffset] = ()
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()  # what recovery would do and this plan cannot know
+    listing: Callable[[Path], Iterable[Entry]] = list_folder

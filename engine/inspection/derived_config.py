@@ -1,0 +1,78 @@
+"""The configuration under which somebody's store is written on: what was given, and sizes worked out from its files.
+
+A store does not say how large its files are meant to be; opening it with other sizes misreads the index and keeps a
+broker from starting (spec 1, 4.1, 17).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from engine.config import MessageStoreConfig
+from engine.errors import StoreError
+from engine.inspection.queue_reader import QueueReader
+from engine.inspection.snapshot import StoreSnapshot
+from engine.layout import COMMIT_LOG_FILE_SIZE
+from engine.rules.log_rules import LogFile, likely_length
+
+_LMQ = "%LMQ%"
+Setting = tuple[str, str, Any]  # key as RocketMQ spells it, attribute, value
+
+
+def derived_config(store: StoreSnapshot) -> MessageStoreConfig:
+    """The store's configuration: given keys as they are, sizes and kinds of queues as the files show them, defaults
+    where no file does.
+
+    What was worked out counts as given. Raises :class:`StoreError` where index files are there and their slots cannot
+    be told: they would be misread.
+    """
+    config = store.config or MessageStoreConfig()
+    found = [setting for setting in _settings(store) if setting[0] not in config.given]
+    keys = frozenset(key for key, _, _ in found)
+    return replace(config, given=config.given | keys, **{name: value for _, name, value in found})
+
+
+def _settings(store: StoreSnapshot) -> Iterator[Setting]:
+    files = [LogFile(file.path, file.start_offset, file.size) for file in store.log.files]
+    if files:
+        yield "mappedFileSizeCommitLog", "mapped_file_size_commit_log", likely_length(files) or COMMIT_LOG_FILE_SIZE
+    readers = [queue for queues in store.topics().values() for queue in queues.values()]
+    yield from _queue_settings(readers)
+    geometry = store.geometry
+    if geometry.index is not None:
+        yield "maxHashSlotNum", "max_hash_slot_num", geometry.index.slots
+        yield "maxIndexNum", "max_index_num", geometry.index.entries
+    elif store.index_files() and not _given_index(store):
+        path = store.index_files()[0].path
+        raise StoreError(
+            "the number of its slots cannot be told from its bytes: give the broker's configuration by --config",
+            file=path,
+        )
+
+
+def _queue_settings(readers: list[QueueReader]) -> Iterator[Setting]:
+    simple = [queue.sequence.file_size for queue in readers if queue.kind == "simple" and queue.files]
+    if simple:
+        yield "mappedFileSizeConsumeQueue", "mapped_file_size_consume_queue", _commonest(simple)
+    batch = [queue.sequence.file_size for queue in readers if queue.kind == "batch" and queue.files]
+    if batch:
+        yield "mapperFileSizeBatchConsumeQueue", "mapper_file_size_batch_consume_queue", _commonest(batch)
+    ext = [queue.ext.file_size for queue in readers if queue.ext is not None and queue.ext.files]
+    if ext:
+        yield "enableConsumeQueueExt", "enable_consume_queue_ext", True
+        yield "mappedFileSizeConsumeQueueExt", "mapped_file_size_consume_queue_ext", _commonest(ext)
+    if any(queue.topic.startswith(_LMQ) for queue in readers):
+        yield "enableLmq", "enable_lmq", True
+        yield "enableMultiDispatch", "enable_multi_dispatch", True
+
+
+def _commonest(sizes: list[int]) -> int:
+    return max(Counter(sizes).items(), key=lambda item: (item[1], item[0]))[0]
+
+
+def _given_index(store: StoreSnapshot) -> bool:
+    given = store.config.given if store.config is not None else frozenset()
+    return {"maxHashSlotNum", "maxIndexNum"} <= given
