@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 from typing import Protocol
 
-from engine.mapped.real_file import OPEN_FILES, OpenFiles, RealFile, sync_folder
+from engine.mapped.real_file import OPEN_FILES, OpenFiles, RealFile, make_file, sync_folder
 from engine.mapped.store_lock import StoreLock
 
 
@@ -100,6 +100,9 @@ class Disk(Protocol):
     def usage(self, path: Path) -> float:
         """Share of the file system of ``path`` that is used, full percents upwards (spec 11); −1 where unknown."""
 
+    def total(self, path: Path) -> int:
+        """Bytes of the file system of ``path``; 0 where unknown."""
+
     def sync_folder(self, path: Path) -> None:
         """Names made, renamed and removed in ``path`` survive a power loss afterwards."""
 
@@ -140,14 +143,7 @@ class RealDisk:
         while not touched[-1].exists():
             touched.append(touched[-1].parent)
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            os.ftruncate(descriptor, size)
-        except OSError:
-            path.unlink(missing_ok=True)
-            raise
-        finally:
-            os.close(descriptor)
+        make_file(path, size)
         return tuple(str(folder) for folder in touched)
 
     def names(self, folder: Path) -> list[tuple[str, int]]:
@@ -213,6 +209,13 @@ class RealDisk:
         used = (found.f_blocks - found.f_bfree) * found.f_frsize
         entire = used + found.f_bavail * found.f_frsize
         return -(-used * 100 // entire) / 100 if entire > 0 else -1.0
+
+    def total(self, path: Path) -> int:
+        try:
+            found = os.statvfs(path)
+        except OSError:
+            return 0
+        return found.f_blocks * found.f_frsize
 
     def sync_folder(self, path: Path) -> None:
         sync_folder(str(path))

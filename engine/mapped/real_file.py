@@ -302,6 +302,35 @@ class RealFile:
         return error if error.filename else OSError(error.errno, error.strerror, self.path)
 
 
+def make_file(path: Path, size: int) -> None:
+    """Make a file of ``size`` zeros. Where the system can, it gets its name last: nobody, not even after a power loss,
+    finds a shorter file under that name then. One that is there already stays. Raises ``OSError``.
+    """
+    try:
+        _make_whole(path, size)
+    except FileExistsError:
+        return
+    except (AttributeError, OSError):  # no such thing here
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.ftruncate(descriptor, size)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(descriptor)
+
+
+def _make_whole(path: Path, size: int) -> None:
+    descriptor = os.open(path.parent, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o644)
+    try:
+        os.ftruncate(descriptor, size)
+        # src_dir_fd has no meaning for an absolute path, but it makes Python follow the link that /proc gives.
+        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_folder(folder: str) -> None:
     """The names in ``folder`` are on the disk afterwards. Raises ``OSError``."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

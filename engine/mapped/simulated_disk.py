@@ -1,0 +1,324 @@
+"""A disk in memory that keeps what programs see apart from what would survive a power loss.
+
+It takes the place of :class:`engine.mapped.disk.RealDisk` in crash tests: the plug can be pulled at any call, calls can
+fail or be slow, and :meth:`SimulatedDisk.after_power_loss` gives one of the many disks that may be found afterwards:
+flushed bytes are there, of the other pages any subset, some torn between their sectors; of the changes of names those
+that were synced and, as file systems with a journal have it, the first so many of the others.
+"""
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import os
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from engine.errors import StoreLocked
+from engine.mapped.simulated_file import SimulatedFile, SimulatedLock
+from engine.mapped.simulated_node import NameChange, Node
+
+
+class PowerLoss(Exception):
+    """The plug has been pulled: this call and every later one."""
+
+
+@dataclass(slots=True)
+class Fault:
+    """Calls of ``kind`` on files whose path fits ``path`` fail with ``number``, but for the first ``after`` of them."""
+
+    number: int
+    kind: str
+    path: str
+    after: int
+    times: int | None
+
+    def strikes(self, kind: str, path: str) -> bool:
+        """Whether this call fails; counts."""
+        if not (fnmatch.fnmatchcase(kind, self.kind) and fnmatch.fnmatchcase(path, self.path)):
+            return False
+        if self.after > 0:
+            self.after -= 1
+            return False
+        if self.times is None:
+            return True
+        self.times -= 1
+        return self.times >= 0
+
+
+class SimulatedDisk:
+    """Files in memory behind the protocol :class:`engine.mapped.disk.Disk`.
+
+    ``crash_at``: the call of this number raises :class:`PowerLoss`. ``on_call``: is told every call before it reaches
+    the disk, as (number, kind, path). ``write_back``: lets dirty pages reach the disk by chance as time goes by. Kinds
+    of calls: ``create open write reserve flush write_file replace delete remove_folder sync_folder``, and ``read``,
+    which is not counted.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], int] = lambda: 0,
+        crash_at: int | None = None,
+        on_call: Callable[[int, str, str], None] | None = None,
+        write_back: random.Random | None = None,
+    ) -> None:
+        self.calls = 0
+        self.crash_at = crash_at
+        self.on_call = on_call
+        self.used = 0.1
+        """What :meth:`usage` answers."""
+        self.capacity = 1 << 40
+        """What :meth:`total` answers, bytes."""
+        self._clock = clock
+        self._write_back = write_back
+        self.guard = threading.RLock()
+        self._nodes: dict[str, Node] = {}
+        self._durable_names: dict[str, Node] = {}
+        self._pending: list[NameChange] = []
+        self._folders: set[str] = set()
+        self._faults: list[Fault] = []
+        self._locked: set[str] = set()
+        self._slow_ms: dict[str, int] = {}
+        self._dead = False
+
+    # What may go wrong
+
+    def fail(self, number: int, *, kind: str = "*", path: str = "*", after: int = 0, times: int | None = None) -> None:
+        """Let calls fail with error ``number``; ``kind`` and ``path`` are patterns; the first ``after`` calls that fit
+        go well, and ``times`` many fail (None: all).
+        """
+        self._faults.append(Fault(number, kind, path, after, times))
+
+    def heal(self) -> None:
+        """No call fails and none is slow any more."""
+        self._faults.clear()
+        self._slow_ms.clear()
+
+    def slow(self, ms: int, kind: str = "flush") -> None:
+        """Every call of ``kind`` takes so long."""
+        self._slow_ms[kind] = ms
+
+    def pull_the_plug(self) -> None:
+        """From now on every call raises :class:`PowerLoss`."""
+        self._dead = True
+
+    def after_power_loss(self, rng: random.Random, keep: float | None = None) -> SimulatedDisk:
+        """One of the disks that may be found when the power is back; this one goes on as if nothing had happened.
+
+        ``keep`` is the chance (0 to 1) of each thing that was not flushed to be there; by chance if not given.
+        """
+        with self.guard:
+            chance = keep if keep is not None else rng.choice((0.0, 1.0, 0.5, rng.random()))
+            names = dict(self._durable_names)
+            pending = self._pending[: round(len(self._pending) * rng.random())] if chance else []
+            if chance >= 1.0:
+                pending = list(self._pending)
+            last = pending[-1].group if pending else -1
+            for change in self._pending:
+                if change.group <= last:
+                    _apply(names, change)
+            found = SimulatedDisk(clock=self._clock)
+            for path, node in names.items():
+                content = node.after_power_loss(rng, chance)
+                copy = Node(len(content), node.durable_modified)
+                copy.live[:] = content
+                copy.flush()
+                found._nodes[path] = found._durable_names[path] = copy
+                found._folders.update(str(parent) for parent in PurePath(path).parents)
+            return found
+
+    # The protocol
+
+    def open(self, path: Path, size: int) -> SimulatedFile:
+        with self.guard:
+            node = self._nodes.get(str(path))
+            if node is None:
+                self.refuse("create", str(path))
+                node = Node(size, self._clock())
+                self._make_parents(path)
+                self._rename({str(path): node})
+                self.call("create", str(path))
+            elif len(node.live) < size:
+                self.call("open", str(path))
+                node.live = bytearray(bytes(node.live).ljust(size, b"\0"))
+            return SimulatedFile(self, str(path), size, node)
+
+    def names(self, folder: Path) -> list[tuple[str, int]]:
+        with self.guard:
+            self._check_alive()
+            inside = str(folder)
+            return sorted(
+                (os.path.basename(path), len(node.live))  # noqa: PTH119 (no Path for each of many)
+                for path, node in self._nodes.items()
+                if os.path.dirname(path) == inside  # noqa: PTH120
+            )
+
+    def folders(self, path: Path) -> list[str]:
+        with self.guard:
+            self._check_alive()
+            inside = str(path)
+            return sorted(PurePath(folder).name for folder in self._folders if str(PurePath(folder).parent) == inside
+                          and folder != inside)  # fmt: skip
+
+    def read_file(self, path: Path) -> bytes | None:
+        with self.guard:
+            self._check_alive()
+            node = self._nodes.get(str(path))
+            return None if node is None else bytes(node.live)
+
+    def write_file(self, path: Path, data: bytes, *, sync: bool = False) -> None:
+        self.wait("write_file")
+        with self.guard:
+            text = str(path)
+            self.refuse("write_file", text)
+            node = self._nodes.get(text)
+            if node is None:
+                node = Node(0, self._clock())
+                self._make_parents(path)
+                self._rename({text: node})
+            node.live = bytearray(data)
+            node.modified = self._clock()
+            self.call("write_file", text)
+            if sync:
+                self.flush(text, node)
+
+    def replace(self, source: Path, target: Path) -> None:
+        with self.guard:
+            self.refuse("replace", str(target))
+            node = self._nodes.get(str(source))
+            if node is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(source))
+            self._rename({str(target): node, str(source): None})
+            self.call("replace", str(target))
+
+    def delete(self, path: Path) -> None:
+        with self.guard:
+            if str(path) in self._nodes:
+                self.refuse("delete", str(path))
+                self._rename({str(path): None})
+                self.call("delete", str(path))
+
+    def remove_folder(self, path: Path) -> bool:
+        with self.guard:
+            text = str(path)
+            if self.names(path) or self.folders(path):
+                return False
+            if text in self._folders:
+                self.refuse("remove_folder", text)
+                self._folders.discard(text)
+                self.call("remove_folder", text)
+            return True
+
+    def exists(self, path: Path) -> bool:
+        with self.guard:
+            self._check_alive()
+            return str(path) in self._nodes or str(path) in self._folders
+
+    def modified(self, path: Path) -> int:
+        with self.guard:
+            self._check_alive()
+            return self._node(str(path)).modified
+
+    def set_modified(self, path: Path, ms: int) -> None:
+        with self.guard:
+            self._node(str(path)).modified = ms
+
+    def usage(self, path: Path) -> float:
+        return self.used if self.exists(path) else -1.0
+
+    def total(self, path: Path) -> int:
+        return self.capacity if self.exists(path) else 0
+
+    def sync_folder(self, path: Path) -> None:
+        with self.guard:
+            self.refuse("sync_folder", str(path))
+            self.call("sync_folder", str(path))
+            self._commit_names()
+
+    def lock(self, path: Path) -> SimulatedLock:
+        with self.guard:
+            text = str(path)
+            if text in self._locked:
+                raise StoreLocked("somebody has the store open for writing", file=text, pid=os.getpid())
+            self.write_file(path, b"lock", sync=True)
+            self._locked.add(text)
+            return SimulatedLock(self._locked, text)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    # What files ask of their disk
+
+    def now(self) -> int:
+        return self._clock()
+
+    def wait(self, kind: str) -> None:
+        if kind in self._slow_ms:
+            time.sleep(self._slow_ms[kind] / 1000)
+
+    def flush(self, path: str, node: Node) -> None:
+        """Two steps, as the file system takes them: the bytes, then the name; the plug may be pulled before each."""
+        self.refuse("flush", path)
+        self.call("flush", path)
+        node.flush()
+        if self._pending:
+            self.call("flush", path)
+            self._commit_names()
+
+    def refuse(self, kind: str, path: str) -> None:
+        """Raise the error that this call meets, if it is to meet one."""
+        self._check_alive()
+        for fault in self._faults:
+            if fault.strikes(kind, path):
+                raise OSError(fault.number, os.strerror(fault.number), path)
+
+    def call(self, kind: str, path: str) -> None:
+        """Count a call that has reached the cache, and is about to reach the disk if it is to."""
+        self._check_alive()
+        self.calls += 1
+        if self._write_back is not None and self._nodes and self._write_back.random() < 0.3:
+            self._write_back.choice(list(self._nodes.values())).write_back(self._write_back)
+        if self.on_call is not None:
+            self.on_call(self.calls, kind, path)
+        if self.crash_at is not None and self.calls >= self.crash_at:
+            self._dead = True
+            raise PowerLoss
+
+    # Inside
+
+    def _node(self, path: str) -> Node:
+        node = self._nodes.get(path)
+        if node is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return node
+
+    def _make_parents(self, path: Path) -> None:
+        self._folders.update(str(parent) for parent in path.parents)
+
+    def _rename(self, changes: dict[str, Node | None]) -> None:
+        group = self._pending[-1].group + 1 if self._pending else 0
+        for path, node in changes.items():
+            change = NameChange(path, node, group)
+            self._pending.append(change)
+            _apply(self._nodes, change)
+
+    def _commit_names(self) -> None:
+        for change in self._pending:
+            _apply(self._durable_names, change)
+        self._pending.clear()
+
+    def _check_alive(self) -> None:
+        if self._dead:
+            raise PowerLoss
+
+
+def _apply(names: dict[str, Node], change: NameChange) -> None:
+    if change.node is None:
+        names.pop(change.path, None)
+    else:
+        names[change.path] = change.node
