@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.codec import consume_queue as cq
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
+from engine.store import queue_entry
+from engine.store.queue_entry import CqEntry
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +24,8 @@ BATCH_UNIT_SIZE = 46
 _BATCH = struct.Struct(">qiqqqhii")
 _EXT_HEAD = struct.Struct(">hqqh")
 _CHUNK = 1024
+
+__all__ = ["BATCH_UNIT_SIZE", "CqEntry", "CqExt", "Kind", "QueueReader"]
 
 Kind = Literal["simple", "batch"]
 
@@ -35,31 +39,6 @@ class CqExt:
     tags_code: int
     store_timestamp: int
     bit_map: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class CqEntry:
-    """One entry as stored; in a batch queue ``queue_offset`` is the batch's first and ``batch_size`` is set."""
-
-    queue_offset: int
-    physical_offset: int
-    size: int
-    tags_code: int
-    state: cq.State
-    ext: CqExt | None = None
-    batch_size: int | None = None
-    store_timestamp: int | None = None
-
-    @property
-    def real_tags_code(self) -> int | None:
-        """The tag code that filters compare: the ext unit's where there is one, None where that is missing."""
-        if cq.is_ext_address(self.tags_code):
-            return self.ext.tags_code if self.ext else None
-        return self.tags_code
-
-    @property
-    def next_offset(self) -> int:
-        return self.queue_offset + (self.batch_size or 1)
 
 
 class QueueReader:
@@ -91,6 +70,21 @@ class QueueReader:
     @property
     def entries_per_file(self) -> int:
         return max(self.sequence.file_size // self.unit_size, 1)
+
+    @property
+    def file_size(self) -> int:
+        """Bytes of one file."""
+        return self.sequence.file_size
+
+    def read_bytes(self, offset: int, size: int) -> bytes:
+        """Up to ``size`` bytes from byte ``offset`` on, never beyond the end of one file."""
+        return self.sequence.read(offset, size)
+
+    def spans(self) -> list[tuple[int, int]]:
+        """(first byte, end of the bytes a broker would read) of each file that holds any."""
+        end = self.valid_end
+        spans = ((file.start_offset, min(file.end_offset, end)) for file in self.files)
+        return [span for span in spans if span[1] > span[0]]
 
     def refresh(self) -> bool:
         """List the files again and forget the bounds; True where files changed."""
@@ -137,7 +131,7 @@ class QueueReader:
     def entry(self, queue_offset: int) -> CqEntry | None:
         """The entry at (in a batch queue: that holds) ``queue_offset``, or None where no file holds it."""
         if self.kind == "batch":
-            at = self._find_batch(queue_offset)
+            at = queue_entry.find_batch(self, queue_offset)
             found = self._batch_at(at) if at is not None else None
             return found if found and found.queue_offset <= queue_offset < found.next_offset else None
         return self._unit(queue_offset * self.unit_size)
@@ -194,8 +188,8 @@ class QueueReader:
         if len(data) < self.unit_size:
             return None
         if self.kind == "batch":
-            return self._decode_batch(data, 0)
-        return self._simple_entry(offset // self.unit_size, cq.decode(data))
+            return queue_entry.batch_entry(data)
+        return queue_entry.simple_entry(self, offset // self.unit_size, data)
 
     def _simple_entry(self, number: int, unit: cq.CqUnit) -> CqEntry:
         ext = self.ext_unit(unit.tags_code) if self.ext and cq.is_ext_address(unit.tags_code) else None
@@ -321,34 +315,9 @@ class QueueReader:
 
     # -- batch queues
 
-    def _decode_batch(self, data: bytes, at: int) -> CqEntry:
-        physical, size, tags_code, stored, base, count, _, _ = _BATCH.unpack_from(data, at)
-        valid = physical >= 0 and size > 0 and base >= 0 and count > 0
-        return CqEntry(base, physical, size, tags_code, "entry" if valid else "empty", None, count, stored)
-
     def batch(self, number: int) -> CqEntry | None:
         """The unit of a batch queue by its number in the files, None for −1 and where none is."""
         return self._batch_at(number) if number >= 0 else None
-
-    def batch_spans(self) -> list[tuple[int, int]]:
-        """(first, last) unit number of each file of a batch queue that holds any."""
-        _, end = self._batch_count()
-        spans = []
-        for file in self.files:
-            first = file.start_offset // BATCH_UNIT_SIZE
-            last = min(first + file.size // BATCH_UNIT_SIZE, end) - 1
-            if last >= first:
-                spans.append((first, last))
-        return spans
-
-    def batch_file_end(self, queue_offset: int) -> int | None:
-        """First queue offset behind the file that holds ``queue_offset``, None where no unit holds it."""
-        number = self._find_batch(queue_offset)
-        for first, last in self.batch_spans():
-            if number is not None and first <= number <= last and self.entry(queue_offset) is not None:
-                unit = self.batch(last)
-                return unit.next_offset if unit is not None else None
-        return None
 
     def _batch_at(self, number: int) -> CqEntry | None:
         found = self._unit(number * BATCH_UNIT_SIZE)
@@ -359,22 +328,9 @@ class QueueReader:
         first = max(self.sequence.min_offset, 0) // BATCH_UNIT_SIZE
         return first, max(self.valid_end // BATCH_UNIT_SIZE, first)
 
-    def _find_batch(self, queue_offset: int) -> int | None:
-        """Number of the last unit whose first queue offset is at or before ``queue_offset``."""
-        low, high = self._batch_count()
-        first = low
-        while low < high:
-            middle = (low + high) // 2
-            unit = self._batch_at(middle)
-            if unit is not None and unit.queue_offset <= queue_offset:
-                low = middle + 1
-            else:
-                high = middle
-        return low - 1 if low > first else None
-
     def _batch_entries(self, start: int | None, stop: int | None) -> Iterator[CqEntry]:
         first, end = self._batch_count()
-        number = first if start is None else self._find_batch(start)
+        number = first if start is None else queue_entry.find_batch(self, start)
         for at in range(first if number is None else number, end):
             found = self._batch_at(at)
             if found is None or (stop is not None and found.queue_offset >= stop):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import Any
 
 from engine.cli import records
 from engine.cli.commands.units import emit
 from engine.cli.options import common, count, number, open_given
 from engine.cli.output import Output
-from engine.codec.message import Unit
-from engine.inspection.get_message import get_message, tag_filter
+from engine.inspection.get_message import get_message
+from engine.store.message_filter import BothFilters, MessageFilter, SqlFilter, TagFilter
 
 
 def register(commands: Any) -> None:
@@ -29,9 +28,8 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
         store.settle_log_end()
-        result = get_message(
-            store, args.topic, args.queue, args.offset, args.max_count, tag_filter(args.tag), _content(args.sql)
-        )
+        wanted = _filter(args.tag, args.sql)
+        result = get_message(store, args.topic, args.queue, args.offset, args.max_count, wanted)
         out.record(records.get_result(result))
         out.fields(
             (
@@ -46,10 +44,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _content(expression: str | None) -> Callable[[Unit], bool] | None:
-    if expression is None:
-        return None
-    from engine.query.sql92 import compile_sql
-
-    matches = compile_sql(expression)
-    return lambda unit: matches(unit.properties)
+def _filter(tag: str | None, sql: str | None) -> MessageFilter | None:
+    tags = None if tag is None else TagFilter(tag)
+    by_tag = None if tags is None or tags.passes_all else tags
+    if sql is None:
+        return by_tag
+    return SqlFilter(sql) if by_tag is None else BothFilters(by_tag, SqlFilter(sql))

@@ -1,0 +1,73 @@
+"""The commit log as readers need it: bytes lent, never copied, never before they are written (spec 6.1, 9.2)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from engine.mapped.mapped_file_queue import MappedFileQueue
+
+
+class LentBytes(Protocol):
+    """Bytes lent until :meth:`release`; ``start_offset`` is the absolute offset of the first."""
+
+    @property
+    def view(self) -> memoryview: ...
+    @property
+    def start_offset(self) -> int: ...
+    def release(self) -> None: ...
+
+
+class ReadableLog(Protocol):
+    """A commit log's bytes by absolute offset."""
+
+    @property
+    def file_size(self) -> int: ...
+
+    @property
+    def min_offset(self) -> int:
+        """Start of the first file, −1 where there is none."""
+
+    @property
+    def max_offset(self) -> int:
+        """End of what may be read."""
+
+    def read(self, offset: int, size: int) -> bytes:
+        """A copy of up to ``size`` bytes, never beyond the end of one file."""
+
+    def lend(self, offset: int, size: int) -> LentBytes | None:
+        """At least ``size`` bytes from ``offset``, or more of the same file; None where they are not all there."""
+
+
+class MappedLog:
+    """:class:`ReadableLog` over the mapped files of a live store. What is lent is the file from ``offset`` on."""
+
+    __slots__ = ("_files", "file_size")
+
+    def __init__(self, files: MappedFileQueue) -> None:
+        self._files = files
+        self.file_size = files.file_size
+
+    @property
+    def min_offset(self) -> int:
+        """Start of the first file that has not been shut down."""
+        for file in self._files.files[:2]:
+            if file.available:
+                return file.start_offset
+        return self._files.files[1].start_offset if len(self._files.files) > 1 else -1
+
+    @property
+    def max_offset(self) -> int:
+        return self._files.max_offset
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self._files.read(offset, size)
+
+    def lend(self, offset: int, size: int) -> LentBytes | None:
+        file = self._files.find(offset)
+        if file is None:
+            return None
+        lent = file.select(offset - file.start_offset)
+        if lent is not None and len(lent.view) < size:
+            lent.release()
+            return None
+        return lent
