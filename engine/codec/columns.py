@@ -124,6 +124,10 @@ class UnitColumns:
             getattr(other, name)[:] = self[name]
         return other
 
+    def forget_buffer(self) -> None:
+        """Let go of the buffer, so that the memory behind it can be unmapped; the columns stay."""
+        self.buffer = np.empty(0, np.uint8)
+
     def body(self, row: int) -> bytes:
         """Body of a row, as stored."""
         at = int(self.body_position[row])

@@ -48,14 +48,18 @@ class Bell:
 
 class ServiceThread:
     """Runs ``service`` until it is stopped. ``failed(name, error)`` is told of an exception that a round let escape,
-    which ends the thread: that is a mistake of ours, and the store must not go on as if nothing had happened.
+    which ends the thread: that is a mistake of ours, and the store must not go on as if nothing had happened. The
+    first round comes ``first_pause`` ms after the start.
 
     :meth:`pause` keeps the thread from stepping; :meth:`step` does a round on the caller's thread, never beside one of
     its own.
     """
 
-    def __init__(self, service: Service, failed: Callable[[str, Exception], None] | None = None) -> None:
+    def __init__(
+        self, service: Service, failed: Callable[[str, Exception], None] | None = None, first_pause: float = 0.0
+    ) -> None:
         self.service = service
+        self._first_pause = first_pause
         self._failed = failed
         self._bell = Bell()
         self._stepping = threading.Lock()
@@ -67,6 +71,10 @@ class ServiceThread:
     def running(self) -> bool:
         thread = self._thread
         return thread is not None and thread.is_alive()
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
 
     def start(self) -> None:
         """Start the thread; nothing where it runs already."""
@@ -113,7 +121,7 @@ class ServiceThread:
         return True
 
     def _run(self) -> None:
-        pause = 0.0
+        pause = self._first_pause
         while True:
             if pause > 0:
                 self._bell.wait(pause)

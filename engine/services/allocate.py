@@ -1,0 +1,133 @@
+"""AllocateMappedFile: the next file of the log, and the one after it, ahead of need (spec 6.2).
+
+Java: AllocateMappedFileService. Without a thread of its own the file is made by whoever needs it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from engine.mapped.mapped_file import MappedFile
+
+WAIT_SECONDS: Final = 5.0
+IDLE_MS: Final = 60_000.0
+_log = logging.getLogger(__name__)
+
+
+class AllocateMappedFile:
+    """``create(start_offset)`` makes a file; ``may_allocate`` says whether the transient pool has a buffer for one
+    (``fastFailIfNoBufferInStorePool``). :meth:`allocate` is what a MappedFileQueue calls.
+    """
+
+    name = "AllocateMappedFileService"
+
+    def __init__(
+        self,
+        create: Callable[[int], MappedFile],
+        file_size: int,
+        *,
+        may_allocate: Callable[[], bool] | None = None,
+        wait_seconds: float = WAIT_SECONDS,
+    ) -> None:
+        self.failure: str | None = None
+        self.ring: Callable[[], None] | None = None
+        self._create = create
+        self._size = file_size
+        self._may_allocate = may_allocate
+        self._wait_seconds = wait_seconds
+        self._wanted: list[int] = []
+        self._making: int | None = None
+        self._ready: dict[int, MappedFile] = {}
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def allocate(self, start_offset: int) -> MappedFile | None:
+        """The file that begins at ``start_offset``; the one behind it is asked for too.
+
+        None where it was not there within five seconds, could not be made, or the pool has no buffer.
+        """
+        if self.ring is None:
+            return self._make(start_offset) if self._allowed() else None
+        with self._changed:
+            known = start_offset in self._ready or self._making == start_offset
+            if not known and not self._allowed():
+                return None
+            self._ask(start_offset)
+            self._ask(start_offset + self._size)
+            self.ring()
+            deadline = time.monotonic() + self._wait_seconds
+            while start_offset not in self._ready:
+                left = deadline - time.monotonic()
+                if left <= 0 or self._closed or (start_offset not in self._wanted and self._making != start_offset):
+                    self._forget(start_offset)
+                    return None
+                self._changed.wait(left)
+            file = self._ready.pop(start_offset)
+            self._forget_below(start_offset)
+            return file
+
+    def step(self) -> float:
+        """Make the wanted file that comes first."""
+        with self._changed:
+            if not self._wanted or self._closed:
+                return IDLE_MS
+            start = self._making = min(self._wanted)
+            self._wanted.remove(start)
+        made = self._make(start)
+        with self._changed:
+            self._making = None
+            if made is not None:
+                self._ready[start] = made
+            self._changed.notify_all()
+            return 0.0 if self._wanted else IDLE_MS
+
+    def close(self) -> int:
+        """Delete files made ahead and never used; how many. Raises nothing: what stays, recovery removes."""
+        with self._changed:
+            self._closed = True
+            unused, self._ready = self._ready, {}
+            self._wanted = []
+            self._changed.notify_all()
+        for file in unused.values():
+            _destroy(file)
+        return len(unused)
+
+    def _ask(self, start: int) -> None:
+        if start not in self._ready and start not in self._wanted and self._making != start:
+            self._wanted.append(start)
+
+    def _forget(self, start: int) -> None:
+        if start in self._wanted:
+            self._wanted.remove(start)
+
+    def _forget_below(self, start: int) -> None:
+        """Files that a truncation left behind are of no use any more."""
+        for old in [other for other in self._ready if other < start]:
+            _destroy(self._ready.pop(old))
+
+    def _allowed(self) -> bool:
+        if self._may_allocate is None or self._may_allocate():
+            return True
+        self.failure = "the transient store pool has no buffer left"
+        return False
+
+    def _make(self, start: int) -> MappedFile | None:
+        try:
+            made = self._create(start)
+        except OSError as error:
+            self.failure = f"the log's file at {start} cannot be made: {error}"
+            _log.error("%s", self.failure)
+            return None
+        self.failure = None
+        return made
+
+
+def _destroy(file: MappedFile) -> None:
+    try:
+        file.destroy(0, 0)
+    except OSError as error:
+        _log.warning("a file made ahead of need stays: %s", error)

@@ -1,0 +1,181 @@
+"""CleanFiles: old files of the log go, by age, by need of room, or by hand; queues and index follow (spec 11).
+
+Java: CleanCommitLogService, CleanConsumeQueueService. Nothing sleeps here: a run is cut into steps at its pauses, and
+each step says how long the next one waits.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final, Protocol
+
+from engine.config import MessageStoreConfig
+from engine.mapped.disk import Disk
+from engine.mapped.mapped_file import MappedFile
+from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.store.running_flags import DISK_FULL, RunningFlags
+
+FIRST_PAUSE_MS: Final = 60_000.0
+MANUAL_ROUNDS: Final = 20
+_HOUR_MS: Final = 3_600_000
+Clock = Callable[[], int]
+_log = logging.getLogger(__name__)
+
+
+class Expiring(Protocol):
+    """A queue or the index: what lies before the log's minimum can go."""
+
+    def delete_expired(self, log_min: int) -> object:
+        """Delete files that hold nothing at or behind ``log_min``; truthy where any went. Raises ``OSError``."""
+
+
+class CleanFiles:
+    """One run every ``cleanResourceInterval``. ``queue_folder`` is the folder whose disk the queues share."""
+
+    name = "CleanCommitLogService"
+
+    def __init__(
+        self,
+        files: MappedFileQueue,
+        queues: Iterable[Expiring],
+        index: Expiring | None,
+        flags: RunningFlags,
+        config: MessageStoreConfig,
+        disk: Disk,
+        clock: Clock,
+        queue_folder: Path,
+    ) -> None:
+        self.deleted_files = 0
+        self.failure: str | None = None
+        self._files = files
+        self._queues = queues
+        self._index = index
+        self._flags = flags
+        self._config = config
+        self._disk = disk
+        self._clock = clock
+        self._queue_folder = queue_folder
+        self._hours = [hour.strip() for hour in config.delete_when.split(";")]
+        self._warn = min(max(config.disk_space_warning_level_ratio, 35), 90) / 100
+        self._force = min(max(config.disk_space_clean_forcibly_ratio, 30), 85) / 100
+        self._full = min(max(config.disk_max_used_space_ratio, 10), 95) / 100
+        self._manual = 0
+        self._followed = -1  # the log's minimum that the queues were cleaned to
+        self._last_retry = 0
+        self._run: Iterator[float] = iter(())
+
+    def delete_by_hand(self) -> None:
+        """Delete expired files in the next twenty runs, whatever the hour."""
+        self._manual = MANUAL_ROUNDS
+
+    def step(self) -> float:
+        """The next piece of the run under way, or the beginning of a new one."""
+        try:
+            pause = next(self._run, None)
+            if pause is None:
+                self._run = self._pieces()
+                pause = next(self._run, None)
+        except OSError as error:
+            if self.failure is None:
+                _log.warning("cleaning stops for now: %s", error)
+            self.failure = str(error)
+            self._run = iter(())
+            return self._config.clean_resource_interval
+        return self._config.clean_resource_interval if pause is None else pause
+
+    def is_folder_full(self, folder: Path) -> bool:
+        """A log folder on a disk over the forcible ratio gets no new file while another one has room (spec 1)."""
+        return self._disk.usage(folder) > self._force
+
+    @property
+    def log_min(self) -> int:
+        """The log's minimum as readers have it: past a first file that hangs."""
+        first = self._files.first
+        if first is None:
+            return -1
+        return first.start_offset + (0 if first.available else self._files.file_size)
+
+    def _pieces(self) -> Iterator[float]:
+        yield from self._delete_log_files()
+        now = self._clock()
+        if now - self._last_retry > self._config.redelete_hanged_file_interval:
+            self._last_retry = now
+            if self._files.retry_hanged(self._config.destroy_maped_file_interval_forcibly, now):
+                self.deleted_files += 1
+        log_min = self.log_min
+        if log_min <= self._followed:
+            return
+        for queue in list(self._queues):
+            if queue.delete_expired(log_min):
+                yield self._config.delete_consume_queue_files_interval
+        if self._index is not None:
+            self._index.delete_expired(log_min)
+        self._followed = log_min
+        self.failure = None
+
+    def _delete_log_files(self) -> Iterator[float]:
+        pressed, at_once = self._space()
+        by_hand = self._manual > 0
+        if by_hand:
+            self._manual -= 1
+        if not (pressed or by_hand or self._is_hour()):
+            return
+        config = self._config
+        at_once = at_once and config.clean_file_forcibly_enable
+        age = config.file_reserved_time * _HOUR_MS
+
+        def is_due(file: MappedFile) -> bool:
+            return at_once or self._clock() >= self._files.modified(file) + age
+
+        for number in range(config.delete_file_batch_max):
+            if number:
+                yield config.delete_commit_log_files_interval
+            gone = self._files.delete_oldest(
+                is_due, force_after_ms=config.destroy_maped_file_interval_forcibly, now=self._clock(), at_most=1
+            )
+            if not gone:
+                if pressed and not number:
+                    _log.warning("the disk is nearly full and no file of the log can be deleted")
+                return
+            self.deleted_files += 1
+            _log.info("%s deleted", gone[0].path)
+
+    def _is_hour(self) -> bool:
+        hour = time.localtime(self._clock() / 1000).tm_hour
+        return any(text.isdigit() and int(text) == hour for text in self._hours)
+
+    def _space(self) -> tuple[bool, bool]:
+        """(room is needed, at once and whatever the age); raises or takes down the disk-full flag (spec 11)."""
+        log = min((self._disk.usage(folder) for folder in self._files.folders), default=-1.0)
+        queues = self._disk.usage(self._queue_folder)
+        for used, what in ((log, "log"), (queues, "queues")):
+            if used > self._warn:
+                if self._flags.raise_flag(DISK_FULL, f"the disk of the {what} is {used:.0%} full"):
+                    _log.error("the disk of the %s is %.0f %% full: puts are refused", what, used * 100)
+                return True, True
+            if used > self._force:
+                return True, True
+            if self._flags.clear(DISK_FULL):
+                _log.warning("the disk of the %s is %.0f %% full: puts are taken again", what, used * 100)
+        shared = self._share_of_partition()
+        if shared is not None:
+            if shared > self._config.logical_disk_space_clean_forcibly_threshold:
+                return True, True
+            return shared > self._full, False
+        return log < 0 or log > self._full or queues < 0 or queues > self._full, False
+
+    def _share_of_partition(self) -> float | None:
+        """Of the part of the partition that one of several stores on it may use; None where it has it alone."""
+        stores = self._config.replicas_per_disk_partition
+        if stores <= 1:
+            return None
+        total = self._disk.total(self._files.folders[0])
+        if total <= 0:
+            return 0.0
+        used = self._files.total_size
+        for item in (*self._queues, *([self._index] if self._index is not None else [])):
+            used += getattr(item, "total_size", 0)
+        return used / (total / stores)

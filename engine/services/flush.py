@@ -1,0 +1,261 @@
+"""Flushing and committing the log, the queues and the checkpoint (spec 7).
+
+Java: FlushRealTimeService, CommitRealTimeService, FlushConsumeQueueService. Group commit has a module of its own,
+:mod:`engine.services.group_commit`. Times in ms. A flush of the log that failed is never tried again: the kernel may
+have thrown the dirty pages away, and a second try would find nothing left to complain about.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from engine.config import MessageStoreConfig
+from engine.errors import StoreError
+from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.store.latency import Latencies
+from engine.store.running_flags import NOT_WRITEABLE, QUEUE_WRITE_ERROR, RunningFlags
+from engine.store.store_checkpoint import StoreCheckpoint
+
+LAST_ROUNDS: Final = 10
+SLOW_NANOSECONDS: Final = 1_000_000_000
+Clock = Callable[[], int]
+_log = logging.getLogger(__name__)
+
+
+class FlushFailed(StoreError):
+    """The log could not be brought to disk; the store takes no messages any more."""
+
+
+class LogFlush:
+    """The one door to ``flush`` and ``commit`` of the commit log: in turns, counted, and shut by the first failure."""
+
+    def __init__(self, files: MappedFileQueue, checkpoint: StoreCheckpoint, flags: RunningFlags) -> None:
+        self.files = files
+        self.latencies = Latencies()
+        self.failure: str | None = None
+        self._checkpoint = checkpoint
+        self._flags = flags
+        self._lock = threading.Lock()
+
+    @property
+    def flushed(self) -> int:
+        """Absolute offset up to which everything survives a power loss."""
+        return self.files.flushed_where
+
+    def flush(self, least_pages: int = 0) -> bool:
+        """Flush one file where it is worth it; True where nothing moved. Raises :class:`FlushFailed`.
+
+        ``least_pages`` 0 flushes whatever is there and tells the checkpoint the store time reached.
+        """
+        files = self.files
+        with self._lock:
+            if self.failure is not None:
+                raise FlushFailed(self.failure)
+            began = time.perf_counter_ns()
+            try:
+                unmoved = files.flush(least_pages)
+            except OSError as error:
+                raise self._failed("flush", error) from error
+            if not unmoved:
+                self._count(time.perf_counter_ns() - began)
+            if files.store_timestamp > 0:
+                self._checkpoint.physic = files.store_timestamp
+        return unmoved
+
+    def commit(self, least_pages: int = 0) -> bool:
+        """Hand pool buffers to their files; True where nothing moved. Raises ``OSError``; the next call tries again:
+        the bytes are still in the buffer.
+        """
+        with self._lock:
+            return self.files.commit(least_pages)
+
+    def flush_all(self, end: int | None = None) -> None:
+        """Commit and flush until everything written so far (or up to ``end``) is on disk. Raises as those do."""
+        files = self.files
+        wanted = files.wrote_offset if end is None else end
+        while files.flushed_where < wanted:
+            committed = self.commit(0)
+            if self.flush(0) and committed and files.flushed_where < wanted:
+                return
+
+    def _failed(self, what: str, error: OSError) -> FlushFailed:
+        self.failure = f"{what} of the commit log failed: {error}"
+        self._flags.raise_flag(NOT_WRITEABLE, self.failure)
+        _log.error("%s; the store takes no messages any more", self.failure)
+        return FlushFailed(self.failure)
+
+    def _count(self, nanoseconds: int) -> None:
+        self.latencies.add(nanoseconds)
+        if nanoseconds > SLOW_NANOSECONDS:
+            _log.warning("a flush of the commit log took %d ms", nanoseconds // 1_000_000)
+
+
+class FlushRealTime:
+    """ASYNC_FLUSH: every ``flushIntervalCommitLog`` what is worth it, now and then whatever is there."""
+
+    name = "FlushRealTimeService"
+
+    def __init__(self, log: LogFlush, config: MessageStoreConfig, clock: Clock) -> None:
+        self._log = log
+        self._interval = config.flush_interval_commit_log
+        self._pages = config.flush_commit_log_least_pages
+        self._thorough = config.flush_commit_log_thorough_interval
+        self._clock = clock
+        self._last = 0
+        self.timed = config.flush_commit_log_timed  # the pause cannot be cut short
+
+    def step(self) -> float:
+        """One flush."""
+        now = self._clock()
+        pages = self._pages
+        if now >= self._last + self._thorough:
+            self._last = now
+            pages = 0
+        if self._log.failure is None:
+            _quietly(self._log.flush, pages)
+        return self._interval
+
+    def last_rounds(self) -> None:
+        """At shutdown: flush until nothing moves, ten times at most."""
+        for _ in range(LAST_ROUNDS):
+            if self._log.flush(0):
+                return
+
+
+class CommitRealTime:
+    """The transient pool: every ``commitIntervalCommitLog`` what is worth it; ``moved`` is told to flush it."""
+
+    name = "CommitRealTimeService"
+
+    def __init__(self, log: LogFlush, config: MessageStoreConfig, clock: Clock, moved: Callable[[], None]) -> None:
+        self._log = log
+        self._interval = config.commit_interval_commit_log
+        self._pages = config.commit_commit_log_least_pages
+        self._thorough = config.commit_commit_log_thorough_interval
+        self._clock = clock
+        self._moved = moved
+        self._last = 0
+        self.failure: str | None = None
+
+    def step(self) -> float:
+        """One commit; a full disk is told once and tried again: the bytes stay in the buffer."""
+        now = self._clock()
+        pages = self._pages
+        if now >= self._last + self._thorough:
+            self._last = now
+            pages = 0
+        try:
+            unmoved = self._log.commit(pages)
+        except OSError as error:
+            if self.failure is None:
+                _log.error("committing the pool's buffers failed: %s", error)
+            self.failure = str(error)
+            return self._interval
+        self.failure = None
+        if not unmoved:
+            self._last = self._clock()
+            self._moved()
+        return self._interval
+
+    def last_rounds(self) -> None:
+        """At shutdown: commit until nothing moves, ten times at most. Raises ``OSError``."""
+        for _ in range(LAST_ROUNDS):
+            if self._log.commit(0):
+                return
+
+
+class Flushable(Protocol):
+    """All consume queues, as far as flushing goes."""
+
+    def flush(self, least_pages: int) -> object:
+        """Flush every queue that is worth it. Raises ``OSError``."""
+
+
+class FlushConsumeQueue:
+    """Every ``flushIntervalConsumeQueue`` the queues; once a minute all of them, then the checkpoint learns it."""
+
+    name = "FlushConsumeQueueService"
+
+    def __init__(
+        self,
+        queues: Flushable,
+        checkpoint: StoreCheckpoint,
+        flags: RunningFlags,
+        config: MessageStoreConfig,
+        clock: Clock,
+    ) -> None:
+        self._queues = queues
+        self._checkpoint = checkpoint
+        self._flags = flags
+        self._interval = config.flush_interval_consume_queue
+        self._pages = config.flush_consume_queue_least_pages
+        self._thorough = config.flush_consume_queue_thorough_interval
+        self._clock = clock
+        self._last = 0
+        self.failure: str | None = None
+
+    def step(self) -> float:
+        """One round over the queues."""
+        now = self._clock()
+        thorough = now >= self._last + self._thorough
+        if thorough:
+            self._last = now
+        if self.failure is None:
+            try:
+                self.flush(0 if thorough else self._pages)
+            except OSError:
+                return self._interval
+        return self._interval
+
+    def flush(self, least_pages: int = 0) -> None:
+        """Flush queues worth ``least_pages``; with 0 all of them, and the checkpoint is written with the store time
+        that the queues had reached before. Raises ``OSError``; queues that cannot be flushed stop the store.
+        """
+        if self.failure is not None:
+            raise OSError(5, self.failure)
+        before = self._checkpoint.logics
+        try:
+            self._queues.flush(least_pages)
+        except OSError as error:
+            self.failure = f"flush of the consume queues failed: {error}"
+            self._flags.raise_flag(QUEUE_WRITE_ERROR, self.failure)
+            _log.error("%s", self.failure)
+            raise
+        if least_pages == 0:
+            if before > 0:
+                self._checkpoint.settle_logics(before)
+            self._checkpoint.flush()
+
+
+class FlushCheckpoint:
+    """5.x: the checkpoint is written every second where it changed."""
+
+    name = "FlushCheckpointService"
+    interval = 1000.0
+
+    def __init__(self, checkpoint: StoreCheckpoint) -> None:
+        self._checkpoint = checkpoint
+        self.failure: str | None = None
+
+    def step(self) -> float:
+        """One write; a failure is told once, for an old checkpoint only makes recovery longer."""
+        try:
+            self._checkpoint.flush()
+            self.failure = None
+        except OSError as error:
+            if self.failure is None:
+                _log.warning("the checkpoint cannot be written: %s", error)
+            self.failure = str(error)
+        return self.interval
+
+
+def _quietly(flush: Callable[[int], bool], pages: int) -> None:
+    """A flush whose failure has been told and kept already."""
+    try:
+        flush(pages)
+    except FlushFailed:
+        return

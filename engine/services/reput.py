@@ -1,0 +1,239 @@
+"""ReputMessage: hands every new unit of the log to the dispatcher, in order (spec 8.3; Java: ReputMessageService).
+
+Never past the confirm offset, which under SYNC_FLUSH is what is flushed (5.3.2 and later): readers see nothing that a
+power loss could take back. Much at once goes through the columns, little (and what the columns refuse) unit by unit
+through :mod:`engine.store.unit_check`, whose word is final; both give the dispatcher the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.store import unit_check
+from engine.store.running_flags import INDEX_WRITE_ERROR, QUEUE_WRITE_ERROR, RunningFlags
+from engine.store.store_checkpoint import StoreCheckpoint
+from engine.store.unit_check import Refusal, Request, Rules
+
+if TYPE_CHECKING:
+    from engine.codec.columns import UnitColumns
+    from engine.codec.topic_table import TopicTable
+
+BLOCK: Final = 4 << 20
+"""Bytes of the log in one block."""
+ROWS: Final = 1 << 14
+BULK_FROM: Final = 4096
+"""Bytes from which on the columns are quicker than single units, once they are loaded."""
+LOAD_FROM: Final = 64 << 10
+"""Bytes of backlog that are worth loading the compiled columns for, which takes a second."""
+SHORTEST_PAUSE: Final = 1.0
+LONGEST_PAUSE: Final = 8.0
+RETRY_MS: Final = 1000.0
+QUEUE_TRIES: Final = 30
+INDEX_TRIES: Final = 3
+_log = logging.getLogger(__name__)
+
+
+class Dispatcher(Protocol):
+    """Takes units in the order of the log; what it has taken before it drops. All may raise ``OSError``."""
+
+    failed: Literal["queue", "index"] | None
+    last_store_timestamp: int
+
+    def dispatch(self, request: Request) -> None:
+        """One unit."""
+
+    def dispatch_block(self, columns: UnitColumns, topics: TopicTable, rows: object = None) -> object:
+        """Every unit of a block, or the rows given."""
+
+
+class ReputMessage:
+    """The dispatch service. ``reput_from`` is the absolute offset of the first unit that was not dispatched yet."""
+
+    name = "ReputMessageService"
+
+    def __init__(
+        self,
+        files: MappedFileQueue,
+        dispatcher: Dispatcher,
+        checkpoint: StoreCheckpoint,
+        flags: RunningFlags,
+        confirm: Callable[[], int],
+        rules: Rules,
+    ) -> None:
+        self.reput_from = 0
+        self.units = 0
+        self.skipped_bytes = 0
+        self.failure: str | None = None
+        self.ring: Callable[[], None] | None = None
+        self._files = files
+        self._dispatcher = dispatcher
+        self._checkpoint = checkpoint
+        self._flags = flags
+        self._confirm = confirm
+        self._rules = rules
+        self._bulk = not rules.dup_info
+        self._columns: UnitColumns | None = None
+        self._topics: TopicTable | None = None
+        self._tries = 0
+        self._pause = SHORTEST_PAUSE
+        self._waiters = 0
+        self._moved = threading.Condition()
+
+    @property
+    def behind(self) -> int:
+        """Bytes of the log that may be dispatched and are not yet."""
+        return max(self._confirm() - self.reput_from, 0)
+
+    def step(self) -> float:
+        """Dispatch what is there, one block at most of it through the columns."""
+        if self.failure is not None:
+            return LONGEST_PAUSE * 10
+        before = self.reput_from
+        try:
+            more = self._round(self._confirm())
+        except OSError as error:
+            return self._failed(error)
+        finally:
+            if self.reput_from != before:
+                stamp = self._dispatcher.last_store_timestamp
+                if stamp > 0:
+                    self._checkpoint.logics = stamp
+            if self._waiters:
+                with self._moved:
+                    self._moved.notify_all()
+        self._tries = 0
+        if more:
+            return 0.0
+        self._pause = SHORTEST_PAUSE if self.reput_from != before else min(self._pause * 2, LONGEST_PAUSE)
+        return self._pause
+
+    def wait_for(self, offset: int, timeout_ms: float) -> bool:
+        """Return when everything before ``offset`` is dispatched: True; False where that took longer.
+
+        Somebody has to step meanwhile; ``ring`` wakes the thread that does.
+        """
+        deadline = time.monotonic() + timeout_ms / 1000.0
+        with self._moved:
+            self._waiters += 1
+            try:
+                while self.reput_from < offset and self.failure is None:
+                    if self.ring is not None:
+                        self.ring()
+                    left = deadline - time.monotonic()
+                    if left <= 0:
+                        break
+                    self._moved.wait(min(left, 1.0))
+            finally:
+                self._waiters -= 1
+        return self.reput_from >= offset
+
+    def _round(self, end: int) -> bool:
+        """One block, or single units; True where more is there."""
+        files = self._files
+        start = self.reput_from
+        if start >= end:
+            return False
+        if start < files.min_offset:
+            _log.warning("offset %d is gone from the log, dispatch goes on at %d", start, files.min_offset)
+            start = self.reput_from = files.min_offset
+        lent = files.lend(start)
+        if lent is None:
+            return self._over_the_end_of_a_file(start, end)
+        with lent as view:
+            n = min(len(view), end - start)
+            if n <= 0:
+                return False
+            if self._bulk and n >= (BULK_FROM if self._columns is not None else LOAD_FROM):
+                self._block(view, start, min(n, BLOCK))
+            if self.reput_from == start:
+                self._singly(view, start, n)
+        return self.reput_from > start and self.reput_from < end
+
+    def _over_the_end_of_a_file(self, start: int, end: int) -> bool:
+        """A file cut away, or one without a blank at its end, is stepped over; else nothing is there."""
+        size = self._files.file_size
+        first = self._files.first
+        if first is None or start + size > end:
+            return False
+        self.reput_from = start - start % size + size
+        return True
+
+    def _block(self, view: memoryview, start: int, n: int) -> None:
+        from engine.codec import columns as bulk
+        from engine.codec.topic_table import TopicTable
+
+        if self._columns is None or self._topics is None:
+            self._columns, self._topics = bulk.UnitColumns(ROWS), TopicTable()
+        columns, topics = self._columns, self._topics
+        bulk.scan_block(view, n, start, 0, columns, topics, False, True, self._rules.delay_levels)
+        try:
+            rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == bulk.BLANK)
+            good = self._good_rows(columns, rows)
+            if good:
+                if good < rows:
+                    import numpy as np
+
+                    self._dispatcher.dispatch_block(columns, topics, np.arange(good))
+                else:
+                    self._dispatcher.dispatch_block(columns, topics)
+                self.units += good
+                self.reput_from = int(columns.offset[good - 1]) + int(columns.size[good - 1])
+            if good == rows < columns.count:
+                self.reput_from = int(columns.offset[rows]) + int(columns.size[rows])
+        finally:
+            columns.forget_buffer()
+
+    def _good_rows(self, columns: UnitColumns, rows: int) -> int:
+        """How many rows a broker takes too, up to the first that it may not."""
+        import numpy as np
+
+        wrong = columns.topic_id[:rows] < 0
+        if self._rules.release == "4.9":
+            wrong |= columns.version[:rows] == 2
+        bad = np.flatnonzero(wrong)
+        return int(bad[0]) if len(bad) else rows
+
+    def _singly(self, view: memoryview, start: int, n: int) -> None:
+        at = 0
+        limit = min(n, BULK_FROM * 4)
+        while at < limit:
+            answer = unit_check.check(view, at, len(view) - at, self._rules, False)
+            if isinstance(answer, Request):
+                if at + answer.size > n:
+                    return
+                self._dispatcher.dispatch(answer)
+                self.units += 1
+                at += answer.size
+            elif answer == unit_check.BLANK:
+                size = self._files.file_size
+                self.reput_from = start - start % size + size
+                return
+            elif isinstance(answer, Refusal) and answer.size > 0:
+                self._skip(start + at, answer.size, answer.reason)
+                at += answer.size
+            else:
+                why = answer.reason if isinstance(answer, Refusal) else "the unit is not all there"
+                self._skip(start + at, n - at, why)
+                at = n
+            self.reput_from = start + at
+
+    def _skip(self, offset: int, size: int, why: str) -> None:
+        self.skipped_bytes += size
+        _log.error("dispatch steps over %d bytes at offset %d: %s", size, offset, why)
+
+    def _failed(self, error: OSError) -> float:
+        """A write of queue or index failed: again in a second, until the tries are used up and the store stops."""
+        queue = self._dispatcher.failed != "index"
+        self._tries += 1
+        if self._tries == 1:
+            _log.warning("dispatch at offset %d failed, it is tried again: %s", self.reput_from, error)
+        if self._tries >= (QUEUE_TRIES if queue else INDEX_TRIES):
+            self.failure = f"dispatch at offset {self.reput_from} failed {self._tries} times: {error}"
+            self._flags.raise_flag(QUEUE_WRITE_ERROR if queue else INDEX_WRITE_ERROR, self.failure)
+            _log.error("%s; the store takes no messages any more", self.failure)
+        return RETRY_MS

@@ -1,0 +1,177 @@
+"""Flush services, round by round: when they flush, what the checkpoint learns, and what a failure stops."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+from log_files import SmallLog
+
+from engine.config import MessageStoreConfig
+from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.mapped.transient_pool import TransientStorePool
+from engine.services.flush import (
+    CommitRealTime,
+    FlushCheckpoint,
+    FlushConsumeQueue,
+    FlushFailed,
+    FlushRealTime,
+    LogFlush,
+)
+
+PAGE = 4096
+
+
+class Clock:
+    """Milliseconds that only the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def made(small: SmallLog) -> LogFlush:
+    return LogFlush(small.files, small.checkpoint, small.flags)
+
+
+def test_few_pages_wait_for_the_thorough_interval() -> None:
+    small, clock = SmallLog(), Clock()
+    service = FlushRealTime(made(small), MessageStoreConfig(), clock)
+    assert service.step() == 500
+    end = small.append(3 * PAGE, 77)
+    clock.now += 9_999
+    service.step()
+    assert (small.files.flushed_where, small.checkpoint.physic) == (0, 0)
+    clock.now += 1
+    service.step()
+    assert (small.files.flushed_where, small.checkpoint.physic) == (end, 77)
+
+
+def test_four_pages_are_worth_a_flush_but_do_not_move_the_checkpoint() -> None:
+    small, clock = SmallLog(), Clock()
+    service = FlushRealTime(made(small), MessageStoreConfig(), clock)
+    service.step()
+    end = small.append(4 * PAGE, 77)
+    service.step()
+    assert (small.files.flushed_where, small.checkpoint.physic) == (end, 0)
+
+
+def test_everything_over_several_files_is_flushed() -> None:
+    small = SmallLog(size=PAGE)
+    for _ in range(3):
+        small.append(PAGE)
+    small.append(10)
+    made(small).flush_all()
+    assert small.files.flushed_where == 3 * PAGE + 10
+
+
+def test_a_failed_flush_is_never_tried_again() -> None:
+    small, clock = SmallLog(), Clock()
+    log = made(small)
+    service = FlushRealTime(log, MessageStoreConfig(), clock)
+    small.append(100)
+    small.disk.fail(errno.EIO, kind="flush", times=1)
+    service.step()
+    assert not small.flags.writeable
+    assert "flush of the commit log failed" in small.flags.why
+    with pytest.raises(FlushFailed):
+        log.flush(0)
+    calls = small.disk.calls
+    clock.now += 60_000
+    service.step()
+    assert small.disk.calls == calls
+    assert small.files.flushed_where == 0
+
+
+def test_flushes_that_move_something_are_counted() -> None:
+    small = SmallLog()
+    log = made(small)
+    log.flush(0)
+    small.append(10)
+    log.flush(0)
+    assert log.latencies.snapshot().count == 1
+
+
+def test_the_pool_is_committed_then_flushed() -> None:
+    small, clock = SmallLog(), Clock()
+    pool = TransientStorePool(2, 1 << 16)
+    small.files = MappedFileQueue(small.disk, list(small.files.folders), 1 << 16, borrow=pool.borrow)
+    log = made(small)
+    woken: list[str] = []
+    service = CommitRealTime(log, MessageStoreConfig(), clock, lambda: woken.append("flush"))
+    service.step()
+    end = small.append(100)
+    service.step()
+    assert (small.files.max_offset, woken) == (0, [])
+    clock.now += 200
+    assert service.step() == 200
+    assert (small.files.max_offset, small.files.committed_where, woken) == (end, end, ["flush"])
+    assert small.files.flushed_where == 0
+
+
+def test_a_commit_that_fails_is_tried_again() -> None:
+    small, clock = SmallLog(), Clock()
+    pool = TransientStorePool(1, 1 << 16)
+    small.files = MappedFileQueue(small.disk, list(small.files.folders), 1 << 16, borrow=pool.borrow)
+    service = CommitRealTime(made(small), MessageStoreConfig(), clock, lambda: None)
+    end = small.append(100)
+    small.disk.fail(errno.ENOSPC, kind="write", times=1)
+    service.step()
+    assert service.failure is not None
+    clock.now += 200
+    service.step()
+    assert (service.failure, small.files.committed_where) == (None, end)
+    assert small.flags.writeable
+
+
+class Queues:
+    """Remembers how it was flushed."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.fails = False
+
+    def flush(self, least_pages: int) -> bool:
+        if self.fails:
+            raise OSError(errno.EIO, "no")
+        self.asked.append(least_pages)
+        return True
+
+
+def test_queues_are_flushed_thoroughly_once_a_minute_and_the_checkpoint_learns_it() -> None:
+    small, clock, queues = SmallLog(), Clock(), Queues()
+    service = FlushConsumeQueue(queues, small.checkpoint, small.flags, MessageStoreConfig(), clock)
+    small.checkpoint.logics = 5
+    assert service.step() == 1000
+    small.checkpoint.logics = 9
+    clock.now += 59_999
+    service.step()
+    assert (queues.asked, small.checkpoint.value.logics_msg_timestamp) == ([0, 2], 5)
+    clock.now += 1
+    service.step()
+    assert (queues.asked, small.checkpoint.value.logics_msg_timestamp) == ([0, 2, 0], 9)
+
+
+def test_queues_that_cannot_be_flushed_stop_the_store() -> None:
+    small, clock, queues = SmallLog(), Clock(), Queues()
+    service = FlushConsumeQueue(queues, small.checkpoint, small.flags, MessageStoreConfig(), clock)
+    queues.fails = True
+    service.step()
+    assert not small.flags.writeable
+    queues.fails = False
+    service.step()
+    assert queues.asked == []
+    with pytest.raises(OSError, match="flush of the consume queues failed"):
+        service.flush()
+
+
+def test_the_checkpoint_is_written_where_it_changed() -> None:
+    small = SmallLog()
+    service = FlushCheckpoint(small.checkpoint)
+    small.checkpoint.physic = 3
+    assert service.step() == 1000
+    calls = small.disk.calls
+    service.step()
+    assert small.disk.calls == calls
