@@ -88,5 +88,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Hook: how much of what can go on for hours is done."""
     parser.addoption("--peer-rounds", type=int, default=1, help="seeds whose plans the real RocketMQ store writes")
     parser.addoption("--peer-seed", type=int, default=1, help="the first of these seeds")
-    parser.addoption("--fuzz-cases", type=int, default=400, help="mutated stores that every reading command gets")
+    parser.addoption("--fuzz-cases", type=int, default=400, help="mutated stores, each through one reading command")
     parser.addoption("--fuzz-first", type=int, default=0, help="number of the first of these cases")
+    parser.addoption("--fuzz-workers", type=int, default=1, help="processes that these cases are divided among")

@@ -1,4 +1,7 @@
-"""Faults planted in a copy of a store, and taken back afterwards. Everything follows from the seed."""
+"""Faults planted in a copy of a store, and taken back afterwards. Everything follows from the seed.
+
+Files are changed where they lie and only what they hold is put back: a timer wheel of 38 MB has a few KB of it.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,11 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
+from small_stores import spans, write_spans
+
 INTEGERS = (0, 1, -1, 2, 127, 128, 255, 256, 65_535, 2**31 - 1, -(2**31), 2**31, 2**40, 2**63 - 1, -(2**63))
 MAGICS = (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab", b"\xcb\xd4\x31\x94")
+UNIT_FIELDS = (0, 4, 8, 12, 16, 20, 28, 36, 40, 48, 52, 56, 64, 72, 80, 84, 88, 92, 96, 100)
 FOLDERS = ("..", "a\nb", "\x1b[2J", "t" * 200, "%RETRY%", " ", "-", "0", "😀")
 TABLES = (
     b"[" * 100_000,
@@ -30,44 +36,42 @@ class Mutations:
 
     def __init__(self, store: Path) -> None:
         self.store = store
-        self._files = sorted(path for path in store.rglob("*") if path.is_file())
-        self._kept: dict[Path, tuple[bytes, int, int]] = {}
+        self.files = sorted(path for path in store.rglob("*") if path.is_file())
+        self._folders = [(path.relative_to(store).parts[0], path) for path in self.files]
+        self._kept: dict[Path, tuple[list[tuple[int, bytes]], os.stat_result]] = {}
         self._made: list[Path] = []
 
     def plant(self, pick: random.Random) -> list[str]:
         """One to four faults; gives a word on each."""
-        kinds: list[Callable[[random.Random], str]] = [self._bytes] * 8
+        kinds: list[Callable[[random.Random], str]] = [self._bytes] * 6 + [self._field] * 5
         kinds += [self._size, self._size, self._table, self._folder, self._neighbour]
         return [pick.choice(kinds)(pick) for _ in range(pick.randrange(1, 5))]
 
     def undo(self) -> None:
         """Everything as it was, times included."""
         for path in reversed(self._made):
-            if path.is_symlink() or path.is_file():
-                path.unlink()
-            elif path.is_dir():
+            if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
-        for path, (held, accessed, modified) in self._kept.items():
-            path.write_bytes(held)
-            os.utime(path, ns=(accessed, modified))
+            elif path.exists() or path.is_symlink():
+                path.unlink()
+        for path, (held, status) in self._kept.items():
+            write_spans(path, status.st_size, held)
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
         self._made.clear()
         self._kept.clear()
 
     def _file(self, pick: random.Random, *folders: str) -> Path:
-        chosen = [
-            path for path in self._files if not folders or path.relative_to(self.store).parts[0] in folders
-        ] or self._files
-        path = pick.choice(chosen)
+        chosen = [path for folder, path in self._folders if folder in folders] if folders else self.files
+        path = pick.choice(chosen or self.files)
         if path not in self._kept:
-            status = path.stat()
-            self._kept[path] = (path.read_bytes(), status.st_atime_ns, status.st_mtime_ns)
+            self._kept[path] = (spans(path), path.stat())
         return path
 
     def _bytes(self, pick: random.Random) -> str:
         path = self._file(pick)
         if path.is_dir() or not path.exists():
             return "nothing"
-        data = bytearray(path.read_bytes())
+        first, data = next(((at, held) for at, held in spans(path) if held.strip(b"\0")), (0, _head(path)))
         used = len(data.rstrip(b"\0")) or len(data)
         if not used:
             return "nothing"
@@ -84,9 +88,35 @@ class Mutations:
                 bytes(data[(start := pick.randrange(used)) : start + pick.randrange(1, 2000)]),
             ]
         )
-        data[at : at + len(new)] = new
-        path.write_bytes(data)
-        return f"{path.name} at {at}: {len(new)} bytes {new[:12].hex()}"
+        _patch(path, first + at, new)
+        return f"{path.name} at {first + at}: {len(new)} bytes {new[:12].hex()}"
+
+    def _field(self, pick: random.Random) -> str:
+        """One number of a unit, an entry or a header, at its own place."""
+        path = self._file(pick, "commitlog", "consumequeue", "batchconsumequeue", "consumequeue_ext", "index")
+        if path.is_dir() or not path.exists():
+            return "nothing"
+        data = path.read_bytes()
+        match path.relative_to(self.store).parts[0]:
+            case "commitlog":
+                start = data.find(MAGICS[0][:3], pick.randrange(len(data) + 1)) - 4
+                at, size = start + pick.choice(UNIT_FIELDS), pick.choice([2, 4, 8])
+            case "consumequeue":
+                at, size = pick.randrange(len(data) // 20 + 1) * 20 + pick.choice([0, 8, 12]), pick.choice([4, 8])
+            case "batchconsumequeue":
+                at = pick.randrange(len(data) // 46 + 1) * 46 + pick.choice([0, 8, 12, 20, 28, 36, 38])
+                size = pick.choice([2, 4, 8])
+            case "consumequeue_ext":
+                at, size = pick.randrange(10) * 20 + pick.choice([0, 2, 10, 18]), pick.choice([2, 8])
+            case _:
+                at = pick.choice([pick.randrange(10) * 4, pick.randrange(len(data) // 4 + 1) * 4])
+                size = pick.choice([4, 8])
+        if at < 0 or at >= len(data):
+            return "nothing"
+        near = int.from_bytes(data[at : at + size], "big") + pick.choice([-20, -1, 1, 20])
+        value = pick.choice([*INTEGERS, near])
+        _patch(path, at, (value % (1 << 8 * size)).to_bytes(size, "big"))
+        return f"{path.name} at {at}: {size} bytes hold {value}"
 
     def _size(self, pick: random.Random) -> str:
         path = self._file(pick)
@@ -126,7 +156,7 @@ class Mutations:
         return f"{parent}/{made.name!r}: made"
 
     def _neighbour(self, pick: random.Random) -> str:
-        """A file beside another: a copy under another name, a stray one, a link out of the store."""
+        """A file beside another: a copy under another name, a stray one, a link out of the store, a pipe."""
         path = self._file(pick)
         if path.is_dir() or not path.exists():
             return "nothing"
@@ -134,9 +164,24 @@ class Mutations:
         other = path.with_name(pick.choice([f"{pick.choice(INTEGERS):020d}", *stray]))
         if other.exists() or other.is_symlink():
             return "nothing"
-        if pick.random() < 0.3:
-            other.symlink_to(pick.choice(["/dev/zero", "/etc/hostname", "/nowhere", ".", path.name]))
+        chance = pick.random()
+        if chance < 0.3:
+            other.symlink_to(pick.choice(["/dev/zero", "/etc/hostname", "/nowhere", ".", "..", path.name]))
+        elif chance < 0.4:
+            os.mkfifo(other)
         else:
-            other.write_bytes(path.read_bytes())
+            write_spans(other, path.stat().st_size, spans(path))
         self._made.append(other)
         return f"{other.name!r} beside {path.name}"
+
+
+def _patch(path: Path, at: int, new: bytes) -> None:
+    """Write ``new`` over the file's bytes from ``at`` on."""
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(new)
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4096)

@@ -1,0 +1,66 @@
+"""The campaign catches what it is there for: a bug planted in the program is named at the case where it shows."""
+
+from __future__ import annotations
+
+import fuzz_campaign
+import fuzz_spoilers
+import pytest
+
+pytestmark = [pytest.mark.fuzz, pytest.mark.timeout(300)]
+
+CAUGHT = {
+    "escape": "escaped: ZeroDivisionError('planted')",
+    "traceback": "Traceback (most recent call last): planted",
+    "change_a_byte": "changed: ['checkpoint']",
+    "leave_a_file": "changed: ['', 'planted']",
+    "make_and_remove_a_file": "changed: ['config']",
+    "hang": "no answer within 2 s",
+    "hang_below_python": "the process ended with 1",
+    "crash": "the process ended with -6",
+    "hold_memory": "MiB more memory held",
+    "no_json": "",  # which of two complaints depends on what the case asked for
+    "strange_exit": "exit 7",
+}
+CASES = len(fuzz_spoilers.BUGS) + 3
+STORE = "broker-transactions-4.9.7"
+
+
+def campaign(golden, folder, spoiler, cases):
+    return fuzz_campaign.run(folder, {STORE: golden(STORE)}, range(cases), 1, f"fuzz_spoilers:{spoiler}", seconds=2)
+
+
+@pytest.fixture(scope="module")
+def spoiled(golden, tmp_path_factory):
+    return campaign(golden, tmp_path_factory.mktemp("spoiled"), "plant_all", CASES)
+
+
+@pytest.mark.parametrize("bug", CAUGHT)
+def test_a_planted_bug_is_caught_at_its_case(spoiled, bug):
+    number = [made.__name__ for made in fuzz_spoilers.BUGS].index(bug) + 1
+    (named,) = [line for line in spoiled.wrong if line.startswith(f"case {number} ")]
+    assert CAUGHT[bug] in named
+
+
+def test_every_other_case_is_run_and_nothing_is_said_of_it(spoiled):
+    """A process that had to be ended loses its case, and no more."""
+    assert spoiled.died == 2
+    assert spoiled.cases == CASES - spoiled.died
+    numbers = {int(line.split()[1]) for line in spoiled.wrong if line.startswith("case ")}
+    assert numbers == set(range(1, len(fuzz_spoilers.BUGS) + 1))
+
+
+def test_a_small_leak_is_caught_over_many_cases(golden, tmp_path):
+    account = campaign(golden, tmp_path, "leak", fuzz_campaign.WARM_UP + 50)
+    assert len(account.wrong) == 1
+    assert "the process has grown by" in account.wrong[0]
+
+
+def test_a_case_follows_from_its_number_alone(golden, tmp_path):
+    """What is repeated by its number is what was asked in the campaign, whatever was asked before."""
+    told = []
+    for name, numbers in (("one", range(9, 11)), ("two", range(10, 11))):
+        bench = fuzz_campaign.Bench(tmp_path / name, {STORE: golden(STORE)}, seconds=30)
+        messages = [message for number in numbers for message in bench.case(number)]
+        told.append([message[2].replace(str(tmp_path / name), "") for message in messages if message[0] == "case"][-1])
+        assert not list(bench.final_look())
+    assert told[0] == told[1]

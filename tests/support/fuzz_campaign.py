@@ -1,0 +1,375 @@
+"""The fuzz campaign's machinery: cases run one after the other in worker processes that are watched from outside.
+
+A *case* is one small golden store, one to four faults planted in it by the case's number, and one reading command asked
+once. Its number alone says everything: the store, the faults and the question follow from it. Every
+:data:`WHOLE_EVERY`-th case takes a golden store at its full size.
+
+Watched are: an answer within :data:`SECONDS`; nothing that escapes, no traceback, a known exit code, one line on
+standard error where a command gives up; JSON lines that are JSON, text that steers no terminal; every byte, length,
+time and identity of every file of the store; the memory that the process holds. A worker that dies or hangs below
+Python loses the one case, which is named, and another goes on behind it.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import functools
+import hashlib
+import importlib
+import json
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import signal
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+import agree
+import mutations
+import small_stores
+from fuzz_questions import Known, Question, question
+
+from engine.cli import main as command_line
+from engine.codec import compiled_cache
+
+SECONDS = 20
+"""No command may take longer."""
+DEAD_SECONDS = 3 * SECONDS
+"""After this long a process that does not hear the alarm is ended with a dump of where it stands."""
+GROWTH = 160 * 1024
+"""KiB that a worker may grow once everything is loaded."""
+LEAP = 96 * 1024
+"""KiB that one case may add to the most that the process ever held."""
+WHOLE_EVERY = 40
+WARM_UP = 40
+Seen = dict[str, tuple[object, ...]]
+
+
+class Hang(BaseException):
+    """A command took longer than anybody waits; no handler for ordinary errors catches it."""
+
+
+@dataclass
+class Account:
+    """What a campaign did: cases by command, what was wrong, the slowest answer (s), growth (KiB)."""
+
+    asked: dict[str, int] = field(default_factory=dict)
+    exits: dict[int, int] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    slowest: tuple[float, str] = (0.0, "")
+    growth: int = 0
+    seconds: float = 0.0
+    died: int = 0
+
+    @property
+    def cases(self) -> int:
+        return sum(self.asked.values())
+
+    def lines(self) -> list[str]:
+        """For people."""
+        kinds = ", ".join(f"{name} {count:,}" for name, count in sorted(self.asked.items()))
+        rate = self.cases / self.seconds if self.seconds else 0.0
+        exits = ", ".join(f"{code}: {count:,}" for code, count in sorted(self.exits.items()))
+        return [
+            f"{self.cases:,} command cases, {rate:.0f} a second: {kinds}",
+            f"exit codes {exits}; growth {self.growth // 1024} MiB; {self.died} workers died",
+            f"slowest {self.slowest[0]:.2f} s: {self.slowest[1]}",
+        ]
+
+
+def run(
+    folder: Path, sources: dict[str, Path], numbers: range, workers: int = 1, spoiler: str = "", seconds: int = SECONDS
+) -> Account:
+    """Run the cases ``numbers`` on copies of ``sources`` below ``folder``, divided among worker processes.
+
+    ``spoiler`` (``module:function``) is called in each worker before it begins: the campaign's own tests plant bugs.
+    """
+    account, began = Account(), time.monotonic()
+    per = -(-len(numbers) // workers)
+    shares = [numbers[at : at + per] for at in range(0, len(numbers), per)]
+    busy = [_Worker(folder / f"worker{at}", sources, share, spoiler, seconds) for at, share in enumerate(shares)]
+    while busy:
+        for connection in wait([worker.receiver for worker in busy], timeout=1):
+            worker = next(one for one in busy if one.receiver is connection)
+            worker.hear(account)
+        for worker in busy:
+            worker.end_if_silent()
+        busy = [worker for worker in busy if not worker.done]
+    account.seconds = time.monotonic() - began
+    return account
+
+
+class _Worker:
+    """One process and the cases that are left for it; started again behind a case that ended it."""
+
+    def __init__(self, folder: Path, sources: dict[str, Path], numbers: range, spoiler: str, seconds: int) -> None:
+        self._arguments = (folder, sources, spoiler, seconds)
+        self._left = numbers
+        self._limit = 3 * seconds + 30
+        self.done = False
+        self._start()
+
+    def _start(self) -> None:
+        folder, sources, spoiler, seconds = self._arguments
+        context = multiprocessing.get_context("spawn")
+        self.receiver, sender = context.Pipe(duplex=False)
+        self._case: tuple[int, str] | None = None
+        self._heard = time.monotonic()
+        self._process = context.Process(target=work, args=(sender, folder, sources, self._left, spoiler, seconds))
+        self._process.start()
+        sender.close()
+
+    def hear(self, account: Account) -> None:
+        """Take one message, or the end."""
+        self._heard = time.monotonic()
+        try:
+            kind, *said = self.receiver.recv()
+        except EOFError:
+            self._ended(account)
+            return
+        match kind:
+            case "case":
+                self._case = (said[0], said[1])
+            case "answer":
+                name, status, took, line = said
+                account.asked[name] = account.asked.get(name, 0) + 1
+                account.exits[status] = account.exits.get(status, 0) + 1
+                account.slowest = max(account.slowest, (took, line))
+            case "wrong":
+                account.wrong.append(said[0])
+            case "growth":
+                account.growth = max(account.growth, said[0])
+            case "done":
+                self.done = True
+                self._process.join()
+                self.receiver.close()
+
+    def end_if_silent(self) -> None:
+        """A process from which nothing was heard for longer than its own watchdog waits is stopped."""
+        if not self.done and time.monotonic() - self._heard > self._limit:
+            self._process.kill()
+
+    def _ended(self, account: Account) -> None:
+        self._process.join()
+        self.receiver.close()
+        account.died += 1
+        number, line = self._case or (self._left[0], "before its first case")
+        account.wrong.append(f"case {number} {line}: the process ended with {self._process.exitcode}")
+        self._left = self._left[self._left.index(number) + 1 :] if self._case else range(0)
+        shutil.rmtree(self._arguments[0], ignore_errors=True)
+        if self._left and account.died < 20:
+            self._start()
+        else:
+            self.done = True
+
+
+def work(
+    sender: Connection, folder: Path, sources: dict[str, Path], numbers: range, spoiler: str, seconds: int
+) -> None:
+    """A worker process: lay out the stores, warm up, then case after case."""
+    compiled_cache.prepare()
+    faulthandler.enable()
+    command_line.build_parser = functools.cache(command_line.build_parser)  # type: ignore[assignment]
+    signal.signal(signal.SIGALRM, _ring)
+    bench = Bench(folder, sources, seconds)
+    for store in bench.stores:
+        for name in ("check", "units", "recover"):
+            agree.command(name, store.known.store, *(["--plan"] if name == "recover" else []))
+    if spoiler:
+        module, _, function = spoiler.partition(":")
+        getattr(importlib.import_module(module), function)()
+    held = 0
+    for done, number in enumerate(numbers):
+        if done == WARM_UP:
+            held = peak()
+        before, line = peak(), ""
+        for message in bench.case(number):
+            line = message[2] if message[0] == "case" else line
+            sender.send(message)
+        if peak() - before > LEAP:
+            sender.send(("wrong", f"case {number} {line}: {(peak() - before) // 1024} MiB more memory held"))
+    for complaint in bench.final_look():
+        sender.send(("wrong", complaint))
+    if held:
+        sender.send(("growth", peak() - held))
+        if peak() - held > GROWTH:
+            sender.send(("wrong", f"the process has grown by {(peak() - held) // 1024} MiB over {len(numbers)} cases"))
+    sender.send(("done",))
+    sender.close()
+
+
+def _ring(_signal: int, _frame: object) -> None:
+    raise Hang
+
+
+@dataclass
+class Bed:
+    """One store that faults are planted in: what is known of it, and how it was."""
+
+    name: str
+    known: Known
+    faults: mutations.Mutations
+    before: Seen
+
+
+class Bench:
+    """A worker's stores, small and whole. ``number`` is the case that is run, ``now`` the bench of this process."""
+
+    now: Bench | None = None
+
+    def __init__(self, folder: Path, sources: dict[str, Path], seconds: int) -> None:
+        self.seconds = seconds
+        self.number = -1
+        Bench.now = self
+        self.small = [_bed(f"small {name}", folder / "small" / name, path) for name, path in sources.items()]
+        self.whole = [_bed(name, folder / "whole" / name, path) for name, path in sources.items()]
+
+    @property
+    def stores(self) -> list[Bed]:
+        return [*self.small, *self.whole]
+
+    def bed(self, number: int) -> Bed:
+        """The store of a case."""
+        if number % WHOLE_EVERY == WHOLE_EVERY - 1:
+            return self.whole[number // WHOLE_EVERY % len(self.whole)]
+        return self.small[number % len(self.small)]
+
+    def case(self, number: int) -> Iterator[tuple[Any, ...]]:
+        """Plant, ask, look, put back; yields what the account should hear."""
+        pick, bed, self.number = random.Random(number), self.bed(number), number
+        planted = bed.faults.plant(pick)
+        asked = question(bed.known, pick)
+        line = f"{bed.name}: {' '.join(map(str, asked)).replace(str(bed.known.store.parent), '')}"
+        yield "case", number, line
+        before = look(bed.known.store)
+        began = time.monotonic()
+        status, complaint = ask(asked, self.seconds)
+        took = time.monotonic() - began
+        changed = changes(before, look(bed.known.store))
+        if changed:
+            complaint = f"{complaint or ''} changed: {changed}"
+        if complaint:
+            yield "wrong", f"case {number} {line} on {planted}: {complaint}"
+        yield "answer", str(asked[0]), status, took, f"case {number} {line}"
+        shutil.rmtree(bed.known.elsewhere / "copy", ignore_errors=True)
+        bed.faults.undo()
+
+    def final_look(self) -> Iterator[str]:
+        """Whether the stores are as they were before the first fault: else the campaign tested something else."""
+        for bed in self.stores:
+            if {name: _without_time(value) for name, value in files(bed.before)} != {
+                name: _without_time(value) for name, value in files(look(bed.known.store))
+            }:
+                yield f"{bed.name}: the faults were not taken back"
+
+
+def _without_time(value: tuple[object, ...]) -> tuple[object, ...]:
+    mode, size, _, _, held = value
+    return mode, size, held
+
+
+def files(seen: Seen) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """What is no folder."""
+    return ((name, value) for name, value in seen.items() if value[-1] is not None)
+
+
+def _bed(name: str, folder: Path, source: Path) -> Bed:
+    store, elsewhere = folder / "store", folder / "elsewhere"
+    elsewhere.mkdir(parents=True)
+    if name.startswith("small "):
+        small_stores.make_small(source, store)
+    else:
+        small_stores.copy_sparse(source, store)
+    return Bed(name, Known.of(store, elsewhere), mutations.Mutations(store), look(store))
+
+
+def ask(asked: Question, seconds: int = SECONDS) -> tuple[int, str | None]:
+    """Exit status, and what is wrong with the answer or None."""
+    signal.alarm(seconds)
+    faulthandler.dump_traceback_later(3 * seconds, exit=True)  # an endless loop below Python hears no alarm
+    try:
+        status, out, err = agree.command(*asked)
+    except Hang:
+        return -1, f"no answer within {seconds} s"
+    except BaseException as error:  # noqa: BLE001 - whatever escapes is what is looked for
+        return -1, f"escaped: {error!r}"
+    finally:
+        signal.alarm(0)
+        faulthandler.cancel_dump_traceback_later()
+    return status, judge(status, out, err, as_json="--json" in asked)
+
+
+def judge(status: int, out: str, err: str, *, as_json: bool) -> str | None:
+    """What is wrong with an answer, or None."""
+    if status not in {0, 1, 2, 3}:
+        return f"exit {status}"
+    if "Traceback" in err:
+        return err[-600:]
+    if status in {2, 3} and (not err.startswith("storescope: ") or err.count("\n") != 1):
+        return f"exit {status} without its one line: {err[:300]!r}"
+    if not err.replace("\n", "").isprintable():
+        return f"something that steers a terminal on standard error: {err[:300]!r}"
+    if not as_json:
+        steers = next((line for line in out.split("\n") if not line.isprintable()), None)
+        return None if steers is None else f"something that steers a terminal: {steers[:300]!r}"
+    try:
+        records = [json.loads(line, parse_constant=_no_json) for line in out.splitlines()]
+    except ValueError as error:
+        return f"no JSON line: {error}"
+    return None if all(next(iter(record)) == "type" for record in records) else "a record without its type"
+
+
+def _no_json(word: str) -> object:
+    raise ValueError(f"{word} is no JSON")
+
+
+def changes(before: Seen, after: Seen) -> list[str]:
+    """Names of what differs."""
+    return sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+
+
+def look(store: Path) -> Seen:
+    """Kind and mode, length, time, identity and digest of everything in the store; the digest leaves holes out."""
+    seen: Seen = {}
+    pending, root = [str(store)], len(str(store)) + 1
+    while pending:
+        folder = pending.pop()
+        status = os.lstat(folder)
+        seen[folder[root:]] = (status.st_mode, 0, status.st_mtime_ns, status.st_ino, None)
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                    continue
+                info = entry.stat(follow_symlinks=False)
+                held = _held(entry.path, info)
+                seen[entry.path[root:]] = (info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino, held)
+    return seen
+
+
+def _held(path: str, info: os.stat_result) -> bytes:
+    """What a file holds, or its digest; the target of a link."""
+    if stat.S_ISLNK(info.st_mode):
+        return os.fsencode(os.readlink(path))  # noqa: PTH115 - thousands of times a second
+    if not stat.S_ISREG(info.st_mode):
+        return b""
+    if info.st_size > small_stores.SPARSE_FROM:
+        spans = small_stores.spans(Path(path))
+        return hashlib.blake2b(b"".join(b"%d " % at + data for at, data in spans)).digest()
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOATIME)
+    try:
+        return os.pread(descriptor, small_stores.SPARSE_FROM, 0)
+    finally:
+        os.close(descriptor)
+
+
+def peak() -> int:
+    """Most memory that this process ever held, KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,0 +1,199 @@
+"""What the fuzz campaign asks of a mutated store: every reading command, with arguments that mostly exist."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import agree
+
+Question = list[object]
+NUMBERS = (0, 1, 7, 20, 100_000, -1, 2**31, 2**63 - 1, -(2**63))
+FILTERS = ("topic == 'TopicA' and size > 100", "body contains 'alpha'", "keys =~ '.*1'", "((", "no such field")
+TAGS = ("*", "TagA || TagB", "||", "nothing")
+SQL = ("a > 1", "TAGS in ('TagA') and a between 0 and 5", "a is null or b = 'x'", "a >", "1 = 1")
+RULES = ("CL01,CL02", "CQ01", "IX01", "NOPE")
+CONFIGURATIONS = (
+    "mappedFileSizeCommitLog=16384\n",
+    "mappedFileSizeConsumeQueue=400\nenableConsumeQueueExt=true\n",
+    "maxHashSlotNum=20\nmaxIndexNum=60\n",
+    "storePathCommitLog=/nowhere\n",
+    "messageDelayLevel=1s 2x\n",
+    "mappedFileSizeCommitLog=minus one\n",
+    "timerWheelEnable=true\nduplicationEnable=true\nforceVerifyPropCRC=true\n",
+    "\\u00",
+    "=\n:\n\0",
+)
+ABSENT = "7F00000100002A9F0000000000000000"
+
+
+@dataclass
+class Known:
+    """A store and names that exist in it while nothing is planted; ``elsewhere`` is a folder to write into."""
+
+    store: Path
+    elsewhere: Path
+    topics: list[tuple[str, int]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, store: Path, elsewhere: Path) -> Known:
+        """Ask the healthy store for its names."""
+        info = agree.ask("info", store)[0]
+        units = [unit for unit in agree.ask("units", store, "--limit", 300) if unit["type"] == "unit"]
+        known = cls(store, elsewhere)
+        known.topics = [(topic["topic"], queue["queueId"]) for topic in info["topics"] for queue in topic["queues"]]
+        known.keys = [key for unit in units for key in (unit.get("uniqueKey"), *unit["keys"]) if key]
+        known.ids = [unit["offsetMsgId"] for unit in units]
+        known.numbers = [unit[name] for unit in units for name in ("physicalOffset", "storeTimestamp", "queueOffset")]
+        known.groups = [record["group"] for record in agree.ask("groups", store) if record.get("group")]
+        return known
+
+    def topic(self, pick: random.Random) -> tuple[str, int]:
+        """A queue."""
+        return pick.choice([*self.topics, ("NoTopic", 0)])
+
+    def key(self, pick: random.Random) -> str:
+        """A key or a unique key."""
+        return pick.choice([*self.keys, "absent"])
+
+    def number(self, pick: random.Random) -> int:
+        """An offset or a time: one of a unit, or one that is none."""
+        return pick.choice(NUMBERS) if pick.random() < 0.5 or not self.numbers else pick.choice(self.numbers)
+
+    def group(self, pick: random.Random) -> str:
+        """A consumer group."""
+        return pick.choice([*self.groups, "billing"])
+
+    def message(self, pick: random.Random) -> str:
+        """Something that names a message."""
+        topic, queue_id = self.topic(pick)
+        place = f"{topic}/{queue_id}/{pick.choice([pick.randrange(40), self.number(pick)])}"
+        return pick.choice([self.key(pick), pick.choice([*self.ids, ABSENT]), str(self.number(pick)), place])
+
+
+Ask = Callable[[Known, random.Random], Question]
+
+
+def _queue(known: Known, pick: random.Random) -> Question:
+    more: list[Question] = [["--resolve"], ["--from", known.number(pick)], ["--to", known.number(pick)], []]
+    return [*known.topic(pick), *pick.choice(more)]
+
+
+def _units(known: Known, pick: random.Random) -> Question:
+    topic, queue_id = known.topic(pick)
+    more: list[Question] = [
+        ["--from", known.number(pick), "--limit", 20],
+        ["--to", known.number(pick)],
+        ["--body", "--limit", 500],
+        ["--topic", topic, "--queue", queue_id],
+        ["--no-crc"],
+        ["--where", pick.choice(FILTERS)],
+    ]
+    return pick.choice(more)
+
+
+def _index(known: Known, pick: random.Random) -> Question:
+    names = [path.name for path in (known.store / "index").glob("*")]
+    return pick.choice([["--entries"], ["--entries"], [], ["--file", pick.choice([*sorted(names), "x"]), "--entries"]])
+
+
+def _trace(known: Known, pick: random.Random) -> Question:
+    window: list[Question] = [[], ["--begin", known.number(pick), "--end", known.number(pick)]]
+    return [known.topic(pick)[0], known.key(pick), "--max", pick.choice([1, 32]), *pick.choice(window)]
+
+
+def _get(known: Known, pick: random.Random) -> Question:
+    tag: list[Question] = [[], ["--tag", pick.choice(TAGS)], ["--sql", pick.choice(SQL)]]
+    offset = pick.choice([pick.randrange(40), known.number(pick)])
+    return [*known.topic(pick), offset, *pick.choice(tag), *pick.choice([[], ["--max", 3]])]
+
+
+def _where(known: Known, pick: random.Random) -> Question:
+    more: list[Question] = [[], ["--group", known.group(pick)], ["--topic", known.topic(pick)[0]]]
+    return [known.message(pick), *pick.choice(more)]
+
+
+def _groups(known: Known, pick: random.Random) -> Question:
+    files = sorted((known.store / "config").glob("*")) or [known.store / "checkpoint"]
+    return pick.choice([[], [], ["--offsets", pick.choice(files)]])
+
+
+def _check(_: Known, pick: random.Random) -> Question:
+    more: list[Question] = [[], [], ["--fail-on", "chat"], ["--only", pick.choice(RULES)]]
+    return pick.choice(more)
+
+
+def _snapshot(known: Known, pick: random.Random) -> Question:
+    return [known.elsewhere / "copy", *pick.choice([[], ["--recovery-set"]])]
+
+
+READING: dict[str, Ask] = {
+    "info": lambda _, __: [],
+    "units": _units,
+    "queue": _queue,
+    "index": _index,
+    "trace": _trace,
+    "get": _get,
+    "message": lambda known, pick: [known.message(pick), *pick.choice([[], ["--body"]])],
+    "offset": lambda known, pick: [
+        *known.topic(pick), "--time", known.number(pick), "--boundary", pick.choice(["lower", "upper"]),
+    ],
+    "where": _where,
+    "positions": lambda _, __: [],
+    "groups": _groups,
+    "config": lambda _, __: [],
+    "check": _check,
+    "recover": lambda _, pick: ["--plan", "--like", pick.choice(["4.9", "5.3"])],
+    "snapshot": _snapshot,
+}  # fmt: skip
+"""Commands that take the store as their first argument → the rest of the arguments."""
+
+MQADMIN: dict[str, Ask] = {
+    "queryMsgByKey": lambda known, pick: ["-t", known.topic(pick)[0], "-k", known.key(pick)],
+    "queryMsgById": lambda known, pick: ["-i", pick.choice([*known.ids, ABSENT, "x,y"])],
+    "queryMsgByUniqueKey": lambda known, pick: ["-t", known.topic(pick)[0], "-i", known.key(pick)],
+    "queryMsgByOffset": lambda known, pick: [*_named(known.topic(pick), "-i"), "-o", pick.randrange(40)],
+    "queryCq": lambda known, pick: [*_named(known.topic(pick), "-q"), "-i", known.number(pick), "-c", 20],
+    "printMsg": lambda known, pick: ["-t", known.topic(pick)[0]],
+    "printMsgByQueue": lambda known, pick: _named(known.topic(pick), "-i"),
+    "consumerProgress": lambda known, pick: pick.choice([[], ["-g", known.group(pick)]]),
+    "topicStatus": lambda known, pick: ["-t", known.topic(pick)[0]],
+}
+"""mqadmin's names, which take the store with ``-s``."""
+
+TWICE = ("recover", "check", "where", "trace", "get", "units", "index")
+"""Commands that do the most with a store's bytes come twice as often."""
+
+NAMES = (*READING, *MQADMIN, *TWICE)
+
+
+def _named(queue: tuple[str, int], option: str) -> Question:
+    return ["-t", queue[0], option, queue[1]]
+
+
+def question(known: Known, pick: random.Random) -> Question:
+    """One command line."""
+    name = pick.choice(NAMES)
+    ways: list[Question] = [["--json"], ["--json"], [], ["--markdown"]]
+    if name in MQADMIN:
+        return [name, "-s", known.store, *MQADMIN[name](known, pick), *pick.choice(ways)]
+    made = [name, _opened(known.store, pick), *READING[name](known, pick), *pick.choice(ways)]
+    if pick.random() < 0.05 and name != "snapshot":
+        given = known.elsewhere / "broker.conf"
+        given.write_text(pick.choice(CONFIGURATIONS))
+        made += ["--config", given]
+    return made
+
+
+def _opened(store: Path, pick: random.Random) -> Path:
+    """What is opened: the store, or for one case in ten its log, a file of it, or the folder above."""
+    if pick.random() < 0.9:
+        return store
+    files = sorted((store / "commitlog").glob("*")) if (store / "commitlog").is_dir() else []
+    return pick.choice([store / "commitlog", *files[:2], store.parent])

@@ -1,0 +1,122 @@
+"""Bugs planted in the program for the fuzz campaign's own tests: each must be caught at the case where it shows.
+
+Called in a worker process before its first case. :data:`BUGS` are the program's misbehaviour at case 1, 2, 3 and so on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import agree
+import fuzz_campaign
+
+from engine.cli.main import main
+
+Bug = Callable[[Path], object]
+_KEPT: list[bytes] = []
+
+
+def escape(_: Path) -> None:
+    """An exception of ours."""
+    raise ZeroDivisionError("planted")
+
+
+def traceback(_: Path) -> None:
+    """A traceback on standard error, and the program goes on."""
+    sys.stderr.write("Traceback (most recent call last): planted\n")
+
+
+def change_a_byte(store: Path) -> None:
+    """One byte written over and the time of the file put back; nothing but the byte tells."""
+    file = store / "checkpoint"
+    status = file.stat()
+    with file.open("r+b") as opened:
+        opened.seek(3000)
+        opened.write(b"\x01")
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def leave_a_file(store: Path) -> None:
+    """A file made in the store."""
+    (store / "planted").write_bytes(b"")
+
+
+def make_and_remove_a_file(store: Path) -> None:
+    """A file made and removed again: only its folder's time tells."""
+    (store / "config" / "planted").write_bytes(b"")
+    (store / "config" / "planted").unlink()
+
+
+def hang(_: Path) -> None:
+    """An endless wait that swallows every ordinary error."""
+    while True:
+        try:
+            time.sleep(1)
+        except Exception:  # noqa: BLE001 - as bad code would
+            continue
+
+
+def hang_below_python(_: Path) -> None:
+    """An endless loop that holds the interpreter: no alarm is heard."""
+    sum(range(1 << 60))
+
+
+def crash(_: Path) -> None:
+    """The process is gone."""
+    os.abort()
+
+
+def hold_memory(_: Path) -> None:
+    """One command keeps more memory than any should need."""
+    _KEPT.append(b"x" * (2 * fuzz_campaign.LEAP * 1024))
+
+
+def no_json(_: Path) -> None:
+    """A word between the records, and one that steers the terminal."""
+    print("\x1b[2J{")
+
+
+def strange_exit(_: Path) -> None:
+    """An exit code that means nothing."""
+    sys.exit(7)
+
+
+BUGS: tuple[Bug, ...] = (
+    escape,
+    traceback,
+    hold_memory,
+    no_json,
+    strange_exit,
+    hang,
+    make_and_remove_a_file,
+    change_a_byte,
+    crash,
+    leave_a_file,
+    hang_below_python,
+)
+
+
+def plant_all() -> None:
+    """Bug number N shows in the answer to case N + 1."""
+
+    def spoiled(arguments: list[str]) -> int:
+        bench = fuzz_campaign.Bench.now
+        if bench is not None and 0 < bench.number <= len(BUGS):
+            BUGS[bench.number - 1](bench.bed(bench.number).known.store)
+        return main(arguments)
+
+    agree.main = spoiled  # type: ignore[assignment]
+
+
+def leak() -> None:
+    """Every command keeps a little."""
+
+    def spoiled(arguments: list[str]) -> int:
+        _KEPT.append(b"x" * (fuzz_campaign.GROWTH * 1024 // 40))
+        return main(arguments)
+
+    agree.main = spoiled  # type: ignore[assignment]
