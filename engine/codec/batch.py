@@ -58,7 +58,11 @@ class MemberDamage:
 
 def encode(flag: int, body: bytes, properties: dict[str, str]) -> bytes:
     """One member as a client writes it: magic and CRC are 0."""
-    raw = props.encode(properties)
+    return member(flag, body, props.encode(properties))
+
+
+def member(flag: int, body: bytes, raw: bytes) -> bytes:
+    """The same of property text that is there already."""
     size = SMALLEST + len(body) + len(raw)
     return _HEAD.pack(size, 0, 0, flag, len(body)) + body + _I16.pack(len(raw)) + raw
 

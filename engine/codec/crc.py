@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 try:
     from isal.isal_zlib import crc32 as _crc32
 except ImportError:  # an optional extra: the standard library gives the same answers, slower
     from zlib import crc32 as _crc32
 
 MASK = 0x7FFFFFFF
+
+crc32: Callable[[bytes | bytearray | memoryview], int] = _crc32
+"""The whole CRC-32, for loops in which a call counts: ``crc32(data) & MASK``."""
 
 
 def crc31(data: bytes | bytearray | memoryview) -> int:

@@ -1,0 +1,294 @@
+"""Messages into bytes: units of the commit log, versions 1 and 2, and the body of a client's batch (spec 2.1 - 2.7).
+
+Pure: a :class:`Message` and its place in, bytes out; Java: MessageExtBrokerInner and MessageExtEncoder. Reading is the
+work of :mod:`engine.codec.message`; whole arrays of messages are encoded by :mod:`engine.codec.message_columns`.
+A message that could not be read back raises ``ValueError``: the put path makes a status of it.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from engine.codec import batch
+from engine.codec import properties as props
+from engine.codec.crc import crc31
+from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2, STORE_HOST_V6, Unit
+
+LONGEST_PROPERTIES = 32_767
+"""Bytes: PROPLEN is a signed 16-bit field."""
+LONGEST_V1_TOPIC = 127
+"""UTF-16 units, and bytes, of a topic in a unit of version 1."""
+CRC_TAIL = 20
+"""Bytes that the property CRC takes at the end of a unit (spec 2.5)."""
+HEAD_SIZE = 88
+"""Bytes before the body where both hosts are IPv4; each IPv6 host adds 12."""
+V6_MORE = 12
+
+HEADS = {
+    0: struct.Struct(">iIiiiqqiq8sq8siqi"),
+    BORN_HOST_V6: struct.Struct(">iIiiiqqiq20sq8siqi"),
+    STORE_HOST_V6: struct.Struct(">iIiiiqqiq8sq20siqi"),
+    BORN_HOST_V6 | STORE_HOST_V6: struct.Struct(">iIiiiqqiq20sq20siqi"),
+}
+"""TOTALSIZE to BODYLEN, by the two host bits of SYSFLAG."""
+HOST_BITS = BORN_HOST_V6 | STORE_HOST_V6
+_I16 = struct.Struct(">h")
+_U16 = struct.Struct(">H")
+_CRC_NAME = b"__CRC32#\x01"
+_MOST_TEMPLATES = 4096
+
+
+class Message:
+    """One message to be put, as RocketMQ's store takes it (Java: MessageExtBrokerInner).
+
+    ``properties`` is the map that rewriting rules look at (DELAY and the like); ``properties_raw`` is the text to be
+    stored, byte for byte. With only the map the text is made from it; with only the text nothing is looked at or
+    rewritten. Times are ms since the epoch, hosts ``ip:port`` or ``[ip]:port``; a birth without a time is now, a store
+    host of None is the store's own. ``tags``, ``keys`` and ``unique_key`` are entered into the map.
+    """
+
+    __slots__ = (
+        "body", "born_host", "born_timestamp", "flag", "prepared_transaction_offset", "properties", "properties_raw",
+        "queue_id", "reconsume_times", "store_host", "sys_flag", "topic",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        topic: str,
+        body: bytes,
+        queue_id: int = 0,
+        properties: dict[str, str] | None = None,
+        properties_raw: bytes | None = None,
+        *,
+        flag: int = 0,
+        sys_flag: int = 0,
+        born_timestamp: int | None = None,
+        born_host: str = "127.0.0.1:0",
+        store_host: str | None = None,
+        reconsume_times: int = 0,
+        prepared_transaction_offset: int = 0,
+        tags: str | None = None,
+        keys: str | None = None,
+        unique_key: str | None = None,
+    ) -> None:
+        self.topic = topic
+        self.body = body
+        self.queue_id = queue_id
+        self.properties = properties
+        self.properties_raw = properties_raw
+        self.flag = flag
+        self.sys_flag = sys_flag
+        self.born_timestamp = born_timestamp
+        self.born_host = born_host
+        self.store_host = store_host
+        self.reconsume_times = reconsume_times
+        self.prepared_transaction_offset = prepared_transaction_offset
+        if tags is not None or keys is not None or unique_key is not None:
+            named = {props.TAGS: tags, props.KEYS: keys, props.UNIQUE_KEY: unique_key}
+            self.properties = {**(properties or {}), **{name: value for name, value in named.items() if value}}
+
+    @classmethod
+    def of_unit(cls, unit: Unit) -> Message:
+        """The message that a stored unit was made of: every field, the property text byte for byte."""
+        return cls(
+            unit.topic, unit.body, unit.queue_id, None, unit.properties_raw, flag=unit.flag,
+            sys_flag=unit.sys_flag & ~HOST_BITS, born_timestamp=unit.born_timestamp, born_host=unit.born_host,
+            store_host=unit.store_host, reconsume_times=unit.reconsume_times,
+            prepared_transaction_offset=unit.prepared_transaction_offset,
+        )  # fmt: skip
+
+    @property
+    def tags(self) -> str | None:
+        return (self.properties or {}).get(props.TAGS)
+
+    @property
+    def keys(self) -> list[str]:
+        return props.split_keys((self.properties or {}).get(props.KEYS))
+
+    @property
+    def waits(self) -> bool:
+        """Whether the sender waits for flush and replicas: WAIT absent or true (spec 7)."""
+        value = (self.properties or {}).get(props.WAIT)
+        return not value or value.lower() == "true"
+
+    def changed(self, **fields: object) -> Message:
+        """A copy with other values in the named fields."""
+        other = Message.__new__(Message)
+        for name in self.__slots__:
+            setattr(other, name, fields[name] if name in fields else getattr(self, name))
+        return other
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Message):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Message({self.topic!r}, {len(self.body)} bytes, queue {self.queue_id}, {self.properties!r})"
+
+
+class TopicField:
+    """What a topic adds to each of its units: the magic number, and its length and bytes behind the body."""
+
+    __slots__ = ("fixed", "magic", "raw")
+
+    def __init__(self, topic: str, auto_version: bool = True) -> None:
+        raw = topic.encode()
+        long = auto_version and utf16_length(topic) > LONGEST_V1_TOPIC
+        if len(raw) > (LONGEST_PROPERTIES if long else LONGEST_V1_TOPIC):
+            raise ValueError(f"a topic of {len(raw)} bytes does not fit its length field")
+        self.magic = MAGIC_V2 if long else MAGIC_V1
+        self.raw = (_I16.pack(len(raw)) if long else bytes([len(raw)])) + raw
+        self.fixed = HEAD_SIZE + len(self.raw) + 2
+        """Bytes of a unit with IPv4 hosts beside body and properties."""
+
+
+def utf16_length(text: str) -> int:
+    """``String.length``: UTF-16 units."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+@lru_cache(maxsize=4096)
+def host_raw(host: str) -> bytes:
+    """8 or 20 bytes of ``ip:port`` or ``[ip]:port``: address, then the port in four bytes (spec 2.1)."""
+    ip, colon, port = host.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65_535:
+        raise ValueError(f"expected ip:port or [ip]:port, found {host!r}")
+    family = socket.AF_INET6 if ip.startswith("[") else socket.AF_INET
+    try:
+        return socket.inet_pton(family, ip.strip("[]")) + int(port).to_bytes(4, "big")
+    except OSError:
+        raise ValueError(f"expected ip:port or [ip]:port, found {host!r}") from None
+
+
+_templates: dict[tuple[str, ...], str] = {}
+
+
+def encode_properties(properties: Mapping[str, str | None]) -> bytes:
+    """Property text in the map's order, every pair closed; null values are left out (spec 2.4).
+
+    Raises ``ValueError`` where a reader would not find the same names and values (an empty value is stored, and lost
+    by every reader, as with RocketMQ).
+    """
+    names = tuple(properties)
+    template = _templates.get(names)
+    if template is None:
+        template = template_of(names)
+    text = template % tuple(properties.values())
+    raw = text.encode()
+    if raw.count(2) != len(names):
+        raise ValueError("a property value holds the byte 0x02, which ends a property")
+    if "None" in text and None in properties.values():
+        return encode_properties({name: value for name, value in properties.items() if value is not None})
+    return raw
+
+
+def template_of(names: tuple[str, ...]) -> str:
+    """A format of property text for maps with just these names in this order."""
+    for name in names:
+        if not name or props.NAME_END in name or props.PAIR_END in name:
+            raise ValueError(f"{name!r} cannot be the name of a property")
+    template = "".join(f"{name.replace('%', '%%')}{props.NAME_END}%s{props.PAIR_END}" for name in names)
+    if len(_templates) >= _MOST_TEMPLATES:
+        _templates.clear()
+    _templates[names] = template
+    return template
+
+
+def delete_property(raw: bytes, name: str) -> bytes:
+    """Property text without the pairs of ``name`` (Java: MessageUtils.deleteProperty)."""
+    wanted = name.encode() + b"\x01"
+    if wanted not in raw:
+        return raw
+    pieces = (raw[at : at + length] for at, length in props.spans(raw))
+    return b"".join(piece for piece in pieces if not piece.startswith(wanted))
+
+
+def stored_properties(raw: bytes, property_crc: bool) -> bytes:
+    """``raw`` as a unit carries it: where a CRC follows, without an old one, closed, and with room for the new one."""
+    if not property_crc:
+        return raw
+    raw = delete_property(raw, props.CRC32)
+    return raw + bytes(CRC_TAIL) if not raw or raw.endswith(b"\x02") else raw + b"\x02" + bytes(CRC_TAIL)
+
+
+def seal(unit: bytearray | memoryview) -> None:
+    """Write the property CRC of all that stands before it into the last twenty bytes (spec 2.5)."""
+    digits = props.crc_digits(crc31(unit[:-CRC_TAIL]))
+    unit[-CRC_TAIL:] = _CRC_NAME + digits + b"\x02"
+
+
+def text_of(message: Message) -> bytes:
+    """The property text of a message as it will be stored, before any CRC."""
+    if message.properties_raw is not None:
+        return message.properties_raw
+    return encode_properties(message.properties) if message.properties else b""
+
+
+def encode_unit(
+    message: Message,
+    *,
+    queue_offset: int,
+    physical_offset: int,
+    store_timestamp: int,
+    store_host: str = "127.0.0.1:10911",
+    property_crc: bool = False,
+    auto_version: bool = True,
+) -> bytes:
+    """The unit of ``message`` at its place; ``store_host`` where the message names none.
+
+    ``property_crc`` is enabledAppendPropCRC, ``auto_version`` autoMessageVersionOnTopicLen. Limits of sizes other than
+    those of the fields are the put path's business (spec 8.1). Raises ``ValueError``.
+    """
+    topic = TopicField(message.topic, auto_version)
+    raw = stored_properties(text_of(message), property_crc)
+    if len(raw) > LONGEST_PROPERTIES:
+        raise ValueError(f"properties of {len(raw):,} bytes do not fit their length field")
+    born, stored = host_raw(message.born_host), host_raw(message.store_host or store_host)
+    sys_flag = message.sys_flag & ~HOST_BITS | host_bits(born, stored)
+    body = message.body
+    extra = len(born) + len(stored) - 16
+    born_at = store_timestamp if message.born_timestamp is None else message.born_timestamp
+    try:
+        head = HEADS[sys_flag & HOST_BITS].pack(
+            topic.fixed + extra + len(body) + len(raw), topic.magic, crc31(body), message.queue_id, message.flag,
+            queue_offset, physical_offset, sys_flag, born_at, born, store_timestamp,
+            stored, message.reconsume_times, message.prepared_transaction_offset,
+            len(body),
+        )  # fmt: skip
+    except struct.error as error:
+        raise ValueError(f"a number does not fit its field: {error}") from None
+    unit = b"".join((head, body, topic.raw, _U16.pack(len(raw)), raw))
+    if not property_crc:
+        return unit
+    sealed = bytearray(unit)
+    seal(sealed)
+    return bytes(sealed)
+
+
+def host_bits(born: bytes, stored: bytes) -> int:
+    """The SYSFLAG bits of two raw hosts."""
+    return (BORN_HOST_V6 if len(born) == 20 else 0) | (STORE_HOST_V6 if len(stored) == 20 else 0)
+
+
+def encode_batch(messages: Iterable[Message]) -> bytes:
+    """The body of a batch as a client sends it: flag, body and properties of each message (spec 2.7)."""
+    pieces = []
+    for message in messages:
+        raw = text_of(message)
+        if len(raw) > LONGEST_PROPERTIES:
+            raise ValueError(f"properties of {len(raw):,} bytes do not fit their length field")
+        pieces.append(batch.member(message.flag, message.body, raw))
+    return b"".join(pieces)
+
+
+def joined_properties(own: bytes, shared: bytes) -> bytes:
+    """Element properties and batch properties as one text: 0x02 between them where it is missing (spec 2.7)."""
+    if own and shared and not own.endswith(b"\x02"):
+        return own + b"\x02" + shared
+    return own + shared

@@ -1,0 +1,291 @@
+"""The log that every message is appended to, in the order of acknowledgement (spec 2, 8.2; Java: CommitLog).
+
+One lock, held while a message gets its queue offset, its place and its store time, and is copied. Nothing here waits
+for a flush. A message without any of the properties that put has rules for takes the short way through
+:meth:`CommitLog.put_message`; all others go through :mod:`engine.store.put_ruled`, with the same bytes as the result.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+import threading
+from collections.abc import Callable, Sequence
+
+from engine.codec.crc import MASK, crc32
+from engine.codec.encode import (
+    HEADS,
+    HOST_BITS,
+    LONGEST_PROPERTIES,
+    Message,
+    TopicField,
+    encode_properties,
+    host_bits,
+    host_raw,
+)
+from engine.codec.message import INNER_BATCH, MAGIC_BLANK, NEED_UNWRAP, TRANSACTION_MASK
+from engine.config import MessageStoreConfig
+from engine.mapped.mapped_file import MappedFile
+from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.store import put_ruled
+from engine.store.put_message import (
+    BLANK_SIZE,
+    RULED,
+    AppendMessageResult,
+    AppendMessageStatus,
+    Clock,
+    Like,
+    PutMessageResult,
+    PutMessageResults,
+    PutMessageStatus,
+    check_topic,
+)
+from engine.store.queue_offsets import QueueOffsetTable
+
+SMALLEST_LIMIT = 10
+"""maxMessageSize below this is not taken over at run time (spec 8.1)."""
+LONGEST_BUSY = 10_000_000
+_BLANK = struct.Struct(">iI")
+_U16 = struct.Struct(">H")
+_RULED_BITS = TRANSACTION_MASK | INNER_BATCH | NEED_UNWRAP | HOST_BITS
+_log = logging.getLogger(__name__)
+
+
+class Topic:
+    """What the log keeps of a topic: its field, and where its queues' offsets stand."""
+
+    __slots__ = ("field", "fixed", "legal", "magic", "name", "places", "raw")
+
+    def __init__(self, name: str, legal: bool, auto_version: bool) -> None:
+        self.name = name
+        try:
+            self.field = TopicField(name, auto_version) if legal else None
+        except ValueError:
+            self.field = None
+        self.legal = self.field is not None
+        self.magic, self.raw, self.fixed = (
+            (self.field.magic, self.field.raw, self.field.fixed) if self.field is not None else (0, b"", 0)
+        )
+        self.places: dict[int, int] = {}
+
+
+class CommitLog:
+    """Appends to ``files``. ``clock`` gives ms; ``store_host`` is the broker's address for messages that name none.
+
+    ``like`` is the release whose checks apply. While ``refuses`` is set, every put is answered with it.
+    """
+
+    def __init__(
+        self,
+        config: MessageStoreConfig,
+        files: MappedFileQueue,
+        queue_offsets: QueueOffsetTable,
+        clock: Clock,
+        *,
+        store_host: str = "127.0.0.1:10911",
+        like: Like = "5.3",
+        is_batch_topic: Callable[[str], bool] = lambda _topic: False,
+    ) -> None:
+        self.config = config
+        self.files = files
+        self.queue_offsets = queue_offsets
+        self.clock = clock
+        self.like: Like = like
+        self.is_batch_topic = is_batch_topic
+        self.lock = threading.Lock()
+        self.locked_since = 0
+        """When the append lock was taken (ms), 0 while nobody holds it."""
+        self.refuses: PutMessageStatus | None = None
+        self.store_host = store_host
+        self.store_host_raw = host_raw(store_host)
+        self.max_message_size = config.max_message_size
+        self.auto_version = config.auto_message_version_on_topic_len and like != "4.9"
+        self.property_crc = config.enabled_append_prop_crc and like != "4.9"
+        self._busy_after = config.os_page_cache_busy_time_out_mills
+        self._topics: dict[str, Topic] = {}
+
+    # Where the log stands
+
+    @property
+    def min_offset(self) -> int:
+        """Start of the first file that may be read, −1 for an empty log (spec 9.2)."""
+        files = self.files.files
+        if not files:
+            return -1
+        first = files[0]
+        return first.start_offset if first.available else first.start_offset + first.size
+
+    @property
+    def max_offset(self) -> int:
+        """End of what may be read."""
+        return self.files.max_offset
+
+    @property
+    def wrote(self) -> int:
+        """End of what has been appended."""
+        return self.files.wrote_offset
+
+    @property
+    def lock_time(self) -> int:
+        """How long the append lock has been held now, in ms; 0 while it is free."""
+        since = self.locked_since
+        return max(0, self.clock() - since) if since else 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether its holder has had the append lock for too long (OS_PAGE_CACHE_BUSY)."""
+        return self._busy_after < self.lock_time < LONGEST_BUSY
+
+    def set_max_message_size(self, size: int) -> None:
+        """Another limit for bodies (bytes) from the next put on; less than 10 is ignored."""
+        if size >= SMALLEST_LIMIT:
+            self.max_message_size = size
+
+    # Putting
+
+    def put_message(self, message: Message) -> PutMessageResult:
+        """Check and append one message; the flush that its sender may wait for is not part of it."""
+        if self.refuses is not None:
+            return PutMessageResult(self.refuses)
+        topic = self._topics.get(message.topic) or self.topic(message.topic)
+        body = message.body
+        queue_id = message.queue_id
+        if not topic.legal or body is None or queue_id < 0:  # type: ignore[redundant-expr]  # a caller may err
+            return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
+        if self.locked_since and self.is_busy:
+            return PutMessageResult(PutMessageStatus.OS_PAGE_CACHE_BUSY)
+        properties = message.properties
+        sys_flag = message.sys_flag
+        if sys_flag & _RULED_BITS or self.property_crc or (properties and not RULED.isdisjoint(properties)):
+            return self._put_ruled(message)
+        raw = message.properties_raw
+        try:
+            if raw is None:
+                raw = encode_properties(properties) if properties else b""
+            born = host_raw(message.born_host)
+            stored = host_raw(message.store_host) if message.store_host is not None else self.store_host_raw
+        except ValueError:
+            return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
+        length = len(body)
+        if len(raw) > LONGEST_PROPERTIES or length > self.max_message_size:
+            return self._put_ruled(message)
+        size = topic.fixed + length + len(raw)
+        if len(born) != 8 or len(stored) != 8:
+            size += len(born) + len(stored) - 16
+            sys_flag |= host_bits(born, stored)
+        crc = crc32(body) & MASK
+        with self.lock:
+            now = self.locked_since = self.clock()
+            try:
+                place = topic.places.get(queue_id)
+                if place is None:
+                    place = self.place(topic, queue_id)
+                files = self.files.files
+                file = files[-1] if files else None
+                if file is None or size + BLANK_SIZE > file.size - file.wrote:
+                    found = self.room_for(size, now)
+                    if isinstance(found, PutMessageResult):
+                        return found
+                    file = found
+                offset = file.start_offset + file.wrote
+                numbers = self.queue_offsets.numbers
+                queue_offset = numbers[place]
+                born_at = message.born_timestamp
+                head = HEADS[sys_flag & HOST_BITS].pack(
+                    size, topic.magic, crc, queue_id, message.flag, queue_offset, offset, sys_flag,
+                    now if born_at is None else born_at, born, now, stored, message.reconsume_times,
+                    message.prepared_transaction_offset, length,
+                )  # fmt: skip
+                file.append(b"".join((head, body, topic.raw, _U16.pack(len(raw)), raw)), now)
+                numbers[place] = queue_offset + 1
+            except OSError as error:
+                return self.failed(error)
+            except struct.error:
+                return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
+            finally:
+                self.locked_since = 0
+        return PutMessageResult(
+            PutMessageStatus.PUT_OK,
+            AppendMessageResult(AppendMessageStatus.PUT_OK, offset, size, now, queue_offset, 1, stored),
+        )
+
+    def put_messages(self, messages: Sequence[Message]) -> PutMessageResults:
+        """Put many messages of any topics and queues, in order, with the bytes that single puts would have made."""
+        return PutMessageResults.of(
+            [self.put_message(message) for message in messages], waits=any(message.waits for message in messages)
+        )
+
+    def _put_ruled(self, message: Message) -> PutMessageResult:
+        return put_ruled.put_ruled(self, message)
+
+    def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
+        """Put messages of one topic and queue as a client's batch: see :func:`engine.store.put_ruled.put_batch`."""
+        return put_ruled.put_batch(self, messages, properties)
+
+    def append_raw(self, unit: bytes) -> int:
+        """Store a whole unit again: see :func:`engine.store.put_ruled.append_raw`."""
+        return put_ruled.append_raw(self, unit)
+
+    # What the ways to put share; the caller holds the lock where places and files are concerned
+
+    def topic(self, name: str) -> Topic:
+        """What the log keeps of the topic ``name``; entered when it is new and may be stored."""
+        known = self._topics.get(name)
+        if known is None:
+            known = Topic(name, check_topic(name, self.like), self.auto_version)
+            if known.legal:
+                self._topics[name] = known
+        return known
+
+    def place(self, topic: Topic, queue_id: int) -> int:
+        """Where the queue's next offset stands in ``queue_offsets.numbers``."""
+        place = topic.places.get(queue_id)
+        if place is None:
+            place = topic.places[queue_id] = self.queue_offsets.place(topic.name, queue_id)
+        return place
+
+    def room_for(self, size: int, now: int) -> MappedFile | PutMessageResult:
+        """The file that takes the next unit of ``size`` bytes; a BLANK goes where it does not fit (spec 2.8).
+
+        An answer where there is no such file: not even an empty one is long enough, or none can be made.
+        """
+        ended: AppendMessageResult | None = None
+        for _ in range(2):
+            last = self._last_file()
+            if last is None:
+                return PutMessageResult(PutMessageStatus.CREATE_MAPPED_FILE_FAILED, ended)
+            left = last.size - last.wrote
+            if size + BLANK_SIZE <= left:
+                return last
+            ended = AppendMessageResult(
+                AppendMessageStatus.END_OF_FILE, last.start_offset + last.wrote, left, now, 0, 1, self.store_host_raw
+            )
+            self._write_blank(last, now)
+        return PutMessageResult(PutMessageStatus.PUT_OK, ended)
+
+    def append_blank(self) -> bool:
+        """End the last file here; False where there is none, or it is full already."""
+        with self.lock:
+            last = self.files.last
+            if last is None or last.is_full:
+                return False
+            self._write_blank(last, self.clock())
+            return True
+
+    def failed(self, error: OSError) -> PutMessageResult:
+        """The answer where the disk refused; nothing was appended."""
+        _log.error("the append failed: %s", error)
+        return PutMessageResult(PutMessageStatus.UNKNOWN_ERROR, AppendMessageResult(AppendMessageStatus.UNKNOWN_ERROR))
+
+    def _last_file(self) -> MappedFile | None:
+        try:
+            return self.files.last_or_create()
+        except OSError as error:
+            _log.error("no new file can be made: %s", error)
+            return None
+
+    def _write_blank(self, file: MappedFile, now: int) -> None:
+        """Eight bytes, and the file is full; what stands behind them stays."""
+        at, left = file.wrote, file.size - file.wrote
+        file.target(BLANK_SIZE)[at : at + BLANK_SIZE] = _BLANK.pack(left, MAGIC_BLANK)
+        file.advance(left, now)

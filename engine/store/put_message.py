@@ -1,0 +1,285 @@
+"""What a put answers, and what is asked of a message before it is stored (spec 7, 8.1, 12.1, 12.4).
+
+Java: PutMessageStatus, PutMessageResult, AppendMessageResult, and of the broker HookUtils. A message that a rule
+rewrites (a delay level, a delivery time) is never changed itself: the rewritten one is a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from typing import Literal, NamedTuple, overload
+
+from engine.codec import properties as props
+from engine.codec.encode import Message, encode_properties, utf16_length
+from engine.codec.java import divide
+from engine.codec.message import (
+    COMMIT,
+    INNER_BATCH,
+    SCHEDULE_TOPIC,
+    TRANSACTION_MASK,
+    offset_message_id,
+)
+from engine.config import MessageStoreConfig
+
+Like = Literal["5.3", "4.9"]
+Clock = Callable[[], int]
+
+RETRY_PREFIX = "%RETRY%"
+LMQ_PREFIX = "%LMQ%"
+SYSTEM_PREFIX = "rmq_sys_"
+TIMER_TOPIC = "rmq_sys_wheel_timer"
+BLANK_SIZE = 8
+"""Bytes that must be left behind every unit (spec 2.8)."""
+UNIT_SLACK = 65_536
+"""Bytes by which a unit may be longer than ``maxMessageSize``."""
+LONGEST_TOPIC = 255
+LONGEST_PLAIN_TOPIC = 127
+_TIMES = (props.TIMER_DELAY_SEC, props.TIMER_DELAY_MS, props.TIMER_DELIVER_MS)
+RULED = frozenset({
+    props.DELAY, *_TIMES, props.INNER_NUM, props.INNER_BASE, props.INNER_MULTI_DISPATCH, props.CRC32,
+})  # fmt: skip
+"""Properties for which a put has rules; a message without any of them is stored as it is."""
+
+
+class PutMessageStatus(Enum):
+    """How a put ended, in the words of 5.x (spec 7)."""
+
+    PUT_OK = "PUT_OK"
+    FLUSH_DISK_TIMEOUT = "FLUSH_DISK_TIMEOUT"
+    FLUSH_SLAVE_TIMEOUT = "FLUSH_SLAVE_TIMEOUT"
+    SLAVE_NOT_AVAILABLE = "SLAVE_NOT_AVAILABLE"
+    SERVICE_NOT_AVAILABLE = "SERVICE_NOT_AVAILABLE"
+    CREATE_MAPPED_FILE_FAILED = "CREATE_MAPPED_FILE_FAILED"
+    MESSAGE_ILLEGAL = "MESSAGE_ILLEGAL"
+    PROPERTIES_SIZE_EXCEEDED = "PROPERTIES_SIZE_EXCEEDED"
+    OS_PAGE_CACHE_BUSY = "OS_PAGE_CACHE_BUSY"
+    UNKNOWN_ERROR = "UNKNOWN_ERROR"
+    IN_SYNC_REPLICAS_NOT_ENOUGH = "IN_SYNC_REPLICAS_NOT_ENOUGH"
+    PUT_TO_REMOTE_BROKER_FAIL = "PUT_TO_REMOTE_BROKER_FAIL"
+    LMQ_CONSUME_QUEUE_NUM_EXCEEDED = "LMQ_CONSUME_QUEUE_NUM_EXCEEDED"
+    WHEEL_TIMER_FLOW_CONTROL = "WHEEL_TIMER_FLOW_CONTROL"
+    WHEEL_TIMER_MSG_ILLEGAL = "WHEEL_TIMER_MSG_ILLEGAL"
+    WHEEL_TIMER_NOT_ENABLE = "WHEEL_TIMER_NOT_ENABLE"
+
+
+class AppendMessageStatus(Enum):
+    """How the append inside a put ended (spec 2.8)."""
+
+    PUT_OK = "PUT_OK"
+    END_OF_FILE = "END_OF_FILE"
+    MESSAGE_SIZE_EXCEEDED = "MESSAGE_SIZE_EXCEEDED"
+    PROPERTIES_SIZE_EXCEEDED = "PROPERTIES_SIZE_EXCEEDED"
+    UNKNOWN_ERROR = "UNKNOWN_ERROR"
+    ROCKSDB_ERROR = "ROCKSDB_ERROR"
+
+
+class AppendMessageResult(NamedTuple):
+    """Where a message went: ``physical_offset`` and ``size`` in bytes of the log, ``store_timestamp`` ms.
+
+    ``queue_offset`` is 0 for PREPARED and ROLLBACK. Of a batch, ``size`` covers all units and ``unit_offsets`` tells
+    where each begins.
+    """
+
+    status: AppendMessageStatus
+    physical_offset: int = 0
+    size: int = 0
+    store_timestamp: int = 0
+    queue_offset: int = 0
+    message_count: int = 1
+    store_host: bytes = b""
+    unit_offsets: tuple[int, ...] = ()
+
+    @property
+    def msg_id(self) -> str:
+        """Offset message id; of a batch all of them, joined by commas (spec 2.6)."""
+        offsets = self.unit_offsets or (self.physical_offset,)
+        return ",".join(offset_message_id(self.store_host, offset) for offset in offsets)
+
+    @property
+    def end_offset(self) -> int:
+        """Offset behind the last byte: what a waiting sender wants flushed."""
+        return self.physical_offset + self.size
+
+
+class PutMessageResult:
+    """The answer to a put. ``append`` is None where nothing was tried; a late flush may still change ``status``."""
+
+    __slots__ = ("append", "status")
+
+    def __init__(self, status: PutMessageStatus, append: AppendMessageResult | None = None) -> None:
+        self.status = status
+        self.append = append
+
+    @property
+    def ok(self) -> bool:
+        """The message is in the log (PUT_OK alone does not say so: spec 8.2)."""
+        return self.append is not None and self.append.status is AppendMessageStatus.PUT_OK
+
+    def __repr__(self) -> str:
+        return f"PutMessageResult({self.status.name}, {self.append!r})"
+
+
+class PutMessageResults(Sequence[PutMessageResult]):
+    """The answers to one call that put many, in order; an answer is made when somebody looks at it.
+
+    ``end_offset`` is what a flush has to reach for all of them, ``waits`` whether any of them wants that.
+    """
+
+    __slots__ = ("_made", "_make", "_rows", "end_offset", "ok", "waits")
+
+    def __init__(
+        self, rows: int, make: Callable[[int], PutMessageResult], *, ok: bool, end_offset: int, waits: bool = True
+    ) -> None:
+        self._rows = rows
+        self._make = make
+        self._made: dict[int, PutMessageResult] = {}
+        self.ok = ok
+        self.end_offset = end_offset
+        self.waits = waits
+
+    @classmethod
+    def of(cls, results: list[PutMessageResult], *, waits: bool = True) -> PutMessageResults:
+        """Answers that are there already."""
+        ends = [result.append.end_offset for result in results if result.append is not None and result.ok]
+        return cls(
+            len(results), results.__getitem__, ok=all(result.ok for result in results), end_offset=max(ends, default=0),
+            waits=waits,
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @overload
+    def __getitem__(self, row: int) -> PutMessageResult: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[PutMessageResult]: ...
+    def __getitem__(self, row: int | slice) -> PutMessageResult | list[PutMessageResult]:
+        if isinstance(row, slice):
+            return [self[at] for at in range(*row.indices(self._rows))]
+        at = row + self._rows if row < 0 else row
+        if not 0 <= at < self._rows:
+            raise IndexError(row)
+        made = self._made.get(at)
+        if made is None:
+            made = self._made[at] = self._make(at)
+        return made
+
+    def __iter__(self) -> Iterator[PutMessageResult]:
+        for at in range(self._rows):
+            yield self[at]
+
+    def set_status(self, status: PutMessageStatus) -> None:
+        """Give every message that is in the log this status: what a late flush says of all of them."""
+        for result in self:
+            if result.ok:
+                result.status = status
+
+
+def check_topic(topic: str, like: Like) -> bool:
+    """Whether the store takes messages of ``topic`` (spec 8.1, rule 2); names that are no folder's name it does not."""
+    if not topic or topic in (".", "..") or "/" in topic or "\0" in topic:
+        return False
+    try:
+        size = len(topic.encode())
+    except UnicodeEncodeError:
+        return False
+    units = utf16_length(topic)
+    if like == "4.9":
+        return units <= LONGEST_PLAIN_TOPIC and size <= LONGEST_PLAIN_TOPIC
+    if size > LONGEST_PLAIN_TOPIC and not topic.startswith(RETRY_PREFIX):
+        return False
+    return size <= LONGEST_TOPIC
+
+
+def check_inner_batch(message: Message, is_batch_topic: Callable[[str], bool]) -> bool:
+    """Rule 4 of spec 8.1: INNER_NUM only with the INNER_BATCH bit, that bit only in a topic of batch queues."""
+    inner = bool(message.sys_flag & INNER_BATCH)
+    if not inner:
+        return props.INNER_NUM not in (message.properties or {})
+    return is_batch_topic(message.topic)
+
+
+def reschedule(message: Message, config: MessageStoreConfig, now: int, like: Like) -> Message | PutMessageStatus:
+    """The message that is stored in the place of a delayed or timed one; others come back as they are (spec 12.1,
+    12.4). ``now`` is ms.
+    """
+    if message.sys_flag & TRANSACTION_MASK not in (0, COMMIT):
+        return message
+    level = delay_level(message)
+    if level > 0:
+        return _delayed(message, level, config, like)
+    if like == "4.9" or not _is_timed(message):
+        return message
+    if not config.timer_wheel_enable:
+        return PutMessageStatus.WHEEL_TIMER_NOT_ENABLE
+    return _timed(message, config, now)
+
+
+def delay_level(message: Message) -> int:
+    """The level in DELAY, 0 for none; raises ``ValueError`` where it is no number."""
+    text = (message.properties or {}).get(props.DELAY)
+    return 0 if text is None else _number(text)
+
+
+def _number(text: str) -> int:
+    """``Long.parseLong``: no blanks, no underscores."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not digits.isascii() or not digits.isdigit():
+        raise ValueError(f"expected a number, found {text!r}")
+    return int(text)
+
+
+def _delayed(message: Message, level: int, config: MessageStoreConfig, like: Like) -> Message:
+    most = len(config.delay_levels())
+    found = dict(message.properties or {})
+    if like != "4.9":
+        for name in _TIMES:
+            found.pop(name, None)
+    if level > most:
+        level = most
+        found[props.DELAY] = str(level)
+    return _moved(message, found, SCHEDULE_TOPIC, level - 1)
+
+
+def _is_timed(message: Message) -> bool:
+    found = message.properties or {}
+    if message.topic == TIMER_TOPIC or props.TIMER_OUT_MS in found:
+        return False
+    return any(name in found for name in _TIMES)
+
+
+def _timed(message: Message, config: MessageStoreConfig, now: int) -> Message | PutMessageStatus:
+    found = dict(message.properties or {})
+    try:
+        if props.TIMER_DELAY_SEC in found:
+            deliver = now + _number(found[props.TIMER_DELAY_SEC]) * 1000
+        elif props.TIMER_DELAY_MS in found:
+            deliver = now + _number(found[props.TIMER_DELAY_MS])
+        else:
+            deliver = _number(found[props.TIMER_DELIVER_MS])
+    except ValueError:
+        return PutMessageStatus.WHEEL_TIMER_MSG_ILLEGAL
+    if deliver <= now:
+        return PutMessageStatus.WHEEL_TIMER_MSG_ILLEGAL if props.TIMER_DEL_UNIQUE_KEY in found else message
+    if deliver - now > config.timer_max_delay_sec * 1000:
+        return PutMessageStatus.WHEEL_TIMER_MSG_ILLEGAL
+    precision = config.timer_precision_ms
+    deliver = deliver - precision if deliver % precision == 0 else divide(deliver, precision) * precision
+    found[props.TIMER_OUT_MS] = str(deliver)
+    return _moved(message, found, TIMER_TOPIC, 0)
+
+
+def _moved(message: Message, found: dict[str, str], topic: str, queue_id: int) -> Message:
+    found[props.REAL_TOPIC] = message.topic
+    found[props.REAL_QUEUE_ID] = str(message.queue_id)
+    return message.changed(topic=topic, queue_id=queue_id, properties=found, properties_raw=encode_properties(found))
+
+
+def wants_light_queues(message: Message) -> bool:
+    """Whether the message goes to light queues too, where enableLmq is on (spec 3.8)."""
+    named = (message.properties or {}).get(props.INNER_MULTI_DISPATCH)
+    if not named or named.isspace():
+        return False
+    topic = message.topic
+    return not topic.startswith((RETRY_PREFIX, SYSTEM_PREFIX)) and topic != SCHEDULE_TOPIC

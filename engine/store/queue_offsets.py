@@ -1,0 +1,69 @@
+"""Next queue offset of every queue (spec 3.2; Java: topicQueueTable, QueueOffsetOperator).
+
+One array of numbers, so that many messages can take theirs in one compiled call; a queue keeps its place in it for
+good. Whoever holds the append lock may change it, nobody else.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+
+_FIRST_SIZE = 64
+
+
+class QueueOffsetTable:
+    """(topic, queue id) → offset that the queue's next message gets; 0 for a queue never heard of.
+
+    Light queues stand here too, as queue 0 of their name.
+    """
+
+    __slots__ = ("_places", "numbers")
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[str, int], int] = {}
+        self.numbers = array("q", bytes(8 * _FIRST_SIZE))
+        """The offsets, by place. Replaced by a longer one when it is full: never keep it beyond the append lock."""
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def place(self, topic: str, queue_id: int) -> int:
+        """Where in :attr:`numbers` the queue's offset stands; entered when it is new."""
+        key = (topic, queue_id)
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = len(self._places)
+            if place == len(self.numbers):
+                self.numbers = self.numbers + array("q", bytes(8 * len(self.numbers)))
+        return place
+
+    def next(self, topic: str, queue_id: int) -> int:
+        """The offset that the queue's next message gets."""
+        place = self._places.get((topic, queue_id))
+        return 0 if place is None else self.numbers[place]
+
+    def increase(self, topic: str, queue_id: int, count: int = 1) -> None:
+        """``count`` messages have gone into the queue."""
+        self.numbers[self.place(topic, queue_id)] += count
+
+    def load(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """What recovery found: the ends of the queues, and nothing else."""
+        self.numbers = array("q", bytes(8 * len(self.numbers)))
+        for (topic, queue_id), offset in offsets.items():
+            place = self.place(topic, queue_id)
+            self.numbers[place] = offset
+
+    def forget(self, topic: str) -> None:
+        """The topic was deleted: its queues begin at 0 again."""
+        for (name, _), place in self._places.items():
+            if name == topic:
+                self.numbers[place] = 0
+
+    def offsets(self) -> dict[tuple[str, int], int]:
+        """All of them, as a copy."""
+        return {key: self.numbers[place] for key, place in list(self._places.items())}
+
+    def address(self) -> int:
+        """Address of :attr:`numbers`, for compiled code under the append lock."""
+        return self.numbers.buffer_info()[0]
