@@ -11,7 +11,7 @@ import os
 import tempfile
 from pathlib import Path
 
-_SOURCES = ("compiled.py", "intrinsics.py")
+_SOURCES = ("compiled.py", "intrinsics.py", "intrinsics_write.py")
 
 
 def prepare() -> None:

@@ -1,0 +1,34 @@
+"""The compiled twins of dispatch, loaded late: numba is there or plain numpy answers, as in
+:func:`engine.codec.columns.twin`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+from engine.codec import columns
+
+
+class Compiled(Protocol):
+    """The functions of :mod:`engine.codec.compiled_dispatch`."""
+
+    group_rows: Callable[..., tuple[int, int]]
+    scatter_rows: Callable[..., None]
+    chain_entries: Callable[..., int]
+    find_keys: Callable[..., Any]
+
+
+def twin() -> Compiled | None:
+    """The module of the compiled twins; None where only plain Python is to be had, or ``STORESCOPE_PLAIN=1`` asks for
+    it.
+    """
+    return None if columns.twin() is None else _load()
+
+
+@functools.cache
+def _load() -> Compiled:
+    from engine.codec import compiled_dispatch
+
+    return cast("Compiled", compiled_dispatch)

@@ -1,0 +1,119 @@
+"""Index entries of many keys at once: chained to the slots as RocketMQ chains them one by one (spec 4.2).
+
+Pure: the slots of one file and the keys' hashes in, entries and the new header out. Two twins keep one contract, chosen
+as in :mod:`engine.codec.columns`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import dispatch_twin
+from engine.codec.dtypes import INDEX_ENTRY
+from engine.codec.index import Geometry, IndexHeader
+from engine.codec.java import divide
+
+LARGEST_DIFFERENCE = (1 << 31) - 1
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Raw = npt.NDArray[np.uint8]
+
+
+def room(header: IndexHeader, geometry: Geometry) -> int:
+    """How many entries the file still takes: it holds one less than its number of entries, the first is never used."""
+    return max(geometry.entries - max(header.index_count, 1), 0)
+
+
+def time_difference(begin_timestamp: int, store_timestamp: int) -> int:
+    """Seconds (rounded to 0) that an entry stores; ``begin_timestamp`` is the header's before the entry is put."""
+    if begin_timestamp <= 0:
+        return 0
+    return min(max(divide(store_timestamp - begin_timestamp, 1000), 0), LARGEST_DIFFERENCE)
+
+
+def put_entries(
+    file: Raw, header: IndexHeader, geometry: Geometry, key_hash: Int32, phy_offset: Int64, store_timestamp: Int64
+) -> IndexHeader:
+    """Write entries for ``key_hash`` into the bytes of a whole ``file`` (header left alone) and give its new header.
+
+    The three arrays have one item a key, and not more than :func:`room` tells. Every entry is written before its slot,
+    so that one who reads meanwhile never follows a slot into bytes that are not there.
+    """
+    count = len(key_hash)
+    if not count:
+        return header
+    if count > room(header, geometry) or len(file) < geometry.file_size:
+        raise ValueError(f"expected at most {room(header, geometry):,} keys for a file of {geometry.file_size:,} bytes")
+    number = max(header.index_count, 1)
+    begin = int(store_timestamp[0]) if number <= 1 else header.begin_timestamp
+    begin_offset = int(phy_offset[0]) if number <= 1 else header.begin_phy_offset
+    compiled = dispatch_twin.twin()
+    if compiled is None:
+        new_slots = _put_plain(
+            file, header.begin_timestamp, begin, number, geometry, key_hash, phy_offset, store_timestamp
+        )
+    else:
+        new_slots = compiled.chain_entries(
+            file.ctypes.data,
+            header.begin_timestamp,
+            begin,
+            number,
+            geometry.slots,
+            key_hash,
+            phy_offset,
+            store_timestamp,
+        )
+    return replace(
+        header,
+        begin_timestamp=begin,
+        begin_phy_offset=begin_offset,
+        end_timestamp=int(store_timestamp[-1]),
+        end_phy_offset=int(phy_offset[-1]),
+        hash_slot_count=header.hash_slot_count + int(new_slots),
+        index_count=number + count,
+    )
+
+
+def _put_plain(
+    file: Raw,
+    first_begin: int,
+    begin: int,
+    number: int,
+    geometry: Geometry,
+    key_hash: Int32,
+    phy_offset: Int64,
+    store_timestamp: Int64,
+) -> int:
+    """Write entries and slots by numpy; gives how many slots were empty before."""
+    count = len(key_hash)
+    slots = file[geometry.slot_position(0) : geometry.entry_position(0)].view(">i4")
+    slot = key_hash.astype(np.int64) % geometry.slots
+    order = np.argsort(slot, kind="stable")
+    ordered = slot[order]
+    heads = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    # A slot's value counts only where it names an entry that exists when the key is put: numbers below the next one.
+    old = slots[ordered].astype(np.int64)
+    old[(old <= 0) | (old > number + order)] = 0
+    previous = np.where(heads, old, np.concatenate([[0], number + order[:-1]]))
+    entries = np.empty(count, INDEX_ENTRY)
+    entries["key_hash"], entries["phy_offset"] = key_hash, phy_offset
+    entries["prev"][order] = previous
+    entries["time_diff"] = _differences(first_begin, begin, store_timestamp)
+    at = geometry.entry_position(number)
+    file[at : at + entries.nbytes] = entries.view(np.uint8)
+    last = np.concatenate([heads[1:], [True]])
+    slots[ordered[last]] = number + order[last]
+    return int(np.count_nonzero(heads & (old == 0)))
+
+
+def _differences(first_begin: int, begin: int, store_timestamp: Int64) -> Int64:
+    """Seconds of every key; the first one counts from the time that stood in the header before it (spec 4.2)."""
+    passed = store_timestamp - begin
+    seconds = np.where(passed < 0, 0, passed // 1000)
+    if begin <= 0:
+        seconds[:] = 0
+    seconds[0] = time_difference(first_begin, int(store_timestamp[0]))
+    return np.minimum(seconds, LARGEST_DIFFERENCE)

@@ -1,0 +1,112 @@
+"""Queue entries of many units at once: the rows of a block grouped by queue, as the 20 bytes they become (spec 3.1).
+
+Pure: columns in, arrays out; the dispatcher, and whatever else builds queues from a log, call the same. Two twins keep
+one contract, chosen as in :mod:`engine.codec.columns`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import dispatch_twin
+from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.dtypes import CQ_UNIT
+from engine.codec.message import COMMIT, TRANSACTION_MASK
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRuns:
+    """Rows that go into queues, grouped by queue in the order in which the queues appear; rows of one queue keep
+    theirs.
+
+    Group ``g`` has the rows ``row[start[g]:start[g + 1]]`` and the bytes ``entries[start[g]:start[g + 1]]``.
+    ``follows[g]`` says that its queue offsets grow by one and its ends in the log (``end``, bytes) grow too.
+    """
+
+    topic_id: Int32
+    queue_id: Int32
+    start: Int64
+    follows: npt.NDArray[np.bool_]
+    row: Int32
+    end: Int64
+    queue_offset: Int64
+    entries: npt.NDArray[np.void]
+
+    def __len__(self) -> int:
+        return len(self.topic_id)
+
+
+def build_runs(columns: UnitColumns, first: int = 0, rows: int | None = None) -> QueueRuns:
+    """The queue entries of rows ``first`` to ``rows`` (default: all) of ``columns``.
+
+    Blanks and units that are prepared or rolled back have none (spec 13.2). What stands in an entry as offset is the
+    unit's PHYSICALOFFSET field.
+    """
+    stop = columns.count if rows is None else rows
+    if stop > first and columns.kind[stop - 1] == BLANK:
+        stop -= 1
+    compiled = dispatch_twin.twin()
+    if compiled is None:
+        return build_runs_plain(columns, first, stop)
+    return _build_compiled(compiled, columns, first, max(stop, first))
+
+
+def build_runs_plain(columns: UnitColumns, first: int, stop: int) -> QueueRuns:
+    """:func:`build_runs` by numpy; no row from ``first`` to ``stop`` is a blank."""
+    kind = columns.sys_flag[first:stop] & TRANSACTION_MASK
+    wanted = first + np.flatnonzero((kind == 0) | (kind == COMMIT))
+    keys = (columns.topic_id[wanted].astype(np.int64) << 32) | (columns.queue_id[wanted].astype(np.int64) & 0xFFFFFFFF)
+    _, where, number = np.unique(keys, return_index=True, return_inverse=True)
+    appearance = np.argsort(where, kind="stable")
+    rank = np.empty_like(appearance)
+    rank[appearance] = np.arange(len(appearance))
+    group = rank[number.reshape(-1)]
+    row = wanted[np.argsort(group, kind="stable")].astype(np.int32)
+    start = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(where)))]).astype(np.int64)
+    entries = np.empty(len(row), CQ_UNIT)
+    entries["physical_offset"], entries["size"] = columns.physical_offset[row], columns.size[row]
+    entries["tags_code"] = columns.tags_code[row]
+    end = columns.physical_offset[row] + columns.size[row]
+    offset = columns.queue_offset[row]
+    heads = row[start[:-1]]
+    return QueueRuns(
+        columns.topic_id[heads], columns.queue_id[heads], start, _follow(start, offset, end), row, end, offset, entries
+    )
+
+
+def _follow(start: Int64, offset: Int64, end: Int64) -> npt.NDArray[np.bool_]:
+    broken = np.zeros(len(offset), np.int64)
+    if len(offset) > 1:
+        broken[1:] = (np.diff(offset) != 1) | (np.diff(end) <= 0)
+    broken[start[:-1]] = 0
+    return np.add.reduceat(broken, start[:-1]) == 0 if len(offset) else np.zeros(0, np.bool_)
+
+
+def _build_compiled(compiled: dispatch_twin.Compiled, columns: UnitColumns, first: int, stop: int) -> QueueRuns:
+    most = stop - first
+    slots = 16
+    while slots < 2 * most:
+        slots *= 2
+    table, group = np.zeros(slots, np.int32), np.empty(most, np.int32)
+    topic_id, queue_id = np.empty(most, np.int32), np.empty(most, np.int32)
+    start, follows = np.zeros(most + 1, np.int64), np.empty(most, np.bool_)
+    last_offset, last_end = np.empty(most, np.int64), np.empty(most, np.int64)
+    groups, kept = compiled.group_rows(
+        columns.sys_flag, columns.topic_id, columns.queue_id, columns.queue_offset, columns.physical_offset,
+        columns.size, first, stop, table, group, topic_id, queue_id, start, follows, last_offset, last_end,
+    )  # fmt: skip
+    row, entries = np.empty(kept, np.int32), np.empty(kept, CQ_UNIT)
+    end, offset = np.empty(kept, np.int64), np.empty(kept, np.int64)
+    compiled.scatter_rows(
+        columns.queue_offset, columns.physical_offset, columns.size, columns.tags_code, first, stop, group, start,
+        groups, row, end, offset, entries.ctypes.data,
+    )  # fmt: skip
+    return QueueRuns(
+        topic_id[:groups], queue_id[:groups], start[: groups + 1], follows[:groups], row, end, offset, entries
+    )

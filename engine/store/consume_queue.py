@@ -1,0 +1,229 @@
+"""Consume queue of 20-byte entries over its files (spec 3.1, 3.3, 3.4; Java: ConsumeQueue)."""
+
+from __future__ import annotations
+
+import logging
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec.consume_queue import CQ_UNIT_SIZE, PREFILLED_SIZE, CqUnit, encode, is_ext_address
+from engine.codec.cq_ext import CqExtUnit
+from engine.codec.dtypes import CQ_UNIT
+from engine.store.consume_queue_ext import ConsumeQueueExt
+from engine.store.queue_files import QueueFiles
+from engine.store.queue_minimum import Span, corrected_minimum
+from engine.store.recovery_plan import QueueState
+from engine.store.stored_queue import Release, StoredQueue
+
+_PREFILLED = encode(CqUnit(0, PREFILLED_SIZE, 0))
+_CHUNK = 4096 * CQ_UNIT_SIZE
+_log = logging.getLogger(__name__)
+
+
+class ConsumeQueue(StoredQueue):
+    """One queue: entry *n* lies at byte 20·n. ``min_logic_offset`` (bytes) is the first entry that points into the
+    log.
+    """
+
+    __slots__ = ("ext", "min_logic_offset")
+
+    kind: ClassVar[Literal["simple", "batch"]] = "simple"
+    unit_size: ClassVar[int] = CQ_UNIT_SIZE
+
+    def __init__(self, topic: str, queue_id: int, files: QueueFiles, ext: ConsumeQueueExt | None = None) -> None:
+        super().__init__(topic, queue_id, files)
+        self.min_logic_offset = 0
+        self.ext = ext
+
+    @property
+    def min_offset(self) -> int:
+        return self.min_logic_offset // CQ_UNIT_SIZE
+
+    @property
+    def max_offset(self) -> int:
+        return self.files.end // CQ_UNIT_SIZE
+
+    def load(self) -> None:
+        super().load()
+        if self.ext is not None:
+            self.ext.load()
+
+    def state(self) -> QueueState:
+        return self._state(self.min_logic_offset)
+
+    def restore(self, state: QueueState) -> list[str]:
+        gone = super().restore(state)
+        self.min_logic_offset = state.min_logic
+        if self.ext is not None and state.ext_end is not None:
+            gone += self.ext.cut(state.ext_end)
+        return gone
+
+    def put(self, physical_offset: int, size: int, tags_code: int, queue_offset: int) -> None:
+        """One entry (spec 3.3): dropped where it is known, at the queue's end otherwise. Raises ``OSError``."""
+        if physical_offset + size <= self.max_physic_offset:
+            return
+        files, expect = self.files, queue_offset * CQ_UNIT_SIZE
+        if not self._ready(queue_offset, expect):
+            return
+        before = self.max_physic_offset
+        self.max_physic_offset = physical_offset + size
+        try:
+            files.append(encode(CqUnit(physical_offset, size, tags_code)))
+        except OSError:
+            self.max_physic_offset = before
+            raise
+
+    def put_run(
+        self, end: npt.NDArray[np.int64], queue_offset: npt.NDArray[np.int64], entries: npt.NDArray[np.void]
+    ) -> None:
+        """Entries whose queue offsets grow by one and whose ends in the log grow: as :meth:`put` for each of them.
+
+        ``entries`` are rows of ``dtypes.CQ_UNIT``. Raises ``OSError``; what was written until then counts.
+        """
+        first, count = 0, len(entries)
+        if int(end[0]) <= self.max_physic_offset:
+            first = int(np.searchsorted(end, self.max_physic_offset, "right"))
+        while first < count:
+            offset = int(queue_offset[first])
+            ready = self._ready(offset, offset * CQ_UNIT_SIZE)
+            if ready and self.files.end <= offset * CQ_UNIT_SIZE:
+                self._append_run(entries[first:], end[first:])
+                return
+            if ready:  # offset 0 goes wherever the queue ends
+                self._append_run(entries[first : first + 1], end[first : first + 1])
+            first += 1
+
+    def _ready(self, queue_offset: int, expect: int) -> bool:
+        """Make the file that the next entry goes into; False where the queue holds the entry already."""
+        files = self.files
+        if not files.starts:
+            files.create(expect - expect % files.file_size)
+        elif files.last_is_full:
+            files.create(files.starts[-1] + files.file_size)
+        start = files.starts[-1]
+        if start == files.first_created and queue_offset and files.end == start:
+            self._prefill(start, expect)
+        if queue_offset:
+            if expect < files.end:
+                return False
+            if expect != files.end:
+                _log.debug(
+                    "%s/%d: entry %d follows entry %d",
+                    self.topic,
+                    self.queue_id,
+                    queue_offset,
+                    files.end // CQ_UNIT_SIZE - 1,
+                )
+        return True
+
+    def _prefill(self, start: int, expect: int) -> None:
+        """The queue begins above 0: units that point nowhere up to there (spec 3.3-3)."""
+        self.min_logic_offset = expect
+        left = (expect - start) // CQ_UNIT_SIZE
+        while left > 0:
+            count = min(left, 4096)
+            self.files.append(_PREFILLED * count)
+            left -= count
+        self.files.flushed = expect
+
+    def _append_run(self, entries: npt.NDArray[np.void], end: npt.NDArray[np.int64]) -> None:
+        before = self.files.end
+        try:
+            self.files.append(entries.view(np.uint8).data)
+        finally:
+            done = (self.files.end - before) // CQ_UNIT_SIZE
+            if done:
+                self.max_physic_offset = int(end[done - 1])
+
+    def read(self, queue_offset: int, count: int) -> npt.NDArray[np.void]:
+        """Up to ``count`` entries from ``queue_offset`` on as rows of ``dtypes.CQ_UNIT``; fewer at the end or at a
+        gap.
+        """
+        offset, stop = queue_offset * CQ_UNIT_SIZE, (queue_offset + count) * CQ_UNIT_SIZE
+        pieces = []
+        while offset < stop:
+            piece = self.read_bytes(offset, stop - offset)
+            if not piece:
+                break
+            pieces.append(piece)
+            offset += len(piece)
+        return np.frombuffer(b"".join(pieces), CQ_UNIT)
+
+    def ext_unit(self, address: int) -> CqExtUnit | None:
+        return self.ext.unit(address) if self.ext is not None else None
+
+    # -- keeping
+
+    def truncate(self, log_end: int) -> None:
+        files = self.files
+        self.max_physic_offset = log_end
+        while files.starts:
+            start = files.starts[-1]
+            if self.physical_at(start) < log_end:
+                files.cut(start, start + self._kept(start, log_end))
+                return
+            earlier = files.starts[-2] if len(files.starts) > 1 else None
+            files.cut(earlier, start if earlier is None else earlier + files.file_size)
+
+    def _kept(self, start: int, log_end: int) -> int:
+        """Length in bytes of what stays of the last file; its first entry stays without a look at its size."""
+        done = 0
+        while done < self.files.file_size:
+            raw = self.files.read(start + done, _CHUNK)
+            rows = np.frombuffer(raw[: len(raw) - len(raw) % CQ_UNIT_SIZE], CQ_UNIT)
+            physical, size = rows["physical_offset"].astype(np.int64), rows["size"].astype(np.int64)
+            wrong = (physical < 0) | (size <= 0) | (physical >= log_end)
+            if not done:
+                wrong[:1] = False
+            bad = np.flatnonzero(wrong)
+            good = int(bad[0]) if len(bad) else len(rows)
+            if good:
+                self.max_physic_offset = int(physical[good - 1] + size[good - 1])
+            done += good * CQ_UNIT_SIZE
+            if len(bad) or not len(rows):
+                break
+        return done
+
+    def correct_min(self, log_min: int, release: Release = "5.3") -> None:
+        spans = self.spans()
+        if not spans:
+            return
+        before = self.min_logic_offset
+        if release == "4.9":
+            self.min_logic_offset = self._linear_minimum(Span(*spans[0]), log_min)
+        else:
+            last = Span(self.files.starts[-1], self.files.end)
+            self.min_logic_offset = corrected_minimum(before, Span(*spans[0]), last, log_min, self.physical_at)
+        if self.ext is not None and self.min_logic_offset < self.files.end:
+            unit = self.read(self.min_offset, 1)
+            address = int(unit["tags_code"][0]) if len(unit) else 0
+            if is_ext_address(address) and (self.min_logic_offset != before or release == "4.9"):
+                self.ext.forget_before(address)
+
+    def _linear_minimum(self, first: Span, log_min: int) -> int:
+        offset = first.start
+        while offset < first.end:
+            raw = self.files.read(offset, min(_CHUNK, first.end - offset))
+            rows = np.frombuffer(raw, CQ_UNIT)
+            hits = np.flatnonzero(rows["physical_offset"] >= log_min)
+            if len(hits) or not len(rows):
+                return offset + int(hits[0]) * CQ_UNIT_SIZE if len(hits) else self.min_logic_offset
+            offset += len(raw)
+        return self.min_logic_offset
+
+    def flush(self, least_pages: int = 0) -> bool:
+        done = super().flush(least_pages)
+        return self.ext.flush(least_pages) and done if self.ext is not None else done
+
+    def forget(self) -> None:
+        super().forget()
+        if self.ext is not None:
+            self.ext.files.forget()
+
+    def destroy(self) -> None:
+        super().destroy()
+        self.min_logic_offset = 0
+        if self.ext is not None:
+            self.ext.destroy()

@@ -1,0 +1,256 @@
+"""All consume queues of a store: loaded, found, put into, kept (spec 3; Java: ConsumeQueueStore)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from engine.codec.batch_consume_queue import BatchCqUnit
+from engine.codec.java import i32
+from engine.codec.queue_builder import QueueRuns
+from engine.codec.topic_table import TopicTable
+from engine.config import MessageStoreConfig
+from engine.errors import StoreError
+from engine.layout import StorePaths, parse_file_name
+from engine.mapped.disk import Disk
+from engine.store.batch_consume_queue import BatchConsumeQueue
+from engine.store.consume_queue import ConsumeQueue
+from engine.store.consume_queue_ext import NO_ADDRESS, ConsumeQueueExt
+from engine.store.queue_files import QueueFiles
+from engine.store.stored_queue import Release
+from engine.store.unit_check import Request
+
+Queue = ConsumeQueue | BatchConsumeQueue
+BitMap = Callable[[Request], bytes]
+_I32_HIGH: Final = (1 << 31) - 1
+_log = logging.getLogger(__name__)
+
+
+class ConsumeQueueStore:
+    """The queues by topic and id. Puts come from one thread; ``lock`` guards the table and the making of files.
+
+    ``is_batch_topic(topic)`` says which topics have batch queues.
+    """
+
+    def __init__(
+        self,
+        paths: StorePaths,
+        config: MessageStoreConfig,
+        disk: Disk,
+        is_batch_topic: Callable[[str], bool] = lambda _topic: False,
+    ) -> None:
+        self._paths = paths
+        self._config = config
+        self._disk = disk
+        self._is_batch_topic = is_batch_topic
+        self.lock = threading.Lock()
+        self._topics: dict[str, dict[int, Queue]] = {}
+        self._dirty: set[Queue] = set()
+        self._file_size = config.consume_queue_file_size
+        size = config.mapper_file_size_batch_consume_queue
+        self._batch_file_size = size
+
+    def __iter__(self) -> Iterator[Queue]:
+        for queues in list(self._topics.values()):
+            yield from list(queues.values())
+
+    def __len__(self) -> int:
+        return sum(len(queues) for queues in list(self._topics.values()))
+
+    def topics(self) -> list[str]:
+        """Names of the topics that have queues."""
+        return list(self._topics)
+
+    def queues_of(self, topic: str) -> dict[int, Queue]:
+        """The queues of a topic by id; empty where it has none."""
+        return dict(self._topics.get(topic, {}))
+
+    def queue(self, topic: str, queue_id: int) -> Queue | None:
+        """The queue, None where there is none (getConsumeQueue)."""
+        found = self._topics.get(topic)
+        return None if found is None else found.get(queue_id)
+
+    def find_or_create(self, topic: str, queue_id: int) -> Queue:
+        """The queue; made where it is missing, without touching the disk (findOrCreateConsumeQueue)."""
+        found = self._topics.get(topic)
+        queue = None if found is None else found.get(queue_id)
+        if queue is not None:
+            return queue
+        with self.lock:
+            return self._made(topic, queue_id, batch=self._is_batch_topic(topic))
+
+    def load(self) -> None:
+        """List the queues and their files; nothing is read (spec 3.1). Raises :class:`StoreError`."""
+        self._topics, self._dirty = {}, set()
+        for folder, batch in ((self._paths.consumequeue, False), (self._paths.batchconsumequeue, True)):
+            for topic in self._disk.folders(folder):
+                for name in self._disk.folders(folder / topic):
+                    number = parse_file_name(name)
+                    if number is None or not -_I32_HIGH - 1 <= number <= _I32_HIGH:
+                        continue
+                    if self._is_batch_topic(topic) != batch:
+                        kinds = ("batch queues", "plain queues")
+                        raise StoreError(
+                            f"expected {kinds[batch]} by the topic's attributes, found {kinds[not batch]}",
+                            file=str(folder / topic),
+                        )
+                    queue = self._made(topic, number, batch=batch)
+                    queue.load()
+
+    def _made(self, topic: str, queue_id: int, *, batch: bool) -> Queue:
+        queues = self._topics.setdefault(topic, {})
+        queue = queues.get(queue_id)
+        if queue is None:
+            queue = queues[queue_id] = self._make(topic, queue_id, batch=batch)
+        return queue
+
+    def _make(self, topic: str, queue_id: int, *, batch: bool) -> Queue:
+        paths, config = self._paths, self._config
+        if batch:
+            return BatchConsumeQueue(
+                topic, queue_id, self._files(paths.batch_folder(topic, queue_id), self._batch_file_size)
+            )
+        ext = None
+        if config.enable_consume_queue_ext:
+            size = config.mapped_file_size_consume_queue_ext
+            ext = ConsumeQueueExt(self._files(paths.ext_folder(topic, queue_id), size))
+        return ConsumeQueue(topic, queue_id, self._files(paths.queue_folder(topic, queue_id), self._file_size), ext)
+
+    def _files(self, folder: Path, size: int) -> QueueFiles:
+        return QueueFiles(self._disk, str(folder), size, self.lock)
+
+    # -- puts
+
+    def put(self, request: Request, bit_map: bytes = b"") -> None:
+        """The entry of one dispatched unit (spec 3.3, 3.7), with an ext unit where those are on. Raises ``OSError``."""
+        queue = self.find_or_create(request.topic, request.queue_id)
+        self._dirty.add(queue)
+        if isinstance(queue, BatchConsumeQueue):
+            queue.put(
+                BatchCqUnit(
+                    request.physical_offset,
+                    request.size,
+                    request.tags_code,
+                    request.store_timestamp,
+                    request.base_offset,
+                    request.batch_size,
+                )
+            )
+            return
+        code = request.tags_code
+        if queue.ext is not None:
+            address = queue.ext.put(code, request.store_timestamp, bit_map)
+            code = code if address == NO_ADDRESS else address
+        queue.put(request.physical_offset, request.size, code, request.queue_offset)
+
+    def put_light(self, request: Request, name: str, queue_id: int, queue_offset: int) -> None:
+        """A further entry of a unit, in the queue ``name`` (spec 3.8); it never has an ext unit. Raises ``OSError``."""
+        queue = self.find_or_create(name, queue_id)
+        if isinstance(queue, ConsumeQueue):
+            self._dirty.add(queue)
+            queue.put(request.physical_offset, request.size, request.tags_code, queue_offset)
+
+    def put_runs(self, runs: QueueRuns, topics: TopicTable) -> list[int]:
+        """The entries of a block, queue by queue; gives the numbers of the groups that want :meth:`put` for each row.
+
+        Those are batch queues and queues with ext units. Raises ``OSError``.
+        """
+        singly = []
+        names = topics.names
+        starts = runs.start.tolist()
+        ids, numbers, follows = runs.topic_id.tolist(), runs.queue_id.tolist(), runs.follows.tolist()
+        for group in range(len(ids)):
+            queue = self.find_or_create(names[ids[group]], i32(numbers[group]))
+            if isinstance(queue, BatchConsumeQueue) or queue.ext is not None:
+                singly.append(group)
+                continue
+            self._dirty.add(queue)
+            begin, stop = starts[group], starts[group + 1]
+            if follows[group]:
+                queue.put_run(runs.end[begin:stop], runs.queue_offset[begin:stop], runs.entries[begin:stop])
+                continue
+            rows = runs.entries[begin:stop].tolist()
+            for (physical, size, tags_code), queue_offset in zip(
+                rows, runs.queue_offset[begin:stop].tolist(), strict=True
+            ):
+                queue.put(physical, size, tags_code, queue_offset)
+        return singly
+
+    # -- keeping
+
+    @property
+    def max_physic_offset(self) -> int:
+        """Largest offset into the log that any queue knows, −1 without queues (C of spec 10.1)."""
+        return max((queue.max_physic_offset for queue in self), default=-1)
+
+    def offsets(self) -> dict[tuple[str, int], int]:
+        """(topic, queue id) → queue offset of the next message: what the table of offsets is rebuilt from."""
+        return {(queue.topic, queue.queue_id): queue.max_offset for queue in self}
+
+    def batch_offsets(self) -> dict[tuple[str, int], int]:
+        """The part of :meth:`offsets` that belongs to batch queues, which have a table of their own (spec 3.2)."""
+        return {(q.topic, q.queue_id): q.max_offset for q in self if isinstance(q, BatchConsumeQueue)}
+
+    def truncate(self, log_end: int) -> None:
+        """Drop in every queue what points at or behind ``log_end``."""
+        for queue in self:
+            queue.truncate(log_end)
+
+    def correct_min(self, log_min: int, release: Release = "5.3") -> None:
+        """Correct every queue's minimum to the log's."""
+        for queue in self:
+            queue.correct_min(log_min, release)
+
+    def flush(self, least_pages: int = 0) -> bool:
+        """Flush the queues that were written since they were last clean; True where nothing waits. Raises
+        ``OSError``.
+        """
+        clean = True
+        for queue in list(self._dirty):
+            self._dirty.discard(queue)  # a put meanwhile adds it again
+            if not queue.flush(least_pages):
+                self._dirty.add(queue)
+                clean = False
+        return clean
+
+    def delete_expired(
+        self, log_min: int, release: Release = "5.3", after_deletion: Callable[[], None] | None = None
+    ) -> list[str]:
+        """Delete the files of all queues that hold nothing the log still has; gives their paths.
+
+        ``after_deletion`` is called after each queue that lost a file: RocketMQ pauses there.
+        """
+        gone = []
+        for queue in self:
+            deleted = queue.delete_expired(log_min, release)
+            gone += deleted
+            if deleted and after_deletion is not None:
+                after_deletion()
+        return gone
+
+    def delete_topic(self, topic: str) -> bool:
+        """Delete every queue of a topic and the folders that are empty then; whether there was any (spec 11)."""
+        with self.lock:
+            queues = self._topics.pop(topic, None)
+        if queues is None:
+            return False
+        for queue in queues.values():
+            self._dirty.discard(queue)
+            queue.destroy()
+        for folder in (self._paths.consumequeue, self._paths.consumequeue_ext, self._paths.batchconsumequeue):
+            self._disk.remove_folder(folder / topic)
+        return True
+
+    def destroy_all(self) -> None:
+        """Delete the files of every queue, as RocketMQ does where the log is empty; the queues stay known."""
+        for queue in self:
+            queue.destroy()
+        self._dirty.clear()
+
+    def close(self) -> None:
+        """Give back what is open."""
+        for queue in self:
+            queue.forget()

@@ -1,0 +1,161 @@
+"""Units of the log on their way into queues and index, singly or a block at a time (spec 3.8, 8.3, 13.2).
+
+Both ways give the same bytes. A block that the bulk way cannot take (units whose PHYSICALOFFSETs fall, topics beyond
+the table, light queues) goes unit by unit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import properties as props
+from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.java import split
+from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
+from engine.codec.queue_builder import QueueRuns, build_runs
+from engine.codec.topic_table import TopicTable
+from engine.config import MessageStoreConfig
+from engine.store import unit_check
+from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.index_service import IndexService
+from engine.store.unit_check import Request, Rules
+
+Int64 = npt.NDArray[np.int64]
+_INNER = re.compile(rb"INNER_MULTI_")
+_LMQ = "%LMQ%"
+_NO_MULTI_DISPATCH = ("%RETRY%", "rmq_sys_")
+
+
+class Dispatcher:
+    """Called by one thread, in the order of the log. ``index`` None: no index is built.
+
+    ``bit_map(request)`` gives the filter bit map of a unit for its ext unit (spec 16). ``failed`` says which part an
+    ``OSError`` came from.
+    """
+
+    def __init__(
+        self,
+        queues: ConsumeQueueStore,
+        index: IndexService | None,
+        config: MessageStoreConfig,
+        *,
+        bit_map: Callable[[Request], bytes] | None = None,
+        rules: Rules | None = None,
+    ) -> None:
+        self._queues = queues
+        self._index = index if config.message_index_enable else None
+        self._bit_map = bit_map
+        self._multi_dispatch = config.enable_multi_dispatch
+        self._rules = Rules(delay_levels=config.delay_levels()) if rules is None else rules
+        self.failed: Literal["queue", "index"] | None = None
+        self.last_store_timestamp = 0
+        """Store time (ms) of the last unit that went into a queue."""
+
+    # -- one unit
+
+    def dispatch(self, request: Request) -> None:
+        """One good unit: queue, light queues, index. Raises ``OSError``."""
+        self.failed = "queue"
+        if request.sys_flag & TRANSACTION_MASK in (0, COMMIT):
+            self._into_queue(request)
+        if self._index is not None:
+            self.failed = "index"
+            self._index.put(request)
+        self.failed = None
+
+    def _into_queue(self, request: Request) -> None:
+        bits = self._bit_map(request) if self._bit_map is not None else b""
+        self._queues.put(request, bits)
+        self.last_store_timestamp = request.store_timestamp
+        if self._multi_dispatch:
+            for name, queue_id, queue_offset in light_entries(request):
+                self._queues.put_light(request, name, queue_id, queue_offset)
+
+    # -- many units
+
+    def dispatch_block(self, columns: UnitColumns, topics: TopicTable, rows: Int64 | None = None) -> None:
+        """The units of a block, or of its ``rows`` (row numbers, ascending); blanks are passed over. Raises
+        ``OSError``.
+        """
+        wanted = self._units(columns, rows)
+        if not len(wanted):
+            return
+        if not self._in_bulk(columns, wanted):
+            for row in wanted.tolist():
+                request = self._request(columns, row)
+                if request is not None:
+                    self.dispatch(request)
+            return
+        self.failed = "queue"
+        self._runs_into_queues(columns, topics, wanted)
+        if self._index is not None:
+            self.failed = "index"
+            self._index.put_columns(columns, topics, wanted)
+        self.failed = None
+
+    @staticmethod
+    def _units(columns: UnitColumns, rows: Int64 | None) -> Int64:
+        """The row numbers of units; only a block's last row can be a blank."""
+        count = columns.count
+        if count and columns.kind[count - 1] == BLANK:
+            count -= 1
+        return np.arange(count) if rows is None else rows[: int(np.searchsorted(rows, count))]
+
+    def _in_bulk(self, columns: UnitColumns, rows: Int64) -> bool:
+        physical, first, last = columns.physical_offset[rows], int(rows[0]), int(rows[-1])
+        if (np.diff(physical) < 0).any() or (columns.topic_id[rows] < 0).any():
+            return False
+        if not self._multi_dispatch:
+            return True
+        begin = int(columns.offset[first]) - columns.base
+        end = int(columns.offset[last]) - columns.base + int(columns.size[last])
+        return _INNER.search(columns.buffer.data[begin:end]) is None
+
+    def _runs_into_queues(self, columns: UnitColumns, topics: TopicTable, rows: Int64) -> None:
+        first, last = int(rows[0]), int(rows[-1])
+        if last - first + 1 == len(rows):
+            pieces = [(first, last + 1)]
+        else:
+            edges = np.flatnonzero(np.diff(rows) != 1) + 1
+            pieces = [(int(piece[0]), int(piece[-1]) + 1) for piece in np.split(rows, edges)]
+        for begin, stop in pieces:
+            runs = build_runs(columns, begin, stop)
+            for group in self._queues.put_runs(runs, topics):
+                self._singly(columns, runs, group)
+            if len(runs.row):
+                self.last_store_timestamp = int(columns.store_timestamp[int(runs.row.max())])
+
+    def _singly(self, columns: UnitColumns, runs: QueueRuns, group: int) -> None:
+        for row in runs.row[runs.start[group] : runs.start[group + 1]].tolist():
+            request = self._request(columns, row)
+            if request is not None:
+                bits = self._bit_map(request) if self._bit_map is not None else b""
+                self._queues.put(request, bits)
+
+    def _request(self, columns: UnitColumns, row: int) -> Request | None:
+        at = int(columns.offset[row]) - columns.base
+        size = int(columns.size[row])
+        answer = unit_check.check(columns.buffer.data[at : at + size], 0, size, self._rules, body=False)
+        return answer if isinstance(answer, Request) else None
+
+
+def light_entries(request: Request) -> list[tuple[str, int, int]]:
+    """(queue name, queue id, queue offset) of the further entries that a unit asks for (spec 3.8)."""
+    names = request.properties.get(props.INNER_MULTI_DISPATCH)
+    offsets = request.properties.get(props.INNER_MULTI_QUEUE_OFFSET)
+    if not names or not offsets or request.topic == SCHEDULE_TOPIC or request.topic.startswith(_NO_MULTI_DISPATCH):
+        return []
+    wanted, given = split(names, ","), split(offsets, ",")
+    if len(wanted) != len(given):
+        return []
+    found = []
+    for name, text in zip(wanted, given, strict=True):
+        digits = text.removeprefix("-")
+        if "/" not in name and digits.isascii() and digits.isdigit():
+            found.append((name, 0 if name.startswith(_LMQ) else request.queue_id, int(text)))
+    return found

@@ -1,0 +1,154 @@
+"""One index file of a store that is written: header, slots and entries over a map (spec 4.1, 4.2; Java: IndexFile).
+
+One thread puts, any thread asks. An entry is written before the slot that leads to it and readers take their bounds
+from a frozen header, so they never see an entry that is not there, and never wait.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import index as codec
+from engine.codec.index_builder import put_entries, room
+from engine.codec.java import index_key_hash
+from engine.mapped.disk import DiskFile
+
+_SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+_AHEAD = 8 << 20
+"""Bytes of entries that get their blocks on the disk at once."""
+
+
+class IndexFile:
+    """The file ``name``; ``end_phy_offset`` and ``end_timestamp`` (ms) are those of the newest entry.
+
+    With ``after`` it is a new file behind that one: its header begins with the end of the older one (spec 4.2). Raises
+    ``OSError`` where it cannot be mapped.
+    """
+
+    def __init__(self, file: DiskFile, name: str, geometry: codec.Geometry, after: IndexFile | None = None) -> None:
+        self.name = name
+        self.geometry = geometry
+        self._file = file
+        self._reserved = 0
+        self._view = file.view
+        self._raw: npt.NDArray[np.uint8] = np.frombuffer(self._view, np.uint8)
+        self.header = self._begun(after)
+        self._seen = self.header  # what readers go by: a block's entries are in it before they are written
+
+    def _begun(self, after: IndexFile | None) -> codec.IndexHeader:
+        stored = codec.decode_header(self._view)
+        if after is None:
+            count = stored.index_count if stored.index_count > 0 else 1
+            return codec.IndexHeader(
+                stored.begin_timestamp, stored.end_timestamp, stored.begin_phy_offset, stored.end_phy_offset,
+                stored.hash_slot_count, min(count, self.geometry.entries),
+            )  # fmt: skip
+        time, offset = max(after.header.end_timestamp, 0), max(after.header.end_phy_offset, 0)
+        return codec.IndexHeader(time, time, offset, offset, 0, 1)
+
+    def begin(self) -> None:
+        """Write the header of a new file; room for its slots is made on the disk. Raises ``OSError``."""
+        self._reserve(1)
+        self._write_header()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next key needs a new file."""
+        return self.room == 0
+
+    @property
+    def room(self) -> int:
+        """Keys that the file still takes."""
+        return room(self.header, self.geometry)
+
+    @property
+    def end_phy_offset(self) -> int:
+        return self.header.end_phy_offset
+
+    @property
+    def end_timestamp(self) -> int:
+        return self.header.end_timestamp
+
+    def put_keys(self, key_hash: Int32, phy_offset: Int64, store_timestamp: Int64) -> None:
+        """Entries for as many keys as arrays have items, at most :attr:`room`. Raises ``OSError``, nothing is put
+        then.
+        """
+        count = len(key_hash)
+        if not count:
+            return
+        header = self.header
+        self._reserve(header.index_count + count)
+        self._seen = codec.IndexHeader(
+            header.begin_timestamp if header.index_count > 1 else int(store_timestamp[0]), int(store_timestamp[-1]),
+            header.begin_phy_offset, int(phy_offset[-1]), header.hash_slot_count, header.index_count + count,
+        )  # fmt: skip
+        self.header = put_entries(self._raw, header, self.geometry, key_hash, phy_offset, store_timestamp)
+        self._write_header()
+
+    def put_key(self, key_hash: int, phy_offset: int, store_timestamp: int) -> None:
+        """One entry; the file must not be full."""
+        self.put_keys(np.array([key_hash], np.int32), np.array([phy_offset]), np.array([store_timestamp]))
+
+    def _write_header(self) -> None:
+        self._view[: codec.HEADER_SIZE] = codec.encode_header(self.header)
+        self._seen = self.header
+
+    def _reserve(self, entries: int) -> None:
+        """Blocks on the disk up to the entry ``entries``: a full disk is an error here, and no fault in the map
+        later.
+        """
+        stop = min(self.geometry.entry_position(entries), self.geometry.file_size)
+        if stop > self._reserved:
+            ahead = min(stop + _AHEAD, self.geometry.file_size)
+            self._file.reserve(self._reserved, ahead)
+            self._reserved = ahead
+
+    # -- asking
+
+    def is_time_matched(self, begin: int, end: int) -> bool:
+        """RocketMQ's choice of a file for a window in ms (spec 4.4)."""
+        return codec.time_matched(self._seen, begin, end)
+
+    @property
+    def begin_timestamp(self) -> int:
+        """Store time of the first entry, ms; before there is one, the end of the file before."""
+        return self._seen.begin_timestamp
+
+    def find_offsets(self, topic: str, key: str, most: int, begin: int, end: int) -> list[int]:
+        """Offsets into the log of entries with the key's hash in [begin, end] ms, newest first, at most ``most``."""
+        header, slots = self._seen, self.geometry.slots
+        key_hash = index_key_hash(topic, key)
+        view = self._view
+        (number,) = _SLOT.unpack_from(view, codec.HEADER_SIZE + codec.SLOT_SIZE * (key_hash % slots))
+        above, found = min(header.index_count + 1, self.geometry.entries), list[int]()
+        entries = codec.HEADER_SIZE + codec.SLOT_SIZE * slots
+        while 0 < number < above and header.index_count > 1 and len(found) < most:
+            stored, offset, seconds, previous = _ENTRY.unpack_from(view, entries + codec.ENTRY_SIZE * number)
+            time = header.begin_timestamp + seconds * 1000
+            if seconds < 0:
+                break
+            if stored == key_hash and begin <= time <= end:
+                found.append(offset)
+            if time < begin:
+                break
+            above, number = number, previous
+        return found
+
+    # -- keeping
+
+    def flush(self) -> None:
+        """Header and entries are on the disk afterwards. Raises ``OSError``."""
+        self._file.flush(0, self.geometry.file_size)
+
+    def delete(self) -> None:
+        """Remove the file; one who asks it now still gets answers."""
+        self._file.delete()
+
+    def close(self) -> None:
+        """Give back descriptor and map; nothing may be put or asked any more."""
+        self._file.close()

@@ -1,0 +1,250 @@
+"""The index files of a store: made, filled, asked, deleted (spec 4; Java: IndexService)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import properties as props
+from engine.codec.columns import UnitColumns
+from engine.codec.index import Geometry
+from engine.codec.java import index_key_hash
+from engine.codec.key_hashes import key_hashes
+from engine.codec.message import TRANSACTION_MASK
+from engine.codec.topic_table import TopicTable
+from engine.config import MessageStoreConfig
+from engine.errors import WrongFileSize
+from engine.layout import INDEX_NAME_DIGITS, StorePaths
+from engine.mapped.disk import Disk
+from engine.store.index_file import IndexFile
+from engine.store.unit_check import Request
+
+Clock = Callable[[], int]
+Int64 = npt.NDArray[np.int64]
+ROLLBACK = TRANSACTION_MASK
+_TRIES, _PAUSE = 3, 1.0
+_NAME = "%Y%m%d%H%M%S"
+_log = logging.getLogger(__name__)
+
+
+class IndexAnswer(NamedTuple):
+    """Offsets into the log that may hold the key (hash collisions are among them), newest first; how far the newest
+    file goes.
+    """
+
+    offsets: list[int]
+    last_update_timestamp: int
+    last_update_offset: int
+
+
+class IndexService:
+    """Puts come from one thread; any thread asks. ``clock`` gives ms, names of files are its local time.
+
+    ``on_full(file)`` is called when a file has been followed by a new one: it should see to :meth:`IndexFile.flush` in
+    another thread and to the checkpoint's index time where ``file.is_full``. Without it the file is flushed at once.
+    """
+
+    def __init__(
+        self,
+        paths: StorePaths,
+        config: MessageStoreConfig,
+        disk: Disk,
+        clock: Clock,
+        on_full: Callable[[IndexFile], None] | None = None,
+        *,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._folder = paths.index
+        self._disk = disk
+        self._clock = clock
+        self._on_full = on_full
+        self._pause = pause
+        self._geometry = Geometry(config.max_hash_slot_num, config.max_index_num)
+        self._most = config.max_msgs_num_batch
+        self.files: tuple[IndexFile, ...] = ()
+        """Oldest first, by name; replaced and never changed."""
+
+    def load(self, *, abnormal: bool = False, index_msg_timestamp: int = 0) -> list[str]:
+        """Take the files that are there; gives the names of those deleted.
+
+        After an abnormal exit a file that goes beyond ``index_msg_timestamp`` (ms, the checkpoint's) is deleted (spec
+        4.5). Raises :class:`WrongFileSize` where a file has another geometry than the configuration: RocketMQ misreads
+        it.
+        """
+        files, gone = [], []
+        for name, size in self._disk.names(self._folder):
+            if not (name.isascii() and name.isdigit()):
+                _log.warning("%s: expected a name of digits", self._folder / name)
+                continue
+            if size not in (0, self._geometry.file_size):
+                raise WrongFileSize(
+                    f"expected {self._geometry.file_size:,} bytes by maxHashSlotNum {self._geometry.slots:,} and "
+                    f"maxIndexNum {self._geometry.entries:,}, found {size:,}",
+                    file=str(self._folder / name),
+                )
+            file = self._open(name)
+            if abnormal and file.end_timestamp > index_msg_timestamp:
+                file.delete()
+                gone.append(name)
+            else:
+                files.append(file)
+        self.files = tuple(files)
+        return gone
+
+    # -- puts
+
+    @property
+    def end_phy_offset(self) -> int:
+        """Offset of the newest message that is indexed, 0 without files: older ones are passed over."""
+        return self.files[-1].end_phy_offset if self.files else 0
+
+    def put(self, request: Request) -> None:
+        """Index one dispatched unit (spec 4.3). Raises ``OSError``."""
+        file = self._ready_file()
+        if request.physical_offset < file.end_phy_offset or request.sys_flag & TRANSACTION_MASK == ROLLBACK:
+            return
+        unique = request.properties.get(props.UNIQUE_KEY)
+        keys = [] if unique is None else [unique]
+        keys += props.split_keys(request.properties.get(props.KEYS))
+        for key in keys:
+            file = self._ready_file()
+            file.put_key(index_key_hash(request.topic, key), request.physical_offset, request.store_timestamp)
+
+    def put_columns(self, columns: UnitColumns, topics: TopicTable, rows: Int64) -> None:
+        """Index the units of ``rows`` (ascending row numbers, no blanks), as :meth:`put` for each. Raises ``OSError``.
+
+        Their PHYSICALOFFSETs must not fall from one to the next.
+        """
+        if not len(rows):
+            return
+        self._ready_file()
+        row, key_hash = self._wanted(columns, topics, rows)
+        offset, stored = columns.physical_offset[row], columns.store_timestamp[row]
+        done = 0
+        while done < len(row):
+            file = self._ready_file()
+            stop = min(done + file.room, len(row))
+            file.put_keys(key_hash[done:stop], offset[done:stop], stored[done:stop])
+            done = stop
+        if len(row) == 0 or int(row[-1]) < int(rows[-1]):
+            self._ready_file()  # a later unit found the file full
+
+    def _wanted(
+        self, columns: UnitColumns, topics: TopicTable, rows: Int64
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        row, key_hash = key_hashes(columns, topics)
+        known = columns.physical_offset[rows] < self.end_phy_offset
+        rolled_back = columns.sys_flag[rows] & TRANSACTION_MASK == ROLLBACK
+        count = columns.count
+        if known.any() or rolled_back.any() or len(rows) < count:
+            wanted = np.zeros(count, np.bool_)
+            wanted[rows[~(known | rolled_back)]] = True
+            kept = wanted[row]
+            row, key_hash = row[kept], key_hash[kept]
+        return row, key_hash
+
+    def _ready_file(self) -> IndexFile:
+        """The file that takes the next key: the last one, or a new one where it is full (spec 4.5). Raises
+        ``OSError``.
+        """
+        if self.files and not self.files[-1].is_full:
+            return self.files[-1]
+        for left in reversed(range(_TRIES)):
+            try:
+                return self._create()
+            except OSError as error:
+                if not left:
+                    raise
+                _log.warning("no new index file, tried again in %.0f s: %s", _PAUSE, error)
+                self._pause(_PAUSE)
+        raise AssertionError
+
+    def _create(self) -> IndexFile:
+        before = self.files[-1] if self.files else None
+        name = file_name(self._clock(), before.name if before else "")
+        file = self._open(name, before)
+        self.files = (*self.files, file)
+        if before is not None:
+            if self._on_full is not None:
+                self._on_full(before)
+            else:
+                before.flush()
+        return file
+
+    def _open(self, name: str, after: IndexFile | None = None) -> IndexFile:
+        file = self._disk.open(self._folder / name, self._geometry.file_size)
+        try:
+            found = IndexFile(file, name, self._geometry, after)
+            if found.header.index_count <= 1:
+                found.begin()
+        except OSError:
+            file.delete()
+            raise
+        return found
+
+    # -- asking
+
+    def query_offset(self, topic: str, key: str, max_count: int, begin: int, end: int) -> IndexAnswer:
+        """Where the log may hold ``key``: files newest first, entries with a time in [begin, end] ms (spec 4.4)."""
+        most = min(max_count, self._most)
+        files = self.files
+        found: list[int] = []
+        for file in reversed(files):
+            if file.is_time_matched(begin, end):
+                found += file.find_offsets(topic, key, most - len(found), begin, end)
+            if file.begin_timestamp < begin or len(found) >= most:
+                break
+        if not files:
+            return IndexAnswer(found, 0, 0)
+        return IndexAnswer(found, files[-1].end_timestamp, files[-1].end_phy_offset)
+
+    # -- keeping
+
+    def flush(self) -> None:
+        """Every file is on the disk afterwards. Raises ``OSError``."""
+        for file in self.files:
+            file.flush()
+
+    def delete_expired(self, log_min: int) -> list[str]:
+        """Delete the oldest files that end below ``log_min``, never the last; gives their names (spec 4.5)."""
+        gone = []
+        for file in self.files[:-1]:
+            if file.end_phy_offset >= log_min:
+                break
+            gone.append(file)
+        self.files = self.files[len(gone) :]
+        for file in gone:
+            file.delete()
+        return [file.name for file in gone]
+
+    def destroy(self) -> None:
+        """Delete every file."""
+        files, self.files = self.files, ()
+        for file in files:
+            file.delete()
+
+    def close(self) -> None:
+        """Give back what is open."""
+        files, self.files = self.files, ()
+        for file in files:
+            file.close()
+
+
+def file_name(now: int, before: str) -> str:
+    """The name of a file made at ``now`` (ms): local time to the millisecond, 17 digits (spec 4.5).
+
+    Names must grow. RocketMQ takes the same file again where two are made in one millisecond, and loses the order where
+    the clock goes back; here such a file is named one millisecond after the file ``before``.
+    """
+    local = time.localtime(now // 1000)
+    name = f"{time.strftime(_NAME, local)}{now % 1000:03d}"
+    if name > before:
+        return name
+    moment = datetime.strptime(f"{before[:-3]}{before[-3:]}000", f"{_NAME}%f") + timedelta(milliseconds=1)  # noqa: DTZ007
+    return f"{moment.strftime(_NAME)}{moment.microsecond // 1000:03d}".zfill(INDEX_NAME_DIGITS)

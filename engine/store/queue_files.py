@@ -1,0 +1,231 @@
+"""The files of one queue, kept small: a store may have forty thousand queues (spec 3.1, 6.3).
+
+Positions are absolute bytes of the queue. Files are written and read by position and never mapped; a file is opened
+when it is first needed, and the disk keeps a bounded number of descriptors. One thread appends; files are made and
+removed under the lock that the queues of a store share, and :attr:`starts` is replaced then, never changed.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Iterable
+from pathlib import Path
+
+from engine.errors import StoreError, WrongFileSize
+from engine.layout import parse_file_name, queue_file_name
+from engine.mapped.disk import Disk, DiskFile
+
+PAGE = 4096
+
+
+class QueueFiles:
+    """Files of ``file_size`` bytes in ``folder``; ``end`` is where the next entry goes, ``flushed`` is on the disk.
+
+    As long as nothing was restored every file counts as full, as after RocketMQ's load.
+    """
+
+    __slots__ = (
+        "_disk", "_last", "_lock", "_other", "_waiting", "end", "file_size", "first_created", "flushed", "folder",
+        "starts",
+    )  # fmt: skip
+
+    def __init__(self, disk: Disk, folder: str, file_size: int, lock: threading.Lock) -> None:
+        self._disk = disk
+        self._lock = lock
+        self.folder = folder
+        self.file_size = file_size
+        self.starts: tuple[int, ...] = ()
+        self.end = 0
+        self.flushed = 0
+        self.first_created = -1
+        """Start of the file that was made while the queue had none, −1 where there is no such file."""
+        self._last: DiskFile | None = None
+        self._other: tuple[int, DiskFile] | None = None
+        self._waiting: dict[int, DiskFile] | None = None  # full files that were written and not flushed
+
+    @property
+    def last_start(self) -> int:
+        """Start offset of the last file, −1 without files."""
+        return self.starts[-1] if self.starts else -1
+
+    @property
+    def min_offset(self) -> int:
+        """Start offset of the first file, −1 without files."""
+        return self.starts[0] if self.starts else -1
+
+    @property
+    def last_is_full(self) -> bool:
+        """Whether the next entry needs a new file."""
+        return not self.starts or self.end - self.starts[-1] >= self.file_size
+
+    def load(self) -> None:
+        """List the files (spec 1). An empty last one is deleted; raises :class:`StoreError` for any other wrong
+        length.
+        """
+        found = self._disk.names(Path(self.folder))
+        if found and found[-1][1] == 0:
+            self._disk.delete(Path(self.folder, found.pop()[0]))
+        starts = []
+        for name, size in found:
+            path = str(Path(self.folder, name))
+            start = parse_file_name(name)
+            if start is None:
+                raise StoreError(f"expected a file name of {len(queue_file_name(0))} digits", file=path)
+            if size != self.file_size:
+                raise WrongFileSize(f"expected {self.file_size:,} bytes, found {size:,}", file=path)
+            starts.append(start)
+        self.starts = tuple(starts)
+        self.end = self.flushed = starts[-1] + self.file_size if starts else 0
+        self._last = self._other = None
+
+    def append(self, data: bytes | memoryview) -> None:
+        """Write whole entries at :attr:`end`, into further files where the last one is full. Raises ``OSError``."""
+        view = memoryview(data)
+        done = 0
+        while done < len(view):
+            if self.last_is_full:
+                self.create(self.starts[-1] + self.file_size if self.starts else 0)
+            file, start = self._last_file(), self.starts[-1]
+            count = min(len(view) - done, start + self.file_size - self.end)
+            file.write(self.end - start, view[done : done + count])
+            self.end += count
+            done += count
+
+    def write(self, offset: int, data: bytes | memoryview) -> None:
+        """Write inside the last file without moving :attr:`end`. Raises ``OSError``."""
+        self._last_file().write(offset - self.starts[-1], data)
+
+    def create(self, start: int) -> None:
+        """Make the next file, which begins at ``start``. Raises ``OSError``."""
+        with self._lock:
+            file = self._open(start)
+            if not self.starts:
+                self.first_created = start
+            if self._last is not None and self.flushed < self.end:
+                self._waiting = {**(self._waiting or {}), self.starts[-1]: self._last}
+            self.starts, self._last, self.end = (*self.starts, start), file, start
+            if len(self.starts) == 1:
+                self.flushed = start
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Bytes from ``offset`` on, of one file only; none outside the files. What lies behind :attr:`end` is there
+        too.
+        """
+        starts = self.starts
+        at = bisect_right(starts, offset) - 1
+        if at < 0 or offset >= starts[at] + self.file_size:
+            return b""
+        start = starts[at]
+        try:
+            return self._file(start).read(offset - start, min(size, start + self.file_size - offset))
+        except FileNotFoundError:
+            return b""  # cleaned away meanwhile
+
+    def cut(self, last_start: int | None, end: int) -> list[str]:
+        """Keep the files up to the one that begins at ``last_start`` (None: no file) and append at ``end`` from now on.
+
+        Gives the paths of the files that were deleted.
+        """
+        with self._lock:
+            kept = tuple(start for start in self.starts if last_start is not None and start <= last_start)
+            gone = [start for start in self.starts if start not in kept]
+            self._replace(kept)
+            self.end = end if kept else 0
+            self.flushed = min(self.flushed, self.end)
+        return [self._delete(start) for start in reversed(gone)]
+
+    def drop_first(self, starts: Iterable[int]) -> list[str]:
+        """Delete the files that begin at ``starts``; gives their paths. The last file stays whatever is asked."""
+        with self._lock:
+            gone = [start for start in starts if start in self.starts[:-1]]
+            self._replace(tuple(start for start in self.starts if start not in gone))
+        return [self._delete(start) for start in gone]
+
+    def flush(self, least_pages: int = 0) -> bool:
+        """Bring what was appended to the disk where at least so many pages of a file wait (0: any byte; spec 6.1).
+
+        True where nothing is left to do. Raises ``OSError``; :attr:`flushed` does not move then.
+        """
+        end = self.end
+        while self.flushed < end:
+            starts = self.starts
+            at = max(bisect_right(starts, self.flushed) - 1, 0)
+            if not starts:
+                return True
+            start = starts[at]
+            stop = min(end, start + self.file_size)
+            begin = max(self.flushed - start, 0)
+            full = stop == start + self.file_size
+            if least_pages and not full and (stop - start) // PAGE - begin // PAGE < least_pages:
+                return False
+            waiting = self._waiting
+            file = waiting[start] if waiting and start in waiting else self._file(start)
+            file.flush(begin, stop - start)
+            if waiting and full:
+                self._waiting = {at: file for at, file in waiting.items() if at != start} or None
+            following = starts[at + 1] if at + 1 < len(starts) else stop
+            self.flushed = max(stop, following) if full else stop
+        return True
+
+    def destroy(self) -> None:
+        """Delete every file, and the folder where it is empty then."""
+        self.cut(None, 0)
+        self._disk.remove_folder(Path(self.folder))
+
+    def forget(self) -> None:
+        """Give up open files: they open again when they are used."""
+        others = list((self._waiting or {}).values())
+        for file in (self._last, self._other[1] if self._other else None, *others):
+            if file is not None:
+                file.close()
+        self._last = self._other = self._waiting = None
+
+    def modified(self, start: int) -> int:
+        """When the file that begins at ``start`` was last written, ms."""
+        return self._disk.modified(self.path(start))
+
+    def path(self, start: int) -> Path:
+        """Where the file that begins at ``start`` lies."""
+        return Path(self.folder, queue_file_name(start))
+
+    def _replace(self, starts: tuple[int, ...]) -> None:
+        if self._last is not None and (not starts or starts[-1] != self.starts[-1]):
+            self._last.close()
+            self._last = None
+        if self._other is not None:
+            self._other[1].close()
+            self._other = None
+        if self._waiting:
+            self._waiting = {start: file for start, file in self._waiting.items() if start in starts} or None
+        self.starts = starts
+        if self.first_created not in starts:
+            self.first_created = -1
+
+    def _delete(self, start: int) -> str:
+        path = self.path(start)
+        self._disk.delete(path)
+        return str(path)
+
+    def _last_file(self) -> DiskFile:
+        file = self._last
+        if file is None:
+            with self._lock:
+                file = self._last
+                if file is None:
+                    file = self._last = self._open(self.starts[-1])
+        return file
+
+    def _file(self, start: int) -> DiskFile:
+        if start == self.starts[-1]:
+            return self._last_file()
+        other = self._other
+        if other is None or other[0] != start:
+            with self._lock:
+                if start not in self.starts:
+                    raise FileNotFoundError(2, "deleted meanwhile", str(self.path(start)))
+                other = self._other = (start, self._open(start))
+        return other[1]
+
+    def _open(self, start: int) -> DiskFile:
+        return self._disk.open(self.path(start), self.file_size)
