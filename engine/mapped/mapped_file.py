@@ -171,6 +171,8 @@ class MappedFile:
         """Room on the disk up to ``end`` and some steps on: a write through the map must never meet a full disk."""
         start = max(self._backed, self.wrote)
         stop = min(self.size, max(end, start + RESERVE_STEP))
+        if start >= stop:
+            return
         try:
             self._file.reserve(start, stop)
         except OSError:

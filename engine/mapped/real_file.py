@@ -203,12 +203,14 @@ class RealFile:
     def reserve(self, start: int, stop: int) -> None:
         """Give [start, stop) blocks on the disk, so that writing there through the map cannot fail for lack of room.
 
-        Raises ``OSError`` (ENOSPC) where there are none.
+        Raises ``OSError`` (ENOSPC) where there are none. A file system that cannot do this is left as it is.
         """
         descriptor = self._acquire()
         try:
             os.posix_fallocate(descriptor, start, stop - start)
         except OSError as error:
+            if error.errno in {errno.EOPNOTSUPP, errno.ENOSYS}:
+                return
             raise self._named(error) from None
         finally:
             self._release()
@@ -314,9 +316,9 @@ def make_file(path: Path, size: int) -> None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             os.ftruncate(descriptor, size)
-        except OSError:
+        except OSError as error:
             path.unlink(missing_ok=True)
-            raise
+            raise OSError(error.errno, error.strerror, str(path)) from None
         finally:
             os.close(descriptor)
 

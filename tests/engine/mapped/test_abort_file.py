@@ -1,0 +1,72 @@
+"""The file that says that a store is open (spec 5, 14.1)."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from engine.layout import StorePaths
+from engine.mapped.abort_file import AbortFile
+from engine.mapped.simulated_disk import PowerLoss, SimulatedDisk
+
+PATHS = StorePaths(Path("/store"))
+
+
+def test_is_made_with_the_number_of_the_process_and_an_empty_backup():
+    disk = SimulatedDisk()
+    abort = AbortFile(disk, PATHS)
+    assert not abort.present
+    abort.create()
+    assert abort.present
+    assert abort.previous == str(os.getpid()).encode()
+    assert disk.read_file(PATHS.abort_bak) == b""
+    abort.delete()
+    assert not abort.present
+    assert abort.previous is None
+    assert disk.exists(PATHS.abort_bak)
+
+
+def test_after_a_crash_the_backup_holds_the_number_of_the_process_that_died():
+    disk = SimulatedDisk()
+    AbortFile(disk, PATHS).create(77)
+    abort = AbortFile(disk, PATHS)
+    assert abort.previous == b"77"
+    abort.create(78)
+    assert disk.read_file(PATHS.abort_bak) == b"77"
+    assert abort.previous == b"78"
+
+
+def test_the_older_release_makes_an_empty_file_and_no_backup():
+    disk = SimulatedDisk()
+    abort = AbortFile(disk, PATHS, like="4.9")
+    abort.create()
+    assert abort.previous == b""
+    assert disk.names(PATHS.root) == [("abort", 0)]
+
+
+@pytest.mark.parametrize("like", ["4.9", "5.3"])
+def test_survives_a_power_loss_as_soon_as_it_is_made_or_removed(like):
+    for seed in range(30):
+        disk = SimulatedDisk()
+        abort = AbortFile(disk, PATHS, like)
+        abort.create(5)
+        after = disk.after_power_loss(random.Random(seed))
+        assert AbortFile(after, PATHS, like).previous == abort.previous
+        abort.delete()
+        assert not AbortFile(disk.after_power_loss(random.Random(seed)), PATHS, like).present
+
+
+def test_the_plug_may_be_pulled_at_any_moment():
+    """While it is made the store may look open or closed, but never after ``create`` came back."""
+    for call in range(1, 20):
+        disk = SimulatedDisk(crash_at=call)
+        try:
+            AbortFile(disk, PATHS).create(5)
+        except PowerLoss:
+            AbortFile(disk.after_power_loss(random.Random(call)), PATHS).create(6)
+        else:
+            return
+    pytest.fail("never done")

@@ -1,0 +1,61 @@
+"""Warm-up and memory lock make things faster, or say why not, and never stop anything."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import mmap
+import random
+import resource
+
+import pytest
+
+from engine.mapped.disk import RealDisk
+from engine.mapped.memory_lock import lock_memory, unlock_memory, warm
+from engine.mapped.simulated_disk import SimulatedDisk
+
+
+def test_locks_and_unlocks_pages():
+    memory = memoryview(mmap.mmap(-1, 8192))
+    permitted = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] != 0
+    assert lock_memory(memory, "a page") == permitted
+    assert unlock_memory(memory, "a page")
+
+
+def test_without_the_rights_a_warning_says_so(monkeypatch, caplog):
+    class Refusing:
+        def mlock(self, *_):
+            ctypes.set_errno(1)
+            return -1
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Refusing())
+    with caplog.at_level(logging.WARNING):
+        assert not lock_memory(memoryview(bytearray(10)), "the newest file")
+        assert not unlock_memory(memoryview(bytearray(10)), "the newest file")
+    assert [record.getMessage() for record in caplog.records] == [
+        "the newest file: mlock failed: Operation not permitted",
+        "the newest file: munlock is not to be had here: 'Refusing' object has no attribute 'munlock'",
+    ]
+
+
+def test_memory_that_may_not_be_written_is_not_locked(caplog):
+    assert not lock_memory(memoryview(bytes(10)), "some bytes")
+    assert "some bytes: mlock is not to be had here" in caplog.text
+
+
+def test_warming_up_gives_a_file_all_its_blocks_and_leaves_zeros(tmp_path):
+    disk = RealDisk()
+    file = disk.open(tmp_path / "f", 1 << 20)
+    warm(file)
+    assert (tmp_path / "f").stat().st_blocks * 512 >= 1 << 20
+    assert not any(file.read(0, 1 << 20))
+    disk.close()
+
+
+@pytest.mark.parametrize(("pages", "flushes"), [(0, 0), (2, 4), (4096, 1)])
+def test_warming_up_is_synced_every_so_many_pages(tmp_path, pages, flushes):
+    kinds = []
+    disk = SimulatedDisk(on_call=lambda _, kind, __: kinds.append(kind))
+    warm(disk.open(tmp_path / "f", 7 * 4096 + 5), sync_pages=pages)
+    assert kinds.count("flush") - (flushes > 0) == flushes  # the first flush has the name as its second step
+    assert disk.after_power_loss(random.Random(1)).names(tmp_path) in ([], [("f", 7 * 4096 + 5)])

@@ -1,0 +1,152 @@
+"""Descriptors come and go; what was written, and what went wrong, does not."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+
+import pytest
+
+from engine.mapped import real_file
+from engine.mapped.disk import RealDisk
+
+
+def numbered(disk, root, count):
+    return [disk.open(root / str(number), 4096) for number in range(count)]
+
+
+def test_forty_times_as_many_files_as_descriptors(tmp_path):
+    disk = RealDisk(open_files=5)
+    files = numbered(disk, tmp_path, 200)
+    for turn in range(3):
+        for number, file in enumerate(files):
+            file.write(turn * 4, number.to_bytes(4, "big"))
+            assert disk.open_files <= 5
+    for number, file in enumerate(files):
+        file.flush(0, 12)
+        assert file.read(0, 12) == number.to_bytes(4, "big") * 3
+    assert disk.open_files <= 5
+    disk.close()
+    assert disk.open_files == 0
+    assert files[7].read(0, 4) == (7).to_bytes(4, "big")
+    disk.close()
+
+
+def test_more_maps_than_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(real_file.OpenFiles.__init__, "__defaults__", (256, 3))
+    disk = RealDisk()
+    files = numbered(disk, tmp_path, 8)
+    for file in files:
+        file.view[0:1] = b"m"
+    assert sum(file.is_mapped for file in files) == 3
+    assert all(file.read(0, 1) == b"m" for file in files)
+    assert bytes(files[0].view[:1]) == b"m"
+    disk.close()
+
+
+def test_a_write_that_was_lost_while_its_descriptor_was_closed_is_told_by_the_flush(tmp_path):
+    """The kernel may forget a failed write-back together with the file: then the old bytes are there, and a new
+    descriptor would report success. A queue would have lost entries that the checkpoint calls flushed.
+    """
+    disk = RealDisk(open_files=1)
+    file, other = numbered(disk, tmp_path, 2)
+    file.write(0, b"first")
+    file.write(5, b"second")
+    other.write(0, b"x")  # takes the only descriptor
+    with (tmp_path / "0").open("r+b") as behind:
+        behind.write(bytes(11))
+    with pytest.raises(OSError, match="not written back") as lost:
+        file.flush(0, 11)
+    assert lost.value.errno == errno.EIO
+    with pytest.raises(OSError, match="not written back"):
+        file.flush(0, 11)
+    other.flush(0, 1)
+    disk.close()
+
+
+def test_scattered_writes_are_flushed_before_their_descriptor_goes(tmp_path, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(os, "fdatasync", lambda descriptor: flushed.append(os.fstat(descriptor).st_ino))
+    disk = RealDisk(open_files=1)
+    file, other = numbered(disk, tmp_path, 2)
+    file.write(100, b"a")
+    file.write(0, b"b")
+    other.read(0, 1)
+    assert flushed == [(tmp_path / "0").stat().st_ino]
+    disk.close()
+
+
+def test_an_error_met_on_closing_is_kept_for_the_flush(tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    disk = RealDisk(open_files=1)
+    file, other = numbered(disk, tmp_path, 2)
+    file.write(100, b"a")
+    file.write(0, b"b")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", fail)
+        other.read(0, 1)
+    for _ in range(2):
+        with pytest.raises(OSError, match="Input/output error") as told:
+            file.flush(0, 101)
+        assert told.value.filename == str(tmp_path / "0")
+    disk.close()
+
+
+def test_a_flush_that_failed_fails_for_ever(tmp_path, monkeypatch):
+    """After a failed fsync the kernel may call the lost pages clean: a second fsync would say yes to nothing."""
+
+    def fail(_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    disk = RealDisk()
+    file = disk.open(tmp_path / "f", 4096)
+    file.write(0, b"a")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", fail)
+        with pytest.raises(OSError, match="Input/output error"):
+            file.flush(0, 1)
+    with pytest.raises(OSError, match="Input/output error"):
+        file.flush(0, 1)
+    disk.close()
+
+
+def test_the_first_flush_makes_the_new_folders_durable_and_later_ones_do_not(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(real_file, "sync_folder", synced.append)
+    disk = RealDisk()
+    file = disk.open(tmp_path / "consumequeue" / "T" / "0" / "f", 4096)
+    file.flush(0, 1)
+    assert synced == [str(tmp_path / below) for below in ("consumequeue/T/0", "consumequeue/T", "consumequeue", "")]
+    file.flush(0, 1)
+    assert len(synced) == 4
+    disk.open(tmp_path / "consumequeue" / "T" / "0" / "f", 4096).flush(0, 1)
+    assert len(synced) == 4
+    disk.close()
+
+
+def test_writing_and_reading_from_many_threads_with_few_descriptors(tmp_path):
+    disk = RealDisk(open_files=2)
+    files = numbered(disk, tmp_path, 12)
+    wrong = []
+
+    def work(number):
+        for turn in range(100):
+            file = files[(number + turn) % 12]
+            at = number * 8
+            file.write(at, turn.to_bytes(8, "big"))
+            if file.read(at, 8) != turn.to_bytes(8, "big"):
+                wrong.append((number, turn))
+            if turn % 25 == 0:
+                file.flush(0, 100)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert disk.open_files <= 8
+    disk.close()

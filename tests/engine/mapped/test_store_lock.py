@@ -1,0 +1,132 @@
+"""One writer: a second engine, in this process or another, and a Java broker are kept out, and keep us out."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+
+import pytest
+
+from engine.errors import StoreError, StoreLocked
+from engine.mapped.store_lock import StoreLock
+
+# What Java's FileChannel.tryLock(0, 1, false) does, in another process: says whether it got the lock, and keeps it.
+LIKE_JAVA = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+        print("got it", flush=True)
+    except OSError:
+        print("refused", flush=True)
+    sys.stdin.read()
+"""
+
+
+class LikeJava:
+    def __init__(self, path):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", LIKE_JAVA, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.said = self.process.stdout.readline().strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.communicate()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "store 仓" / "lock"
+
+
+def test_the_text_is_written_and_stays(path):
+    with StoreLock(path):
+        assert path.read_bytes() == b"lock"
+    assert path.read_bytes() == b"lock"
+
+
+def test_a_broker_is_kept_out(path):
+    with StoreLock(path), LikeJava(path) as broker:
+        assert broker.said == "refused"
+    with LikeJava(path) as broker:
+        assert broker.said == "got it"
+
+
+def test_a_broker_keeps_us_out_and_is_named(path):
+    StoreLock(path).release()
+    with LikeJava(path) as broker:
+        with pytest.raises(StoreLocked, match=f"process {broker.process.pid} has the store open") as refused:
+            StoreLock(path)
+        assert refused.value.pid == broker.process.pid
+        assert refused.value.file == str(path)
+    StoreLock(path).release()
+
+
+def test_a_second_engine_in_this_process_is_kept_out(path):
+    with StoreLock(path):
+        for _ in range(2):
+            with pytest.raises(StoreLocked, match="this process"):
+                StoreLock(path)
+        with LikeJava(path) as broker:
+            assert broker.said == "refused"
+    StoreLock(path).release()
+
+
+def test_whoever_copies_the_store_in_this_process_does_not_open_the_lock(path):
+    """A plain record lock goes when any descriptor of the file is closed: a backup would have let a broker in."""
+    with StoreLock(path):
+        path.read_bytes()
+        with LikeJava(path) as broker:
+            assert broker.said == "refused"
+
+
+def test_another_engine_is_named_by_its_abort_file(path):
+    other = (
+        "import sys,pathlib; from engine.mapped.store_lock import StoreLock; lock=StoreLock(pathlib.Path(sys.argv[1]))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{other}; print(1, flush=True); sys.stdin.read()", str(path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        process.stdout.readline()
+        with pytest.raises(StoreLocked, match="another process"):
+            StoreLock(path)
+        path.with_name("abort").write_text(str(process.pid))
+        with pytest.raises(StoreLocked) as refused:
+            StoreLock(path)
+        assert refused.value.pid == process.pid
+        process.communicate()
+
+
+def test_without_locks_of_open_files_a_plain_record_lock_does(path, monkeypatch):
+    monkeypatch.delattr(fcntl, "F_OFD_SETLK")
+    with StoreLock(path):
+        with LikeJava(path) as broker:
+            assert broker.said == "refused"
+        with pytest.raises(StoreLocked, match="this process"):
+            StoreLock(path)
+        with LikeJava(path) as broker:
+            assert broker.said == "refused"
+    with LikeJava(path) as broker:
+        assert broker.said == "got it"
+
+
+def test_a_file_that_cannot_be_written_is_told_as_it_comes(path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", refuse)
+        with pytest.raises(OSError, match="Read-only file system"):
+            StoreLock(path)
+    StoreLock(path).release()
+
+
+def test_a_locked_store_is_an_error_of_the_surroundings():
+    assert issubclass(StoreLocked, StoreError)
