@@ -28,6 +28,8 @@ from viewer.theme import theme
 
 QUIET_SECONDS = 15.0
 """How long a picture waits for short reads behind the first rows."""
+SWITCH_SECONDS = 0.001
+"""How long a thread that reads or decodes may keep the window's thread waiting for the interpreter."""
 LARGEST_LAST_WORDS = 1 << 20
 
 
@@ -55,6 +57,7 @@ def choose_platform() -> None:
 def main(start: Start) -> int:
     """Run the viewer until its window closes; gives the exit code."""
     choose_platform()
+    sys.setswitchinterval(SWITCH_SECONDS)
     app = make_application()
     garbage = LoopGarbage()
     settings = Settings(start.config_dir)
@@ -138,7 +141,7 @@ async def take_picture(window: MainWindow, target: Path, opened: bool) -> int:
 
 async def drive(window: MainWindow, file: Path) -> int:
     """Await the file's ``drive(window)``; 1 and the exception's line where it raises."""
-    await window.settled()
+    await window.stages.ready()
     space: dict[str, Any] = {"__name__": "drive", "__file__": str(file)}
     try:
         text = await asyncio.to_thread(file.read_text, "utf-8")

@@ -6,18 +6,16 @@ first rows on, whatever view is in front.
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
-from viewer import assets
 from viewer.assets import tr
 from viewer.bridge import places
 from viewer.bridge.history import History
@@ -28,20 +26,25 @@ from viewer.bridge.samples import Sample, unpacked
 from viewer.bridge.store_session import StoreSession
 from viewer.crumbs import crumbs_of
 from viewer.layout import SMALLEST, Layout
-from viewer.menus import MenuStrip, enable_actions, make_actions, retranslate_actions
+from viewer.menus import MenuStrip, draw_icons, enable_actions, make_actions, retranslate_actions
 from viewer.models.formats import zone_text
 from viewer.pages import DropFilter, ZoomFilter, error_page, remember_store, welcome_page
-from viewer.palette_source import entries
 from viewer.panes import Pane
 from viewer.panes.store_tree import StoreTreePane
 from viewer.settings import Settings, default_cache
+from viewer.stages import Stages
 from viewer.theme import theme
-from viewer.views import FINDINGS_AFTER_MS, MAKE_AFTER_MS, RAIL, VIEWS, WORKER_AFTER_MS, make_pane
-from viewer.widgets.palette_box import PaletteBox
+from viewer.views import RAIL, VIEWS, make_pane
 from viewer.widgets.rail import Rail
-from viewer.widgets.record_view import RecordView
 from viewer.widgets.status_strip import StatusStrip
 from viewer.widgets.top_bar import TopBar
+
+if TYPE_CHECKING:
+    from viewer.widgets.palette_box import PaletteBox
+
+T = TypeVar("T", bound=QObject)
+Find = Qt.FindChildOption
+ANYWHERE = Find.FindChildrenRecursively
 
 
 class MainWindow(QMainWindow):
@@ -63,12 +66,13 @@ class MainWindow(QMainWindow):
         self.layouts = Layout(self)
         self.error_words = ""
         """Why the last store could not be opened."""
+        self.stages = Stages(self)
+        self._palette: PaletteBox | None = None
+        self.closed = False
         self._opening: Path | None = None
-        self._closed = False
         self.setObjectName("mainWindow")
         self.setWindowTitle("Storescope")
         self.setAccessibleName("Storescope")
-        self.setWindowIcon(assets.app_icon())
         self._drops, self._zooms = DropFilter(self), ZoomFilter(self)
         self.setMinimumSize(*SMALLEST)
         self.jobs.changed.connect(self._show_jobs)
@@ -104,7 +108,6 @@ class MainWindow(QMainWindow):
         self.pages.setObjectName("pages")
         self.pages.addWidget(self._store_page())
         self.setCentralWidget(self.pages)
-        self.palette_box = PaletteBox(self, lambda text: list(entries(self, text)))
         self._wire()
         self._zooms.watch(self.side)
         self.layouts.fit()
@@ -124,17 +127,19 @@ class MainWindow(QMainWindow):
             found.statusMessage.connect(lambda words: self.say(words) if view == self.view else None)
         return found
 
-    def make_all(self) -> None:
-        """Make the panes that nobody has looked at yet."""
-        for view in VIEWS:
+    def findChild(self, kind: type[T], name: str = "", options: Find = ANYWHERE) -> T | None:
+        """As in Qt; the parts of a view that nobody has looked at yet are made when they are looked for."""
+        found = super().findChild(kind, name, options)
+        while found is None and self.session is not None and (view := self.stages.missing()) is not None:
             self.pane(view)
+            found = super().findChild(kind, name, options)
+        return found
 
-    def _make_next(self) -> None:
-        """One more pane, then a turn for the loop."""
-        missing = next((view for view in VIEWS if view not in self.panes), None)
-        if missing is not None and not self._closed:
-            self.pane(missing)
-            QTimer.singleShot(20, self._make_next)
+    def findChildren(self, kind: type[T], *what: Any) -> list[T]:
+        """As in Qt, with the parts of every view."""
+        if self.session is not None:
+            self.stages.make_all()
+        return super().findChildren(kind, *what)
 
     def _store_page(self) -> QWidget:
         page, body = QWidget(), QWidget()
@@ -181,13 +186,16 @@ class MainWindow(QMainWindow):
             session.close()
             return False
         self.jobs.worker.hold()
+        session.hold()
         self._begin(session)
         self.say("")
         await self.go_to_text(at or "log", first=True)
         self.pane(self.view).setFocus()
+        await self.stages.first_rows_painted()
+        if session is not self.session:
+            return False
+        self.stages.go_on(session)
         self.opened.emit()
-        QTimer.singleShot(MAKE_AFTER_MS, self._make_next)
-        QTimer.singleShot(WORKER_AFTER_MS, self.jobs.worker.release)
         return True
 
     def _begin(self, session: StoreSession) -> None:
@@ -198,8 +206,11 @@ class MainWindow(QMainWindow):
         session.followingChanged.connect(self.actions_by_id["view.follow"].setChecked)
         session.followingChanged.connect(self.top.follow.setChecked)
         self._attach()
-        session.begin()
-        QTimer.singleShot(FINDINGS_AFTER_MS, lambda: self.session is session and self._awake("findings"))
+
+    @property
+    def opening(self) -> bool:
+        """Whether a store was asked for that does not stand here yet."""
+        return self._opening is not None
 
     def _attach(self) -> None:
         """Give the session to everything that shows it."""
@@ -215,6 +226,7 @@ class MainWindow(QMainWindow):
         self._opening = None
         if self.session is None:
             return
+        self.stages.stop_waiting()
         self.jobs.cancel_all()
         for pane in self.panes.values():
             pane.set_session(None)
@@ -241,6 +253,7 @@ class MainWindow(QMainWindow):
         self.failed.emit(words)
 
     def _show_page(self, page: QWidget) -> None:
+        self.stages.draw_icons_soon()
         while self.pages.count() > 1:
             old = self.pages.widget(1)
             if old is not None:
@@ -310,14 +323,14 @@ class MainWindow(QMainWindow):
 
     def _front(self, view: str) -> None:
         changed, self.view = view != self.view, view
-        pane = self._awake(view)
+        pane = self.awake(view)
         self.stack.setCurrentWidget(pane)
         self.side.setVisible(pane.wants_tree and self.settings.tree_shown)
         self.rail.set_current(view)
         if changed or pane.status():
             self.say(pane.status())
 
-    def _awake(self, view: str) -> Pane:
+    def awake(self, view: str) -> Pane:
         """The pane of a view, with the session: views that nobody has looked at yet read nothing."""
         pane = self.pane(view)
         if pane.session is not self.session:
@@ -377,6 +390,16 @@ class MainWindow(QMainWindow):
         pane = self.panes.get(self.view)
         return pane.commands() if pane is not None and self.session is not None else {}
 
+    @property
+    def palette_box(self) -> PaletteBox:
+        """The box of commands and places, made when it is first wanted."""
+        if self._palette is None:
+            from viewer.palette_source import entries
+            from viewer.widgets.palette_box import PaletteBox
+
+            self._palette = PaletteBox(self, lambda text: list(entries(self, text)))
+        return self._palette
+
     def _enable(self) -> None:
         enable_actions(self)
 
@@ -394,7 +417,10 @@ class MainWindow(QMainWindow):
             pane.set_session(None)
         self.side.set_session(None)
         retranslate_actions(self.actions_by_id)
-        self.palette_box.deleteLater()
+        draw_icons(self.actions_by_id)
+        if self._palette is not None:
+            self._palette.deleteLater()
+            self._palette = None
         self._build()
         if session is not None:
             self._attach()
@@ -422,7 +448,7 @@ class MainWindow(QMainWindow):
         """Remember the layout, stop the work, let go of the store."""
         self.layouts.keep()
         self.layouts.write()
-        self._closed = True
+        self.closed = True
         self.close_store()
         self.jobs.close()
         self.settings.sync()
@@ -433,17 +459,4 @@ class MainWindow(QMainWindow):
 
         False where that took longer than ``seconds``.
         """
-        end, calm = time.monotonic() + seconds, 0
-        while calm < 3 and time.monotonic() < end:
-            await asyncio.sleep(0.015)
-            calm = calm + 1 if self.first_rows() and (not quiet or self.jobs.idle) else 0
-            if calm == 1:
-                self.make_all()
-        return calm >= 3
-
-    def first_rows(self) -> bool:
-        """Whether what is in front shows what it has."""
-        if self.session is None:
-            return self._opening is None
-        views = self.pane(self.view).findChildren(RecordView)
-        return self.session.survey is not None and not any(view.isVisible() and view.loading for view in views)
+        return await self.stages.settled(seconds, quiet)

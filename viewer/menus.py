@@ -37,13 +37,18 @@ def make_actions(window: MainWindow) -> dict[str, QAction]:
 
 
 def retranslate_actions(actions: Mapping[str, QAction]) -> None:
-    """Words in the language in force, icons in the colours in force."""
+    """Words in the language in force."""
     for command in COMMANDS:
         action = actions[command.id]
         action.setText(tr(command.text))
         action.setToolTip(tr(command.tip or command.text))
+
+
+def draw_icons(actions: Mapping[str, QAction]) -> None:
+    """Icons in the colours in force; nobody sees them before a menu opens."""
+    for command in COMMANDS:
         if command.icon:
-            action.setIcon(icon(command.icon, "text2", 18))
+            actions[command.id].setIcon(icon(command.icon, "text2", 18))
 
 
 def enable_actions(window: MainWindow) -> None:

@@ -10,10 +10,7 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QDropEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QVBoxLayout, QWidget
 
-from viewer.bridge.samples import samples
 from viewer.bridge.store_session import StoreSession
-from viewer.panes.error_page import ErrorPage, hints_for
-from viewer.panes.welcome import WelcomePage
 from viewer.settings import RecentStore, Settings
 from viewer.theme import is_system_topic, theme
 from viewer.widgets.kit import Paper
@@ -26,6 +23,9 @@ SHARES = 8
 
 def welcome_page(window: MainWindow) -> QWidget:
     """The page without a store."""
+    from viewer.bridge.samples import samples
+    from viewer.panes.welcome import WelcomePage
+
     page = WelcomePage(window.settings.recent, samples())
     page.storeChosen.connect(lambda path: window.jobs.start(window.open(Path(path))))
     page.sampleChosen.connect(lambda sample: window.jobs.start(window.open_sample(sample)))
@@ -36,6 +36,8 @@ def welcome_page(window: MainWindow) -> QWidget:
 
 def error_page(window: MainWindow, path: Path, words: str) -> QWidget:
     """The page that says what was found instead of a store."""
+    from viewer.panes.error_page import ErrorPage, hints_for
+
     kind = "nothing" if not path.exists() else "file" if path.is_file() else "folder"
     page = ErrorPage(str(path), words, hints_for("closed" if "ermission" in words else kind))
     page.openAsked.connect(window.actions_by_id["store.open"].trigger)
@@ -121,6 +123,8 @@ class DropFilter(QObject):
         return False
 
     def _hot(self, hot: bool) -> None:
-        page = self._window.findChild(WelcomePage, "welcome")
+        from viewer.panes.welcome import WelcomePage
+
+        page = self._window.pages.findChild(WelcomePage, "welcome")
         if page is not None:
             page.drop.set_hot(hot)

@@ -19,18 +19,35 @@ PANES = {
     "config": ("config", "ConfigPane"),
 }
 
+USED_LATER = ("engine.query", "viewer.widgets.palette_box")
+"""What a key press will ask for; loaded with the panes behind the one in front."""
+
 VIEWS = tuple(PANES)
 MAKE_AFTER_MS = 300
 """Panes behind the one in front are made when that one stands, one at a turn of the loop."""
+ICONS_AFTER_MS = 60
+MAKE_EVERY_MS = 20
 WORKER_AFTER_MS = 500
 """The worker process starts when the first rows are on the screen, not before them."""
 FINDINGS_AFTER_MS = 1200
 """What is wrong is asked for when the first rows stand."""
 
 
-def make_pane(view: str) -> Pane:
-    """The pane of a view, without a store; its module is imported now."""
+def load_pane(view: str) -> type[Pane]:
+    """The class of a view's pane; its module is imported now, in whichever thread this is."""
     module, name = PANES[view]
-    made = getattr(import_module(f"viewer.panes.{module}"), name)()
+    return getattr(import_module(f"viewer.panes.{module}"), name)  # type: ignore[no-any-return]
+
+
+def load_ahead(view: str) -> None:
+    """What making the pane of ``view`` and the first key presses will import; in a thread."""
+    for name in USED_LATER:
+        import_module(name)
+    load_pane(view)
+
+
+def make_pane(view: str) -> Pane:
+    """The pane of a view, without a store."""
+    made = load_pane(view)()
     assert isinstance(made, Pane)
     return made

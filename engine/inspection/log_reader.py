@@ -7,6 +7,7 @@ bytes.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 
 from engine.codec.message import LARGEST_UNIT, Unit
@@ -33,6 +34,7 @@ class LogReader:
         self.sequence = sequence
         self._hints = hints
         self._max_offset: int | None = None
+        self._finding = threading.Lock()
 
     @property
     def files(self) -> list[ReadOnlyFile]:
@@ -51,8 +53,17 @@ class LogReader:
     @property
     def max_offset(self) -> int:
         """End of the last valid unit: reached from the newest queue entries or the zero tail, then walked."""
-        if self._max_offset is None:
-            self._max_offset = self._find_max_offset()
+        found = self._max_offset
+        if found is None:
+            with self._finding:
+                found = self._max_offset
+                if found is None:
+                    found = self._max_offset = self._find_max_offset()
+        return found
+
+    @property
+    def known_end(self) -> int | None:
+        """:attr:`max_offset` where it was found already, else None; reads nothing."""
         return self._max_offset
 
     def settle(self, start: int) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,7 @@ class StoreSnapshot:
         self.paths = StorePaths(opening.path) if opening.kind == "store" else None
         self._cache = DescriptorCache()
         self._topics: dict[str, dict[int, QueueReader]] | None = None
+        self._listing = threading.Lock()
         self._index: list[IndexReader] | None = None
         self._geometry: Geometry | None = None
         self._settled = False
@@ -216,10 +218,17 @@ class StoreSnapshot:
     # -- queues
 
     def topics(self) -> dict[str, dict[int, QueueReader]]:
-        """Topic → queue id → queue, for every queue that has a folder; topics by name, queues by number."""
-        if self._topics is None:
-            self._topics = self._list_topics({})
-        return self._topics
+        """Topic → queue id → queue, for every queue that has a folder; topics by name, queues by number.
+
+        Threads that ask at once share one listing.
+        """
+        found = self._topics
+        if found is None:
+            with self._listing:
+                found = self._topics
+                if found is None:
+                    found = self._topics = self._list_topics({})
+        return found
 
     def queue(self, topic: str, queue_id: int) -> QueueReader | None:
         """The queue, or None where it has no folder."""

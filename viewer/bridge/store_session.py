@@ -7,7 +7,7 @@ have 64 bits.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,7 @@ class StoreSession(QObject):
         self.findings_complete = False
         self.following = False
         self._looking = self._again = False
+        self._held: list[Callable[[], object]] | None = None
         self._closed = False
         self._seen: tuple[int, int] | None = None
         self._timer = QTimer(self)
@@ -71,9 +72,23 @@ class StoreSession(QObject):
         """The directory or file that is open."""
         return self.snapshot.path
 
+    def hold(self) -> None:
+        """Keep back what :meth:`later` is given, until :meth:`begin`."""
+        self._held = []
+
+    def later(self, deed: Callable[[], object]) -> None:
+        """Have ``deed`` done when the first rows stand on the screen; at once where nothing is kept back."""
+        if self._held is None:
+            deed()
+        else:
+            self._held.append(deed)
+
     def begin(self) -> None:
-        """Survey the store and watch it from now on."""
+        """Survey the store, do what was kept back, and watch the store from now on."""
         self._survey()
+        held, self._held = self._held or [], None
+        for deed in held:
+            deed()
         self._timer.start()
 
     def close(self) -> None:

@@ -86,6 +86,8 @@ class Reader(Protocol):
     def end_offset(self) -> int: ...
     @property
     def max_offset(self) -> int: ...
+    @property
+    def known_end(self) -> int | None: ...
     def align(self, offset: int) -> int: ...
     def walk(self, start: int | None = None, stop: int | None = None, crc: bool = True) -> Iterator[Item | Stop]: ...
     def items_before(self, offset: int, count: int, crc: bool = True) -> list[Item]: ...
@@ -160,7 +162,10 @@ class LogSource:
 
     @property
     def end(self) -> int:
-        """End of the last valid unit once it is known, until then the end of the files."""
+        """End of the last valid unit once somebody has found it, until then the end of the files."""
+        found = self.reader.known_end
+        if found is not None:
+            self._end = found
         return self.reader.end_offset if self._end is None else self._end
 
     @property
@@ -181,16 +186,24 @@ class LogSource:
 
     def read(self, position: int, before: int, after: int) -> Page[LogRow]:
         """Rows around the item that holds the byte at ``position``; reads the disk."""
-        self._end = self.reader.max_offset
         if self.reader.min_offset < 0:
             return Page([], 0, True, True)
-        start = position if position in self._starts or position <= self.start else self.reader.align(position)
+        start = self._item_at(position)
         ahead, last = self._rows_from(start, after) if after else ([], False)
         back = self._rows_before(start, before) if before else []
         rows = back + ahead
         if rows:
             self._starts = {rows[0].offset, rows[-1].end} | (self._starts if len(self._starts) < 64 else set())
         return Page(rows, len(back), len(back) < before or start <= self.start, last)
+
+    def _item_at(self, position: int) -> int:
+        """Where the item that holds ``position`` begins; what lies behind the log's end is its zero tail."""
+        if position in self._starts or position <= self.start:
+            return position
+        found = self.reader.align(position)
+        if self.reader.known_end is None and not isinstance(self.reader.unit_at(found, crc=False), Unit):
+            return self.reader.align(min(position, self.reader.max_offset))
+        return found
 
     def _rows_from(self, start: int, count: int) -> tuple[list[LogRow], bool]:
         rows: list[LogRow] = []

@@ -17,7 +17,6 @@ from engine.codec.flips import explain
 from engine.codec.message import INNER_BATCH, Unit, parts
 from engine.codec.properties import CRC32, verify_crc
 from engine.codec.unit_scan import Stop
-from engine.codec.words import words
 from viewer.assets import tr
 from viewer.bridge import places
 from viewer.bridge.store_session import StoreSession
@@ -110,7 +109,13 @@ class UnitPanes(QObject):
             return
         self._freeze()
         self._clear(tr("loading {offset:,}…", offset=row.offset))
-        turn, log = self._turn, self.session.snapshot.log
+        turn = self._turn
+        self.session.later(lambda: self._read(turn, row))
+
+    def _read(self, turn: int, row: LogRow) -> None:
+        if turn != self._turn or self.session is None:
+            return
+        log = self.session.snapshot.log
         self.session.jobs.read(
             lambda: load(log, row),
             lambda loaded: self._show(turn, loaded),
@@ -252,6 +257,8 @@ def load(log: Any, row: LogRow) -> Loaded:
     explanation = explain(item.body, item.body_crc) if item.crc == "bad" else None
     property_crc = verify_crc(raw) if CRC32 in item.properties else None
     members = open_body(item.body, item.sys_flag).members if item.sys_flag & INNER_BATCH else ()
+    from engine.codec.words import words
+
     said = words(item, property_crc=property_crc)
     return Loaded(row, Decoded(item, found, explanation, property_crc, members, words=said), hex_fields(found))
 

@@ -136,7 +136,7 @@ class UnitsPane(Pane):
         self.log = LogSource(session.snapshot.log)
         self.table.set_source(self.log, choose=self._wanted is None)
         self.table.setFocus()
-        self.survey.look()
+        session.later(self.survey.look)
 
     def show_place(self, place: Place) -> None:
         """Bring a unit, and a field of it, into view."""
@@ -203,6 +203,7 @@ class UnitsPane(Pane):
 
     def _lined(self, line: LogLine) -> None:
         self._extent = line
+        self.table.show_extent()
         self.count.look()
         self.statusMessage.emit(self.status())
 

@@ -7,16 +7,19 @@ last good filter stay.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QAction, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from engine.errors import BadFilter
-from engine.query import Completion, complete, parse
 from viewer.assets import tr
 from viewer.theme import C, mono, px, scale, theme, ui
 from viewer.widgets.kit import Button, Field, Key, icon
+
+if TYPE_CHECKING:
+    from engine.query import Completion
 
 Values = Callable[[str], Iterable[str]]
 NARROW = 1120
@@ -103,7 +106,10 @@ class FilterLine(QWidget):
     def check(self) -> bool:
         """Whether the text can be understood; shows the fault under its word where it cannot."""
         try:
-            parse(self.text())
+            if self.text().strip():
+                from engine.query import parse
+
+                parse(self.text())
         except BadFilter as wrong:
             self._fault.show_fault(wrong.what, wrong.at, wrong.length)
             self._mark("error")
@@ -144,6 +150,8 @@ class FilterLine(QWidget):
             self.field.style().polish(self.field)
 
     def _offer(self) -> None:
+        from engine.query import complete
+
         cursor = self.field.cursorPosition()
         offers = complete(self.text(), cursor, self.values, MOST_OFFERED) if self.text() else []
         typed = self.text()[:cursor]

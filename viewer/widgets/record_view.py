@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtGui import QMouseEvent, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from viewer.models.columns import Record, RecordKind
@@ -32,7 +32,8 @@ class RecordView(RowTable):
 
     ``rowChosen(record)`` as the choice moves (None: nothing), ``placeRequested(place)`` when a link is followed,
     ``moved(first, last)`` with the positions on the screen, ``filterRequested(term)`` from the context menu,
-    ``failed(error)`` when rows cannot be read, ``filled()`` when rows have come.
+    ``failed(error)`` when rows cannot be read, ``filled()`` when rows have come, ``rowsDrawn()`` when the first ones
+    of a source have been painted.
     """
 
     rowChosen = Signal(object)
@@ -40,6 +41,7 @@ class RecordView(RowTable):
     filterRequested = Signal(str)
     failed = Signal(object)
     filled = Signal()
+    rowsDrawn = Signal()
 
     def __init__(self, name: str, kind: RecordKind, parent: QWidget | None = None, runner: Runner = run_here) -> None:
         super().__init__(name, kind, parent)
@@ -52,6 +54,8 @@ class RecordView(RowTable):
         self._turn = 0
         self._current: int | None = None
         self._settling = False
+        self.drawn = False
+        """Whether rows of this source have been painted, or that there are none."""
         self._held_back = False
         self._number_wanted: int | None = None
         self._sort = (-1, False)
@@ -84,6 +88,7 @@ class RecordView(RowTable):
     def set_source(self, source: RowSource[Record], at: int | None = None, choose: bool = False) -> None:
         """Show other rows, from position ``at`` on (default: the first); ``choose`` its row, else nothing is chosen."""
         self._turn += 1
+        self.drawn = False
         self._asked = self._next = None
         self._window = Window(source, whole=WHOLE if isinstance(source, ListSource) else 0)
         self._current = None
@@ -103,7 +108,7 @@ class RecordView(RowTable):
             return
         window, top = self._window, self.verticalScrollBar().value()
         if window.rows and not window.last and window.source.total is not None:
-            self._show_place()
+            self.show_extent()
             return
         position = self._top_position()
         above = top - (window.find(position) or 0) if window.rows else 0
@@ -212,6 +217,12 @@ class RecordView(RowTable):
         super().refresh_look()
         self.strip.show_state(self.strip.state)
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self.drawn and not self.loading:
+            self.drawn = True
+            self.rowsDrawn.emit()
+
     # ---- reading -----------------------------------------------------------------------------------------------------
 
     def _ask(self, want: Want, then: Then) -> None:
@@ -269,7 +280,7 @@ class RecordView(RowTable):
                 self._mark_current(at, section)
         finally:
             self._settling = False
-        self._show_place()
+        self.show_extent()
         self._place_children()
         self.viewport().update()
 
@@ -372,7 +383,7 @@ class RecordView(RowTable):
 
     def _scrolled(self, _: int) -> None:
         if not self._settling:
-            self._show_place()
+            self.show_extent()
             if not self._held_back:
                 self._ask_if_wanted()
 
@@ -398,7 +409,7 @@ class RecordView(RowTable):
         else:
             native.setValue(native.value() + sign * (self.visible_rows() - 1 if kind == "page" else 3))
 
-    def _show_place(self) -> None:
+    def show_extent(self) -> None:
         """Tell the long bar, and whoever draws the place, what is on the screen."""
         window, source = self._window, self._window.source
         count = len(window.rows)
