@@ -47,6 +47,7 @@ def source(paths: StorePaths, config: MessageStoreConfig, disk: Disk) -> Recover
         group_offsets=tuple(tables.group_offsets()),
         tables=tables.states(),
         listing=listing,
+        light=config.enable_multi_dispatch,
     )
 
 

@@ -133,7 +133,8 @@ def _queues(source: RecoverySource, rules: Rules) -> QueueTable:
     batch = source.batch_topics
     if batch is None:
         batch = frozenset(q.topic for q in source.queues if q.kind == "batch")
-    table = QueueTable(source.queues, source.queue_file_size, source.batch_queue_file_size, batch, rules)
+    sizes = (source.queue_file_size, source.batch_queue_file_size)
+    table = QueueTable(source.queues, *sizes, batch, rules, light=source.light)
     for queue in table:
         queue.recover(look_behind=source.abort)
     return table

@@ -50,11 +50,14 @@ class QueueTable:
         batch_file_size: int,
         batch_topics: frozenset[str],
         rules: Rules,
+        *,
+        light: bool = True,
     ) -> None:
         self._file_size = file_size
         self._batch_file_size = batch_file_size
         self._batch_topics = batch_topics
         self._rules = rules
+        self._light = light
         self.after = -1
         self.taker: Taker | None = None
         self.dispatched = 0
@@ -104,6 +107,8 @@ class QueueTable:
 
     def _put_light(self, place: int, request: Request) -> None:
         """Entries of a unit in further queues: both properties stand only in units that a broker dispatched to many."""
+        if not self._light:
+            return
         names = request.properties.get(props.INNER_MULTI_DISPATCH)
         offsets = request.properties.get(props.INNER_MULTI_QUEUE_OFFSET)
         if not names or not offsets or request.topic == SCHEDULE_TOPIC or request.topic.startswith(_NO_MULTI_DISPATCH):
@@ -158,6 +163,8 @@ class QueueTable:
 
     def _light_rows(self, columns: UnitColumns, rows: int) -> None:
         """Further queues of the units that name some: found by their property's name, then looked at singly."""
+        if not self._light:
+            return
         first, last = (
             int(columns.offset[0]) - columns.base,
             int(columns.offset[rows - 1] + columns.size[rows - 1]) - columns.base,

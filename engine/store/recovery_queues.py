@@ -333,4 +333,4 @@ class RecoveredQueue:
         first = self.data.files[0].start if self.data.files else 0
         self.dropped = max(self.data.end - first, 0) // self.data.unit_size
         self.data.files = []
-        self.min_logic, self.batch_min, self.batch_max, self.cut_to = 0, -1, 0, 0
+        self.min_logic, self.batch_min, self.batch_max, self.cut_to, self.max_physic = 0, -1, 0, 0, -1

@@ -106,3 +106,4 @@ class RecoverySource:
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()  # what recovery would do and this plan cannot know
     listing: Callable[[Path], Iterable[Entry]] = list_folder
+    light: bool = True  # units that name further queues get entries there
