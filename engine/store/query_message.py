@@ -1,0 +1,141 @@
+"""Messages by key, by unique key, by offset id and by offset (spec 2.6, 4.4, 9.2; Java: queryMessage,
+lookMessageByOffset).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from engine.codec.message import Unit, decode, parse_offset_message_id
+from engine.errors import CorruptUnit
+from engine.store.get_message import LentMessages
+from engine.store.mapped_log import LentBytes, ReadableLog
+from engine.store.offset_by_time import store_time
+
+LAST_TIME = (1 << 63) - 1
+MOST_ROUNDS = 3
+_SIZE = 4
+_EARLIEST_SIZE = 64
+
+
+class Answer(Protocol):
+    """What the index answers for a key."""
+
+    @property
+    def offsets(self) -> list[int]: ...
+    @property
+    def last_update_timestamp(self) -> int: ...
+    @property
+    def last_update_offset(self) -> int: ...
+
+
+class KeyIndex(Protocol):
+    """What a query asks of the index files."""
+
+    def query_offset(self, topic: str, key: str, max_count: int, begin: int, end: int) -> Answer:
+        """Offsets of the log under which the key's hash is indexed, newest first."""
+
+
+class QueryMessageResult(LentMessages):
+    """Messages that the index leads to, in the order of the log; collisions of the hash are among them.
+
+    ``index_last_update_timestamp`` (ms) and ``index_last_update_offset`` tell how far the index goes.
+    """
+
+    __slots__ = ("_places", "index_last_update_offset", "index_last_update_timestamp")
+
+    def __init__(self, last_update_timestamp: int = 0, last_update_offset: int = 0) -> None:
+        self._places: list[int] = []
+        super().__init__([], self._places, [])
+        self.index_last_update_timestamp = last_update_timestamp
+        self.index_last_update_offset = last_update_offset
+
+    def add(self, message: memoryview, offset: int, lent: LentBytes) -> None:
+        """One more message, held by ``lent``."""
+        self.messages.append(message)
+        self._places.append(offset)
+        self._lent.append(lent)
+
+
+def query_message(
+    index: KeyIndex | None,
+    log: ReadableLog,
+    topic: str,
+    key: str,
+    max_count: int = 32,
+    begin: int = 0,
+    end: int = LAST_TIME,
+) -> QueryMessageResult:
+    """Messages stored in [begin, end] ms under ``topic`` and ``key``, as the index has them.
+
+    Where none of those that were found can be read any more, older ones are asked for, up to three rounds.
+    """
+    result = QueryMessageResult()
+    if index is None:
+        return result
+    for _ in range(MOST_ROUNDS):
+        answer = index.query_offset(topic, key, max_count, begin, end)
+        offsets = sorted(answer.offsets)
+        result.index_last_update_timestamp = answer.last_update_timestamp
+        result.index_last_update_offset = answer.last_update_offset
+        for offset in offsets:
+            lend_unit(log, offset, result)
+        if not offsets or result.messages:
+            break
+        end = store_time(log, offsets[0], _EARLIEST_SIZE)
+        if end < begin:
+            break
+    return result
+
+
+def lend_unit(log: ReadableLog, offset: int, result: QueryMessageResult) -> bool:
+    """Add to ``result`` the unit that begins at ``offset`` by what its first four bytes say; False where it is not
+    there.
+    """
+    lent = log.lend(offset, _SIZE)
+    if lent is None:
+        return False
+    at = offset - lent.start_offset
+    size = int.from_bytes(lent.view[at : at + _SIZE], "big", signed=True)
+    if size <= _SIZE or at + size > len(lent.view):
+        lent.release()
+        return False
+    result.add(lent.view[at : at + size], offset, lent)
+    return True
+
+
+def by_unique_key(index: KeyIndex | None, log: ReadableLog, topic: str, unique_key: str) -> Unit | None:
+    """The newest message of ``topic`` with this unique key, None where the index leads to none."""
+    with query_message(index, log, topic, unique_key) as found:
+        for offset, message in sorted(zip(found.offsets, found.messages, strict=True), reverse=True):
+            unit = _decoded(message, offset)
+            if unit is not None and unit.topic == topic and unit.unique_key == unique_key:
+                return unit
+    return None
+
+
+def by_offset_id(log: ReadableLog, text: str) -> Unit | None:
+    """The unit whose offset message id is ``text``; None where its place holds no unit with that id."""
+    parsed = parse_offset_message_id(text)
+    unit = look_message_by_offset(log, parsed[1]) if parsed is not None else None
+    return unit if unit is not None and unit.offset_msg_id == text.upper() else None
+
+
+def look_message_by_offset(log: ReadableLog, offset: int) -> Unit | None:
+    """The unit that begins at ``offset``, its body as stored; None where there is none that can be read."""
+    with QueryMessageResult() as found:
+        if not log.min_offset <= offset or not lend_unit(log, offset, found):
+            return None
+        return _decoded(found.messages[0], offset)
+
+
+def earliest_message_time(log: ReadableLog) -> int:
+    """Store time (ms) of the oldest message of the log, −1 without one."""
+    return store_time(log, log.min_offset, _EARLIEST_SIZE) if log.min_offset >= 0 else -1
+
+
+def _decoded(message: memoryview, offset: int) -> Unit | None:
+    try:
+        return decode(message, 0, offset, crc=False)
+    except CorruptUnit:
+        return None

@@ -1,0 +1,132 @@
+"""One queue read from a place on to its end in blocks of many messages, lent and not copied.
+
+For whoever wants all of a queue: what getMessage decides message by message (limits, filters) is left to the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from engine.codec.consume_queue import PREFILLED_SIZE
+from engine.store.mapped_log import LentBytes, ReadableLog
+from engine.store.queue_entry import QueueBytes, find_batch
+
+if TYPE_CHECKING:
+    import numpy as np
+
+MOST_ENTRIES = 16_384
+"""Entries of one block at most."""
+
+
+class StreamBlock:
+    """A run of entries of one queue whose messages lie in one file of the log.
+
+    ``entries`` are rows of ``dtypes.CQ_UNIT`` (batch queues: ``BATCH_CQ_UNIT``), ``number`` is the first one's number:
+    its queue offset in a simple queue. ``view`` holds the log's bytes from ``start_offset`` on. Lent until
+    :meth:`release`, or until the next block is asked for; slices of ``view`` and :meth:`messages` stay readable.
+    """
+
+    __slots__ = ("_lent", "entries", "number", "start_offset", "view")
+
+    def __init__(self, number: int, entries: np.ndarray, lent: LentBytes) -> None:
+        self.number = number
+        self.entries = entries
+        self.view = lent.view
+        self.start_offset = lent.start_offset
+        self._lent: LentBytes | None = lent
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def messages(self) -> list[memoryview]:
+        """Each message's bytes, in the order of the entries."""
+        view = self.view
+        starts = self.entries["physical_offset"].astype("i8") - self.start_offset
+        ends = starts + self.entries["size"]
+        return [view[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+    def release(self) -> None:
+        """Give the bytes back; a second time does nothing."""
+        lent, self._lent = self._lent, None
+        if lent is not None:
+            lent.release()
+
+
+def stream(
+    queue: QueueBytes | None, log: ReadableLog, start: int = 0, stop: int | None = None
+) -> Iterator[StreamBlock]:
+    """Blocks of messages from queue offset ``start`` to ``stop`` (default: the end of the queue as it is now).
+
+    In a batch queue the first block begins with the batch that holds ``start``. Entries whose messages the log does not
+    hold any more are left out.
+    """
+    if queue is None:
+        return
+    for number, entries in _runs(queue, start, stop):
+        at = 0
+        while at < len(entries):
+            block, count = _block(number + at, entries[at:], log)
+            if block is not None:
+                try:
+                    yield block
+                finally:
+                    block.release()
+            at += count
+
+
+def _runs(queue: QueueBytes, start: int, stop: int | None) -> Iterator[tuple[int, np.ndarray]]:
+    """(number of the first, entries) of runs in one queue file each."""
+    import numpy as np
+
+    from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
+
+    batch, size = queue.kind == "batch", queue.unit_size
+    limit = queue.max_offset if stop is None else min(stop, queue.max_offset)
+    first = (find_batch(queue, max(start, 0)) or 0) if batch else max(start, queue.min_offset, 0)
+    for begin, end in queue.spans():
+        number, last = max(begin // size, first), end // size
+        last = last if batch else min(last, limit)
+        while number < last:
+            data = queue.read_bytes(number * size, min(last - number, MOST_ENTRIES) * size)
+            rows = np.frombuffer(data[: len(data) - len(data) % size], BATCH_CQ_UNIT if batch else CQ_UNIT)
+            if batch:
+                rows = rows[rows["msg_base_offset"] < limit]
+            if not len(rows):
+                break
+            yield number, rows
+            number += len(rows)
+
+
+def _block(number: int, entries: np.ndarray, log: ReadableLog) -> tuple[StreamBlock | None, int]:
+    """The leading entries whose messages lie in one file, or None for leading ones that are gone; and how many."""
+    physical = entries["physical_offset"].astype("i8")
+    sizes = entries["size"].astype("i8")
+    if int(sizes[0]) == PREFILLED_SIZE:
+        return None, _leading(sizes == PREFILLED_SIZE)
+    first = int(physical[0])
+    lent = log.lend(first, int(sizes[0]))
+    if lent is None:
+        following = first - first % log.file_size + log.file_size
+        return None, _leading((physical >= first) & (physical < following))
+    start = lent.start_offset
+    here = (physical >= start) & (physical + sizes <= start + len(lent.view)) & (sizes > 0)
+    count = _leading(here)
+    if not count:
+        lent.release()
+        return None, 1
+    return StreamBlock(number, entries[:count], lent), count
+
+
+def _leading(true: np.ndarray) -> int:
+    """How many are true from the first on."""
+    return len(true) if true.all() else int(true.argmin())

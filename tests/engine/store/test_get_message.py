@@ -1,0 +1,191 @@
+"""getMessage: statuses, corrected offsets, limits, and that the short way answers as the long one does (spec 9.1)."""
+
+import gc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lent_stores import BATCH, MemoryLog, MemoryQueue, ext_unit
+from raw_units import raw_unit
+
+from engine.codec.consume_queue import EXT_BASE, PREFILLED_SIZE
+from engine.codec.java import jhash
+from engine.config import MessageStoreConfig
+from engine.store import get_message as module
+from engine.store.get_message import GetMessageStatus, Limits, get_message
+from engine.store.message_filter import BloomData, SqlFilter, TagFilter
+
+WIDE = Limits(memory=1 << 40)
+
+
+class Everything:
+    """Lets all pass, but is a filter: the scan goes entry by entry."""
+
+    def matches_entry(self, tags_code, ext):
+        return True
+
+    def matches_unit(self, unit):
+        return True
+
+
+def made(sizes, tags=None, **options):
+    """A log of ``sizes`` and a queue with an entry for each message."""
+    entries, at = [], 0
+    for number, size in enumerate(sizes):
+        entries.append((at, size, jhash(tags[number]) if tags else 0))
+        at += size
+    return MemoryQueue(entries, **options), MemoryLog(bytes(range(256)) * (at // 256 + 1))
+
+
+def told(result):
+    return result.status, result.next_begin_offset, [bytes(m) for m in result.messages], list(result.offsets)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "offset", "status", "following"),
+    [
+        (0, 0, 0, "NO_MESSAGE_IN_QUEUE", 0),
+        (0, 0, 9, "NO_MESSAGE_IN_QUEUE", 0),
+        (5, 10, 4, "OFFSET_TOO_SMALL", 5),
+        (5, 10, 10, "OFFSET_OVERFLOW_ONE", 10),
+        (5, 10, 11, "OFFSET_OVERFLOW_BADLY", 10),
+        (5, 10, 9, "FOUND", 10),
+    ],
+)
+def test_status_and_next_offset_are_rocketmqs(low, high, offset, status, following):
+    queue, log = made([100] * high, min_offset=low)
+    result = get_message(queue, log, offset, limits=WIDE)
+    assert (result.status, result.next_begin_offset) == (status, following)
+    assert (result.min_offset, result.max_offset) == (low, high)
+
+
+def test_a_slave_corrects_no_offset():
+    queue, log = made([100] * 10, min_offset=5)
+    slave = Limits.of(MessageStoreConfig(broker_role="SLAVE"))
+    assert get_message(queue, log, 2, limits=slave).next_begin_offset == 2
+    assert get_message(queue, log, 20, limits=slave).next_begin_offset == 20
+
+
+def test_no_queue_is_a_status_of_its_own():
+    assert get_message(None, MemoryLog(b""), 3).status == GetMessageStatus.NO_MATCHED_LOGIC_QUEUE
+
+
+def test_the_first_message_comes_whatever_its_size():
+    queue, log = made([300_000, 10])
+    result = get_message(queue, log, 0, limits=WIDE)
+    assert result.total_size == 300_000
+    assert result.count == 1
+    assert result.next_begin_offset == 1
+
+
+def test_messages_on_disk_come_eight_at_a_time():
+    queue, log = made([100] * 50)
+    assert get_message(queue, log, 0, limits=Limits(memory=10)).count == 8
+    assert get_message(queue, log, 0, limits=WIDE).count == 32
+
+
+def test_entries_before_a_hole_in_the_files_are_not_found():
+    queue, log = made([100] * 30, per_file=10)
+    queue.read_bytes = lambda offset, size: b""
+    result = get_message(queue, log, 13, limits=WIDE)
+    assert (result.status, result.next_begin_offset) == ("OFFSET_FOUND_NULL", 20)
+
+
+def test_messages_whose_file_is_gone_are_passed_over_to_the_next_file():
+    queue, log = made([100] * 30)
+    log.file_size = 1000
+    log.gone = {0}
+    result = get_message(queue, log, 3, limits=WIDE)
+    assert result.status == "FOUND"
+    assert result.offsets[0] == 1000
+    log.gone = {0, 1000, 2000}
+    result = get_message(queue, log, 3, limits=WIDE)
+    assert (result.status, result.next_begin_offset) == ("MESSAGE_WAS_REMOVING", 30)
+
+
+def test_a_prefilled_slot_names_more_bytes_than_there_are():
+    queue = MemoryQueue([(0, PREFILLED_SIZE, 0), (0, 100, 0)])
+    result = get_message(queue, MemoryLog(bytes(100)), 0, limits=WIDE)
+    assert result.status == "MESSAGE_WAS_REMOVING" or result.offsets == [0]
+
+
+def test_tags_are_compared_by_hash():
+    queue, log = made([100] * 6, tags=["A", "B", "C", "A", "B", "C"])
+    assert list(get_message(queue, log, 0, 32, TagFilter("A || C"), WIDE).offsets) == [0, 200, 300, 500]
+    none = get_message(queue, log, 0, 32, TagFilter("Z"), WIDE)
+    assert (none.status, none.next_begin_offset) == ("NO_MATCHED_MESSAGE", 6)
+    assert get_message(queue, log, 0, 32, TagFilter("*"), WIDE).count == 6
+
+
+def test_sql_is_asked_of_the_stored_properties():
+    units = [raw_unit(properties=b"a\x01%d\x02" % n) for n in range(6)]
+    at, entries = 0, []
+    for unit in units:
+        entries.append((at, len(unit), 0))
+        at += len(unit)
+    result = get_message(MemoryQueue(entries), MemoryLog(b"".join(units)), 0, 32, SqlFilter("a > 3"), WIDE)
+    assert [unit.properties["a"] for unit in result.units()] == ["4", "5"]
+
+
+def test_an_ext_units_tag_stands_for_the_address_and_its_bit_map_is_asked():
+    units = [raw_unit(properties=b"a\x011\x02")] * 3
+    size = len(units[0])
+    entries = [(n * size, size, EXT_BASE + n) for n in range(3)]
+    ext = {EXT_BASE: ext_unit(jhash("A"), 5000, b"\x01"), EXT_BASE + 1: ext_unit(jhash("B"), 5000, b"\x02")}
+    queue, log = MemoryQueue(entries, ext=ext), MemoryLog(b"".join(units))
+    assert list(get_message(queue, log, 0, 32, TagFilter("A"), WIDE).offsets) == [0, 2 * size]
+    bloom = SqlFilter("a = 1", BloomData((1,), 8, 1000))
+    assert list(get_message(queue, log, 0, 32, bloom, WIDE).offsets) == [size, 2 * size]
+    older = SqlFilter("a = 1", BloomData((1,), 8, 5000))
+    assert get_message(queue, log, 0, 32, older, WIDE).count == 3
+
+
+def test_a_batch_counts_its_messages():
+    log = MemoryLog(bytes(3000))
+    entries = [(1000 * n, 1000, 0, 1, 10 * n, 10, -1, 0) for n in range(3)]
+    queue = MemoryQueue(entries, kind="batch")
+    assert queue.unit_size == BATCH.size
+    result = get_message(queue, log, 14, 32, None, WIDE)
+    assert (result.status, result.count, result.next_begin_offset, list(result.offsets)) == (
+        "FOUND",
+        20,
+        30,
+        [1000, 2000],
+    )
+    assert get_message(queue, log, 14, 5, None, WIDE).next_begin_offset == 20
+
+
+@given(
+    st.lists(st.integers(1, 40_000), min_size=1, max_size=80),
+    st.integers(0, 80),
+    st.integers(0, 70),
+    st.sampled_from([0, 5000, 200_000, 1 << 40]),
+    st.sampled_from([1000, 65_536, 1 << 30]),
+)
+def test_the_short_way_answers_as_the_long_one(sizes, offset, count, memory, file_size):
+    queue, log = made(sizes, per_file=30)
+    log.file_size = max(file_size, *sizes)
+    limits = Limits(memory=memory)
+    short = get_message(queue, log, offset, count, None, limits)
+    long = get_message(queue, log, offset, count, Everything(), limits)
+    assert told(short) == told(long)
+    assert (short.count, short.total_size) == (long.count, long.total_size)
+    assert short.suggest_pulling_from_slave == long.suggest_pulling_from_slave
+
+
+def test_everything_lent_comes_back():
+    queue, log = made([100] * 50)
+    with get_message(queue, log, 0, limits=WIDE) as result:
+        assert log.lent == 1
+        assert len(result) == 32
+    result.release()
+    assert log.lent == 0
+    get_message(queue, log, 0, 5, TagFilter("Z"), WIDE)
+    kept = get_message(queue, log, 0, limits=WIDE)
+    del kept
+    gc.collect()
+    assert log.lent == 0
+
+
+def test_memory_of_the_machine_is_known():
+    assert module.physical_memory() > 1 << 20

@@ -1,0 +1,96 @@
+"""Queries by key go on to older messages where the newest are gone; ids are checked (spec 2.6, 4.4)."""
+
+from typing import NamedTuple
+
+from lent_stores import MemoryLog
+from raw_units import raw_log, raw_unit
+
+from engine.store.query_message import (
+    by_offset_id,
+    by_unique_key,
+    earliest_message_time,
+    look_message_by_offset,
+    query_message,
+)
+
+KEYED = b"UNIQ_KEY\x01u1\x02KEYS\x01k1\x02"
+
+
+class Answer(NamedTuple):
+    offsets: list
+    last_update_timestamp: int = 77
+    last_update_offset: int = 88
+
+
+class Index:
+    """Answers each round with the next list."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.ends = []
+
+    def query_offset(self, topic, key, max_count, begin, end):
+        self.ends.append(end)
+        return Answer(self.answers.pop(0) if self.answers else [])
+
+
+def units(count):
+    log = raw_log(*[{"properties": KEYED, "stored": 1000 + n, "body": b"%d" % n} for n in range(count)])
+    return MemoryLog(log), len(raw_unit(properties=KEYED, body=b"0"))
+
+
+def test_messages_come_in_the_order_of_the_log():
+    log, size = units(3)
+    index = Index([2 * size, 0])
+    with query_message(index, log, "TopicTest", "k1") as found:
+        assert [unit.body for unit in found.units()] == [b"0", b"2"]
+        assert (found.index_last_update_timestamp, found.index_last_update_offset) == (77, 88)
+    assert log.lent == 0
+
+
+def test_where_nothing_can_be_read_older_messages_are_asked_for_up_to_three_rounds():
+    log, size = units(3)
+    index = Index([10**9], [10**9], [10**9], [0])
+    assert len(query_message(index, log, "TopicTest", "k1", begin=0)) == 0
+    assert len(index.ends) == 1  # its time is not known: −1 lies before any window
+    index = Index([10**9], [0])
+    assert len(query_message(index, log, "TopicTest", "k1", begin=-5)) == 1
+    assert index.ends[1] == -1
+    assert size
+
+
+def test_no_index_finds_nothing():
+    log, _ = units(1)
+    assert len(query_message(None, log, "TopicTest", "k1")) == 0
+
+
+def test_a_unique_key_is_compared_by_text():
+    log, size = units(3)
+    found = by_unique_key(Index([0, size]), log, "TopicTest", "u1")
+    assert found is not None
+    assert found.offset == size
+    assert by_unique_key(Index([0, size]), log, "TopicTest", "other") is None
+    assert by_unique_key(Index([0]), log, "Other", "u1") is None
+
+
+def test_an_offset_id_names_the_unit_that_has_it():
+    log, size = units(2)
+    unit = look_message_by_offset(log, size)
+    assert unit is not None
+    assert unit.body == b"1"
+    assert by_offset_id(log, unit.offset_msg_id.lower()) == unit
+    assert by_offset_id(log, "00" * 16) is None
+    assert by_offset_id(log, "no id") is None
+
+
+def test_what_is_no_unit_is_none():
+    log, size = units(2)
+    for offset in (-1, 1, size + 3, 2 * size, 10**12):
+        assert look_message_by_offset(log, offset) is None
+    assert log.lent == 0
+
+
+def test_the_earliest_time_is_the_first_units():
+    log, _ = units(2)
+    assert earliest_message_time(log) == 1000
+    assert earliest_message_time(MemoryLog(b"", min_offset=-1)) == -1

@@ -1,0 +1,80 @@
+"""A queue and a log in memory, as getMessage sees them: what is lent is counted."""
+
+from __future__ import annotations
+
+import struct
+
+from engine.codec.cq_ext import CqExtUnit
+
+CQ = struct.Struct(">qiq")
+BATCH = struct.Struct(">qiqqqhii")
+
+
+class LentPiece:
+    """Bytes of a :class:`MemoryLog`."""
+
+    def __init__(self, log, start_offset, view):
+        self.start_offset = start_offset
+        self.view = view
+        self._log = log
+
+    def release(self):
+        self._log.lent -= 1
+
+
+class MemoryLog:
+    """A log of ``data`` from ``min_offset`` on, cut into files; ``gone`` files hold nothing any more."""
+
+    def __init__(self, data, file_size=1 << 30, min_offset=0):
+        self.file_size = file_size
+        self.min_offset = min_offset
+        self._data = bytes(data)
+        self.lent = 0
+        self.gone = set()
+
+    @property
+    def max_offset(self):
+        return self.min_offset + len(self._data)
+
+    def read(self, offset, size):
+        if not self.min_offset <= offset < self.max_offset:
+            return b""
+        return self._data[offset - self.min_offset : offset - self.min_offset + size]
+
+    def lend(self, offset, size):
+        start = offset - offset % self.file_size
+        end = min(start + self.file_size, self.max_offset)
+        if start in self.gone or not self.min_offset <= offset < self.max_offset or offset + size > end:
+            return None
+        self.lent += 1
+        return LentPiece(self, offset, memoryview(self._data)[offset - self.min_offset : end - self.min_offset])
+
+
+class MemoryQueue:
+    """A simple queue of (physical offset, size, tags code), or a batch queue of ``BATCH`` fields."""
+
+    def __init__(self, entries, min_offset=0, per_file=1000, kind="simple", ext=()):
+        self.kind = kind
+        layout = CQ if kind == "simple" else BATCH
+        self.unit_size = layout.size
+        self.file_size = per_file * layout.size
+        self.min_offset = min_offset
+        self._data = b"".join(layout.pack(*entry) for entry in entries)
+        self._ext = dict(ext)
+        last = entries[-1] if entries else None
+        self.max_offset = len(entries) if kind == "simple" else last[4] + last[5] if last else 0
+
+    def read_bytes(self, offset, size):
+        return self._data[offset : min(offset + size, offset - offset % self.file_size + self.file_size)]
+
+    def spans(self):
+        end = len(self._data)
+        return [(at, min(at + self.file_size, end)) for at in range(0, end, self.file_size)]
+
+    def ext_unit(self, address):
+        return self._ext.get(address)
+
+
+def ext_unit(tags_code, store_timestamp=5000, bit_map=b""):
+    """An ext unit that nobody looks up by its place."""
+    return CqExtUnit(0, 20 + len(bit_map), tags_code, store_timestamp, bit_map)
