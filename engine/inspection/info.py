@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
-from engine.codec.consume_queue import CQ_UNIT_SIZE
 from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2, STORE_HOST_V6, Unit
 from engine.errors import StoreError
+from engine.inspection import foreign
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import LockState, StoreSnapshot
@@ -92,7 +92,9 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
         abort=store.abort,
         lock=store.lock_state,
         bytes=sizes,
-        notes=notes + [oddity.path + ": " + oddity.what for oddity in store.log.sequence.oddities] + foreign(store),
+        notes=notes
+        + [oddity.path + ": " + oddity.what for oddity in store.log.sequence.oddities]
+        + foreign.notes(store),
         sizes=store.geometry.how,
     )
 
@@ -173,47 +175,13 @@ def flavour(store: StoreSnapshot) -> list[str]:
         seen.add("lmq")
     if len(store.log_folders) > 1:
         seen.add("multiPath")
-    if store.paths is not None:
-        seen |= _folder_flavours(store.paths.root)
-    return [word for word in FLAVOURS if word in seen]
-
-
-def _folder_flavours(root: Path) -> set[str]:
-    names = {entry.name: entry for entry in _scan(root)}
-    seen = set()
-    if any(name.startswith("dledger-") for name in names):
-        seen.add("dledger")
-    if "timerlog" in names:
+    if store.paths is not None and any(entry.name == "timerlog" for entry in _scan(store.paths.root)):
         seen.add("timer")
-    if "consumequeue" in names and _is_rocksdb(names["consumequeue"].path):
+    if any(foreign.dledger_logs(store)):
+        seen.add("dledger")
+    if foreign.rocksdb_queues(store):
         seen.add("rocksdbCq")
-    return seen
-
-
-def _is_rocksdb(folder: str) -> bool:
-    names = {entry.name for entry in _scan(folder)}
-    return "CURRENT" in names and any(name.startswith("MANIFEST-") for name in names)
-
-
-def foreign(store: StoreSnapshot) -> list[str]:
-    """One sentence for each part of the store that is recognised but not decoded: DLedger logs, RocksDB queues,
-    compaction.
-    """
-    if store.paths is None:
-        return []
-    said = []
-    for entry in _scan(store.paths.root):
-        size = sum(_tree(entry)) if entry.name.startswith("dledger-") or entry.name in _FOREIGN else 0
-        if entry.name.startswith("dledger-"):
-            said.append(f"{entry.name}: a DLedger log of {size:,} bytes; its 48-byte entry wrapper is not decoded yet")
-        elif entry.name == "consumequeue" and _is_rocksdb(entry.path):
-            said.append(f"consumequeue: RocksDB queues of {size:,} bytes; their entries are not decoded yet")
-        elif entry.name == "kvStore" and size:
-            said.append(f"kvStore: the pop service's RocksDB of {size:,} bytes; it is not decoded yet")
-    return said
-
-
-_FOREIGN = ("consumequeue", "kvStore")
+    return [word for word in FLAVOURS if word in seen]
 
 
 def _sample(store: StoreSnapshot) -> Iterator[Unit]:
@@ -246,8 +214,3 @@ def _magic(store: StoreSnapshot, offset: int) -> bool:
 def messages_in(info: StoreInfo) -> int:
     """Messages that the queues hold by their bounds, all topics."""
     return sum(max(q.max_offset - max(q.min_offset, 0), 0) for queues in info.topics.values() for q in queues)
-
-
-def entries_of(size: int) -> int:
-    """Entries that ``size`` bytes of a simple queue hold."""
-    return size // CQ_UNIT_SIZE

@@ -53,7 +53,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         batch_topics=tables.batch_topics(),
         group_offsets=tuple(tables.group_offsets()),
         tables=tables.states(),
-        notes=tuple(f"{note}: not part of this plan" for note in foreign.notes(store)),
+        notes=tuple(f"{note} This plan leaves it out." for note in foreign.notes(store)),
     )
 
 

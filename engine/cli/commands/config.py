@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import struct
 from collections.abc import Iterator
 from typing import Any
 
 from engine.cli.options import common, open_given
 from engine.cli.output import Output, plain
+from engine.codec import timer
+from engine.errors import CorruptUnit
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import read_tables
-
-_TIMERCHECK = struct.Struct(">7q")
-_TIMERCHECK_FIELDS = (
-    "lastReadTimeMs",
-    "lastTimerLogFlushPos",
-    "lastTimerQueueOffset",
-    "masterTimerQueueOffset",
-    "stateVersion",
-    "timestamp",
-    "counter",
-)
 
 
 def register(commands: Any) -> None:
@@ -62,7 +52,23 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def binary_tables(store: StoreSnapshot) -> Iterator[tuple[str, dict[str, int]]]:
-    """The one table that is no JSON: the timer's checkpoint, eight bytes a number (spec 12.7)."""
+    """The one table that is no JSON: the timer's checkpoint (spec 12.7)."""
     raw = store.small_file(store.paths.config / "timercheck") if store.paths else None
-    if raw is not None and len(raw) >= _TIMERCHECK.size:
-        yield "timercheck", dict(zip(_TIMERCHECK_FIELDS, _TIMERCHECK.unpack_from(raw), strict=True))
+    if raw is None:
+        return
+    try:
+        check = timer.decode_check(raw)
+    except CorruptUnit:
+        return
+    yield (
+        "timercheck",
+        {
+            "lastReadTimeMs": check.last_read_time,
+            "lastTimerLogFlushPos": check.flush_position,
+            "lastTimerQueueOffset": check.queue_offset,
+            "masterTimerQueueOffset": check.master_queue_offset,
+            "stateVersion": check.state_version,
+            "timestamp": check.version_timestamp,
+            "counter": check.version_counter,
+        },
+    )

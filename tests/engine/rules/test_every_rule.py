@@ -165,7 +165,8 @@ def test_speaks_on_the_broken_store(rule, root, made):
 def test_rocksdb_queues_are_not_taken_for_missing_ones(root):
     shutil.rmtree(root / "consumequeue")
     (root / "consumequeue").mkdir()
-    (root / "consumequeue" / "CURRENT").write_text("MANIFEST-000004")
+    (root / "consumequeue" / "CURRENT").write_text("MANIFEST-000004\n")
+    (root / "consumequeue" / "MANIFEST-000004").write_bytes(b"m")
     assert set(found(root)) == {"DK02"}
 
 

@@ -1,0 +1,81 @@
+"""RocksDB folders and DLedger logs in a store: recognised by what they hold, said in ``info``, never decoded."""
+
+from __future__ import annotations
+
+import struct
+
+import agree
+import pytest
+from made_stores import healthy, unit_bytes
+
+from engine.codec.dledger import EntryHeader, encode_header
+from engine.inspection import foreign
+from engine.inspection.snapshot import open_store
+
+
+@pytest.fixture
+def root(tmp_path):
+    return healthy(4).write(tmp_path / "store")
+
+
+def put(folder, **files):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, held in files.items():
+        (folder / name.replace("_", "-", 1).replace("__", ".")).write_bytes(held)
+
+
+def rocksdb_in(folder):
+    put(folder, CURRENT=b"MANIFEST-000004\n", MANIFEST_000004=b"m" * 30)
+    (folder / "000007.sst").write_bytes(b"s" * 700)
+    (folder / "000008.log").write_bytes(b"l" * 80)
+
+
+def test_a_store_without_them_says_nothing(root):
+    with open_store(root) as store:
+        assert foreign.notes(store) == []
+        assert not foreign.rocksdb_queues(store)
+
+
+def test_rocksdb_queues_are_a_flavour_and_a_note(root):
+    rocksdb_in(root / "consumequeue")
+    info = agree.ask("info", root)[0]
+    assert "rocksdbCq" in info["flavour"]
+    (note,) = [note for note in info["notes"] if "RocksDB" in note]
+    assert note.startswith("consumequeue is a RocksDB of consume queues: 1 table files with 700 bytes, 1 write-ahead")
+
+
+@pytest.mark.parametrize(("folder", "purpose"), [("kvStore", "pop records"), ("config/rdb", "configuration tables")])
+def test_other_rocksdb_folders_are_notes_and_leave_the_queues_alone(root, folder, purpose):
+    rocksdb_in(root / folder)
+    with open_store(root) as store:
+        assert [found.folder for found in foreign.rocksdb_folders(store)] == [folder]
+        assert purpose in foreign.notes(store)[0]
+        assert not foreign.rocksdb_queues(store)
+
+
+def test_a_lone_file_called_current_is_no_rocksdb(root):
+    put(root / "consumequeue", CURRENT=b"no manifest")
+    info = agree.ask("info", root)[0]
+    assert "rocksdbCq" not in info["flavour"]
+
+
+def test_a_dledger_log_is_sized_and_its_first_entry_named(root):
+    body = unit_bytes("Orders", 0, 0, 0, 1_700_000_000_000)
+    header = EntryHeader(1, 48 + len(body), 7, 3, 0, 0, 0, 0, len(body))
+    data = encode_header(header) + body
+    for part, held in (("data", data), ("index", struct.pack(">iqqii", 1, 0, 7, len(data), 3).ljust(32, b"\0"))):
+        folder = root / "dledger-n0" / part
+        folder.mkdir(parents=True)
+        (folder / f"{0:020d}").write_bytes(held)
+    info = agree.ask("info", root)[0]
+    assert "dledger" in info["flavour"]
+    (note,) = [note for note in info["notes"] if "DLedger" in note]
+    assert "member n0: 1 data files" in note
+    assert "oldest entry 7 of term 3" in note
+
+
+def test_a_recovery_plan_says_what_it_leaves_out(root):
+    (root / "dledger-n0").mkdir()
+    plan = next(record for record in agree.ask("recover", root, "--plan") if record["type"] == "recoveryPlan")
+    (note,) = plan["notes"]
+    assert note.endswith("This plan leaves it out.")
