@@ -7,6 +7,7 @@ read and flush meanwhile.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from types import TracebackType
 from typing import Protocol
@@ -15,7 +16,11 @@ from engine.mapped.disk import DiskFile
 
 PAGE = 4096
 RESERVE_STEP = 8 << 20
-"""Bytes for which the disk is asked for room at a time, ahead of appends through the map."""
+"""Bytes, a power of two, for which the disk is asked for room at a time, ahead of appends through the map.
+
+As large as the largest folio: the kernel wants blocks for all of one when a single byte of it is written first, and
+kills the process (SIGBUS) where it finds none. So the last bytes of a full disk stay unused.
+"""
 
 
 class PoolBuffer(Protocol):
@@ -49,7 +54,8 @@ class Lent:
         """Give the bytes back; a second time does nothing."""
         file, self._file = self._file, None
         if file is not None:
-            self.view.release()
+            with contextlib.suppress(BufferError):  # an array still looks at them: they live as long as it does
+                self.view.release()
             file.release()
 
 
@@ -141,9 +147,9 @@ class MappedFile:
 
         What has been encoded is published by :meth:`advance`. Raises ``OSError`` where the disk has no room.
         """
-        end = self.wrote + size
+        end = min(self.wrote + size, self.size)
         if end > self._backed:
-            self._reserve(min(end, self.size))
+            self._reserve(end)
         target = self._target
         return self._open_target() if target is None else target
 
@@ -168,16 +174,10 @@ class MappedFile:
         return target
 
     def _reserve(self, end: int) -> None:
-        """Room on the disk up to ``end`` and some steps on: a write through the map must never meet a full disk."""
-        start = max(self._backed, self.wrote)
-        stop = min(self.size, max(end, start + RESERVE_STEP))
-        if start >= stop:
-            return
-        try:
-            self._file.reserve(start, stop)
-        except OSError:
-            stop = end  # the last bytes of a disk that fills up are used too
-            self._file.reserve(start, stop)
+        """Room on the disk up to ``end`` and on to the next step: no write through the map may meet a full disk."""
+        start = max(self._backed, self.wrote) // RESERVE_STEP * RESERVE_STEP
+        stop = min(self.size, -(-end // RESERVE_STEP) * RESERVE_STEP)
+        self._file.reserve(start, stop)
         self._backed = stop
 
     # Reading

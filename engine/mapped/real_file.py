@@ -207,6 +207,9 @@ class RealFile:
         """
         descriptor = self._acquire()
         try:
+            found = os.fstatvfs(descriptor)
+            if found.f_bavail * found.f_frsize < stop - start:  # trying would eat up what is left
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.posix_fallocate(descriptor, start, stop - start)
         except OSError as error:
             if error.errno in {errno.EOPNOTSUPP, errno.ENOSYS}:

@@ -143,11 +143,24 @@ def test_room_on_the_disk_is_asked_for_before_the_map_is_written(disk, tmp_path)
     assert file.append(b"abc")
 
 
-def test_the_last_blocks_of_a_full_disk_are_used(disk, tmp_path):
-    file = MappedFile(disk.open(tmp_path / "f", SIZE), 0)
-    disk.fail(errno.ENOSPC, kind="reserve", times=1)
-    assert file.append(b"abc")
-    assert file.read(0, 3) == b"abc"
+def test_room_is_asked_for_in_whole_steps():
+    """Large folios: the kernel may want blocks for eight megabytes when one byte is written, or kills the process."""
+    asked = []
+
+    class Watched:
+        path, size, view = "f", 20 << 20, memoryview(bytearray(20 << 20))
+
+        def reserve(self, start, stop):
+            asked.append((start >> 20, stop >> 20))
+
+    file = MappedFile(Watched(), 0)
+    file.append(b"x")
+    file.append(bytes(9 << 20))
+    file.append(bytes(9 << 20))
+    recovered = MappedFile(Watched(), 0)
+    recovered.set_positions((9 << 20) + 5)
+    recovered.append(b"x")
+    assert asked == [(0, 8), (8, 16), (16, 20), (8, 16)]
 
 
 def test_a_buffer_of_the_pool_is_read_after_commit_only(disk, tmp_path):
