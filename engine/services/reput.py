@@ -20,6 +20,9 @@ from engine.store.store_checkpoint import StoreCheckpoint
 from engine.store.unit_check import Refusal, Request, Rules
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from engine.codec.columns import UnitColumns
     from engine.codec.topic_table import TopicTable
 
@@ -47,7 +50,9 @@ class Dispatcher(Protocol):
     def dispatch(self, request: Request) -> None:
         """One unit."""
 
-    def dispatch_block(self, columns: UnitColumns, topics: TopicTable, rows: object = None) -> object:
+    def dispatch_block(
+        self, columns: UnitColumns, topics: TopicTable, rows: npt.NDArray[np.int64] | None = None
+    ) -> None:
         """Every unit of a block, or the rows given."""
 
 

@@ -48,6 +48,7 @@ class ConfigTables:
         self._disk = disk
         self._clock = clock
         self._like = like
+        self._batch_folder = paths.batchconsumequeue
         self._offsets_file = LIGHT_OFFSETS if light else CONSUMER_OFFSETS
         self._tables = {
             name: ConfigTable(paths.config / name, disk) for name in (TOPICS, GROUPS, self._offsets_file, DELAY_OFFSETS)
@@ -61,9 +62,13 @@ class ConfigTables:
             for table in self._tables.values():
                 table.load()
             self._batch = frozenset(topic.name for topic in self.topics().values() if topic.batch)
+            if not self.knows_topics():
+                self._batch = frozenset(self._disk.folders(self._batch_folder))
 
     def is_batch_topic(self, topic: str) -> bool:
-        """The topic's queues are batch queues (attribute ``queue.type`` = ``BatchCQ``)."""
+        """The topic's queues are batch queues (attribute ``queue.type`` = ``BatchCQ``). Without a topics table those
+        are that have batch queues already.
+        """
         return topic in self._batch
 
     def knows_topics(self) -> bool:

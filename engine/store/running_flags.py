@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Final
 
 NOT_READABLE: Final = 1
@@ -28,13 +29,16 @@ NAMES: Final = {
 
 
 class RunningFlags:
-    """``bits`` is 0 where all is well; ``reasons`` says for each raised flag why. Any thread may raise one."""
+    """``bits`` is 0 where all is well; ``reasons`` says for each raised flag why. Any thread may raise one;
+    ``on_change`` is called after each change.
+    """
 
-    __slots__ = ("_lock", "bits", "reasons")
+    __slots__ = ("_lock", "bits", "on_change", "reasons")
 
     def __init__(self) -> None:
         self.bits = 0
         self.reasons: dict[int, str] = {}
+        self.on_change: Callable[[], None] | None = None
         self._lock = threading.Lock()
 
     def raise_flag(self, flag: int, why: str) -> bool:
@@ -43,6 +47,8 @@ class RunningFlags:
             fresh = not self.bits & flag
             self.reasons.setdefault(flag, why)
             self.bits |= flag
+        if fresh and self.on_change is not None:
+            self.on_change()
         return fresh
 
     def clear(self, flag: int) -> bool:
@@ -51,6 +57,8 @@ class RunningFlags:
             was = bool(self.bits & flag)
             self.bits &= ~flag
             self.reasons.pop(flag, None)
+        if was and self.on_change is not None:
+            self.on_change()
         return was
 
     @property

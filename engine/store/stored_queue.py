@@ -58,6 +58,11 @@ class StoredQueue(ABC):
     # -- reading
 
     @property
+    def file_size(self) -> int:
+        """Bytes of one file."""
+        return self.files.file_size
+
+    @property
     def end_bytes(self) -> int:
         """Behind the last readable entry."""
         return self.files.end

@@ -1,0 +1,440 @@
+"""MessageStore: the engine as one object that reads and writes a store (Java: DefaultMessageStore; spec 7 to 11).
+
+    >>> with MessageStore(path) as store:
+    ...     result = store.put_message(Message("Orders", b"one cup of tea", keys="order-1"))
+    ...     dispatched = store.wait_dispatched()
+    ...     found = store.query_message("Orders", "order-1").units()
+    >>> (result.status.value, dispatched, found[0].body)
+    ('PUT_OK', True, b'one cup of tea')
+
+Offsets are bytes of the commit log, queue offsets count entries of a queue, times are ms since 1970. What a put or a
+get met is told by a status, as RocketMQ does; :class:`engine.errors.StoreError` and ``OSError`` are for what stops a
+store. One process at a time, and no broker beside it: the store's lock sees to that. Nothing is printed; the
+``logging`` loggers below ``engine`` tell what happened.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from engine.codec.encode import Message
+from engine.codec.message import Unit
+from engine.config import MessageStoreConfig
+from engine.layout import StorePaths
+from engine.mapped.abort_file import AbortFile
+from engine.mapped.disk import Disk, DiskLock, RealDisk
+from engine.services.wiring import wire
+from engine.store import load_source, recovery_apply
+from engine.store.config_tables import ConfigTables
+from engine.store.get_message import GetMessageResult, Limits, get_message
+from engine.store.latency import Latencies
+from engine.store.message_filter import MessageFilter
+from engine.store.offset_by_time import offset_by_time, offset_by_time_49
+from engine.store.positions import Positions
+from engine.store.put_message import PutMessageResult, PutMessageResults, PutMessageStatus
+from engine.store.query_message import (
+    LAST_TIME,
+    QueryMessageResult,
+    by_offset_id,
+    by_unique_key,
+    earliest_message_time,
+    look_message_by_offset,
+    query_message,
+)
+from engine.store.recovery_plan import RecoveryPlan
+from engine.store.running_flags import RunningFlags
+from engine.store.stream import StreamBlock, stream
+from engine.store.unit_check import Release
+
+Clock = Callable[[], int]
+STORE_HOST = "127.0.0.1:10911"
+WAIT_MS = 60_000.0
+_OK = PutMessageStatus.PUT_OK
+_nanoseconds = time.perf_counter_ns
+_log = logging.getLogger(__name__)
+
+
+def system_clock() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class MessageStore:
+    """The store in the directory ``path``, made where there is none; open from construction until :meth:`close`.
+
+    ``config`` are a broker's settings (:func:`engine.config.read_properties` reads a ``broker.conf``). ``disk`` and
+    ``clock`` (ms) are for tests; ``like`` is the release whose rules apply. With ``services=False`` no thread is
+    started: whoever drives the store calls :meth:`step`. ``store_host`` is the broker's address in stored messages.
+
+    Opening takes the lock, reads the tables, recovers as a broker would (:attr:`recovery_plan` tells what was done) and
+    starts the services. Raises :class:`engine.errors.StoreLocked`, :class:`StoreError` where a broker would not start,
+    and ``OSError``. All methods may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        config: MessageStoreConfig | None = None,
+        *,
+        disk: Disk | None = None,
+        clock: Clock | None = None,
+        like: Release = "5.3",
+        services: bool = True,
+        store_host: str = STORE_HOST,
+    ) -> None:
+        self.config = config or MessageStoreConfig()
+        self.paths = StorePaths(Path(path))
+        self.like: Release = like
+        self.recovery_plan: RecoveryPlan
+        self._disk: Disk = disk or RealDisk()
+        self._own_disk = disk is None
+        self._closed = False
+        self._put_latencies = Latencies()
+        self._put_counts = self._put_latencies.counts
+        self._refused: dict[PutMessageStatus, int] = {}
+        self._lock: DiskLock = self._disk.lock(self.paths.lock)
+        try:
+            self._parts, self._services = wire(
+                self.paths, self.config, self._disk, clock or system_clock, like, store_host
+            )
+            self._abort = AbortFile(self._disk, self.paths, like)
+            self._limits = Limits.of(self.config)
+            self._load()
+            self._start(services)
+        except BaseException:
+            self._closed = True
+            self._lock.release()
+            raise
+
+    # -- life
+
+    def _load(self) -> None:
+        parts = self._parts
+        parts.tables.load()
+        parts.checkpoint.load()
+        source = load_source.source(self.paths, self.config, self._disk)
+        self.recovery_plan = recovery_apply.recover(source, parts, self.like)
+        parts.commit_log.queue_offsets.load(parts.queues.offsets())
+        self._services.reput.reput_from = max(self.recovery_plan.end_offset, 0)
+
+    def _start(self, services: bool) -> None:
+        parts = self._parts
+        self._group = self._services.group
+        self._append = parts.commit_log.put_message
+        self._wakes_commit = parts.pool is not None and self.config.wake_commit_when_put_message
+        self._wakes_flush = self.config.wake_flush_when_put_message and parts.pool is None
+        self._plain = self._group is None and not (self._wakes_commit or self._wakes_flush)
+        if self.config.broker_role == "SLAVE" and not self.config.duplication_enable:
+            parts.commit_log.refuses = PutMessageStatus.SERVICE_NOT_AVAILABLE
+        parts.flags.on_change = self._flags_changed
+        if services:
+            self._services.start()
+        self._abort.create()
+
+    def close(self) -> None:
+        """Flush, dispatch what is there (five seconds at most), write checkpoint and tables, and let go of everything.
+
+        ``abort`` is deleted only where all of that worked and dispatch is not behind; otherwise the next start recovers
+        as after a crash. A second call does nothing.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        parts = self._parts
+        parts.commit_log.refuses = PutMessageStatus.SERVICE_NOT_AVAILABLE
+        with parts.commit_log.lock:  # whoever is appending is through
+            pass
+        try:
+            self._services.shutdown()
+            if not self._flags.writeable:
+                _log.warning("the store may be wrong, abort stays: %s", self._flags.why)
+            elif self._services.reput.behind:
+                _log.warning("dispatch is %d bytes behind, abort stays", self._services.reput.behind)
+            else:
+                self._abort.delete()
+        finally:
+            self._let_go()
+
+    def abandon(self) -> None:
+        """Let go of everything as it is, as a crash would: nothing is flushed, ``abort`` stays."""
+        if not self._closed:
+            self._closed = True
+            self._parts.commit_log.refuses = PutMessageStatus.SERVICE_NOT_AVAILABLE
+            self._services.abandon()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        parts = self._parts
+        try:
+            parts.files.close()
+            parts.queues.close()
+            if parts.index is not None:
+                parts.index.close()
+            parts.checkpoint.close()
+            if self._own_disk:
+                self._disk.close()
+        finally:
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _flags_changed(self) -> None:
+        refuses = None if self._flags.writeable else PutMessageStatus.SERVICE_NOT_AVAILABLE
+        if not self._closed and not (self.config.broker_role == "SLAVE" and not self.config.duplication_enable):
+            self._parts.commit_log.refuses = refuses
+
+    # -- putting
+
+    def put_message(self, message: Message) -> PutMessageResult:
+        """Store one message (spec 8.2) and wait for the disk where the configuration and the message ask for it."""
+        began = _nanoseconds()
+        result = self._append(message)
+        if not self._plain:
+            self._after_put(result, message.waits)
+        if result.status is not _OK:
+            self._count_refused(result.status)
+        self._put_counts[(_nanoseconds() - began).bit_length()] += 1
+        return result
+
+    def put_messages(self, messages: Sequence[Message]) -> PutMessageResults:
+        """Store many messages of any topics and queues in order: the same bytes as one put each, and much quicker.
+
+        Waits once for all of them. The results are looked up when they are asked for.
+        """
+        began = _nanoseconds()
+        results = self._parts.commit_log.put_messages(messages)
+        if not self._plain and results.end_offset:
+            self._wake()
+            if self._group is not None and results.waits and not self._group.wait(results.end_offset):
+                results.set_status(PutMessageStatus.FLUSH_DISK_TIMEOUT)
+        if not results.ok:
+            for result in results:
+                if result.status is not _OK:
+                    self._count_refused(result.status)
+        self._put_counts[(_nanoseconds() - began).bit_length()] += 1
+        return results
+
+    def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
+        """Store messages of one topic and queue as a client's batch (spec 2.7): contiguous, or one inner batch where
+        the topic's queues are batch queues. ``properties`` are those of the batch itself.
+        """
+        began = _nanoseconds()
+        result = self._parts.commit_log.put_batch(messages, properties)
+        if not self._plain:
+            self._after_put(result, all(message.waits for message in messages))
+        if result.status is not _OK:
+            self._count_refused(result.status)
+        self._put_counts[(_nanoseconds() - began).bit_length()] += 1
+        return result
+
+    def append_raw(self, unit: bytes) -> int:
+        """Store a whole unit again, its PHYSICALOFFSET and property CRC made anew; gives the offset. Does not wait."""
+        return self._parts.commit_log.append_raw(unit)
+
+    def append_blank(self) -> bool:
+        """End the log's last file here; False where it is full already, or there is none."""
+        return self._parts.commit_log.append_blank()
+
+    def _after_put(self, result: PutMessageResult, waits: bool) -> None:
+        appended = result.append
+        if appended is None or not result.ok:
+            return
+        self._wake()
+        if self._group is not None and waits and not self._group.wait(appended.end_offset):
+            result.status = PutMessageStatus.FLUSH_DISK_TIMEOUT
+
+    def _wake(self) -> None:
+        if self._wakes_commit:
+            self._services.wakeup("commit")
+        if self._wakes_flush:
+            self._services.wakeup("flush")
+
+    def _count_refused(self, status: PutMessageStatus) -> None:
+        self._refused[status] = self._refused.get(status, 0) + 1
+
+    # -- reading
+
+    def get_message(
+        self,
+        group: str,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        max_count: int = 32,
+        message_filter: MessageFilter | None = None,
+    ) -> GetMessageResult | None:
+        """Messages of a queue from queue offset ``offset`` on (spec 9.1), lent until the result is released.
+
+        None where the store is closed or not readable. ``group`` is whom they are for; no account is kept of it here.
+        """
+        del group
+        if self._closed or not self._flags.readable:
+            return None
+        queue = self._parts.queues.find_or_create(topic, queue_id)
+        return get_message(queue, self._parts.log, offset, max_count, message_filter, self._limits)
+
+    def offset_in_queue_by_time(self, topic: str, queue_id: int, timestamp: int, boundary: str = "lower") -> int:
+        """Queue offset of the first message stored at or after ``timestamp``, or with ``upper`` the last at or before
+        it (spec 3.5); 4.9 knows no boundary.
+        """
+        queue = self._parts.queues.find_or_create(topic, queue_id)
+        if self.like == "4.9":
+            return offset_by_time_49(queue, self._parts.log, timestamp, queue.modified_times())
+        return offset_by_time(queue, self._parts.log, timestamp, boundary)
+
+    def query_message(
+        self, topic: str, key: str, max_count: int = 32, begin: int = 0, end: int = LAST_TIME
+    ) -> QueryMessageResult:
+        """Messages that the index knows under a key, stored from ``begin`` to ``end`` (spec 4.4), lent until released.
+        Messages whose key only has the same hash are among them.
+        """
+        return query_message(self._parts.index, self._parts.log, topic, key, max_count, begin, end)
+
+    def query_by_unique_key(self, topic: str, unique_key: str) -> Unit | None:
+        """The newest message of ``topic`` with this unique key."""
+        return by_unique_key(self._parts.index, self._parts.log, topic, unique_key)
+
+    def query_by_offset_id(self, message_id: str) -> Unit | None:
+        """The message whose offset id (``msgId`` of a put's answer) this is."""
+        return by_offset_id(self._parts.log, message_id)
+
+    def look_message_by_offset(self, physical_offset: int) -> Unit | None:
+        """The message that begins at an offset of the log; None where none does."""
+        return look_message_by_offset(self._parts.log, physical_offset)
+
+    def earliest_message_time(self) -> int:
+        """Store time of the oldest message of the log, −1 without one."""
+        return earliest_message_time(self._parts.log)
+
+    def stream(self, topic: str, queue_id: int, start: int = 0) -> Iterator[StreamBlock]:
+        """All messages of a queue from queue offset ``start`` on, in blocks that are lent one after the other."""
+        return stream(self._parts.queues.find_or_create(topic, queue_id), self._parts.log, start)
+
+    def min_offset_in_queue(self, topic: str, queue_id: int) -> int:
+        """The first queue offset that can be read; makes the queue known: 0 for a new one, −1 for a new batch queue."""
+        return self._parts.queues.find_or_create(topic, queue_id).min_offset
+
+    def max_offset_in_queue(self, topic: str, queue_id: int) -> int:
+        """The queue offset behind the last dispatched message; 0 where there is no such queue."""
+        queue = self._parts.queues.queue(topic, queue_id)
+        return 0 if queue is None else queue.max_offset
+
+    # -- where the store stands
+
+    def positions(self) -> Positions:
+        """Where the store stands, as one consistent value; cheap enough to ask a hundred times a second."""
+        parts, services = self._parts, self._services
+        files, index, group = parts.files, parts.index, services.group
+        dispatched = services.reput.reput_from
+        confirm = parts.confirm_offset()
+        flushed = files.flushed_where
+        committed = files.max_offset
+        return Positions(
+            min=files.min_offset,
+            wrote=files.wrote_offset,
+            committed=committed,
+            flushed=flushed,
+            dispatched=dispatched,
+            confirm=confirm,
+            queue_max=parts.queues.max_physic_offset,
+            index_end=index.end_phy_offset if index is not None else -1,
+            checkpoint=parts.checkpoint.value,
+            buffers_left=parts.pool.available if parts.pool is not None else None,
+            waiting=group.waiting if group is not None else 0,
+            put_latency=self._put_latencies.snapshot(),
+            flush_latency=services.log.latencies.snapshot(),
+        )
+
+    def counters(self) -> dict[str, int]:
+        """What happened since the store was opened: puts by status, units dispatched, flushes, files deleted."""
+        puts = sum(self._put_counts)
+        refused = dict(self._refused)
+        counted = {f"put.{status.name}": number for status, number in refused.items()}
+        return {
+            "put.calls": puts,
+            **counted,
+            "dispatch.units": self._services.reput.units,
+            "dispatch.skippedBytes": self._services.reput.skipped_bytes,
+            "flush.log": sum(self._services.log.latencies.counts),
+            "clean.logFiles": self._services.clean.deleted_files,
+        }
+
+    @property
+    def flags(self) -> RunningFlags:
+        """What keeps the store from taking or giving messages, and why (:attr:`RunningFlags.why`)."""
+        return self._flags
+
+    @property
+    def _flags(self) -> RunningFlags:
+        return self._parts.flags
+
+    @property
+    def tables(self) -> ConfigTables:
+        """Topics, groups and offsets under ``config/``; the store asks them only which topics have batch queues."""
+        return self._parts.tables
+
+    # -- flushing, dispatching, cleaning
+
+    def flush(self) -> int:
+        """Bring everything put so far to disk; gives the flushed offset. Raises as a flush does
+        (:class:`engine.services.flush.FlushFailed`, ``OSError``).
+        """
+        self._services.log.flush_all()
+        return self._parts.files.flushed_where
+
+    def commit(self) -> int:
+        """Hand the transient pool's buffers to the files; gives the committed offset, without a pool the log's end."""
+        files = self._parts.files
+        while files.max_offset < files.wrote_offset:
+            if self._services.log.commit(0):
+                break
+        return files.max_offset
+
+    def wait_dispatched(self, timeout_ms: float = WAIT_MS) -> bool:
+        """Return when queues and index know everything that is confirmed now: True; False after ``timeout_ms``."""
+        return self._services.dispatch(self._parts.confirm_offset(), timeout_ms)
+
+    def delete_expired_files(self) -> None:
+        """Delete old files in the next twenty cleaning runs, whatever the hour (spec 11: by hand)."""
+        self._services.clean.delete_by_hand()
+        self._services.wakeup("clean")
+
+    def delete_topics(self, names: Iterable[str]) -> int:
+        """Delete the queues of topics, their table rows and offsets; messages stay in the log. How many had queues."""
+        names = list(names)
+        deleted = 0
+        for name in names:
+            deleted += self._parts.queues.delete_topic(name)
+            self._parts.commit_log.queue_offsets.forget(name)
+        self._parts.tables.delete_topics(names)
+        return deleted
+
+    # -- services by hand
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """Names of the services, for :meth:`step`, :meth:`pause` and :meth:`resume`."""
+        return self._services.names
+
+    def step(self, name: str) -> float:
+        """One round of a service on the caller's thread; the milliseconds until the next is due."""
+        return self._services.thread(name).step()
+
+    def pause(self, name: str) -> None:
+        """No further round of a service's thread until :meth:`resume`."""
+        self._services.thread(name).pause()
+
+    def resume(self, name: str) -> None:
+        """Let a service's thread go on."""
+        self._services.thread(name).resume()

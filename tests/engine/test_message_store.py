@@ -1,0 +1,275 @@
+"""MessageStore: life, puts, dispatch, positions, and what a closed store leaves behind."""
+
+from __future__ import annotations
+
+import doctest
+import errno
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import engine.message_store
+from engine.codec.encode import Message
+from engine.config import MessageStoreConfig, from_mapping
+from engine.errors import StoreError, StoreLocked, UsageError
+from engine.mapped.simulated_disk import SimulatedDisk
+from engine.message_store import MessageStore
+from engine.store.put_message import PutMessageStatus
+
+SMALL = {
+    "mappedFileSizeCommitLog": 1 << 16,
+    "mappedFileSizeConsumeQueue": 20 * 50,
+    "maxHashSlotNum": 100,
+    "maxIndexNum": 400,
+}
+ROOT = Path("/store")
+OK = PutMessageStatus.PUT_OK
+
+
+def config(**more: Any) -> MessageStoreConfig:
+    return from_mapping({**SMALL, **more})[0]
+
+
+def message(number: int, body: int = 100, **more: Any) -> Message:
+    return Message("Orders", bytes([number % 256]) * body, queue_id=number % 3, keys=f"k{number}", tags="T", **more)
+
+
+def put(store: MessageStore, count: int, start: int = 0) -> list[int]:
+    offsets = []
+    for number in range(start, start + count):
+        result = store.put_message(message(number))
+        assert result.status is OK
+        assert result.append is not None
+        offsets.append(result.append.physical_offset)
+    return offsets
+
+
+def test_the_example_of_the_module_works(tmp_path: Path) -> None:
+    globs = {"path": tmp_path, "MessageStore": MessageStore, "Message": Message}
+    text = doctest.DocTestParser().get_doctest(engine.message_store.__doc__ or "", globs, "example", None, 0)
+    assert len(text.examples) == 2
+    assert doctest.DocTestRunner(verbose=False).run(text).failed == 0
+
+
+@pytest.mark.parametrize("like", ["5.3", "4.9"])
+@pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
+def test_what_was_put_is_there_after_closing_and_opening(tmp_path: Path, like: Any, flush: str) -> None:
+    settings = config(flushDiskType=flush)
+    with MessageStore(tmp_path / "store", settings, like=like) as store:
+        offsets = put(store, 700)
+        assert store.wait_dispatched()
+        seen = store.positions()
+        assert (seen.dispatched, seen.confirm, seen.behind) == (seen.wrote, seen.wrote, 0)
+        assert (seen.queue_max, seen.index_end) == (seen.wrote, offsets[-1])
+        assert seen.put_latency.count == 700
+        if flush == "SYNC_FLUSH":
+            assert seen.flushed == seen.wrote
+    assert not (tmp_path / "store" / "abort").exists()
+    with MessageStore(tmp_path / "store", settings, like=like) as store:
+        assert store.recovery_plan.exit == "normal"
+        assert store.positions().wrote == seen.wrote
+        assert [store.max_offset_in_queue("Orders", queue) for queue in (0, 1, 2, 3)] == [234, 233, 233, 0]
+        unit = store.look_message_by_offset(offsets[600])
+        assert unit is not None
+        assert (unit.queue_offset, unit.body) == (200, bytes([600 % 256]) * 100)
+        with store.query_message("Orders", "k300") as found:
+            assert [unit.body for unit in found.units()] == [bytes([300 % 256]) * 100]
+        got = store.get_message("g", "Orders", 1, 200, 5)
+        assert got is not None
+        with got:
+            assert [unit.queue_offset for unit in got.units()] == [200, 201, 202, 203, 204]
+        result = store.put_message(message(700))
+        assert result.append is not None
+        assert (result.append.physical_offset, result.append.queue_offset) == (seen.wrote, 233)
+
+
+def test_without_services_everything_is_driven_by_hand() -> None:
+    disk = SimulatedDisk()
+    store = MessageStore(ROOT, config(), disk=disk, services=False)
+    put(store, 10)
+    seen = store.positions()
+    assert (seen.dispatched, seen.flushed, seen.behind) == (0, 0, seen.wrote)
+    assert store.get_message("g", "Orders", 0, 0).status.name == "NO_MESSAGE_IN_QUEUE"  # type: ignore[union-attr]
+    store.step("reput")
+    assert store.positions().dispatched == seen.wrote
+    assert store.flush() == seen.wrote
+    assert store.positions().unflushed == 0
+    store.close()
+    store.close()
+    assert not disk.exists(ROOT / "abort")
+
+
+def test_abort_is_there_while_a_store_is_open_and_stays_when_it_is_abandoned() -> None:
+    disk = SimulatedDisk()
+    store = MessageStore(ROOT, config(), disk=disk, services=False)
+    assert disk.exists(ROOT / "abort")
+    offsets = put(store, 10)
+    store.abandon()
+    assert disk.exists(ROOT / "abort")
+    with MessageStore(ROOT, config(), disk=disk, services=False) as again:
+        assert again.recovery_plan.exit == "abnormal"
+        assert again.look_message_by_offset(offsets[-1]) is not None
+        assert again.max_offset_in_queue("Orders", 0) == 4
+    assert not disk.exists(ROOT / "abort")
+
+
+def test_under_sync_flush_nothing_unflushed_is_dispatched() -> None:
+    store = MessageStore(ROOT, config(flushDiskType="SYNC_FLUSH"), disk=SimulatedDisk(), services=False)
+    put(store, 1)
+    first = store.positions()
+    assert first.flushed == first.wrote
+    waits_not = Message("Orders", b"x", properties={"WAIT": "false"})
+    assert store.put_message(waits_not).status is OK
+    store.step("reput")
+    seen = store.positions()
+    assert (seen.flushed, seen.confirm, seen.dispatched) == (first.wrote, first.wrote, first.wrote)
+    assert seen.wrote > first.wrote
+    store.step("flush")
+    store.step("reput")
+    assert store.positions().dispatched == seen.wrote
+    store.close()
+
+
+def test_4_9_dispatches_what_is_not_flushed_yet() -> None:
+    settings = config(flushDiskType="SYNC_FLUSH")
+    store = MessageStore(ROOT, settings, disk=SimulatedDisk(), services=False, like="4.9")
+    store.put_message(Message("Orders", b"x", properties={"WAIT": "false"}))
+    store.step("reput")
+    seen = store.positions()
+    assert (seen.flushed, seen.dispatched) == (0, seen.wrote)
+    store.close()
+
+
+def test_a_failed_flush_stops_the_store_and_says_why() -> None:
+    disk = SimulatedDisk()
+    store = MessageStore(ROOT, config(flushDiskType="SYNC_FLUSH"), disk=disk, services=False)
+    put(store, 3)
+    disk.fail(errno.EIO, kind="flush", times=1)
+    late = store.put_message(message(3))
+    assert (late.status, late.ok) == (PutMessageStatus.FLUSH_DISK_TIMEOUT, True)
+    refused = store.put_message(message(4))
+    assert (refused.status, refused.ok) == (PutMessageStatus.SERVICE_NOT_AVAILABLE, False)
+    assert "flush of the commit log failed" in store.flags.why
+    assert store.counters()["put.SERVICE_NOT_AVAILABLE"] == 1
+    store.close()
+    assert disk.exists(ROOT / "abort")
+
+
+def test_a_closed_store_takes_nothing_and_gives_nothing(tmp_path: Path) -> None:
+    store = MessageStore(tmp_path, config())
+    store.close()
+    assert store.put_message(message(1)).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+    assert store.get_message("g", "Orders", 0, 0) is None
+
+
+def test_two_stores_on_one_directory_exclude_each_other(tmp_path: Path) -> None:
+    with MessageStore(tmp_path, config()), pytest.raises(StoreLocked):
+        MessageStore(tmp_path, config())
+    with MessageStore(tmp_path, config()):
+        pass
+
+
+@pytest.mark.parametrize("key", ["storeType", "enableDLegerCommitLog"])
+def test_kinds_of_stores_that_are_not_written(tmp_path: Path, key: str) -> None:
+    value: Any = {"storeType": "defaultRocksDB", "enableDLegerCommitLog": True}[key]
+    with pytest.raises(StoreError, match=key):
+        MessageStore(tmp_path, config(**{key: value}))
+    with MessageStore(tmp_path, config()):  # the lock was given back
+        pass
+
+
+def test_a_slave_takes_no_puts(tmp_path: Path) -> None:
+    with MessageStore(tmp_path, config(brokerRole="SLAVE")) as store:
+        assert store.put_message(message(1)).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+
+
+def test_many_at_once_give_the_same_bytes_as_one_by_one() -> None:
+    def clock() -> int:
+        return 1_700_000_000_000
+
+    disks = [SimulatedDisk(), SimulatedDisk()]
+    messages = [message(number, born_timestamp=5) for number in range(900)]
+    for disk, many in zip(disks, (False, True), strict=True):
+        with MessageStore(ROOT, config(), disk=disk, clock=clock, services=False) as store:
+            if many:
+                assert store.put_messages(messages).ok
+            else:
+                assert all(store.put_message(one).ok for one in messages)
+    for folder in ("commitlog", "consumequeue/Orders/0", "consumequeue/Orders/2"):
+        names = disks[0].names(ROOT / folder)
+        assert names == disks[1].names(ROOT / folder)
+        for name, _ in names:
+            assert disks[0].read_file(ROOT / folder / name) == disks[1].read_file(ROOT / folder / name)
+
+
+def test_the_transient_pool_is_committed_before_it_is_read() -> None:
+    settings = config(transientStorePoolEnable=True, transientStorePoolSize=3)
+    store = MessageStore(ROOT, settings, disk=SimulatedDisk(), services=False)
+    put(store, 5)
+    seen = store.positions()
+    assert (seen.committed, seen.buffers_left) == (0, 2)
+    assert seen.wrote > 0
+    assert store.commit() == seen.wrote
+    store.step("reput")
+    assert store.positions().dispatched == seen.wrote
+    assert store.positions().flushed == 0
+    store.close()
+
+
+def test_topics_are_deleted_with_their_queues() -> None:
+    disk = SimulatedDisk()
+    with MessageStore(ROOT, config(), disk=disk, services=False) as store:
+        store.tables.create_topic("Orders", 3)
+        put(store, 30)
+        store.wait_dispatched()
+        assert disk.folders(ROOT / "consumequeue") == ["Orders"]
+        assert store.delete_topics(["Orders", "unknown"]) == 1
+        assert disk.folders(ROOT / "consumequeue") == []
+        assert store.tables.topics() == {}
+        result = store.put_message(message(0))
+        assert result.append is not None
+        assert result.append.queue_offset == 0
+
+
+def test_services_can_be_paused_and_stepped(tmp_path: Path) -> None:
+    with MessageStore(tmp_path, config()) as store:
+        assert set(store.services) == {
+            "allocate", "reput", "flush", "queues", "checkpoint", "index", "clean", "persist",
+        }  # fmt: skip
+        store.pause("reput")
+        put(store, 5)
+        assert store.positions().dispatched == 0
+        store.step("reput")
+        assert store.positions().behind == 0
+        store.resume("reput")
+        put(store, 5)
+        assert store.wait_dispatched()
+        with pytest.raises(UsageError, match="expected a service of"):
+            store.step("nothing")
+
+
+def test_positions_are_consistent_while_threads_put(tmp_path: Path) -> None:
+    with MessageStore(tmp_path, config(flushDiskType="SYNC_FLUSH", mappedFileSizeCommitLog=1 << 18)) as store:
+        threads = [threading.Thread(target=put, args=(store, 100, 100 * n)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        looks = 0
+        while any(thread.is_alive() for thread in threads):
+            seen = store.positions()
+            assert seen.dispatched <= seen.confirm
+            assert seen.flushed <= seen.committed <= seen.wrote
+            looks += 1
+        for thread in threads:
+            thread.join()
+        assert looks
+        assert store.wait_dispatched()
+        assert sum(store.max_offset_in_queue("Orders", queue) for queue in range(3)) == 400
+        assert store.positions().put_latency.count == 400
+
+
+def test_unused_files_made_ahead_are_gone_after_closing(tmp_path: Path) -> None:
+    with MessageStore(tmp_path, config()) as store:
+        put(store, 1)
+    assert [path.name for path in (tmp_path / "commitlog").iterdir()] == ["0" * 20]
