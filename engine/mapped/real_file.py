@@ -112,8 +112,8 @@ class Unflushed:
 class RealFile:
     """A file of fixed length (see :class:`engine.mapped.disk.DiskFile`)."""
 
-    __slots__ = ("_failure", "_files", "_new_folders", "_unflushed", "_unseen", "descriptor", "map", "path", "size",
-                 "users")  # fmt: skip
+    __slots__ = ("_failure", "_files", "_new_folders", "_unflushed", "_unseen", "_writing", "descriptor", "map",
+                 "path", "size", "users")  # fmt: skip
 
     def __init__(self, path: str, size: int, files: OpenFiles, new_folders: tuple[str, ...] = ()) -> None:
         self.path = path
@@ -125,6 +125,7 @@ class RealFile:
         self._new_folders = new_folders  # folders that do not hold the new name durably yet, the innermost first
         self._unflushed: Unflushed | None = None
         self._unseen = False  # closed while something was not flushed
+        self._writing = 0  # writes under way
         self._failure: OSError | None = None
 
     @property
@@ -190,15 +191,25 @@ class RealFile:
 
     def write(self, position: int, data: bytes | memoryview) -> None:
         """Write all of ``data`` at ``position``; what the map shows follows. Raises ``OSError``."""
-        descriptor = self._acquire()
+        files = self._files
+        with files.lock:
+            descriptor = files.acquire(self)
+            self._note_write(position, data)
+            self._writing += 1
+        whole = False
         try:
             done = os.pwrite(descriptor, data, position)
             while done < len(data):
                 done += os.pwrite(descriptor, memoryview(data)[done:], position + done)
+            whole = True
         except OSError as error:
-            self._note_write(position, data, whole=False)
             raise self._named(error) from None
-        self._note_write(position, data, whole=True)
+        finally:
+            with files.lock:
+                self.users -= 1
+                self._writing -= 1
+                if not whole and self._unflushed is not None:
+                    self._unflushed.crc = None
 
     def reserve(self, start: int, stop: int) -> None:
         """Give [start, stop) blocks on the disk, so that writing there through the map cannot fail for lack of room.
@@ -225,12 +236,16 @@ class RealFile:
             if self._failure is not None:
                 raise OSError(self._failure.errno, self._failure.strerror, self.path)
             descriptor = files.acquire(self)
-            written, self._unflushed = self._unflushed, None
-            unseen, self._unseen = self._unseen, False
+            written, unseen = self._unflushed, self._unseen
+            if self._writing:  # bytes under way cannot be compared: the next flush sees to them
+                written = None
+            else:
+                self._unflushed = None
+                self._unseen = False
         try:
             os.fdatasync(descriptor)
-            if unseen and written is not None:
-                _compare(descriptor, written)
+            if unseen and written is not None and not _is_there(descriptor, written):
+                self._complain(written)
             while self._new_folders:
                 sync_folder(self._new_folders[0])
                 self._new_folders = self._new_folders[1:]
@@ -277,16 +292,18 @@ class RealFile:
         with self._files.lock:
             self.users -= 1
 
-    def _note_write(self, position: int, data: bytes | memoryview, *, whole: bool) -> None:
+    def _note_write(self, position: int, data: bytes | memoryview) -> None:
+        if self._unflushed is None:
+            self._unflushed = Unflushed(position, data)
+        else:
+            self._unflushed.add(position, data)
+
+    def _complain(self, written: Unflushed) -> None:
+        """What was written is not there: an error, unless somebody has written there again since."""
         with self._files.lock:
-            self.users -= 1
-            unflushed = self._unflushed
-            if unflushed is None:
-                unflushed = self._unflushed = Unflushed(position, data)
-            else:
-                unflushed.add(position, data)
-            if not whole:
-                unflushed.crc = None
+            later = self._unflushed
+            if later is None or later.start >= written.stop or later.stop <= written.start:
+                raise OSError(errno.EIO, f"bytes {written.start} to {written.stop} were not written back")
 
     def _map(self) -> memoryview:
         files = self._files
@@ -345,10 +362,10 @@ def sync_folder(folder: str) -> None:
         os.close(descriptor)
 
 
-def _compare(descriptor: int, written: Unflushed) -> None:
-    """What was written while nobody looked must be what is there now; raises ``OSError`` (EIO) where it is not."""
+def _is_there(descriptor: int, written: Unflushed) -> bool:
+    """Whether what was written, and lost sight of, is what is there now."""
     if written.crc is None:
-        return
+        return True
     crc = 0
     position = written.start
     while position < written.stop:
@@ -357,5 +374,4 @@ def _compare(descriptor: int, written: Unflushed) -> None:
             break
         crc = zlib.crc32(piece, crc)
         position += len(piece)
-    if position < written.stop or crc != written.crc:
-        raise OSError(errno.EIO, f"bytes {written.start} to {written.stop} were not written back")
+    return position == written.stop and crc == written.crc
