@@ -10,13 +10,17 @@ import os
 import random
 import shutil
 
+import planted_in_index
+import planted_in_log
+import planted_in_queues
 import pytest
-from planted_faults import KINDS, Spoiled, Unsuitable
+from planted_faults import Spoiled, Unsuitable
 
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
 from engine.rules.findings import Summary, at_least
 
+KINDS = {**planted_in_log.KINDS, **planted_in_queues.KINDS, **planted_in_index.KINDS}
 HEALTHY = [
     "clean-5.3.3",
     "broker-orders",

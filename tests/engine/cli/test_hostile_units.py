@@ -1,0 +1,126 @@
+"""Units that no broker would write: shown as what they are, never believed, never a traceback."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import agree
+import pytest
+from made_stores import MadeStore
+from raw_units import raw_unit
+from whole_answers import QUESTIONS, ask
+
+# -- units that no broker would write
+
+
+def of_units(path, *raws):
+    """A store whose log holds these bytes, one after the other."""
+    folder = path / "store" / "commitlog"
+    folder.mkdir(parents=True)
+    data = b"".join(raws)
+    (folder / f"{0:020d}").write_bytes(data.ljust(max(len(data) + 4096, 8192), b"\0"))
+    return path / "store"
+
+
+HOSTILE_TOPICS = [
+    b"../../../etc/passwd",
+    b"a/b/c",
+    b"..",
+    b".",
+    b"",
+    b"\x1b[2J\x9b31m",
+    b"\n\r\0",
+    b"\xff\xfe",
+    b"%00",
+    b"-s",
+]
+
+
+@pytest.mark.parametrize("topic", HOSTILE_TOPICS)
+def test_a_topic_is_a_name_and_never_a_path(tmp_path, topic):
+    raw = raw_unit(0, topic=topic, properties=b"KEYS\x01k\x02UNIQ_KEY\x01u\x02")
+    store = of_units(tmp_path, raw, raw_unit(len(raw), topic=topic))
+    for question in (*QUESTIONS, ["where", "STORE", "u"], ["where", "STORE", "k"], ["message", "STORE", "0"]):
+        ask(store, question)
+    text = topic.decode("utf-8", "replace")
+    if not text.startswith("-"):
+        for question in (
+            ["queue", "STORE", text, "3"],
+            ["get", "STORE", text, "3", "0"],
+            ["trace", "STORE", text, "k"],
+        ):
+            ask(store, question)
+
+
+def test_a_topic_of_ten_thousand_letters(tmp_path):
+    raw = raw_unit(0, topic=b"t" * 10_000, version=2)
+    store = of_units(tmp_path, raw)
+    (unit, *_) = agree.ask("units", store)
+    assert unit["topic"] == "t" * 10_000
+    for question in QUESTIONS:
+        ask(store, question)
+    for command in (["queue", store, "t" * 10_000, 3], ["where", store, f"{'t' * 10_000}/3/5"]):
+        status, _, err = agree.command(*command)
+        assert status in {0, 1, 3}
+        assert err.count("\n") <= 1
+
+
+def test_properties_without_separators_and_with_nothing_else(tmp_path):
+    raws, at = [], 0
+    for text in (b"no separators", b"\x01" * 50, b"\x02" * 50, b"\x01\x02" * 50, b"KEYS\x01" + b" " * 999, b"\0" * 99):
+        raws.append(raw_unit(at, properties=text))
+        at += len(raws[-1])
+    store = of_units(tmp_path, *raws)
+    units = [unit for unit in agree.ask("units", store) if unit["type"] == "unit"]
+    assert len(units) == len(raws)
+    for question in QUESTIONS:
+        ask(store, question)
+
+
+def test_a_body_that_unpacks_to_gigabytes_is_capped_and_said(tmp_path):
+    once = zlib.compress(bytes(200 << 20), 9)
+    raw = raw_unit(0, body=once, sys_flag=0x301, properties=b"UNIQ_KEY\x01u\x02")
+    store = of_units(tmp_path, raw, bytes(1 << 20))
+    status, out, err = agree.command("message", store, "0")
+    assert (status, err) == (0, "")
+    assert "16 MiB" in out or "16.0 MiB" in out
+    for question in QUESTIONS:
+        ask(store, question)
+
+
+@pytest.mark.parametrize("flag", [0x101, 0x201, 0x301, 0x401, 0x701])
+def test_a_body_that_is_not_what_its_flag_says(tmp_path, flag):
+    store = of_units(tmp_path, raw_unit(0, body=b"not packed at all", sys_flag=flag))
+    status, out, err = agree.command("message", store, "0")
+    assert (status, err) == (0, "")
+    assert "body:" in out
+
+
+def test_an_inner_batch_whose_lengths_lie(tmp_path):
+    body = struct.pack(">iiiii", 0x7FFFFFFF, 0, 0, 0, -1) + b"x" * 40
+    text = b"INNER_NUM\x012147483647\x02INNER_BASE\x010\x02UNIQ_KEY\x01u\x02"
+    store = of_units(tmp_path, raw_unit(0, body=body, sys_flag=0xC0, properties=text))
+    for question in (*QUESTIONS, ["message", "STORE", "0"]):
+        ask(store, question)
+
+
+def test_times_that_no_calendar_has(tmp_path):
+    raws, at = [], 0
+    for time in (-1, 0, -(1 << 63), (1 << 63) - 1, 1 << 55):
+        raws.append(raw_unit(at, stored=time, born=time, properties=b"TIMER_OUT_MS\x01%d\x02UNIQ_KEY\x01u\x02" % time))
+        at += len(raws[-1])
+    store = of_units(tmp_path, *raws)
+    for question in (*QUESTIONS, ["where", "STORE", "u"], ["message", "STORE", "0"]):
+        ask(store, question)
+
+
+def test_a_made_store_with_numbers_at_their_limits(tmp_path):
+    made = MadeStore()
+    made.put(queue_offset=(1 << 63) - 1)
+    made.put(queue_id=-1)
+    made.put(queue_offset=-7)
+    made.put(physical_offset=1 << 62)
+    store = made.write(tmp_path / "store", queues=False)
+    for question in (*QUESTIONS, ["where", "STORE", f"Orders/0/{(1 << 63) - 1}"], ["where", "STORE", "Orders/0/-7"]):
+        ask(store, question)
