@@ -46,8 +46,12 @@ SMALLEST_LIMIT = 10
 """maxMessageSize below this is not taken over at run time (spec 8.1)."""
 LONGEST_BUSY = 10_000_000
 _BLANK = struct.Struct(">iI")
-_U16 = struct.Struct(">H")
+_U16 = [number.to_bytes(2, "big") for number in range(LONGEST_PROPERTIES + 1)]
 _RULED_BITS = TRANSACTION_MASK | INNER_BATCH | NEED_UNWRAP | HOST_BITS
+_unruled = RULED.isdisjoint
+_new = object.__new__
+_PUT_OK, _ILLEGAL = PutMessageStatus.PUT_OK, PutMessageStatus.MESSAGE_ILLEGAL
+_APPENDED = AppendMessageStatus.PUT_OK
 _log = logging.getLogger(__name__)
 
 
@@ -93,6 +97,7 @@ class CommitLog:
         self.like: Like = like
         self.is_batch_topic = is_batch_topic
         self.lock = threading.Lock()
+        self._acquire, self._release = self.lock.acquire, self.lock.release
         self.locked_since = 0
         """When the append lock was taken (ms), 0 while nobody holds it."""
         self.refuses: PutMessageStatus | None = None
@@ -151,72 +156,71 @@ class CommitLog:
         body = message.body
         queue_id = message.queue_id
         if not topic.legal or body is None or queue_id < 0:  # type: ignore[redundant-expr]  # a caller may err
-            return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
+            return PutMessageResult(_ILLEGAL)
         if self.locked_since and self.is_busy:
             return PutMessageResult(PutMessageStatus.OS_PAGE_CACHE_BUSY)
         properties = message.properties
         sys_flag = message.sys_flag
-        if sys_flag & _RULED_BITS or self.property_crc or (properties and not RULED.isdisjoint(properties)):
-            return self._put_ruled(message)
+        if sys_flag & _RULED_BITS or self.property_crc or (properties and not _unruled(properties)):
+            return put_ruled.put_ruled(self, message)
         raw = message.properties_raw
         try:
             if raw is None:
                 raw = encode_properties(properties) if properties else b""
             born = host_raw(message.born_host)
-            stored = host_raw(message.store_host) if message.store_host is not None else self.store_host_raw
+            stored = self.store_host_raw if message.store_host is None else host_raw(message.store_host)
         except ValueError:
-            return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
+            return PutMessageResult(_ILLEGAL)
         length = len(body)
-        if len(raw) > LONGEST_PROPERTIES or length > self.max_message_size:
-            return self._put_ruled(message)
-        size = topic.fixed + length + len(raw)
+        long = len(raw)
+        if long > LONGEST_PROPERTIES or length > self.max_message_size:
+            return put_ruled.put_ruled(self, message)
+        size = topic.fixed + length + long
         if len(born) != 8 or len(stored) != 8:
             size += len(born) + len(stored) - 16
             sys_flag |= host_bits(born, stored)
         crc = crc32(body) & MASK
-        with self.lock:
+        self._acquire()  # a with-statement costs twice as much
+        try:
             now = self.locked_since = self.clock()
-            try:
-                place = topic.places.get(queue_id)
-                if place is None:
-                    place = self.place(topic, queue_id)
-                files = self.files.files
-                file = files[-1] if files else None
-                if file is None or size + BLANK_SIZE > file.size - file.wrote:
-                    found = self.room_for(size, now)
-                    if isinstance(found, PutMessageResult):
-                        return found
-                    file = found
-                offset = file.start_offset + file.wrote
-                numbers = self.queue_offsets.numbers
-                queue_offset = numbers[place]
-                born_at = message.born_timestamp
-                head = HEADS[sys_flag & HOST_BITS].pack(
-                    size, topic.magic, crc, queue_id, message.flag, queue_offset, offset, sys_flag,
-                    now if born_at is None else born_at, born, now, stored, message.reconsume_times,
-                    message.prepared_transaction_offset, length,
-                )  # fmt: skip
-                file.append(b"".join((head, body, topic.raw, _U16.pack(len(raw)), raw)), now)
-                numbers[place] = queue_offset + 1
-            except OSError as error:
-                return self.failed(error)
-            except struct.error:
-                return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
-            finally:
-                self.locked_since = 0
-        return PutMessageResult(
-            PutMessageStatus.PUT_OK,
-            AppendMessageResult(AppendMessageStatus.PUT_OK, offset, size, now, queue_offset, 1, stored),
-        )
+            files = self.files.files
+            file = files[-1] if files else None
+            if file is None or size + BLANK_SIZE > file.size - file.wrote:
+                found = self.room_for(size, now)
+                if isinstance(found, PutMessageResult):
+                    return found
+                file = found
+            place = topic.places.get(queue_id)
+            if place is None:
+                place = self.place(topic, queue_id)
+            numbers = self.queue_offsets.numbers
+            queue_offset = numbers[place]
+            offset = file.start_offset + file.wrote
+            born_at = message.born_timestamp
+            head = HEADS[sys_flag & HOST_BITS].pack(
+                size, topic.magic, crc, queue_id, message.flag, queue_offset, offset, sys_flag,
+                now if born_at is None else born_at, born, now, stored, message.reconsume_times,
+                message.prepared_transaction_offset, length,
+            )  # fmt: skip
+            file.append(b"".join((head, body, topic.raw, _U16[long], raw)), now)
+            numbers[place] = queue_offset + 1
+        except OSError as error:
+            return self.failed(error)
+        except struct.error:
+            return PutMessageResult(_ILLEGAL)
+        finally:
+            self.locked_since = 0
+            self._release()
+        result = _new(PutMessageResult)
+        result.status = _PUT_OK
+        result.fields = (_APPENDED, offset, size, now, queue_offset, 1, stored)
+        return result
 
     def put_messages(self, messages: Sequence[Message]) -> PutMessageResults:
         """Put many messages of any topics and queues, in order, with the bytes that single puts would have made."""
         return PutMessageResults.of(
             [self.put_message(message) for message in messages], waits=any(message.waits for message in messages)
         )
-
-    def _put_ruled(self, message: Message) -> PutMessageResult:
-        return put_ruled.put_ruled(self, message)
 
     def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
         """Put messages of one topic and queue as a client's batch: see :func:`engine.store.put_ruled.put_batch`."""

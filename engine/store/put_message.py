@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, cast, overload
 
 from engine.codec import properties as props
 from engine.codec.encode import Message, encode_properties, utf16_length
@@ -103,18 +103,27 @@ class AppendMessageResult(NamedTuple):
 
 
 class PutMessageResult:
-    """The answer to a put. ``append`` is None where nothing was tried; a late flush may still change ``status``."""
+    """The answer to a put; a late flush may still change ``status``."""
 
-    __slots__ = ("append", "status")
+    __slots__ = ("fields", "status")
 
     def __init__(self, status: PutMessageStatus, append: AppendMessageResult | None = None) -> None:
         self.status = status
-        self.append = append
+        self.fields: AppendMessageResult | tuple[Any, ...] | None = append
+        """What :attr:`append` is made of; a plain tuple until somebody asks, for a put has to be quick."""
+
+    @property
+    def append(self) -> AppendMessageResult | None:
+        """Where the message went; None where nothing was tried."""
+        fields = self.fields
+        if fields.__class__ is tuple:
+            fields = self.fields = AppendMessageResult(*fields)
+        return cast("AppendMessageResult | None", fields)
 
     @property
     def ok(self) -> bool:
         """The message is in the log (PUT_OK alone does not say so: spec 8.2)."""
-        return self.append is not None and self.append.status is AppendMessageStatus.PUT_OK
+        return self.fields is not None and self.fields[0] is AppendMessageStatus.PUT_OK
 
     def __repr__(self) -> str:
         return f"PutMessageResult({self.status.name}, {self.append!r})"
