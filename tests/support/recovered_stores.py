@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,9 @@ from engine.store.dispatcher import Dispatcher
 from engine.store.index_service import IndexService
 from engine.store.recovery_plan import RecoveryPlan
 from engine.store.store_checkpoint import StoreCheckpoint
+
+WRITE_LOCK_ON_BYTE_0 = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+"""What Java's lock on a store's ``lock`` file asks of the kernel."""
 
 
 @dataclass

@@ -1,13 +1,17 @@
-"""``recover --plan``: what the next start of a broker would do with a store. Nothing is changed."""
+"""``recover --plan``: what the next start of a broker would do with a store. ``recover --apply`` does exactly that."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
+from collections.abc import Iterator
 from typing import Any
 
+from engine.cli import consent
 from engine.cli.options import common, open_given
 from engine.cli.output import Column, Output, plain, size_text
-from engine.errors import UsageError
+from engine.errors import StoreError, UsageError
+from engine.inspection.derived_config import derived_config
 from engine.inspection.recovery import plan
 from engine.store.recovery_plan import RecoveryPlan
 
@@ -23,20 +27,64 @@ def register(commands: Any) -> None:
     parser = commands.add_parser("recover", parents=[common()], help="what the next start of a broker would do")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--plan", action="store_true", help="show it and change nothing")
+    parser.add_argument("--apply", action="store_true", help="do it, after asking; writes into the store")
     parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release that would start")
+    consent.add_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    if not args.plan:
-        raise UsageError("recover needs --plan: this release shows what a start would do and changes nothing")
+    if args.plan == args.apply:
+        raise UsageError("recover needs either --plan (shows it and changes nothing) or --apply (does it)")
+    return _apply(args, out) if args.apply else _plan(args, out)
+
+
+def _plan(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
         found = plan(store, args.like)
+    _show(found, out)
+    return 0 if found.will_start else 1
+
+
+def _apply(args: argparse.Namespace, out: Output) -> int:
+    with open_given(args) as store:
+        shown = plan(store, args.like)
+        path = store.path
+        config = derived_config(store) if shown.will_start else None
+    if config is None:
+        _show(shown, out)
+        blocker = shown.blockers[0]
+        raise StoreError(f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file)
+    if not consent.given(args, _deeds(shown, str(path)), "Change the store so?"):
+        return 2
+    from engine.message_store import MessageStore
+
+    with MessageStore(path, config, like=args.like, services=False) as store_open:
+        done = store_open.recovery_plan
+    _show(done, out)
+    if (done.end_offset, done.queues) != (shown.end_offset, shown.queues):
+        raise StoreError("the store had changed since it was looked at: what was done is not what was shown")
+    return 0
+
+
+def _deeds(found: RecoveryPlan, path: str) -> Iterator[str]:
+    """What applying the plan does, in numbers."""
+    yield f"Advice first: storescope snapshot {shlex.quote(path)} COPY --recovery-set keeps what this changes."
+    before = "a crash" if found.exit == "abnormal" else "an orderly end"
+    yield f"Recovery of {path} as RocketMQ {found.like} starts after {before}:"
+    gone = f"{found.units_dropped:,} units and {found.bytes_dropped:,} bytes behind it go"
+    yield f"  the log ends at {found.end_offset:,}; {gone}"
+    dropped = sum(queue.entries_dropped for queue in found.queues)
+    added = sum(queue.entries_added for queue in found.queues)
+    yield f"  {dropped:,} queue entries go, {found.units:,} units are dispatched again, {added:,} entries come"
+    yield f"  {len(found.files_deleted):,} files and {len(found.index_deleted):,} index files are deleted"
+
+
+def _show(found: RecoveryPlan, out: Output) -> None:
     record = found.record()
     out.record(record)
     if not out.as_json:
         _for_people(found, record, out)
-    return 0 if found.will_start else 1
 
 
 def _for_people(found: RecoveryPlan, record: dict[str, Any], out: Output) -> None:

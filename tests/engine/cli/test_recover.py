@@ -1,0 +1,109 @@
+"""``recover --apply``: says what it will do, asks, does it as shown; the store is left as by a broker's clean life."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import shutil
+
+import golden_stores
+import pytest
+import recovered_stores
+
+from engine.cli import consent
+from engine.cli.main import main
+
+CRASHED = "crash-5.3.3"
+
+
+@pytest.fixture
+def crashed(golden, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(golden(CRASHED), store)
+    return store
+
+
+def records(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def same(store, before):
+    return golden_stores.changes(before, golden_stores.fingerprint(store)) == []
+
+
+def test_without_a_terminal_and_without_yes_nothing_changes(crashed, capsys):
+    before = golden_stores.fingerprint(crashed)
+    assert main(["recover", str(crashed), "--apply"]) == 2
+    said = capsys.readouterr()
+    assert "storescope snapshot" in said.err
+    assert "units are dispatched again" in said.err
+    assert "--yes" in said.err
+    assert same(crashed, before)
+
+
+@pytest.mark.parametrize("flags", [[], ["--plan", "--apply"]])
+def test_plan_or_apply_is_wanted_and_not_both(crashed, capsys, flags):
+    before = golden_stores.fingerprint(crashed)
+    assert main(["recover", str(crashed), *flags]) == 2
+    assert "--plan" in capsys.readouterr().err
+    assert same(crashed, before)
+
+
+@pytest.mark.golden
+@pytest.mark.crash
+@pytest.mark.parametrize("name", [CRASHED, "crash-4.9.8", "crash-flip-5.3.3", "queues-gone-5.3.3"])
+def test_what_is_done_is_what_was_shown(golden, tmp_path, capsys, name):
+    store, like = tmp_path / "store", "4.9" if "4.9" in name else "5.3"
+    shutil.copytree(golden(name), store)
+    assert main(["recover", str(store), "--plan", "--json", "--like", like]) == 0
+    (shown,) = records(capsys.readouterr().out)
+    assert main(["recover", str(store), "--apply", "--yes", "--json", "--like", like]) == 0
+    (done,) = records(capsys.readouterr().out)
+    assert {**done, "notes": shown["notes"]} == shown
+    assert not (store / "abort").exists()
+    if name != "queues-gone-5.3.3":
+        assert (store / "abort.bak").exists() == (like == "5.3" or (golden(name) / "abort.bak").exists())
+        _, parts = recovered_stores.recover(store, recovered_stores.golden_config(name), like)
+        parts.close()
+    assert main(["recover", str(store), "--plan", "--json", "--like", like]) == 0
+    (after,) = records(capsys.readouterr().out)
+    assert (after["exit"], after["units"], after["bytesDropped"], after["filesDeleted"]) == ("normal", 0, 0, [])
+    assert (after["endOffset"], bounds(after)) == (done["endOffset"], bounds(done))
+    if name != "crash-flip-5.3.3":  # there RocketMQ keeps index files that point behind the new end
+        assert main(["check", str(store), "--json", "--quiet"]) == 0
+
+
+def bounds(record):
+    return {(q["topic"], q["queueId"]): (q["minOffset"], q["maxOffset"]) for q in record["queues"]}
+
+
+def test_a_held_lock_is_respected(crashed, capsys):
+    (crashed / "lock").touch()
+    before = golden_stores.fingerprint(crashed)
+    with (crashed / "lock").open("r+b") as held:
+        fcntl.fcntl(held, fcntl.F_OFD_SETLK, recovered_stores.WRITE_LOCK_ON_BYTE_0)
+        assert main(["recover", str(crashed), "--apply", "--yes"]) == 3
+    assert "nothing was changed" in capsys.readouterr().err
+    assert same(crashed, before)
+
+
+def test_where_a_broker_would_not_start_nothing_is_done(crashed, capsys):
+    (crashed / "commitlog" / "no-number").write_bytes(b"x")
+    before = golden_stores.fingerprint(crashed)
+    assert main(["recover", str(crashed), "--apply", "--yes", "--json"]) == 3
+    said = capsys.readouterr()
+    assert records(said.out)[0]["willStart"] is False
+    assert "no-number" in said.err
+    assert same(crashed, before)
+
+
+@pytest.mark.parametrize(("answer", "code"), [("n\n", 2), ("\n", 2), ("y\n", 0)])
+def test_a_person_is_asked(crashed, capsys, monkeypatch, answer, code):
+    terminal = io.StringIO(answer)
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(consent.sys, "stdin", terminal)
+    monkeypatch.setattr(consent.sys.stderr, "isatty", lambda: True, raising=False)
+    assert main(["recover", str(crashed), "--apply"]) == code
+    assert "[y/N]" in capsys.readouterr().err
+    assert (crashed / "abort").exists() == (code == 2)
