@@ -29,12 +29,15 @@ if TYPE_CHECKING:
 BLOCK: Final = 4 << 20
 """Bytes of the log in one block."""
 ROWS: Final = 1 << 14
-BULK_FROM: Final = 4096
+BULK_FROM: Final = 1024
 """Bytes from which on the columns are quicker than single units, once they are loaded."""
-LOAD_FROM: Final = 64 << 10
-"""Bytes of backlog that are worth loading the compiled columns for, which takes a second."""
+SINGLY_AT_ONCE: Final = 16 << 10
+LOAD_AFTER: Final = 64 << 10
+"""Bytes, dispatched singly or waiting, after which the compiled columns are worth loading, which takes a second."""
 SHORTEST_PAUSE: Final = 1.0
-LONGEST_PAUSE: Final = 8.0
+LONGEST_PAUSE: Final = 10.0
+WORK_SHARE: Final = 16.0
+"""The pause behind a round is so many times what the round took: puts go before dispatch, and rounds grow with load."""
 RETRY_MS: Final = 1000.0
 QUEUE_TRIES: Final = 30
 INDEX_TRIES: Final = 3
@@ -85,6 +88,7 @@ class ReputMessage:
         self._columns: UnitColumns | None = None
         self._topics: TopicTable | None = None
         self._tries = 0
+        self._singly_bytes = 0
         self._pause = SHORTEST_PAUSE
         self._waiters = 0
         self._moved = threading.Condition()
@@ -98,7 +102,7 @@ class ReputMessage:
         """Dispatch what is there, one block at most of it through the columns."""
         if self.failure is not None:
             return LONGEST_PAUSE * 10
-        before = self.reput_from
+        before, began = self.reput_from, time.perf_counter()
         try:
             more = self._round(self._confirm())
         except OSError as error:
@@ -114,7 +118,11 @@ class ReputMessage:
         self._tries = 0
         if more:
             return 0.0
-        self._pause = SHORTEST_PAUSE if self.reput_from != before else min(self._pause * 2, LONGEST_PAUSE)
+        if self.reput_from != before:
+            self._pause = max(SHORTEST_PAUSE, (time.perf_counter() - began) * 1000.0 * WORK_SHARE)
+        else:
+            self._pause *= 2.0
+        self._pause = min(self._pause, LONGEST_PAUSE)
         return self._pause
 
     def wait_for(self, offset: int, timeout_ms: float) -> bool:
@@ -153,11 +161,11 @@ class ReputMessage:
             n = min(len(view), end - start)
             if n <= 0:
                 return False
-            if self._bulk and n >= (BULK_FROM if self._columns is not None else LOAD_FROM):
+            if self._bulk and (n >= BULK_FROM if self._columns is not None else n + self._singly_bytes >= LOAD_AFTER):
                 self._block(view, start, min(n, BLOCK))
             if self.reput_from == start:
                 self._singly(view, start, n)
-        return self.reput_from > start and self.reput_from < end
+        return start < self.reput_from < end - BLOCK // 8
 
     def _over_the_end_of_a_file(self, start: int, end: int) -> bool:
         """A file cut away, or one without a blank at its end, is stepped over; else nothing is there."""
@@ -205,7 +213,7 @@ class ReputMessage:
 
     def _singly(self, view: memoryview, start: int, n: int) -> None:
         at = 0
-        limit = min(n, BULK_FROM * 4)
+        limit = min(n, SINGLY_AT_ONCE)
         while at < limit:
             answer = unit_check.check(view, at, len(view) - at, self._rules, False)
             if isinstance(answer, Request):
@@ -226,6 +234,7 @@ class ReputMessage:
                 self._skip(start + at, n - at, why)
                 at = n
             self.reput_from = start + at
+        self._singly_bytes += at
 
     def _skip(self, offset: int, size: int, why: str) -> None:
         self.skipped_bytes += size
