@@ -19,6 +19,7 @@ from engine.codec.java import i32, split
 from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
 from engine.inspection.check_entries import QueueWalk
+from engine.inspection.gathered_rows import GatheredRows
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import queue_rules
 from engine.rules.queue_rules import Entries, Side
@@ -63,7 +64,7 @@ class Run:
 
 
 class QueueCheck:
-    """Fed with blocks of units; afterwards :attr:`walks` and :attr:`homeless` tell what did not fit."""
+    """Fed with blocks of units; after :meth:`drain` :attr:`walks` and :attr:`homeless` tell what did not fit."""
 
     def __init__(self, store: StoreSnapshot, topics: TopicTable) -> None:
         self._topics = topics
@@ -75,6 +76,7 @@ class QueueCheck:
         self.homeless: dict[tuple[str, int], Homeless] = {}
         self.last_matched = -1
         self.light_queues = any(topic.startswith(_LMQ) for topic, _ in self.walks)
+        self._gathered = GatheredRows()
 
     def block(self, columns: UnitColumns, good: NDArray[np.bool_]) -> None:
         """One block of units; ``good`` says which stand where they say they stand."""
@@ -83,27 +85,40 @@ class QueueCheck:
         wanted = np.flatnonzero(good & ((kind == 0) | (kind == COMMIT)) & (columns.topic_id[:rows] >= 0))
         if not len(wanted):
             return
-        keys = _keys(columns.topic_id[wanted], columns.queue_id[wanted])
-        order = np.argsort(keys, kind="stable")
-        wanted, keys = wanted[order], keys[order]
-        for group in np.split(wanted, np.flatnonzero(np.diff(keys)) + 1):
-            self._group(columns, group)
-        self._light_rows(columns, rows, good)
+        if not self._gathered.has_room(len(wanted)):
+            self.drain()
+        if not self._gathered.has_room(len(wanted)):
+            self._gathered = GatheredRows(len(wanted))
+        self._gathered.add(columns, wanted)
+        if self.light_queues:
+            self.drain()
+            self._light_rows(columns, rows, good)
 
-    def _group(self, columns: UnitColumns, group: NDArray[np.intp]) -> None:
+    def drain(self) -> None:
+        """Look at the rows that are gathered: queue by queue, each in the order of the log."""
+        gathered = self._gathered
+        rows, gathered.rows = gathered.rows, 0
+        if not rows:
+            return
+        keys = _keys(gathered.topic_id[:rows], gathered.queue_id[:rows])
+        order = np.argsort(keys, kind="stable")
+        for group in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
+            self._group(gathered, group)
+
+    def _group(self, rows: GatheredRows, group: NDArray[np.intp]) -> None:
         first = int(group[0])
-        topic = self._topics.names[int(columns.topic_id[first])]
-        key = (topic, i32(int(columns.queue_id[first])))
+        topic = self._topics.names[int(rows.topic_id[first])]
+        key = (topic, i32(int(rows.queue_id[first])))
         walk = self.walks.get(key)
         if walk is None:
-            self._without_queue(key, len(group), int(columns.offset[first]), int(columns.offset[group[-1]]))
+            self._without_queue(key, len(group), int(rows.offset[first]), int(rows.offset[group[-1]]))
             return
         run = Run(
-            columns.queue_offset[group],
-            columns.offset[group],
-            columns.size[group].astype(np.int64),
-            columns.tags_code[group],
-            columns.store_timestamp[group],
+            rows.queue_offset[group],
+            rows.offset[group],
+            rows.size[group].astype(np.int64),
+            rows.tags_code[group],
+            rows.store_timestamp[group],
         )
         if walk.reader.kind == "batch":
             self._ordered_run(walk, run)

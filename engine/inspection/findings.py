@@ -73,6 +73,7 @@ def _all(store: StoreSnapshot, cancel: Cancel | None, progress: Progress | None)
         yield None
         yield from log.findings()
         return
+    queues.drain()
     index.drain()
     fold = QueueFold(store, log, queues)
     known = store.paths is not None and not foreign.rocksdb_queues(store)
