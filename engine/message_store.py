@@ -25,6 +25,7 @@ from typing import Self
 from engine.codec.encode import Message
 from engine.codec.message import Unit
 from engine.config import MessageStoreConfig
+from engine.errors import StoreError
 from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
@@ -49,7 +50,7 @@ from engine.store.query_message import (
 from engine.store.recovery_plan import RecoveryPlan
 from engine.store.running_flags import RunningFlags
 from engine.store.stream import StreamBlock, stream
-from engine.store.unit_check import Release
+from engine.store.unit_check import Release, Request
 
 Clock = Callable[[], int]
 STORE_HOST = "127.0.0.1:10911"
@@ -69,7 +70,8 @@ class MessageStore:
 
     ``config`` are a broker's settings (:func:`engine.config.read_properties` reads a ``broker.conf``). ``disk`` and
     ``clock`` (ms) are for tests; ``like`` is the release whose rules apply. With ``services=False`` no thread is
-    started: whoever drives the store calls :meth:`step`. ``store_host`` is the broker's address in stored messages.
+    started: whoever drives the store calls :meth:`step`. ``store_host`` is the broker's address in stored messages,
+    ``bit_map`` gives each unit's filter bit map for ext queues.
 
     Opening takes the lock, reads the tables, recovers as a broker would (:attr:`recovery_plan` tells what was done) and
     starts the services. Raises :class:`engine.errors.StoreLocked`, :class:`StoreError` where a broker would not start,
@@ -86,6 +88,7 @@ class MessageStore:
         like: Release = "5.3",
         services: bool = True,
         store_host: str = STORE_HOST,
+        bit_map: Callable[[Request], bytes] | None = None,
     ) -> None:
         self.config = config or MessageStoreConfig()
         self.paths = StorePaths(Path(path))
@@ -100,7 +103,7 @@ class MessageStore:
         self._lock: DiskLock = self._disk.lock(self.paths.lock)
         try:
             self._parts, self._services = wire(
-                self.paths, self.config, self._disk, clock or system_clock, like, store_host
+                self.paths, self.config, self._disk, clock or system_clock, like, store_host, bit_map
             )
             self._abort = AbortFile(self._disk, self.paths, like)
             self._limits = Limits.of(self.config)
@@ -121,6 +124,7 @@ class MessageStore:
         self.recovery_plan = recovery_apply.recover(source, parts, self.like)
         parts.commit_log.queue_offsets.load(parts.queues.offsets())
         self._services.reput.reput_from = max(self.recovery_plan.end_offset, 0)
+        self._services.reput.queue_end = parts.queues.max_physic_offset
 
     def _start(self, services: bool) -> None:
         parts = self._parts
@@ -246,6 +250,13 @@ class MessageStore:
         """End the log's last file here; False where it is full already, or there is none."""
         return self._parts.commit_log.append_blank()
 
+    def begin_at(self, physical_offset: int) -> None:
+        """Have a file to append to: in an empty store the one whose place holds ``physical_offset``. Raises
+        ``OSError``, :class:`StoreError` where none can be made in time.
+        """
+        if self._parts.files.last_or_create(physical_offset) is None:
+            raise StoreError("no new file of the commit log can be made", file=str(self.paths.commitlog))
+
     def _after_put(self, result: PutMessageResult, waits: bool) -> None:
         appended = result.append
         if appended is None or not result.ok:
@@ -347,7 +358,7 @@ class MessageStore:
             flushed=flushed,
             dispatched=dispatched,
             confirm=confirm,
-            queue_max=parts.queues.max_physic_offset,
+            queue_max=services.reput.queue_end,
             index_end=index.end_phy_offset if index is not None else -1,
             checkpoint=parts.checkpoint.value,
             buffers_left=parts.pool.available if parts.pool is not None else None,

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from engine.codec.message import COMMIT, TRANSACTION_MASK
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.store import unit_check
 from engine.store.running_flags import INDEX_WRITE_ERROR, QUEUE_WRITE_ERROR, RunningFlags
@@ -74,6 +75,7 @@ class ReputMessage:
         rules: Rules,
     ) -> None:
         self.reput_from = 0
+        self.queue_end = -1  # end of the last unit that went into a queue
         self.units = 0
         self.skipped_bytes = 0
         self.failure: str | None = None
@@ -195,11 +197,18 @@ class ReputMessage:
                 else:
                     self._dispatcher.dispatch_block(columns, topics)
                 self.units += good
+                self._note_queue_end(columns, good)
                 self.reput_from = int(columns.offset[good - 1]) + int(columns.size[good - 1])
             if good == rows < columns.count:
                 self.reput_from = int(columns.offset[rows]) + int(columns.size[rows])
         finally:
             columns.forget_buffer()
+
+    def _note_queue_end(self, columns: UnitColumns, rows: int) -> None:
+        for row in range(rows - 1, -1, -1):
+            if columns.sys_flag[row] & TRANSACTION_MASK in (0, COMMIT):
+                self.queue_end = int(columns.offset[row]) + int(columns.size[row])
+                return
 
     def _good_rows(self, columns: UnitColumns, rows: int) -> int:
         """How many rows a broker takes too, up to the first that it may not."""
@@ -222,6 +231,8 @@ class ReputMessage:
                 self._dispatcher.dispatch(answer)
                 self.units += 1
                 at += answer.size
+                if answer.sys_flag & TRANSACTION_MASK in (0, COMMIT):
+                    self.queue_end = start + at
             elif answer == unit_check.BLANK:
                 size = self._files.file_size
                 self.reput_from = start - start % size + size

@@ -27,11 +27,17 @@ from engine.store.queue_offsets import QueueOffsetTable
 from engine.store.running_flags import RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
 from engine.store.store_parts import Clock, StoreParts
-from engine.store.unit_check import Release
+from engine.store.unit_check import Release, Request
 
 
 def wire(
-    paths: StorePaths, config: MessageStoreConfig, disk: Disk, clock: Clock, like: Release, store_host: str
+    paths: StorePaths,
+    config: MessageStoreConfig,
+    disk: Disk,
+    clock: Clock,
+    like: Release,
+    store_host: str,
+    bit_map: Callable[[Request], bytes] | None = None,
 ) -> tuple[StoreParts, StoreServices]:
     """Everything that makes up the store below ``paths.root``; raises :class:`StoreError` for kinds not known here."""
     _refuse_foreign_kinds(config)
@@ -52,7 +58,7 @@ def wire(
     parts = StoreParts(
         paths=paths, config=config, disk=disk, clock=clock, like=like, flags=flags, tables=tables,
         checkpoint=checkpoint, pool=pool, files=files, log=MappedLog(files), commit_log=commit_log, queues=queues,
-        index=index, dispatcher=Dispatcher(queues, index, config),
+        index=index, dispatcher=Dispatcher(queues, index, config, bit_map=bit_map),
     )  # fmt: skip
     return parts, StoreServices(parts, allocate, flush_index)
 
