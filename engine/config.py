@@ -273,6 +273,11 @@ class MessageStoreConfig:
         """Milliseconds of each delay level, level 1 first."""
         return delay_levels(self.message_delay_level)
 
+    def overlaid(self, top: MessageStoreConfig) -> MessageStoreConfig:
+        """This configuration, and over it the keys that ``top`` was really given."""
+        values = {known.name: getattr(top, known.name) for key, known in _by_java().items() if key in top.given}
+        return replace(self, given=self.given | top.given, **values)
+
     def clamped(self) -> list[tuple[str, int, int]]:
         """(key, value given, value used) of each number that RocketMQ pulls into its own range without a word."""
         found = []

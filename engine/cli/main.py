@@ -38,6 +38,8 @@ COMMANDS = (
     "recover",
     "bench",
     "snapshot",
+    "put",
+    "copy",
     "mqadmin",
     "completion",
 )

@@ -15,6 +15,7 @@ from engine.inspection.info import StoreInfo
 from engine.inspection.key_trace import TraceEnd, TraceFile, TraceStep
 from engine.inspection.positions import Position, Positions
 from engine.inspection.queue_reader import CqEntry
+from engine.store.put_message import PutMessageResult
 
 Json = dict[str, Any]
 
@@ -261,3 +262,22 @@ def positions(item: Positions) -> Json:
         "indexEnd": position(item.index_end),
         "checkpoint": {name: position(one) for name, one in item.checkpoint.items()},
     }
+
+
+def put(result: PutMessageResult) -> Json:
+    """The answer to one put; places are null where the message is not in the log."""
+    stored = result.append if result.ok else None
+    return {
+        "type": "put",
+        "status": result.status.name,
+        "physicalOffset": stored and stored.physical_offset,
+        "queueOffset": stored and stored.queue_offset,
+        "msgId": stored and stored.msg_id,
+        "size": stored and stored.size,
+        "storeTimestamp": stored and stored.store_timestamp,
+    }
+
+
+def copied(units: int, size: int, max_offset: int) -> Json:
+    """What a copy holds: ``size`` bytes of units."""
+    return {"type": "copied", "units": units, "bytes": size, "maxOffset": max_offset}

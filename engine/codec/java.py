@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 _MASK32 = 0xFFFFFFFF
 
 
@@ -57,3 +59,17 @@ def divide(dividend: int, divisor: int) -> int:
 def utf8(raw: bytes) -> str:
     """``new String(raw, UTF_8)``: malformed bytes become U+FFFD."""
     return raw.decode("utf-8", "replace")
+
+
+def hash_map_order(keys: Iterable[str]) -> list[str]:
+    """Distinct keys in the order in which a ``java.util.HashMap`` that took them in this order gives them out."""
+    listed = list(keys)
+    buckets = 16
+    while len(listed) > buckets * 3 // 4:
+        buckets *= 2
+
+    def bucket(key: str) -> int:
+        h = jhash(key) & _MASK32
+        return (h ^ h >> 16) & (buckets - 1)
+
+    return sorted(listed, key=bucket)

@@ -1,0 +1,71 @@
+"""``copy``: every unit of a store appended again by the engine into a new one, whose files may have other sizes."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+from engine.cli import records
+from engine.cli.commands.units import choose, file_name
+from engine.cli.options import common, read_config
+from engine.cli.output import Output, Progress, size_text
+from engine.cli.writing import quiet, refuse_used
+from engine.config import MessageStoreConfig
+from engine.errors import UsageError
+from engine.inspection.derived_config import derived_config
+from engine.inspection.snapshot import open_store
+
+_PLACES = frozenset({"storePathCommitLog", "readOnlyCommitLogStorePaths"})
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser("copy", parents=[common()], help="writes DST: every unit appended again by the engine")
+    parser.add_argument("store", metavar="SRC")
+    parser.add_argument("to", metavar="DST", help="must be absent or empty; --config may give its files other sizes")
+    parser.add_argument("--where", metavar="FILTER", help="only units that a filter lets pass")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    choose(None, None, args.where)  # a mistake in the filter is told before anything is opened
+    given = read_config(args)
+    with open_store(args.store, _places(given)) as source:
+        if source.kind != "store":
+            raise UsageError("expected a store, found a part of one", file=args.store)
+        target = refuse_used(args.to, source.path)
+        from engine.cli.copying import copy_store, target_config
+
+        config = quiet(target_config(_sizes(args.store, given), given))
+        chosen = choose(None, None, args.where, lambda offset: file_name(source, offset))
+        total = source.log.end_offset - max(source.log.min_offset, 0)
+        with Progress("copy", total, out.quiet) as progress:
+            done = copy_store(source, target, config, chosen, progress.at)
+    left = {
+        "leftBehind": done.left_behind,
+        "bytesLeftBehind": done.left_size,
+        "deletedTopics": list(done.deleted_topics),
+    }
+    out.record(records.copied(done.units, done.size, done.max_offset) | left)
+    out.line(f"{done.units:,} units, {size_text(done.size)} appended to {target}; its log ends at {done.max_offset:,}")
+    if done.left_behind:
+        out.say(f"left behind as damaged: {done.left_behind:,} places, {done.left_size:,} bytes")
+    for topic in done.deleted_topics:
+        out.say(f"{topic} was deleted in the source: its units are there, it has no queue")
+    return 0
+
+
+def _places(given: MessageStoreConfig | None) -> MessageStoreConfig | None:
+    """Of a given configuration what says where the source lies: the sizes in it are the copy's."""
+    if given is None or not given.given & _PLACES:
+        return None
+    return replace(given, given=given.given & _PLACES)
+
+
+def _sizes(path: str, given: MessageStoreConfig | None) -> MessageStoreConfig:
+    """The source's sizes; those of its index come from ``given`` where the files do not tell them."""
+    index = frozenset({"maxHashSlotNum", "maxIndexNum"})
+    known = given if given is not None and index <= given.given else None
+    kept = replace(known, given=index | (known.given & _PLACES)) if known is not None else _places(given)
+    with open_store(path, kept) as source:
+        return derived_config(source)

@@ -1,0 +1,222 @@
+"""A store appended anew, unit by unit, into another directory: the deed of ``copy``.
+
+The units go through the engine: it rolls files, dispatches into queues and index and flushes as for any put. Only what
+the log alone does not tell is taken over: BLANKs that batches left (where files have the same size), filter bit maps of
+ext queues, which topics were deleted, and the tables under ``config``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from engine.codec.message import PREPARED, ROLLBACK, Unit
+from engine.codec.unit_scan import Blank, Damage, Stop
+from engine.config import MessageStoreConfig
+from engine.errors import StoreError
+from engine.inspection.snapshot import StoreSnapshot
+from engine.message_store import MessageStore
+from engine.store.unit_check import Request
+
+_WAIT_MS = 1000.0
+_QUEUELESS = (PREPARED, ROLLBACK)
+Chosen = Callable[[Unit], bool]
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What the copy holds; ``size`` and ``left_size`` are bytes of units. ``left_behind`` counts spans of damage and
+    units with a wrong CRC, ``deleted_topics`` have units and no queue.
+    """
+
+    units: int
+    size: int
+    max_offset: int
+    left_behind: int
+    left_size: int
+    deleted_topics: tuple[str, ...]
+
+
+def copy_store(
+    source: StoreSnapshot,
+    target: Path,
+    config: MessageStoreConfig,
+    chosen: Chosen | None = None,
+    progress: Progress | None = None,
+) -> Copied:
+    """Append every unit of ``source`` (that is ``chosen``) to a new store at ``target``, absent or empty.
+
+    The store grows in a folder beside ``target`` and gets its name when it is whole. Raises as the engine does; nothing
+    is left then.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".copy", dir=target.parent))
+    try:
+        staging.chmod(0o755)
+        done = _Copy(source, staging, config, chosen, progress).run()
+        _take_tables_along(source, staging)
+        if target.is_dir():
+            target.rmdir()
+        staging.rename(target)
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+    _sync(target.parent)
+    return done
+
+
+class _Copy:
+    def __init__(
+        self,
+        source: StoreSnapshot,
+        staging: Path,
+        config: MessageStoreConfig,
+        chosen: Chosen | None,
+        progress: Progress | None,
+    ) -> None:
+        self._source, self._staging, self._config = source, staging, config
+        self._chosen, self._progress = chosen, progress
+        self._in_place = chosen is None and config.mapped_file_size_commit_log == source.log.sequence.file_size
+        self._units = self._size = self._left = self._left_size = 0
+        self._end = 0
+        self._first_of: dict[str, int] = {}
+
+    def run(self) -> Copied:
+        _take_tables_along(self._source, self._staging)
+        store = MessageStore(self._staging, self._config, bit_map=self._bit_map if self._has_ext() else None)
+        try:
+            for name, queues in self._source.topics().items():
+                if any(queue.kind == "batch" for queue in queues.values()) and not store.tables.is_batch_topic(name):
+                    store.tables.create_topic(name, len(queues), attributes={"queue.type": "BatchCQ"})
+            self._append_all(store)
+            self._dispatch(store)
+            deleted = self._deleted_topics()
+            store.delete_topics(deleted)
+            end = store.positions().wrote
+            store.close()
+        except BaseException:
+            store.abandon()
+            raise
+        if store.paths.abort.exists():
+            raise StoreError(f"the copy could not be closed: {store.flags.why}", file=str(self._staging))
+        return Copied(self._units, self._size, end, self._left, self._left_size, tuple(deleted))
+
+    # -- the log
+
+    def _append_all(self, store: MessageStore) -> None:
+        log = self._source.log
+        first = max(log.min_offset, 0)
+        if log.files:
+            store.begin_at(first)
+        size = self._config.mapped_file_size_commit_log
+        self._end = first - first % size
+        stop = None if self._source.abort else log.max_offset
+        for item in self._source.units(first, stop):
+            if isinstance(item, Unit):
+                self._take(store, item)
+                if self._progress is not None:
+                    self._progress(item.end - first)
+            elif isinstance(item, Blank):
+                if self._in_place:
+                    self._reach(store, item.offset)
+                    self._reach(store, item.offset - item.offset % size + size)
+            elif isinstance(item, Damage):
+                self._leave(item.size)
+            elif isinstance(item, Stop):
+                break
+
+    def _take(self, store: MessageStore, unit: Unit) -> None:
+        if unit.crc == "bad" or unit.stale:
+            self._leave(unit.size)
+            return
+        if self._chosen is not None and not self._chosen(unit):
+            return
+        if self._in_place:
+            self._reach(store, unit.offset)
+        self._end = store.append_raw(self._source.log.read(unit.offset, unit.size)) + unit.size
+        self._units += 1
+        self._size += unit.size
+        if unit.transaction_type not in _QUEUELESS:
+            self._first_of.setdefault(unit.topic, unit.offset)
+
+    def _leave(self, size: int) -> None:
+        """Damage: what comes behind it moves up."""
+        self._left += 1
+        self._left_size += size
+        self._in_place = False
+
+    def _reach(self, store: MessageStore, offset: int) -> None:
+        """End files until the log stands at ``offset``, as the batches and giants did that did not fit."""
+        size = self._config.mapped_file_size_commit_log
+        while self._end < offset:
+            store.begin_at(self._end)
+            store.append_blank()
+            self._end += size - self._end % size
+
+    def _dispatch(self, store: MessageStore) -> None:
+        while not store.wait_dispatched(_WAIT_MS):
+            if not store.flags.writeable:
+                raise StoreError(f"the copy could not be dispatched: {store.flags.why}", file=str(self._staging))
+
+    # -- what the log does not tell
+
+    def _has_ext(self) -> bool:
+        return self._config.enable_consume_queue_ext
+
+    def _bit_map(self, request: Request) -> bytes:
+        """The filter bit map that the source's ext queue has for a unit."""
+        queue = self._source.queue(request.topic, request.queue_id)
+        entry = queue.entry(request.queue_offset) if queue is not None else None
+        return entry.ext.bit_map if entry is not None and entry.ext is not None else b""
+
+    def _deleted_topics(self) -> list[str]:
+        """Topics that had a queue once, since units behind theirs were dispatched, and have none now nor a row in the
+        topics table. Without a table nobody can have deleted a topic in a store that crashed or has no queue at all:
+        such queues were lost, and are built again.
+        """
+        assert self._source.paths is not None
+        folders, listed = self._source.topics(), set(self._source.table_topics())
+        table = self._source.paths.config / "topics.json"
+        if not table.exists() and (self._source.abort or not folders):
+            return []
+        newest = max(
+            (found[0] for queues in folders.values() for queue in queues.values() if (found := queue.newest())),
+            default=1 << 62,
+        )
+        return [
+            topic
+            for topic, offset in self._first_of.items()
+            if topic not in folders and topic not in listed and offset < newest
+        ]
+
+
+def target_config(source: MessageStoreConfig, given: MessageStoreConfig | None) -> MessageStoreConfig:
+    """The configuration of a copy: the source's sizes, over them what was ``given``, folders and roles aside."""
+    config = source if given is None else source.overlaid(given)
+    return replace(
+        config, store_path_root_dir="", store_path_commit_log="", read_only_commit_log_store_paths="",
+        flush_disk_type="ASYNC_FLUSH", broker_role="ASYNC_MASTER", transient_store_pool_enable=False,
+        warm_maped_file_enable=False, duplication_enable=False, read_un_committed=False,
+    )  # fmt: skip
+
+
+def _take_tables_along(source: StoreSnapshot, staging: Path) -> None:
+    """Make the copy's ``config`` folder what the source's is."""
+    assert source.paths is not None
+    there, here = source.paths.config, staging / "config"
+    shutil.rmtree(here, ignore_errors=True)
+    if there.is_dir():
+        shutil.copytree(there, here, symlinks=True)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

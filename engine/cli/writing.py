@@ -1,0 +1,84 @@
+"""What commands that put messages into a store share: the store's place and configuration, and what opening it does.
+
+The sizes of an existing store are worked out from its files by the door that only reads, and handed to the door that
+writes; the two doors do not know each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from engine.config import MessageStoreConfig
+from engine.errors import StoreError, UsageError
+from engine.inspection.derived_config import derived_config
+from engine.inspection.recovery import plan
+from engine.inspection.snapshot import open_store
+from engine.mapped.store_lock import StoreLock
+from engine.store.recovery_plan import RecoveryPlan
+from engine.store.unit_check import Release
+
+_LONG = 876_000
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTarget:
+    """Where a command writes. ``recovery`` is what opening does to the store that is there, None for a new one."""
+
+    path: Path
+    config: MessageStoreConfig
+    recovery: RecoveryPlan | None
+
+    def deeds(self) -> Iterator[str]:
+        """Opening the store, in numbers."""
+        found = self.recovery
+        if found is None:
+            return
+        before = "a crash" if found.exit == "abnormal" else "an orderly end"
+        yield f"{self.path} is opened as a broker opens it after {before}:"
+        yield (
+            f"  its log ends at {found.end_offset:,}; {found.units_dropped:,} units and {found.bytes_dropped:,} bytes "
+            f"behind it go, {found.units:,} units are dispatched again"
+        )
+        gone = len(found.files_deleted) + len(found.index_deleted)
+        if gone:
+            yield f"  {gone:,} files are deleted"
+
+
+def find_target(path: str, config: MessageStoreConfig | None, like: Release = "5.3") -> WriteTarget:
+    """The store at ``path``, or a new one where nothing is there; nothing is changed.
+
+    Raises :class:`NotAStore` where something else is there, :class:`StoreLocked` naming the holder where somebody has
+    the store open, :class:`StoreError` where a broker would not start.
+    """
+    place = Path(path)
+    if not place.exists() or (place.is_dir() and not any(place.iterdir())):
+        return WriteTarget(place, quiet(config or MessageStoreConfig()), None)
+    with open_store(path, config) as store:
+        if store.kind != "store":
+            raise UsageError("expected a store, found a part of one: it cannot be written", file=path)
+        if store.lock_state == "held":
+            StoreLock(store.path / "lock").release()  # raises, and names the holder
+        found = plan(store, like)
+        if not found.will_start:
+            blocker = found.blockers[0]
+            raise StoreError(
+                f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file
+            )
+        return WriteTarget(store.path, quiet(derived_config(store)), found)
+
+
+def quiet(config: MessageStoreConfig) -> MessageStoreConfig:
+    """A configuration under which nothing expires while a command writes."""
+    return replace(config, file_reserved_time=_LONG, clean_file_forcibly_enable=False)
+
+
+def refuse_used(path: str, inside: Path) -> Path:
+    """The place of a new store: absent or empty, and not within the store ``inside``. Raises :class:`UsageError`."""
+    target = Path(path)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError("expected a directory that is absent or empty, found something there", file=path)
+    if target.resolve().is_relative_to(inside.resolve()):
+        raise UsageError("expected a place outside the store that is copied", file=path)
+    return target
