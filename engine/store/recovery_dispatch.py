@@ -13,6 +13,7 @@ from engine.codec import properties as props
 from engine.codec.columns import UnitColumns
 from engine.codec.java import i32, split
 from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
+from engine.codec.queue_builder import QueueRuns, build_runs
 from engine.codec.topic_table import TopicTable
 from engine.store import unit_check
 from engine.store.recovery_files import QueueBytes
@@ -131,35 +132,47 @@ class QueueTable:
 
     def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: int) -> None:
         """The first ``rows`` rows of ``columns``; rows of one queue stay in order."""
-        wanted = np.flatnonzero(columns.physical_offset[:rows] > self.after)
+        physical = columns.physical_offset[:rows]
+        wanted = np.arange(rows) if int(physical.min()) > self.after else np.flatnonzero(physical > self.after)
         if not len(wanted):
             return
         self._count(int(columns.offset[wanted[0]]), len(wanted))
         if self.taker is not None:
             self.taker.take_rows(columns, topics, wanted)
-        kind = columns.sys_flag[wanted] & TRANSACTION_MASK
-        wanted = wanted[(kind == 0) | (kind == COMMIT)]
-        keys = (columns.topic_id[wanted].astype(np.int64) << 32) | (
-            columns.queue_id[wanted].astype(np.int64) & 0xFFFFFFFF
-        )
-        order = np.argsort(keys, kind="stable")
-        wanted, keys = wanted[order], keys[order]
-        edges = np.flatnonzero(np.diff(keys)) + 1
-        for group in np.split(wanted, edges) if len(wanted) else ():
-            first = int(group[0])
-            queue = self.queue(topics.names[int(columns.topic_id[first])], i32(int(columns.queue_id[first])))
-            if queue.kind == "batch":
-                for row in group:
-                    self._take_batch_row(queue, columns, int(row))
-            else:
-                _put_run(
-                    queue,
-                    columns.physical_offset[group],
-                    columns.offset[group],
-                    columns.size[group].astype(np.int64),
-                    columns.queue_offset[group],
+        names = topics.names
+        truthful = bool((physical == columns.offset[:rows]).all())
+        for first, stop in _spans(wanted):
+            runs = build_runs(columns, first, stop)
+            starts = runs.start.tolist()
+            for group, topic in enumerate(runs.topic_id.tolist()):
+                queue = self.queue(names[topic], i32(int(runs.queue_id[group])))
+                self._put_group(
+                    queue, columns, runs, (starts[group], starts[group + 1]), truthful and runs.follows[group]
                 )
         self._light_rows(columns, rows)
+
+    def _put_group(
+        self, queue: RecoveredQueue, columns: UnitColumns, runs: QueueRuns, span: tuple[int, int], in_order: bool
+    ) -> None:
+        """Put units of one queue: in one go where they follow each other as they should, else one by one."""
+        first, stop = span
+        if queue.kind == "batch":
+            for row in runs.row[first:stop].tolist():
+                self._take_batch_row(queue, columns, row)
+            return
+        if in_order:
+            last = int(runs.row[stop - 1])
+            if int(runs.end[stop - 1]) <= queue.max_physic:
+                return
+            if int(runs.end[first]) <= queue.max_physic:
+                first += int(np.searchsorted(runs.end[first:stop], queue.max_physic, "right"))
+            if queue.data.files and int(runs.queue_offset[first]) * 20 == queue.data.end:
+                queue.put_run(int(columns.physical_offset[last]), int(columns.size[last]), stop - first)
+                return
+        for at in range(first, stop):
+            row = int(runs.row[at])
+            size = int(columns.size[row])
+            queue.put(int(runs.end[at]) - size, int(columns.offset[row]), size, int(runs.queue_offset[at]))
 
     def _light_rows(self, columns: UnitColumns, rows: int) -> None:
         """Further queues of the units that name some: found by their property's name, then looked at singly."""
@@ -194,15 +207,9 @@ class QueueTable:
         return answer if isinstance(answer, Request) else None
 
 
-def _put_run(queue: RecoveredQueue, physical: Int64, place: Int64, size: Int64, queue_offset: Int64) -> None:
-    """Put units of one queue: in one go where they follow each other as they should, else one by one."""
-    new = int(np.searchsorted(physical + size, queue.max_physic, "right")) if (physical == place).all() else -1
-    if new >= 0 and queue.data.files and new < len(physical):
-        expected = queue.data.end // 20 + np.arange(len(physical) - new)
-        if (queue_offset[new:] == expected).all():
-            queue.put_run(int(physical[-1]), int(size[-1]), len(physical) - new)
-            return
-    if new == len(physical):
-        return
-    for at in range(max(new, 0), len(physical)):
-        queue.put(int(physical[at]), int(place[at]), int(size[at]), int(queue_offset[at]))
+def _spans(rows: Int64) -> list[tuple[int, int]]:
+    """(first, behind last) of each run of neighbouring rows."""
+    if int(rows[-1]) - int(rows[0]) + 1 == len(rows):
+        return [(int(rows[0]), int(rows[-1]) + 1)]
+    pieces = np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)
+    return [(int(piece[0]), int(piece[-1]) + 1) for piece in pieces]

@@ -7,6 +7,7 @@ PHYSICALOFFSET field lies) are kept singly, and not more than :data:`MOST_ODD` o
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -21,6 +22,8 @@ from engine.store.recovery_source import QueueKind
 
 MOST_ODD = 100_000
 _CHUNK_UNITS = 4096
+_PREFIX_BYTES = 1_000_000
+_UNIT_HEAD = struct.Struct(">qi")
 Int64 = NDArray[np.int64]
 
 
@@ -114,6 +117,24 @@ class QueueBytes:
             yield self._chunk(file, position, count)
             position += count * self.unit_size
 
+    def valid_prefix(self, file: VirtualFile) -> tuple[int, int, int]:
+        """(bytes of the valid units that a simple queue's file on disk begins with, offset and size of the last one's
+        message).
+        """
+        assert file.disk is not None
+        done, last = 0, b""
+        while done < self.file_size:
+            data = file.disk.read(done, min(_PREFIX_BYTES, self.file_size - done))
+            count = len(data) // CQ_UNIT.itemsize
+            good = _count_valid(np.frombuffer(data, np.uint8, count * CQ_UNIT.itemsize))
+            if good:
+                last = data[(good - 1) * CQ_UNIT.itemsize :]
+                done += good * CQ_UNIT.itemsize
+            if good < count or not count:
+                break
+        physical, size = _UNIT_HEAD.unpack_from(last) if last else (0, 0)
+        return done, physical, size
+
     def unit(self, file: VirtualFile, position: int) -> Rows:
         """The one unit at ``position``."""
         return self._chunk(file, position, 1)
@@ -151,3 +172,14 @@ class QueueBytes:
         if at >= 0 and at % self.unit_size == 0 and at // self.unit_size < count:
             number = at // self.unit_size
             rows.physical[number], rows.size[number], rows.next_offset[number] = self.last_appended
+
+
+def _count_valid(raw: NDArray[np.uint8]) -> int:
+    """How many 20-byte units are valid, up to the first that is not; signs and zeros need no swapping of bytes."""
+    units = raw.reshape(-1, CQ_UNIT.itemsize)
+    sizes = (
+        np.ndarray((len(units),), np.int32, raw.data, 8, (CQ_UNIT.itemsize,)) if len(units) else np.empty(0, np.int32)
+    )
+    wrong = ((units[:, 0] | units[:, 8]) >= 0x80) | (sizes == 0)
+    first = int(wrong.argmax()) if len(wrong) else 0
+    return first if len(wrong) and wrong[first] else len(wrong)

@@ -113,6 +113,12 @@ class RecoveredQueue:
     def _scan(self, file: VirtualFile) -> int:
         """Length of the valid prefix of one file in bytes; remembers the last unit seen."""
         done = 0
+        if self.kind == "simple" and self.ext is None:
+            done, physical, size = self.data.valid_prefix(file)
+            self.bytes_read += min(done + self.data.unit_size, self.data.file_size)
+            if done:
+                self._remember(physical, size)
+            return done
         for rows in self.data.rows(file):
             bad = np.flatnonzero(~rows.valid)
             good = int(bad[0]) if len(bad) else len(rows.valid)
