@@ -363,7 +363,7 @@ def _held(path: str, info: os.stat_result) -> bytes:
     if info.st_size > small_stores.SPARSE_FROM:
         spans = small_stores.spans(Path(path))
         return hashlib.blake2b(b"".join(b"%d " % at + data for at, data in spans)).digest()
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOATIME)
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOATIME", 0))
     try:
         return os.pread(descriptor, small_stores.SPARSE_FROM, 0)
     finally:
