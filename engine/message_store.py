@@ -205,7 +205,7 @@ class MessageStore:
         began = _nanoseconds()
         result = self._append(message)
         if not self._plain:
-            self._after_put(result, message.waits)
+            self._after_put(result, message)
         if result.status is not _OK:
             self._count_refused(result.status)
         self._put_counts[(_nanoseconds() - began).bit_length()] += 1
@@ -219,8 +219,9 @@ class MessageStore:
         began = _nanoseconds()
         results = self._parts.commit_log.put_messages(messages)
         if not self._plain and results.end_offset:
-            self._wake()
-            if self._group is not None and results.waits and not self._group.wait(results.end_offset):
+            if self._group is None:
+                self._wake()
+            elif results.waits and not self._group.wait(results.end_offset):
                 results.set_status(PutMessageStatus.FLUSH_DISK_TIMEOUT)
         if not results.ok:
             for result in results:
@@ -236,7 +237,7 @@ class MessageStore:
         began = _nanoseconds()
         result = self._parts.commit_log.put_batch(messages, properties)
         if not self._plain:
-            self._after_put(result, all(message.waits for message in messages))
+            self._after_put(result, *messages)
         if result.status is not _OK:
             self._count_refused(result.status)
         self._put_counts[(_nanoseconds() - began).bit_length()] += 1
@@ -257,12 +258,14 @@ class MessageStore:
         if self._parts.files.last_or_create(physical_offset) is None:
             raise StoreError("no new file of the commit log can be made", file=str(self.paths.commitlog))
 
-    def _after_put(self, result: PutMessageResult, waits: bool) -> None:
-        appended = result.append
-        if appended is None or not result.ok:
+    def _after_put(self, result: PutMessageResult, *messages: Message) -> None:
+        fields = result.fields
+        if fields is None or not result.ok:
             return
-        self._wake()
-        if self._group is not None and waits and not self._group.wait(appended.end_offset):
+        group = self._group
+        if group is None:
+            self._wake()
+        elif all(message.waits for message in messages) and not group.wait(fields[1] + fields[2]):
             result.status = PutMessageStatus.FLUSH_DISK_TIMEOUT
 
     def _wake(self) -> None:
