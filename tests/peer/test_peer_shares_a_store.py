@@ -1,0 +1,141 @@
+"""One store, written by the real RocketMQ store and by ours: each reads, continues and recovers what the other left.
+
+``--peer-rounds N`` does so for N seeds and each release; from two seeds on a store changes hands ten times.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import agree
+import peer
+import put_traffic
+import pytest
+import recovered_stores
+
+from engine.config import from_mapping
+from engine.message_store import MessageStore
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
+
+
+def pytest_generate_tests(metafunc):
+    """One test for each seed and release."""
+    first, rounds = metafunc.config.getoption("--peer-seed"), metafunc.config.getoption("--peer-rounds")
+    metafunc.parametrize("seed", range(first, first + rounds))
+
+
+@pytest.fixture
+def hand_overs(request):
+    """How often a store changes hands."""
+    return 10 if request.config.getoption("--peer-rounds") > 1 else 4
+
+
+def plan_of(seed, release, count=400):
+    """A plan for the peer with the files small; its traffic is the peer's own part."""
+    plan = dict(peer.plans(seed, release))["clean"]
+    return {**plan, "count": count, "pauseEvery": 0}
+
+
+def config_of(plan, **more):
+    return from_mapping({"timerWheelEnable": False, **plan["config"], **more})[0]
+
+
+def assert_reads_as_java_reads_it(store, account):
+    """Every question of every aspect, answered by our command as RocketMQ answered it."""
+    assert next(line for line in account if line["t"] == "load")["ok"]
+    for aspect, compare in agree.ASPECTS.items():
+        tally = compare(store, account)
+        assert not tally.differences, f"{aspect}: {tally}"
+    assert agree.units(store, account).compared > 100
+
+
+@pytest.mark.parametrize("release", peer.RELEASES)
+def test_java_reads_what_we_wrote(tmp_path, release, seed):
+    java, plan, store = peer.Peer(release, tmp_path), plan_of(seed, release), tmp_path / "store"
+    with MessageStore(store, config_of(plan), like=release[:3]) as ours:
+        put_traffic.put(ours, put_traffic.messages(seed, plan, 600))
+        assert ours.wait_dispatched()
+        end, bounds = ours.positions().wrote, bounds_of(ours)
+    account = java.dump(plan, store)
+    assert_reads_as_java_reads_it(store, account)
+    assert (end, bounds) == told(account, "loaded")
+    assert (end, bounds) == told(account, "dispatched")
+
+
+@pytest.mark.parametrize("release", peer.RELEASES)
+def test_a_store_changes_hands(tmp_path, release, seed, hand_overs):
+    java, plan, store = peer.Peer(release, tmp_path), plan_of(seed, release), tmp_path / "store"
+    for turn in range(hand_overs):
+        if turn % 2 == seed % 2:
+            java.write({**plan, "seed": seed * 100 + turn, "count": 150}, store)
+            continue
+        with MessageStore(store, config_of(plan), like=release[:3]) as ours:
+            assert (ours.recovery_plan.exit, ours.recovery_plan.units) == ("normal", 0)
+            put_traffic.put(ours, put_traffic.messages(f"{seed} {turn}", plan, 150))
+        assert not (store / "abort").exists()
+    account = java.dump(plan, store)
+    assert_reads_as_java_reads_it(store, account)
+    with MessageStore(store, config_of(plan), like=release[:3]) as ours:
+        assert (ours.positions().wrote, bounds_of(ours)) == told(account, "dispatched")
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("release", peer.RELEASES)
+def test_what_java_left_in_a_crash_is_recovered_alike(tmp_path, release, seed):
+    java, store = peer.Peer(release, tmp_path), tmp_path / "store"
+    plan = dict(peer.plans(seed, release))["halted"]
+    java.write({**plan, "pauseEvery": 0}, store)
+    assert_both_recover_alike(java, plan, store, tmp_path, release)
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("release", peer.RELEASES)
+def test_what_we_left_in_a_crash_is_recovered_alike(tmp_path, release, seed):
+    java, plan, store = peer.Peer(release, tmp_path), plan_of(seed, release), tmp_path / "store"
+    pick = random.Random(f"crash {seed} {release}")
+    config = config_of(plan, flushDiskType=pick.choice(["ASYNC_FLUSH", "SYNC_FLUSH"]))
+    ours = MessageStore(store, config, like=release[:3])
+    batches = list(put_traffic.messages(seed, plan, 700))
+    stops = pick.randrange(len(batches))
+    put_traffic.put(ours, batches[:stops])
+    if pick.random() < 0.5:
+        ours.wait_dispatched()
+    put_traffic.put(ours, batches[stops:])
+    ours.abandon()
+    assert (store / "abort").exists()
+    assert_both_recover_alike(java, plan, store, tmp_path, release)
+
+
+def assert_both_recover_alike(java, plan, store, folder, release):
+    """Java's recovery of one copy and ours of another: the same log, queues and index; then each reads the other's."""
+    config, theirs, own = config_of(plan), folder / "java", folder / "ours"
+    shutil.copytree(store, theirs)
+    shutil.copytree(store, own)
+    account = java.dump(plan, theirs, in_place=True)
+    with MessageStore(own, config, like=release[:3]) as opened:
+        done = opened.recovery_plan
+        assert opened.wait_dispatched()
+        assert (done.end_offset, bounds_of(opened)) == told(account, "loaded" if release[0] == "5" else "dispatched")
+    one, other = (recovered_stores.held_by(path, config, done) for path in (theirs, own))
+    assert one.log == other.log
+    assert one.queues == other.queues
+    assert one.index == other.index
+    with MessageStore(theirs, config, like=release[:3]) as opened:
+        assert opened.recovery_plan.units == 0
+        assert (opened.positions().wrote, bounds_of(opened)) == told(account, "dispatched")
+
+
+def bounds_of(store):
+    """(topic, queue) → (min, max) of every queue that has entries."""
+    queues = store._parts.queues
+    return {(q.topic, q.queue_id): (q.min_offset, q.max_offset) for q in queues if q.max_offset}
+
+
+def told(account, when):
+    """End of the log and bounds of the queues, as Java told them at one moment."""
+    moments = [line for line in account if line["t"] == "state"]
+    state = next((line for line in moments if line["when"] == when), moments[-1])
+    rows = [line for line in account if line["t"] == "queue" and line["when"] == state["when"]]
+    return state["maxPhy"], {(row["topic"], row["queue"]): (row["min"], row["max"]) for row in rows if row["max"]}
