@@ -35,6 +35,8 @@ _UNIQ_KEY = np.uint64(int.from_bytes(b"UNIQ_KEY", "little"))
 _DELA = np.uint32(int.from_bytes(b"DELA", "little"))
 _SCHEDULE = np.frombuffer(b"SCHEDULE_TOPIC_XXXX", np.uint8).copy()
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+_HIGH_BITS, _BYTE = np.uint64(0x8080808080808080), np.uint64(0xFF)
+_P2, _P3, _P4, _P5, _P6, _P7, _P8 = (np.uint64(31**n) for n in range(2, 9))
 
 FULL, STOPPED, GROW_TOPICS = 0, 1, 2
 COUNT, POOL_USED, SCHEDULE, TOPIC_LIMIT = 0, 1, 2, 3
@@ -253,8 +255,20 @@ def _tag(q, stop, end):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _hash(h, q, end):
-    """(Java's string hash of the UTF-8 text up to ``end``, going on from ``h``; whether the text is well-formed)."""
+    """(Java's string hash of the UTF-8 text up to ``end``, going on from ``h``; whether the text is well-formed).
+
+    Eight ASCII characters are taken at a time: so only one multiplication in eight waits for the one before.
+    """
     while q < end:
+        if q + 8 <= end:
+            v = le64(q)
+            if v & _HIGH_BITS == uint64(0):
+                a = (v & _BYTE) * _P7 + ((v >> uint64(8)) & _BYTE) * _P6 + ((v >> uint64(16)) & _BYTE) * _P5
+                b = ((v >> uint64(24)) & _BYTE) * _P4 + ((v >> uint64(32)) & _BYTE) * _P3
+                w = ((v >> uint64(40)) & _BYTE) * _P2 + ((v >> uint64(48)) & _BYTE) * uint64(31) + (v >> uint64(56))
+                h = uint32(uint64(h) * _P8 + (a + b + w))
+                q += 8
+                continue
         c = uint32(u8(q))
         if c < uint32(0x80):
             h = uint32(h * uint32(31) + c)

@@ -7,19 +7,50 @@ as in :mod:`engine.codec.columns`.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.codec import dispatch_twin
+from engine.codec.columns import UnitColumns
 from engine.codec.dtypes import INDEX_ENTRY
 from engine.codec.index import Geometry, IndexHeader
 from engine.codec.java import divide
+from engine.codec.key_hashes import key_hashes
+from engine.codec.message import ROLLBACK, TRANSACTION_MASK
+from engine.codec.topic_table import TopicTable
 
 LARGEST_DIFFERENCE = (1 << 31) - 1
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Raw = npt.NDArray[np.uint8]
+
+
+class IndexKeys(NamedTuple):
+    """What the units of a block put into the index, in order (spec 4.3): one item a key in each array.
+
+    ``units`` is the number of units, ``later_units`` says that some of them stand behind the last key's.
+    """
+
+    key_hash: Int32
+    phy_offset: Int64
+    store_timestamp: Int64
+    units: int
+    later_units: bool
+
+
+def build_keys(columns: UnitColumns, topics: TopicTable, rows: Int64) -> IndexKeys:
+    """The keys of the units in ``rows`` (ascending row numbers, no blanks); those rolled back have none (spec 13.2)."""
+    row, key_hash = key_hashes(columns, topics)
+    rolled_back = columns.sys_flag[rows] & TRANSACTION_MASK == ROLLBACK
+    if rolled_back.any() or len(rows) < columns.count:
+        wanted = np.zeros(columns.count, np.bool_)
+        wanted[rows[~rolled_back]] = True
+        kept = wanted[row]
+        row, key_hash = row[kept], key_hash[kept]
+    later = bool(len(rows)) and (not len(row) or int(row[-1]) < int(rows[-1]))
+    return IndexKeys(key_hash, columns.physical_offset[row], columns.store_timestamp[row], len(rows), later)
 
 
 def room(header: IndexHeader, geometry: Geometry) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 
@@ -31,3 +32,15 @@ def _store(bits: int) -> Any:
 
 
 put_be16, put_be32, put_be64 = _store(16), _store(32), _store(64)
+
+
+@intrinsic
+def copy_bytes(_typing: Any, _target: Any, _source: Any, _count: Any) -> Any:
+    """Copy ``count`` bytes between addresses that do not overlap (``memcpy``)."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        target, source = (builder.inttoptr(address, ir.IntType(8).as_pointer()) for address in args[:2])
+        cgutils.raw_memcpy(builder, target, source, args[2], 1)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp, types.intp), generate

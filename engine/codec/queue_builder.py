@@ -7,17 +7,64 @@ one contract, chosen as in :mod:`engine.codec.columns`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.codec import dispatch_twin
-from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.dtypes import CQ_UNIT
 from engine.codec.message import COMMIT, TRANSACTION_MASK
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+_COLUMNS = ("sys_flag", "topic_id", "queue_id", "queue_offset", "physical_offset", "size", "tags_code")
+_KINDS = ("i4", "i4", "i4", "i8", "i8", "i4", "i8")
+
+
+class EntryColumns(Protocol):
+    """The columns of :class:`engine.codec.columns.UnitColumns` that queue entries are made of."""
+
+    sys_flag: Int32
+    topic_id: Int32
+    queue_id: Int32
+    queue_offset: Int64
+    physical_offset: Int64
+    size: Int32
+    tags_code: Int64
+
+
+class EntryRows:
+    """Such rows of many blocks one behind the other, so that each queue is written less often. ``count`` are filled."""
+
+    __slots__ = ("capacity", "count", *_COLUMNS)
+
+    sys_flag: Int32
+    topic_id: Int32
+    queue_id: Int32
+    queue_offset: Int64
+    physical_offset: Int64
+    size: Int32
+    tags_code: Int64
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.count = 0
+        for name, kind in zip(_COLUMNS, _KINDS, strict=True):
+            setattr(self, name, np.empty(capacity, kind))
+
+    def add(self, columns: EntryColumns, first: int, stop: int) -> None:
+        """Take over rows ``first`` to ``stop``; there must be room."""
+        at, count = self.count, stop - first
+        for name in _COLUMNS:
+            getattr(self, name)[at : at + count] = getattr(columns, name)[first:stop]
+        self.count = at + count
+
+    def copy(self) -> EntryRows:
+        """The filled rows in arrays of their own."""
+        other = EntryRows(self.count)
+        other.add(self, 0, self.count)
+        return other
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +89,20 @@ class QueueRuns:
         return len(self.topic_id)
 
 
-def build_runs(columns: UnitColumns, first: int = 0, rows: int | None = None) -> QueueRuns:
-    """The queue entries of rows ``first`` to ``rows`` (default: all) of ``columns``.
+def build_runs(columns: EntryColumns, first: int, stop: int) -> QueueRuns:
+    """The queue entries of rows ``first`` to ``stop`` of ``columns``; no blank may be among them.
 
-    Blanks and units that are prepared or rolled back have none (spec 13.2). What stands in an entry as offset is the
-    unit's PHYSICALOFFSET field.
+    Units that are prepared or rolled back have none (spec 13.2). What stands in an entry as offset is the unit's
+    PHYSICALOFFSET field.
     """
-    stop = columns.count if rows is None else rows
-    if stop > first and columns.kind[stop - 1] == BLANK:
-        stop -= 1
     compiled = dispatch_twin.twin()
     if compiled is None:
         return build_runs_plain(columns, first, stop)
-    return _build_compiled(compiled, columns, first, max(stop, first))
+    return _build_compiled(compiled, columns, first, stop)
 
 
-def build_runs_plain(columns: UnitColumns, first: int, stop: int) -> QueueRuns:
-    """:func:`build_runs` by numpy; no row from ``first`` to ``stop`` is a blank."""
+def build_runs_plain(columns: EntryColumns, first: int, stop: int) -> QueueRuns:
+    """:func:`build_runs` by numpy."""
     kind = columns.sys_flag[first:stop] & TRANSACTION_MASK
     wanted = first + np.flatnonzero((kind == 0) | (kind == COMMIT))
     keys = (columns.topic_id[wanted].astype(np.int64) << 32) | (columns.queue_id[wanted].astype(np.int64) & 0xFFFFFFFF)
@@ -88,7 +132,7 @@ def _follow(start: Int64, offset: Int64, end: Int64) -> npt.NDArray[np.bool_]:
     return np.add.reduceat(broken, start[:-1]) == 0 if len(offset) else np.zeros(0, np.bool_)
 
 
-def _build_compiled(compiled: dispatch_twin.Compiled, columns: UnitColumns, first: int, stop: int) -> QueueRuns:
+def _build_compiled(compiled: dispatch_twin.Compiled, columns: EntryColumns, first: int, stop: int) -> QueueRuns:
     most = stop - first
     slots = 16
     while slots < 2 * most:

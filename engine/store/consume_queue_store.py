@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from engine.codec.batch_consume_queue import BatchCqUnit
 from engine.codec.java import i32
 from engine.codec.queue_builder import QueueRuns
-from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from engine.layout import StorePaths, parse_file_name
@@ -81,6 +80,10 @@ class ConsumeQueueStore:
             return queue
         with self.lock:
             return self._made(topic, queue_id, batch=self._is_batch_topic(topic))
+
+    def has_plain_entries(self, topic: str) -> bool:
+        """Whether a unit of the topic makes 20 bytes in its queue and nothing else."""
+        return not self._config.enable_consume_queue_ext and not self._is_batch_topic(topic)
 
     def load(self) -> None:
         """List the queues and their files; nothing is read (spec 3.1). Raises :class:`StoreError`."""
@@ -153,13 +156,12 @@ class ConsumeQueueStore:
             self._dirty.add(queue)
             queue.put(request.physical_offset, request.size, request.tags_code, queue_offset)
 
-    def put_runs(self, runs: QueueRuns, topics: TopicTable) -> list[int]:
+    def put_runs(self, runs: QueueRuns, names: Sequence[str]) -> list[int]:
         """The entries of a block, queue by queue; gives the numbers of the groups that want :meth:`put` for each row.
 
-        Those are batch queues and queues with ext units. Raises ``OSError``.
+        Those are batch queues and queues with ext units. ``names`` are the topics' by number. Raises ``OSError``.
         """
         singly = []
-        names = topics.names
         starts = runs.start.tolist()
         ids, numbers, follows = runs.topic_id.tolist(), runs.queue_id.tolist(), runs.follows.tolist()
         for group in range(len(ids)):

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from engine.codec import properties as props
 from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.index_builder import build_keys
 from engine.codec.java import split
 from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
 from engine.codec.queue_builder import QueueRuns, build_runs
@@ -82,10 +83,10 @@ class Dispatcher:
         """The units of a block, or of its ``rows`` (row numbers, ascending); blanks are passed over. Raises
         ``OSError``.
         """
-        wanted = self._units(columns, rows)
+        wanted = units_of(columns, rows)
         if not len(wanted):
             return
-        if not self._in_bulk(columns, wanted):
+        if not self.takes_in_bulk(columns, wanted):
             for row in wanted.tolist():
                 request = self._request(columns, row)
                 if request is not None:
@@ -95,18 +96,11 @@ class Dispatcher:
         self._runs_into_queues(columns, topics, wanted)
         if self._index is not None:
             self.failed = "index"
-            self._index.put_columns(columns, topics, wanted)
+            self._index.put_keys(build_keys(columns, topics, wanted))
         self.failed = None
 
-    @staticmethod
-    def _units(columns: UnitColumns, rows: Int64 | None) -> Int64:
-        """The row numbers of units; only a block's last row can be a blank."""
-        count = columns.count
-        if count and columns.kind[count - 1] == BLANK:
-            count -= 1
-        return np.arange(count) if rows is None else rows[: int(np.searchsorted(rows, count))]
-
-    def _in_bulk(self, columns: UnitColumns, rows: Int64) -> bool:
+    def takes_in_bulk(self, columns: UnitColumns, rows: Int64) -> bool:
+        """Whether nothing in these rows asks for a look at single units."""
         physical, first, last = columns.physical_offset[rows], int(rows[0]), int(rows[-1])
         if (np.diff(physical) < 0).any() or (columns.topic_id[rows] < 0).any():
             return False
@@ -125,7 +119,7 @@ class Dispatcher:
             pieces = [(int(piece[0]), int(piece[-1]) + 1) for piece in np.split(rows, edges)]
         for begin, stop in pieces:
             runs = build_runs(columns, begin, stop)
-            for group in self._queues.put_runs(runs, topics):
+            for group in self._queues.put_runs(runs, topics.names):
                 self._singly(columns, runs, group)
             if len(runs.row):
                 self.last_store_timestamp = int(columns.store_timestamp[int(runs.row.max())])
@@ -142,6 +136,14 @@ class Dispatcher:
         size = int(columns.size[row])
         answer = unit_check.check(columns.buffer.data[at : at + size], 0, size, self._rules, body=False)
         return answer if isinstance(answer, Request) else None
+
+
+def units_of(columns: UnitColumns, rows: Int64 | None = None) -> Int64:
+    """The row numbers of a block's units, or those of them that are in ``rows``; only its last row can be a blank."""
+    count = columns.count
+    if count and columns.kind[count - 1] == BLANK:
+        count -= 1
+    return np.arange(count) if rows is None else rows[: int(np.searchsorted(rows, count))]
 
 
 def light_entries(request: Request) -> list[tuple[str, int, int]]:

@@ -9,15 +9,12 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from engine.codec import properties as props
-from engine.codec.columns import UnitColumns
 from engine.codec.index import Geometry
+from engine.codec.index_builder import IndexKeys
 from engine.codec.java import index_key_hash
-from engine.codec.key_hashes import key_hashes
-from engine.codec.message import TRANSACTION_MASK
-from engine.codec.topic_table import TopicTable
+from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.config import MessageStoreConfig
 from engine.errors import WrongFileSize
 from engine.layout import INDEX_NAME_DIGITS, StorePaths
@@ -26,8 +23,6 @@ from engine.store.index_file import IndexFile
 from engine.store.unit_check import Request
 
 Clock = Callable[[], int]
-Int64 = npt.NDArray[np.int64]
-ROLLBACK = TRANSACTION_MASK
 _TRIES, _PAUSE = 3, 1.0
 _NAME = "%Y%m%d%H%M%S"
 _log = logging.getLogger(__name__)
@@ -116,38 +111,23 @@ class IndexService:
             file = self._ready_file()
             file.put_key(index_key_hash(request.topic, key), request.physical_offset, request.store_timestamp)
 
-    def put_columns(self, columns: UnitColumns, topics: TopicTable, rows: Int64) -> None:
-        """Index the units of ``rows`` (ascending row numbers, no blanks), as :meth:`put` for each. Raises ``OSError``.
-
-        Their PHYSICALOFFSETs must not fall from one to the next.
+    def put_keys(self, keys: IndexKeys) -> None:
+        """Index the units of a block, as :meth:`put` for each (spec 4.3); their offsets do not fall. Raises
+        ``OSError``.
         """
-        if not len(rows):
+        if not keys.units:
             return
         self._ready_file()
-        row, key_hash = self._wanted(columns, topics, rows)
-        offset, stored = columns.physical_offset[row], columns.store_timestamp[row]
-        done = 0
-        while done < len(row):
+        done, count = 0, len(keys.key_hash)
+        if count and int(keys.phy_offset[0]) < self.end_phy_offset:
+            done = int(np.searchsorted(keys.phy_offset, self.end_phy_offset))
+        while done < count:
             file = self._ready_file()
-            stop = min(done + file.room, len(row))
-            file.put_keys(key_hash[done:stop], offset[done:stop], stored[done:stop])
+            stop = min(done + file.room, count)
+            file.put_keys(keys.key_hash[done:stop], keys.phy_offset[done:stop], keys.store_timestamp[done:stop])
             done = stop
-        if len(row) == 0 or int(row[-1]) < int(rows[-1]):
-            self._ready_file()  # a later unit found the file full
-
-    def _wanted(
-        self, columns: UnitColumns, topics: TopicTable, rows: Int64
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        row, key_hash = key_hashes(columns, topics)
-        known = columns.physical_offset[rows] < self.end_phy_offset
-        rolled_back = columns.sys_flag[rows] & TRANSACTION_MASK == ROLLBACK
-        count = columns.count
-        if known.any() or rolled_back.any() or len(rows) < count:
-            wanted = np.zeros(count, np.bool_)
-            wanted[rows[~(known | rolled_back)]] = True
-            kept = wanted[row]
-            row, key_hash = row[kept], key_hash[kept]
-        return row, key_hash
+        if keys.later_units:
+            self._ready_file()  # one of them found the file full
 
     def _ready_file(self) -> IndexFile:
         """The file that takes the next key: the last one, or a new one where it is full (spec 4.5). Raises

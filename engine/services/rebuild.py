@@ -1,0 +1,164 @@
+"""Queues and index built from nothing out of a whole log, quicker than a live dispatch may be (spec 8.3).
+
+Nobody reads meanwhile, so queue entries of many blocks are written together. The caller's thread reads the log, and
+makes columns and key hashes of it; a second one chains index entries and writes queues. What goes unit by unit in a
+live dispatch does so here, in the same order.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from engine.codec.columns import UnitColumns
+from engine.codec.index_builder import IndexKeys, build_keys
+from engine.codec.queue_builder import EntryRows, build_runs
+from engine.codec.topic_table import TopicTable
+from engine.config import MessageStoreConfig
+from engine.services.service_thread import ServiceThread
+from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.dispatcher import Dispatcher, units_of
+from engine.store.index_service import IndexService
+from engine.store.unit_check import Request
+
+ROWS = 1 << 16
+"""Rows whose queue entries are written together: they still lie in the processor's cache."""
+MOST_WAITING = 8
+_NEVER = 60_000.0
+
+
+class _Block(NamedTuple):
+    rows: EntryRows
+    keys: IndexKeys | None
+    names: Sequence[str]
+
+
+class _Writer:
+    """The second thread's work: blocks in the order in which they were given."""
+
+    name = "RebuildWriter"
+
+    def __init__(self, queues: ConsumeQueueStore, index: IndexService | None) -> None:
+        self._queues = queues
+        self._index = index
+        self._rows = EntryRows(ROWS)
+        self._names: Sequence[str] = ()
+        self._waiting: deque[_Block] = deque()
+        self._moved = threading.Condition()
+        self._busy = False
+        self._error: Exception | None = None
+
+    def give(self, block: _Block) -> None:
+        """Hand over a block; waits where too many are there. Raises what went wrong in the other thread."""
+        with self._moved:
+            while len(self._waiting) >= MOST_WAITING and self._error is None:
+                self._moved.wait()
+            self._raise()
+            self._waiting.append(block)
+
+    def drain(self) -> None:
+        """Return when every block is written. Raises what went wrong in the other thread."""
+        with self._moved:
+            while (self._waiting or self._busy) and self._error is None:
+                self._moved.wait()
+            self._raise()
+        self._write_rows()
+
+    def failed(self, _name: str, error: Exception) -> None:
+        """The thread ended: whoever waits is told why."""
+        with self._moved:
+            self._error = error
+            self._moved.notify_all()
+
+    def step(self) -> float:
+        """Write what waits."""
+        while True:
+            with self._moved:
+                if not self._waiting:
+                    self._busy = False
+                    self._moved.notify_all()
+                    return _NEVER
+                block, self._busy = self._waiting.popleft(), True
+                self._moved.notify_all()
+            self._take(block)
+
+    def _take(self, block: _Block) -> None:
+        if self._index is not None and block.keys is not None:
+            self._index.put_keys(block.keys)
+        if self._rows.count + block.rows.count > self._rows.capacity:
+            self._write_rows()
+        self._rows.add(block.rows, 0, block.rows.count)
+        self._names = block.names
+
+    def _write_rows(self) -> None:
+        if self._rows.count:
+            self._queues.put_runs(build_runs(self._rows, 0, self._rows.count), self._names)
+            self._rows.count = 0
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+
+class Rebuild:
+    """Takes the blocks of a log in their order; a context manager, whose end does not finish but only ends the thread.
+
+    ``queues`` and ``index`` (None: none is built) are empty and nobody else puts into them. ``bit_map`` is the
+    dispatcher's.
+    """
+
+    def __init__(
+        self,
+        queues: ConsumeQueueStore,
+        index: IndexService | None,
+        config: MessageStoreConfig,
+        *,
+        bit_map: Callable[[Request], bytes] | None = None,
+    ) -> None:
+        self._queues = queues
+        self._dispatcher = Dispatcher(queues, index, config, bit_map=bit_map)
+        self._index = index if config.message_index_enable else None
+        self._writer = _Writer(queues, self._index)
+        self._thread = ServiceThread(self._writer, self._writer.failed)
+        self._plain_names = 0  # topics whose units make plain entries, counted from the first
+        self._plain = True
+        self.units = 0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._thread.stop()
+        self._thread.join()
+
+    def take(self, columns: UnitColumns, topics: TopicTable) -> None:
+        """The units of one block; its arrays may be used again afterwards. Raises ``OSError``."""
+        rows = units_of(columns)
+        if not len(rows):
+            return
+        self.units += len(rows)
+        if not self._all_plain(topics.names) or not self._dispatcher.takes_in_bulk(columns, rows):
+            self._writer.drain()
+            self._dispatcher.dispatch_block(columns, topics)
+            return
+        kept = EntryRows(len(rows))
+        kept.add(columns, 0, len(rows))
+        keys = build_keys(columns, topics, rows) if self._index is not None else None
+        self._writer.give(_Block(kept, keys, topics.names))
+        self._thread.wakeup()
+
+    def finish(self) -> None:
+        """Return when every block is in the files. Raises ``OSError``."""
+        self._writer.drain()
+
+    def _all_plain(self, names: Sequence[str]) -> bool:
+        while self._plain and self._plain_names < len(names):
+            self._plain = self._queues.has_plain_entries(names[self._plain_names])
+            self._plain_names += 1
+        return self._plain

@@ -1,0 +1,113 @@
+"""Logs dispatched into a new place, in each of the ways there are, and what lies in the files then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Literal
+
+from engine.codec.columns import UnitColumns, scan_block
+from engine.codec.topic_table import TopicTable
+from engine.config import MessageStoreConfig
+from engine.layout import StorePaths
+from engine.mapped.disk import Disk
+from engine.mapped.simulated_disk import SimulatedDisk
+from engine.services.rebuild import Rebuild
+from engine.store import unit_check
+from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.dispatcher import Dispatcher
+from engine.store.index_service import IndexService
+from engine.store.unit_check import Request, Rules
+
+ROOT = Path("/store")
+TREES = ("consumequeue", "consumequeue_ext", "batchconsumequeue")
+Way = Literal["singly", "by block", "rebuilt"]
+WAYS: tuple[Way, ...] = ("singly", "by block", "rebuilt")
+
+
+class Place:
+    """Queues and index of a store that has nothing else; ``now`` is the clock, ms."""
+
+    def __init__(
+        self,
+        config: MessageStoreConfig,
+        disk: Disk | None = None,
+        root: Path = ROOT,
+        batch_topics: frozenset[str] = frozenset(),
+        bit_map: Callable[[Request], bytes] | None = None,
+    ) -> None:
+        self.now = 1_700_000_000_000
+        self.disk = SimulatedDisk() if disk is None else disk
+        self.root = root
+        self.config = config
+        self.full: list[str] = []
+        self.bit_map = bit_map
+        self.queues = ConsumeQueueStore(StorePaths(root), config, self.disk, batch_topics.__contains__)
+        self.index = IndexService(
+            StorePaths(root), config, self.disk, lambda: self.now, lambda file: self.full.append(file.name)
+        )
+        self.dispatcher = Dispatcher(self.queues, self.index, config, bit_map=bit_map)
+        self.rules = Rules(delay_levels=config.delay_levels())
+
+    def dispatch(self, log: bytes, way: Way = "by block", rows: int = 4096, base: int = 0) -> None:
+        """Every unit of ``log``; ``rows`` is the size of the blocks."""
+        if way == "singly":
+            for request in requests(log, self.rules):
+                self.dispatcher.dispatch(request)
+        elif way == "by block":
+            topics = TopicTable()
+            for columns in blocks(log, rows, topics, base):
+                self.dispatcher.dispatch_block(columns, topics)
+        else:
+            topics = TopicTable()
+            with Rebuild(self.queues, self.index, self.config, bit_map=self.bit_map) as rebuild:
+                for columns in blocks(log, rows, topics, base):
+                    rebuild.take(columns, topics)
+                rebuild.finish()
+
+    def files(self) -> dict[str, bytes]:
+        """Every queue file by its path below the root, index files by their order."""
+        disk = self.disk
+        assert isinstance(disk, SimulatedDisk)
+        found = {str(Path(path).relative_to(self.root)): bytes(node.live) for path, node in disk._nodes.items()}
+        return numbered(found)
+
+    def entries(self, topic: str, queue_id: int) -> list[tuple[int, ...]]:
+        """The entries of a simple queue."""
+        queue = self.queues.queue(topic, queue_id)
+        assert queue is not None
+        return queue.read(0, queue.max_offset).tolist()
+
+
+def blocks(log: bytes, rows: int, topics: TopicTable, base: int = 0) -> Iterable[UnitColumns]:
+    """``log`` as columns; always the same arrays."""
+    columns, at = UnitColumns(rows), 0
+    while True:
+        result = scan_block(log, len(log), base, at, columns, topics, False)
+        if not columns.count:
+            return
+        yield columns
+        at = result.next_position
+
+
+def requests(log: bytes, rules: Rules) -> Iterable[Request]:
+    """What each unit of ``log`` asks of a dispatcher."""
+    at = 0
+    while at < len(log):
+        answer = unit_check.check(log, at, len(log) - at, rules, body=False)
+        assert isinstance(answer, Request), answer
+        yield answer
+        at += answer.size
+
+
+def stored(root: Path) -> dict[str, bytes]:
+    """Queues and index of the store at ``root`` in the shape of :meth:`Place.files`."""
+    paths = [path for name in (*TREES, "index") for path in sorted((root / name).rglob("*")) if path.is_file()]
+    return numbered({str(path.relative_to(root)): path.read_bytes() for path in paths})
+
+
+def numbered(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Index files named by their order: their names are clock times."""
+    index = sorted(name for name in files if name.startswith("index/"))
+    names = {name: f"index/{number}" for number, name in enumerate(index)}
+    return {names.get(name, name): data for name, data in files.items()}
