@@ -65,7 +65,7 @@ class CleanFiles:
         self._manual = 0
         self._followed = -1  # the log's minimum that the queues were cleaned to
         self._last_retry = 0
-        self._run: Iterator[float] = iter(())
+        self._run: Iterator[float] | None = None
 
     def delete_by_hand(self) -> None:
         """Delete expired files in the next twenty runs, whatever the hour."""
@@ -74,17 +74,18 @@ class CleanFiles:
     def step(self) -> float:
         """The next piece of the run under way, or the beginning of a new one."""
         try:
-            pause = next(self._run, None)
-            if pause is None:
+            if self._run is None:
                 self._run = self._pieces()
-                pause = next(self._run, None)
+            pause = next(self._run, None)
         except OSError as error:
             if self.failure is None:
                 _log.warning("cleaning stops for now: %s", error)
             self.failure = str(error)
-            self._run = iter(())
+            pause = None
+        if pause is None:
+            self._run = None
             return self._config.clean_resource_interval
-        return self._config.clean_resource_interval if pause is None else pause
+        return pause
 
     def is_folder_full(self, folder: Path) -> bool:
         """A log folder on a disk over the forcible ratio gets no new file while another one has room (spec 1)."""

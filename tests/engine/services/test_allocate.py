@@ -1,0 +1,96 @@
+"""Files of the log made ahead of need."""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from log_files import ROOT, SmallLog
+
+from engine.mapped.mapped_file import MappedFile
+from engine.services.allocate import AllocateMappedFile
+from engine.services.service_thread import ServiceThread
+
+SIZE = 4096
+
+
+@contextmanager
+def running(service: AllocateMappedFile) -> Iterator[ServiceThread]:
+    thread = ServiceThread(service)
+    service.ring = thread.wakeup
+    thread.start()
+    yield thread
+    thread.stop()
+    assert thread.join(10)
+
+
+def made_soon(small: SmallLog, count: int) -> list[str]:
+    deadline = time.monotonic() + 20
+    while True:
+        names = [name for name, _ in small.disk.names(ROOT / "commitlog")]
+        if len(names) >= count or time.monotonic() > deadline:
+            return names
+
+
+def test_without_a_thread_the_file_is_made_on_the_spot() -> None:
+    small = SmallLog(SIZE)
+    service = AllocateMappedFile(small.files.create, SIZE)
+    file = service.allocate(0)
+    assert file is not None
+    assert [name for name, _ in small.disk.names(ROOT / "commitlog")] == [f"{0:020d}"]
+
+
+def test_the_next_file_is_there_before_it_is_needed() -> None:
+    small = SmallLog(SIZE)
+    service = AllocateMappedFile(small.files.create, SIZE)
+    with running(service):
+        first = service.allocate(0)
+        assert first is not None
+        assert made_soon(small, 2) == [f"{0:020d}", f"{SIZE:020d}"]
+        second = service.allocate(SIZE)
+        assert second is not None
+        assert second.start_offset == SIZE
+        assert len(made_soon(small, 3)) == 3
+    assert service.close() == 1
+    assert len(small.disk.names(ROOT / "commitlog")) == 2
+
+
+def test_a_file_that_is_not_made_in_time_is_none() -> None:
+    small = SmallLog(SIZE)
+    gate = threading.Event()
+
+    def slow(start: int) -> MappedFile:
+        assert gate.wait(20)
+        return small.files.create(start)
+
+    service = AllocateMappedFile(slow, SIZE, wait_seconds=0.05)
+    with running(service):
+        assert service.allocate(0) is None
+        gate.set()
+        deadline = time.monotonic() + 20
+        while service.allocate(0) is None:
+            assert time.monotonic() < deadline
+
+
+def test_a_full_disk_is_none_and_says_why_and_may_pass() -> None:
+    small = SmallLog(SIZE)
+    service = AllocateMappedFile(small.files.create, SIZE)
+    small.disk.fail(errno.ENOSPC)
+    assert service.allocate(0) is None
+    assert service.failure is not None
+    assert "cannot be made" in service.failure
+    small.disk.heal()
+    assert service.allocate(0) is not None
+    assert service.failure is None
+
+
+def test_without_a_buffer_in_the_pool_none_is_made() -> None:
+    small = SmallLog(SIZE)
+    service = AllocateMappedFile(small.files.create, SIZE, may_allocate=lambda: False)
+    assert service.allocate(0) is None
+    with running(service):
+        assert service.allocate(0) is None
+    assert small.disk.names(ROOT / "commitlog") == []

@@ -1,0 +1,196 @@
+"""Cleaning: what goes when, in which steps, and what follows it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.codec.encode import Message
+from engine.config import from_mapping
+from engine.mapped.simulated_disk import SimulatedDisk
+from engine.message_store import MessageStore
+from engine.store.put_message import PutMessageStatus
+
+ROOT = Path("/store")
+HOUR = 3_600_000
+INTERVAL = 10_000
+SMALL = {
+    "mappedFileSizeCommitLog": 4096,
+    "mappedFileSizeConsumeQueue": 20 * 10,
+    "maxHashSlotNum": 100,
+    "maxIndexNum": 30,
+    "fileReservedTime": 72,
+    "deleteWhen": "04",
+}
+
+
+class Clock:
+    """A clock that stands at an hour of the day, local time, until it is moved."""
+
+    def __init__(self, hour: int = 12) -> None:
+        noon = time.mktime((2026, 3, 10, hour, 0, 0, 0, 0, -1))
+        self.now = int(noon * 1000)
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def opened(clock: Clock, disk: SimulatedDisk | None = None, **more: Any) -> tuple[MessageStore, SimulatedDisk]:
+    disk = disk or SimulatedDisk(clock=clock)
+    store = MessageStore(ROOT, from_mapping({**SMALL, **more})[0], disk=disk, clock=clock, services=False)
+    return store, disk
+
+
+def put(store: MessageStore, count: int) -> None:
+    for number in range(count):
+        assert store.put_message(Message("Orders", b"x" * 500, keys=f"k{number}")).ok
+    store.wait_dispatched()
+    store.flush()
+
+
+def log_files(disk: SimulatedDisk) -> list[int]:
+    return [int(name) for name, _ in disk.names(ROOT / "commitlog")]
+
+
+def run(store: MessageStore) -> list[float]:
+    """The pauses of one whole run."""
+    pauses = []
+    while not pauses or pauses[-1] != INTERVAL:
+        pauses.append(store.step("clean"))
+    return pauses
+
+
+def test_files_go_at_their_hour_when_they_are_old_ten_at_a_time() -> None:
+    clock = Clock()
+    store, disk = opened(clock)
+    put(store, 100)
+    before = log_files(disk)
+    assert len(before) > 14
+    clock.now += 73 * HOUR
+    clock.now += ((4 - time.localtime(clock.now / 1000).tm_hour) % 24 - 1) % 24 * HOUR
+    assert run(store) == [INTERVAL]
+    assert log_files(disk) == before
+    clock.now += HOUR
+    assert time.localtime(clock.now / 1000).tm_hour == 4
+    pauses = run(store)
+    assert pauses.count(100) >= 9
+    assert log_files(disk) == before[10:]
+    run(store)
+    run(store)
+    assert log_files(disk) == before[-1:]
+    assert store.counters()["clean.logFiles"] == len(before) - 1
+    store.abandon()
+
+
+def test_queues_index_and_minimums_follow() -> None:
+    clock = Clock()
+    store, disk = opened(clock)
+    put(store, 100)
+    assert len(disk.names(ROOT / "index")) == 4
+    clock.now += 100 * HOUR
+    store.delete_expired_files()
+    run(store)
+    log_min = store.positions().min
+    assert log_min == 10 * 4096
+    first = store.min_offset_in_queue("Orders", 0)
+    got = store.get_message("g", "Orders", 0, first, 1)
+    assert got is not None
+    with got:
+        assert got.units()[0].physical_offset == log_min
+    assert int(disk.names(ROOT / "consumequeue/Orders/0")[0][0]) == first * 20 // 200 * 200
+    assert len(disk.names(ROOT / "index")) == 2
+    assert store.get_message("g", "Orders", 0, 0, 1).status.name == "OFFSET_TOO_SMALL"  # type: ignore[union-attr]
+    store.abandon()
+
+
+def test_by_hand_lasts_twenty_runs_and_respects_age() -> None:
+    clock = Clock()
+    store, disk = opened(clock)
+    put(store, 30)
+    before = log_files(disk)
+    store.delete_expired_files()
+    for _ in range(20):
+        run(store)
+    assert log_files(disk) == before
+    clock.now += 100 * HOUR
+    if time.localtime(clock.now / 1000).tm_hour == 4:
+        clock.now += HOUR
+    run(store)
+    assert log_files(disk) == before
+    store.delete_expired_files()
+    run(store)
+    assert log_files(disk) == before[-1:]
+    store.abandon()
+
+
+@pytest.mark.parametrize(
+    ("used", "young_go", "full"), [(0.74, False, False), (0.80, False, False), (0.86, True, False), (0.91, True, True)]
+)
+def test_rules_of_a_disk_that_fills_up(
+    monkeypatch: pytest.MonkeyPatch, used: float, young_go: bool, full: bool
+) -> None:
+    clock = Clock()
+    store, disk = opened(clock)
+    put(store, 30)
+    monkeypatch.setattr(disk, "usage", lambda _path: used)
+    before = log_files(disk)
+    run(store)
+    assert (log_files(disk) != before) == young_go
+    status = store.put_message(Message("Orders", b"x")).status
+    assert status is (PutMessageStatus.SERVICE_NOT_AVAILABLE if full else PutMessageStatus.PUT_OK)
+    monkeypatch.setattr(disk, "usage", lambda _path: 0.5)
+    run(store)
+    assert store.put_message(Message("Orders", b"x")).ok
+    store.abandon()
+
+
+def test_a_disk_over_three_quarters_lets_old_files_go_at_any_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    store, disk = opened(clock)
+    put(store, 30)
+    clock.now += 96 * HOUR
+    run(store)
+    before = log_files(disk)
+    monkeypatch.setattr(disk, "usage", lambda _path: 0.76)
+    run(store)
+    assert log_files(disk) == before[-1:]
+    store.abandon()
+
+
+def test_a_file_that_is_held_hangs_and_goes_when_it_is_given_back() -> None:
+    clock = Clock()
+    store, disk = opened(clock)
+    put(store, 30)
+    before = log_files(disk)
+    lent = store.get_message("g", "Orders", 0, 0, 1)
+    assert lent is not None
+    clock.now += 100 * HOUR
+    store.delete_expired_files()
+    run(store)
+    assert log_files(disk) == before
+    assert bytes(lent.messages[0])[4:8] == bytes.fromhex("daa320a7")
+    assert store.min_offset_in_queue("Orders", 0) > 0  # readers are past it already
+    lent.release()
+    clock.now += 121_000
+    run(store)
+    assert before[0] not in log_files(disk)
+    store.abandon()
+
+
+def test_shared_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    store, disk = opened(clock, replicasPerDiskPartition=2)
+    put(store, 30)
+    monkeypatch.setattr(disk, "usage", lambda _path: 0.5)
+    size = sum(4096 for _ in log_files(disk))
+    monkeypatch.setattr(disk, "total", lambda _path: 2 * size * 100)
+    before = log_files(disk)
+    run(store)
+    assert log_files(disk) == before
+    monkeypatch.setattr(disk, "total", lambda _path: 2 * size)
+    run(store)
+    assert log_files(disk) == before[-1:]
+    store.abandon()

@@ -1,0 +1,138 @@
+"""The dispatch service: in order, up to what is confirmed, over damage, and again after a failure."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.codec.encode import Message
+from engine.config import from_mapping
+from engine.mapped.simulated_disk import SimulatedDisk
+from engine.message_store import MessageStore
+from engine.services import reput
+
+ROOT = Path("/store")
+SMALL = {
+    "mappedFileSizeCommitLog": 1 << 16,
+    "mappedFileSizeConsumeQueue": 20 * 50,
+    "maxHashSlotNum": 100,
+    "maxIndexNum": 4000,
+}
+
+
+def opened(disk: SimulatedDisk | None = None, **more: Any) -> MessageStore:
+    return MessageStore(ROOT, from_mapping({**SMALL, **more})[0], disk=disk or SimulatedDisk(), services=False)
+
+
+def put(store: MessageStore, count: int, body: int = 100) -> list[int]:
+    offsets = []
+    for number in range(count):
+        prepared = 4 if number % 7 == 3 else 0
+        message = Message("Orders", b"x" * body, queue_id=number % 2, keys=f"k{number}", sys_flag=prepared)
+        result = store.put_message(message)
+        assert result.append is not None
+        offsets.append(result.append.physical_offset)
+    return offsets
+
+
+def until_still(store: MessageStore) -> int:
+    rounds = 0
+    while True:
+        before = store.positions().dispatched
+        store.step("reput")
+        if store.positions().dispatched == before:
+            return rounds
+        rounds += 1
+
+
+@pytest.mark.parametrize("bulk_from", [1, 1 << 40])
+def test_singly_and_by_the_block_queues_and_index_are_the_same(monkeypatch: pytest.MonkeyPatch, bulk_from: int) -> None:
+    monkeypatch.setattr(reput, "BULK_FROM", bulk_from)
+    monkeypatch.setattr(reput, "LOAD_AFTER", bulk_from)
+    disk = SimulatedDisk()
+    with opened(disk) as store:
+        put(store, 900)
+        rounds = until_still(store)
+        seen = store.positions()
+        assert (seen.behind, seen.dispatched) == (0, seen.wrote)
+        assert store.counters()["dispatch.units"] == 900
+        assert rounds < 60
+    assert _entries(disk) == [386, 385]
+
+
+def _entries(disk: SimulatedDisk) -> list[int]:
+    found = []
+    for queue in (0, 1):
+        raw = b"".join(
+            disk.read_file(ROOT / "consumequeue" / "Orders" / str(queue) / name) or b""
+            for name, _ in disk.names(ROOT / "consumequeue" / "Orders" / str(queue))
+        )
+        sizes = [raw[at + 8 : at + 12] for at in range(0, len(raw), 20)]
+        found.append(sum(size != bytes(4) for size in sizes))
+    return found
+
+
+def test_the_pause_grows_while_nothing_happens() -> None:
+    store = opened()
+    pauses = [store.step("reput") for _ in range(6)]
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == reput.LONGEST_PAUSE
+    store.abandon()
+
+
+def test_damage_in_the_log_is_stepped_over_to_the_end_of_what_is_there(caplog: pytest.LogCaptureFixture) -> None:
+    disk = SimulatedDisk()
+    store = opened(disk)
+    offsets = put(store, 20)
+    disk.open(ROOT / "commitlog" / f"{0:020d}", 1 << 16).write(offsets[10] + 4, b"\1\2\3\4")
+    until_still(store)
+    seen = store.positions()
+    assert seen.dispatched == seen.wrote
+    assert store.counters()["dispatch.units"] == 10
+    assert store.counters()["dispatch.skippedBytes"] == seen.wrote - offsets[10]
+    assert "dispatch steps over" in caplog.text
+    put(store, 1)
+    until_still(store)
+    assert store.counters()["dispatch.units"] == 11
+    store.abandon()
+
+
+def test_a_queue_that_cannot_be_written_is_tried_thirty_times_then_the_store_stops() -> None:
+    disk = SimulatedDisk()
+    store = opened(disk)
+    put(store, 3)
+    disk.fail(errno.EIO, kind="write", path="*consumequeue*")
+    for _ in range(reput.QUEUE_TRIES - 1):
+        assert store.step("reput") == 1000
+        assert store.flags.writeable
+    store.step("reput")
+    assert not store.flags.writeable
+    assert "queue write error" in store.flags.why
+    store.abandon()
+
+
+def test_a_failure_that_passes_loses_nothing() -> None:
+    disk = SimulatedDisk()
+    store = opened(disk)
+    put(store, 300)
+    disk.fail(errno.ENOSPC, kind="write", path="*consumequeue*", after=3, times=2)
+    while store.positions().behind:
+        store.step("reput")
+    assert store.flags.writeable
+    assert store.max_offset_in_queue("Orders", 0) + store.max_offset_in_queue("Orders", 1) == sum(
+        number % 7 != 3 for number in range(300)
+    )
+    store.close()
+    assert not disk.exists(ROOT / "abort")
+
+
+def test_waiting_ends_with_the_time_out_where_nothing_moves() -> None:
+    store = opened(flushDiskType="SYNC_FLUSH")
+    put(store, 1)
+    assert store.wait_dispatched(1000)
+    service = store._services.reput
+    assert not service.wait_for(1 << 40, 5)
+    store.abandon()
