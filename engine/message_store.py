@@ -29,6 +29,7 @@ from engine.errors import StoreError
 from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
+from engine.services.look import count, take_positions
 from engine.services.wiring import wire
 from engine.store import load_source, recovery_apply
 from engine.store.config_tables import ConfigTables
@@ -58,6 +59,7 @@ WAIT_MS = 60_000.0
 _OK = PutMessageStatus.PUT_OK
 _nanoseconds = time.perf_counter_ns
 _log = logging.getLogger(__name__)
+logging.getLogger("engine").addHandler(logging.NullHandler())  # quiet unless the program that embeds it says otherwise
 
 
 def system_clock() -> int:
@@ -122,9 +124,23 @@ class MessageStore:
         parts.checkpoint.load()
         source = load_source.source(self.paths, self.config, self._disk)
         self.recovery_plan = recovery_apply.recover(source, parts, self.like)
+        if self.recovery_plan.exit == "abnormal":
+            self._flush_what_was_found()
         parts.commit_log.queue_offsets.load(parts.queues.offsets())
         self._services.reput.reput_from = max(self.recovery_plan.end_offset, 0)
         self._services.reput.queue_end = parts.queues.max_physic_offset
+
+    def _flush_what_was_found(self) -> None:
+        """After a crash of the process alone the log may be in the page cache only: what readers will see has to be on
+        disk first, whatever the positions say.
+        """
+        files = self._parts.files
+        start = self.recovery_plan.start_offset
+        for file in files.files:
+            if file.start_offset + file.size > start:
+                file.flushed = 0
+        files.flushed_where = max(start - start % files.file_size, files.min_offset, 0)
+        self._services.log.flush_all()
 
     def _start(self, services: bool) -> None:
         parts = self._parts
@@ -348,41 +364,11 @@ class MessageStore:
 
     def positions(self) -> Positions:
         """Where the store stands, as one consistent value; cheap enough to ask a hundred times a second."""
-        parts, services = self._parts, self._services
-        files, index, group = parts.files, parts.index, services.group
-        dispatched = services.reput.reput_from
-        confirm = parts.confirm_offset()
-        flushed = files.flushed_where
-        committed = files.max_offset
-        return Positions(
-            min=files.min_offset,
-            wrote=files.wrote_offset,
-            committed=committed,
-            flushed=flushed,
-            dispatched=dispatched,
-            confirm=confirm,
-            queue_max=services.reput.queue_end,
-            index_end=index.end_phy_offset if index is not None else -1,
-            checkpoint=parts.checkpoint.value,
-            buffers_left=parts.pool.available if parts.pool is not None else None,
-            waiting=group.waiting if group is not None else 0,
-            put_latency=self._put_latencies.snapshot(),
-            flush_latency=services.log.latencies.snapshot(),
-        )
+        return take_positions(self._parts, self._services, self._put_latencies)
 
     def counters(self) -> dict[str, int]:
         """What happened since the store was opened: puts by status, units dispatched, flushes, files deleted."""
-        puts = sum(self._put_counts)
-        refused = dict(self._refused)
-        counted = {f"put.{status.name}": number for status, number in refused.items()}
-        return {
-            "put.calls": puts,
-            **counted,
-            "dispatch.units": self._services.reput.units,
-            "dispatch.skippedBytes": self._services.reput.skipped_bytes,
-            "flush.log": sum(self._services.log.latencies.counts),
-            "clean.logFiles": self._services.clean.deleted_files,
-        }
+        return count(self._services, self._put_latencies, self._refused)
 
     @property
     def flags(self) -> RunningFlags:

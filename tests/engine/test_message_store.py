@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import doctest
 import errno
+import random
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -273,3 +276,24 @@ def test_unused_files_made_ahead_are_gone_after_closing(tmp_path: Path) -> None:
     with MessageStore(tmp_path, config()) as store:
         put(store, 1)
     assert [path.name for path in (tmp_path / "commitlog").iterdir()] == ["0" * 20]
+
+
+def test_what_a_killed_process_left_in_the_page_cache_is_on_disk_before_readers_see_it() -> None:
+    """Recovery took the log's end for flushed: a reader could see messages that a power loss then took back."""
+    disk = SimulatedDisk()
+    store = MessageStore(ROOT, config(), disk=disk, services=False)
+    offsets = put(store, 1000)
+    store.abandon()
+    again = MessageStore(ROOT, config(), disk=disk, services=False)
+    assert again.positions().flushed == again.positions().wrote
+    again.abandon()
+    bare = disk.after_power_loss(random.Random(1), keep=0.0)
+    with MessageStore(ROOT, config(), disk=bare, services=False) as found:
+        assert found.look_message_by_offset(offsets[-1]) is not None
+        assert sum(found.max_offset_in_queue("Orders", queue) for queue in range(3)) == 1000
+
+
+def test_warnings_are_not_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code = "import logging, engine.message_store\nlogging.getLogger('engine.services.reput').warning('nobody asked')\n"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2], timeout=60)
+    assert capfd.readouterr() == ("", "")
