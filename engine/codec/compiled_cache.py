@@ -11,7 +11,7 @@ import os
 import tempfile
 from pathlib import Path
 
-_SOURCES = ("compiled.py", "intrinsics.py", "intrinsics_write.py")
+_SOURCES = ("compiled.py", "compiled_write.py", "intrinsics.py", "intrinsics_write.py", "write_job.py")
 
 
 def prepare() -> None:

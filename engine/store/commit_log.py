@@ -24,10 +24,11 @@ from engine.codec.encode import (
     host_raw,
 )
 from engine.codec.message import INNER_BATCH, MAGIC_BLANK, NEED_UNWRAP, TRANSACTION_MASK
+from engine.codec.message_columns import Encoder, MessageColumns, TopicRow
 from engine.config import MessageStoreConfig
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.store import put_ruled
+from engine.store import put_columns, put_ruled
 from engine.store.put_message import (
     BLANK_SIZE,
     RULED,
@@ -58,7 +59,7 @@ _log = logging.getLogger(__name__)
 class Topic:
     """What the log keeps of a topic: its field, and where its queues' offsets stand."""
 
-    __slots__ = ("field", "fixed", "legal", "magic", "name", "places", "raw")
+    __slots__ = ("field", "fixed", "legal", "magic", "name", "places", "raw", "row")
 
     def __init__(self, name: str, legal: bool, auto_version: bool) -> None:
         self.name = name
@@ -71,6 +72,8 @@ class Topic:
             (self.field.magic, self.field.raw, self.field.fixed) if self.field is not None else (0, b"", 0)
         )
         self.places: dict[int, int] = {}
+        self.row = TopicRow(self.raw, self.magic)
+        """The same for a run over columns."""
 
 
 class CommitLog:
@@ -107,6 +110,9 @@ class CommitLog:
         self.auto_version = config.auto_message_version_on_topic_len and like != "4.9"
         self.property_crc = config.enabled_append_prop_crc and like != "4.9"
         self._busy_after = config.os_page_cache_busy_time_out_mills
+        self.flushes_at_once = config.flush_disk_type == "SYNC_FLUSH"
+        self.encoder = Encoder()
+        """Writes whole columns; under the append lock."""
         self._topics: dict[str, Topic] = {}
 
     # Where the log stands
@@ -218,9 +224,15 @@ class CommitLog:
 
     def put_messages(self, messages: Sequence[Message]) -> PutMessageResults:
         """Put many messages of any topics and queues, in order, with the bytes that single puts would have made."""
-        return PutMessageResults.of(
-            [self.put_message(message) for message in messages], waits=any(message.waits for message in messages)
-        )
+        return put_columns.put_messages(self, messages)
+
+    def append_columns(self, what: MessageColumns) -> PutMessageResults:
+        """Put messages that are there as arrays, in order; their property text is stored as it is, without rules.
+
+        Raises ``ValueError`` where the columns do not fit each other.
+        """
+        what.check()
+        return put_columns.append_columns(self, what)
 
     def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
         """Put messages of one topic and queue as a client's batch: see :func:`engine.store.put_ruled.put_batch`."""

@@ -14,10 +14,11 @@ from put_logs import NOW, PutLog
 from engine.codec import batch, properties
 from engine.codec import message as codec
 from engine.codec.encode import Message
+from engine.codec.gather import gather
 from engine.codec.unit_scan import Blank
 from engine.errors import CorruptUnit, UsageError
 from engine.mapped.mapped_file import MappedFile
-from engine.store.put_message import AppendMessageStatus, PutMessageStatus
+from engine.store.put_message import RULED, AppendMessageStatus, PutMessageStatus
 
 Status = PutMessageStatus
 
@@ -464,3 +465,81 @@ def test_one_by_one_and_all_at_once_make_the_same_bytes(tmp_path_factory, many, 
     ]
     assert together.ok == all(result.ok for result in singly)
     assert one.offsets.offsets() == all_at_once.offsets.offsets()
+
+
+simple = st.builds(
+    Message,
+    st.sampled_from(["A", "B"]),
+    st.binary(max_size=200),
+    st.sampled_from([0, 1, 9, 70_000]),
+    st.fixed_dictionaries({"UNIQ_KEY": st.text(plain, max_size=9), "TAGS": st.just("a")}),
+    flag=st.integers(-5, 5),
+    sys_flag=st.sampled_from([0, 1, 4, 8, 12]),
+    born_timestamp=st.integers(0, 1 << 40),
+    born_host=st.sampled_from(["10.0.0.1:1", "[::1]:2"]),
+)
+
+
+@given(st.lists(simple, min_size=8, max_size=30), st.integers(300, 1500), st.sampled_from([150, 1 << 20]))
+def test_columns_make_the_bytes_of_single_puts(tmp_path_factory, many, file_size, longest) -> None:
+    folder = tmp_path_factory.mktemp("columns")
+    config = {"max_message_size": longest}
+    one, all_at_once = PutLog(folder / "one", file_size, **config), PutLog(folder / "all", file_size, **config)
+    columns = PutLog(folder / "columns", file_size, **config)
+    singly = [one.log.put_message(message) for message in many]
+    together = all_at_once.log.put_messages(many)
+    what = gather(many, RULED)
+    in_columns = columns.log.append_columns(what)
+    assert one.bytes() == all_at_once.bytes() == columns.bytes()
+    expected = [(result.status, result.append) for result in singly]
+    assert [(result.status, result.append) for result in together] == expected
+    assert [(result.status, result.append) for result in in_columns] == expected
+    assert in_columns.end_offset == max((r.append.end_offset for r in singly if r.ok), default=0)
+    assert in_columns.ok == all(result.ok for result in singly)
+
+
+def test_columns_with_property_crcs_and_refusals(tmp_path) -> None:
+    put = PutLog(tmp_path, enabled_append_prop_crc=True)
+    what = gather([Message("T", b"x", 0, {"a": "b"})] * 9, RULED)
+    assert [result.append.queue_offset for result in put.log.append_columns(what)] == list(range(9))
+    assert all(properties.verify_crc(put.files.read(unit.offset, unit.size)) for unit in put.units())
+    what.topics = ["../T"]
+    assert {result.status for result in put.log.append_columns(what)} == {Status.MESSAGE_ILLEGAL}
+    what.topics, what.topic_id = ["T"], [1] * 9
+    with pytest.raises(ValueError, match="topic_id"):
+        put.log.append_columns(what)
+    put.log.refuses = Status.SERVICE_NOT_AVAILABLE
+    what.topic_id = None
+    refused = put.log.append_columns(what)
+    assert ({result.status for result in refused}, refused.ok, refused.end_offset) == ({put.log.refuses}, False, 0)
+
+
+def test_columns_on_a_disk_that_fills_up(tmp_path, monkeypatch) -> None:
+    put = PutLog(tmp_path)
+    many = [Message("T", b"x", 0, {"a": "b"})] * 9
+
+    def full(*_arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    put.log.put_message(many[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(MappedFile, "target", full)
+        refused = put.log.put_messages(many)
+        assert {result.status for result in refused} == {Status.UNKNOWN_ERROR}
+        assert (refused.ok, put.log.lock_time) == (False, 0)
+    assert put.log.put_messages(many)[0].append.queue_offset == 1
+
+
+def test_many_at_once_while_the_lock_is_held_too_long(tmp_path) -> None:
+    put = PutLog(tmp_path)
+    put.log.put_messages([Message("T", b"x")] * 9)
+    put.log.locked_since = NOW
+    put.now += 5000
+    assert {result.status for result in put.log.put_messages([Message("T", b"x")] * 9)} == {Status.OS_PAGE_CACHE_BUSY}
+
+
+def test_no_files_for_many_at_once(tmp_path) -> None:
+    put = PutLog(tmp_path, 1000)
+    put.files._allocate = lambda _start: None
+    refused = put.log.put_messages([Message("T", b"x")] * 9)
+    assert {result.status for result in refused} == {Status.CREATE_MAPPED_FILE_FAILED}

@@ -1,0 +1,169 @@
+"""Compiled twin of writing: many units of the commit log in one run (spec 2.1, 2.8).
+
+Imported late and only through :mod:`engine.codec.message_columns`. Raw addresses know no bounds: the caller proves that
+the columns have their rows and the blobs their bytes; numbers that point into tables are proven here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import int16, int32, int64, njit, uint8, uint32
+
+from engine.codec.intrinsics import crc32, equal32, le32, le64, lowest_bit, put8, put64, u8
+from engine.codec.intrinsics_write import copy_bytes, put_be16, put_be32, put_be64
+from engine.codec.write_job import DONE, NAMES, NO_PLACE, NO_ROOM, RULED
+
+_AT = {name: 8 * number for number, name in enumerate(NAMES)}
+_ROW, _POSITION, _BODY, _PROPERTIES = _AT["row"], _AT["position"], _AT["body"], _AT["properties"]
+_TARGET, _LIMIT, _BASE, _NOW, _ROWS = _AT["target"], _AT["limit"], _AT["base"], _AT["now"], _AT["rows"]
+_TOPIC_ID, _QUEUE_ID, _FLAG, _SYS_FLAG = _AT["topic_id"], _AT["queue_id"], _AT["flag"], _AT["sys_flag"]
+_BORN, _BORN_HOST, _STORE_HOST = _AT["born_timestamp"], _AT["born_host"], _AT["store_host"]
+_RECONSUME, _PREPARED = _AT["reconsume_times"], _AT["prepared_transaction_offset"]
+_BODY_LENGTH, _PROPERTIES_LENGTH = _AT["body_length"], _AT["properties_length"]
+_TOPICS, _TOPIC_COUNT, _HOSTS, _HOST_COUNT = _AT["topics"], _AT["topic_count"], _AT["hosts"], _AT["host_count"]
+_NUMBERS, _STORE_DEFAULT = _AT["numbers"], _AT["store_default"]
+_OUT_OFFSET, _OUT_QUEUE_OFFSET, _OUT_SIZE = _AT["out_offset"], _AT["out_queue_offset"], _AT["out_size"]
+_LONGEST_BODY, _PAIRS, _PROPERTIES_END = _AT["longest_body"], _AT["pairs"], _AT["properties_end"]
+
+_RULED_BITS = np.uint32(0x10 | 0x20 | 0x40 | 0x80)
+_TRANSACTION, _PREPARED_TYPE, _ROLLBACK_TYPE = np.uint32(0xC), np.uint32(0x4), np.uint32(0xC)
+_BORN_V6, _STORE_V6 = np.uint32(0x10), np.uint32(0x20)
+_MASK = np.uint32(0x7FFFFFFF)
+_LONGEST_PROPERTIES = 32_767
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _get(sheet, at):
+    return int64(le64(sheet + at))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _i32(column, row):
+    return int32(le32(column + 4 * row)) if column else int32(0)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _i64(column, row):
+    return int64(le64(column + 8 * row)) if column else int64(0)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _behind_pairs(p, end, pairs):
+    """Address behind the ``pairs``-th byte 0x02 from ``p`` on, ``end`` where there are not so many."""
+    while p < end and pairs > 0:
+        if p + 32 <= end:
+            mask = equal32(p, uint8(2))
+            while mask and pairs > 1:
+                mask &= mask - uint32(1)
+                pairs -= 1
+            if mask:
+                return p + lowest_bit(mask) + 1
+            p += 32
+        else:
+            if u8(p) == uint8(2):
+                pairs -= 1
+            p += 1
+    return p
+
+
+@njit(cache=True, nogil=True)
+def encode_rows(sheet):
+    """Units of the rows from ``row`` on at ``position`` of the target; gives why it stopped, the rest stands in the
+    sheet.
+    """
+    row, position = _get(sheet, _ROW), _get(sheet, _POSITION)
+    body, text = _get(sheet, _BODY), _get(sheet, _PROPERTIES)
+    target, limit, base = _get(sheet, _TARGET), _get(sheet, _LIMIT), _get(sheet, _BASE)
+    now, rows = _get(sheet, _NOW), _get(sheet, _ROWS)
+    topic_id, queue_id, flag = _get(sheet, _TOPIC_ID), _get(sheet, _QUEUE_ID), _get(sheet, _FLAG)
+    sys_flag, born, born_host = _get(sheet, _SYS_FLAG), _get(sheet, _BORN), _get(sheet, _BORN_HOST)
+    store_host, reconsume, prepared = _get(sheet, _STORE_HOST), _get(sheet, _RECONSUME), _get(sheet, _PREPARED)
+    body_length, text_length = _get(sheet, _BODY_LENGTH), _get(sheet, _PROPERTIES_LENGTH)
+    topics, topic_count = _get(sheet, _TOPICS), _get(sheet, _TOPIC_COUNT)
+    hosts, host_count, numbers = _get(sheet, _HOSTS), _get(sheet, _HOST_COUNT), _get(sheet, _NUMBERS)
+    out_offset, out_queue_offset = _get(sheet, _OUT_OFFSET), _get(sheet, _OUT_QUEUE_OFFSET)
+    out_size, store_default = _get(sheet, _OUT_SIZE), _get(sheet, _STORE_DEFAULT)
+    longest, pairs, text_end = _get(sheet, _LONGEST_BODY), _get(sheet, _PAIRS), _get(sheet, _PROPERTIES_END)
+    why = DONE
+    while row < rows:
+        flags = uint32(_i32(sys_flag, row))
+        size = int64(_i32(body_length, row))
+        long = int64(_i32(text_length, row)) if text_length else _behind_pairs(text, text_end, pairs) - text
+        topic, queue = int64(_i32(topic_id, row)), int64(_i32(queue_id, row))
+        bh, sh = int64(_i32(born_host, row)), int64(_i32(store_host, row)) if store_host else store_default
+        wrong = topic < 0 or topic >= topic_count or bh < 0 or bh >= host_count or sh < 0 or sh >= host_count
+        if wrong or size > longest or long > _LONGEST_PROPERTIES or queue < 0 or flags & _RULED_BITS:
+            why = RULED
+            break
+        entry, bh, sh = topics + 40 * topic, hosts + 24 * bh, hosts + 24 * sh
+        wide = int64(le64(entry + 8))
+        if wide <= 0:  # a topic that may not be stored
+            why = RULED
+            break
+        born_size, store_size = int64(le32(bh + 20)), int64(le32(sh + 20))
+        total = 74 + born_size + store_size + size + wide + long
+        if total + 8 > limit - position:
+            why = NO_ROOM
+            break
+        queue_offset = int64(0)
+        kind = flags & _TRANSACTION
+        if kind != _PREPARED_TYPE and kind != _ROLLBACK_TYPE:  # noqa: PLR1714 (numba builds no set here)
+            place = int64(-1)
+            if queue < int64(le64(entry + 32)):
+                place = int64(le64(int64(le64(entry + 24)) + 8 * queue))
+            if place < 0:
+                why = NO_PLACE
+                break
+            queue_offset = int64(le64(numbers + 8 * place))
+            put64(numbers + 8 * place, queue_offset + 1)
+        if born_size == 20:
+            flags |= _BORN_V6
+        if store_size == 20:
+            flags |= _STORE_V6
+        p = target + position
+        put_be32(p, int32(total))
+        put_be32(p + 4, int32(le64(entry + 16)))
+        put_be32(p + 12, int32(queue))
+        put_be32(p + 16, _i32(flag, row))
+        put_be64(p + 20, queue_offset)
+        put_be64(p + 28, base + position)
+        put_be32(p + 36, int32(flags))
+        put_be64(p + 40, int64(le64(born + 8 * row)) if born else now)
+        _put_host(p + 48, bh, born_size)
+        s = p + 48 + born_size
+        put_be64(s, now)
+        _put_host(s + 8, sh, store_size)
+        s += 8 + store_size
+        put_be32(s, _i32(reconsume, row))
+        put_be64(s + 4, _i64(prepared, row))
+        put_be32(s + 12, int32(size))
+        s += 16
+        copy_bytes(s, body, size)
+        put_be32(p + 8, int32(crc32(s, size) & _MASK) if size else int32(0))
+        s += size
+        copy_bytes(s, int64(le64(entry)), wide)
+        s += wide
+        put_be16(s, int16(long))
+        copy_bytes(s + 2, text, long)
+        put64(out_offset + 8 * row, base + position)
+        put64(out_queue_offset + 8 * row, queue_offset)
+        put64(out_size + 8 * row, total)
+        position += total
+        body += size
+        text += long
+        row += 1
+    put64(sheet + _ROW, row)
+    put64(sheet + _POSITION, position)
+    put64(sheet + _BODY, body)
+    put64(sheet + _PROPERTIES, text)
+    return why
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _put_host(target, source, size):
+    """A raw host of 8 or 20 bytes."""
+    for i in range(0, size, 4):
+        put8(target + i, u8(source + i))
+        put8(target + i + 1, u8(source + i + 1))
+        put8(target + i + 2, u8(source + i + 2))
+        put8(target + i + 3, u8(source + i + 3))

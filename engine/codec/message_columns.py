@@ -1,0 +1,341 @@
+"""Messages as columns, and their units encoded in one run (spec 2.1): the quick way to put many.
+
+:func:`encode_rows` has two twins: :mod:`engine.codec.compiled_write`, and :func:`encode_rows_plain` here, chosen as in
+:func:`engine.codec.columns.twin`. Neither looks at property text: what it says is stored, as with
+``Message.properties_raw``.
+"""
+
+from __future__ import annotations
+
+import functools
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import columns, write_job
+from engine.codec.crc import crc31
+from engine.codec.encode import HEADS, HOST_BITS, LONGEST_PROPERTIES, Message, host_bits, host_raw
+from engine.codec.message import INNER_BATCH, NEED_UNWRAP, PREPARED, ROLLBACK, TRANSACTION_MASK
+
+I32: TypeAlias = "npt.NDArray[np.int32] | array[int]"
+I64: TypeAlias = "npt.NDArray[np.int64] | array[int]"
+Blob = bytes | npt.NDArray[np.uint8]
+RULED_BITS = HOST_BITS | INNER_BATCH | NEED_UNWRAP
+"""SYSFLAG bits of messages that need more than encoding."""
+_COPIED = 1 << 16
+"""Bytes of a blob that is copied sooner than numpy tells the address of the original."""
+
+
+@dataclass(slots=True)
+class MessageColumns:
+    """Messages, one array a field; ``bodies`` and ``properties`` hold their bytes one behind the other.
+
+    ``topic_id`` is a row of ``topics``, ``born_host`` and ``store_host`` of ``hosts`` (``ip:port``). A column of None
+    is 0 in every row (``born_timestamp``: the store time; ``store_host``: the store's own). Times are ms since the
+    epoch, lengths bytes. Arrays are numpy's, or those of :mod:`array`, whose addresses are to be had much sooner.
+    """
+
+    topics: Sequence[str]
+    bodies: Blob
+    body_length: I32
+    properties: Blob = b""
+    properties_length: I32 | None = None
+    queue_id: I32 | None = None
+    topic_id: I32 | None = None
+    flag: I32 | None = None
+    sys_flag: I32 | None = None
+    born_timestamp: I64 | None = None
+    born_host: I32 | None = None
+    store_host: I32 | None = None
+    reconsume_times: I32 | None = None
+    prepared_transaction_offset: I64 | None = None
+    hosts: Sequence[str] = ("127.0.0.1:0", "127.0.0.1:10911")
+    pairs: int = field(default=0, repr=False)
+    """Without ``properties_length``: every text ends with its ``pairs``-th byte 0x02."""
+
+    def __len__(self) -> int:
+        return len(self.body_length)
+
+    def check(self) -> None:
+        """Raise ``ValueError`` where a column has not its type or rows, or the blobs have not the bytes that the
+        lengths say.
+        """
+        rows = len(self)
+        for name, kind in _KINDS.items():
+            column = getattr(self, name)
+            if column is None:
+                continue
+            column = np.asarray(column)
+            if column.dtype != kind or len(column) != rows or not column.flags.c_contiguous:
+                raise ValueError(f"{name}: expected {rows:,} numbers of type {np.dtype(kind)}, side by side")
+        if self.properties_length is None and not self.pairs and len(self.properties):
+            raise ValueError("properties without their lengths")
+        for length, blob, name in (
+            (self.body_length, self.bodies, "bodies"), (self.properties_length, self.properties, "properties"),
+        ):  # fmt: skip
+            if length is None:
+                continue
+            if rows and int(np.asarray(length).min()) < 0:
+                raise ValueError(f"{name}: a length below zero")
+            total = int(np.asarray(length).sum(dtype=np.int64))
+            if total != len(blob):
+                raise ValueError(f"{name}: the lengths make {total:,} bytes, there are {len(blob):,}")
+
+
+_KINDS: dict[str, type[np.generic]] = {
+    "body_length": np.int32, "properties_length": np.int32, "queue_id": np.int32, "topic_id": np.int32,
+    "flag": np.int32, "sys_flag": np.int32, "born_timestamp": np.int64, "born_host": np.int32, "store_host": np.int32,
+    "reconsume_times": np.int32, "prepared_transaction_offset": np.int64,
+}  # fmt: skip
+
+
+class TopicRow:
+    """What a run needs of a topic: its field (length and name), its magic number, and the places of its queues."""
+
+    __slots__ = ("alone", "magic", "places", "raw", "row")
+
+    def __init__(self, raw: bytes, magic: int) -> None:
+        self.raw = array("B", raw)
+        self.magic = magic
+        self.places = array("q", [-1] * 8)
+        self._describe()
+
+    def set_place(self, queue_id: int, place: int) -> None:
+        """Queue ``queue_id`` counts at ``place`` of the numbers."""
+        if queue_id >= len(self.places):
+            longer = max(2 * len(self.places), queue_id + 1)
+            self.places = self.places + array("q", [-1] * (longer - len(self.places)))
+            self._describe()
+        self.places[queue_id] = place
+
+    def _describe(self) -> None:
+        self.row = write_job.TOPIC_ROW.pack(
+            self.raw.buffer_info()[0], len(self.raw), self.magic, self.places.buffer_info()[0], len(self.places)
+        )
+        self.alone = array("B", self.row)
+        """The table of this topic only."""
+
+
+class Run:
+    """Columns on their way into the log: which row is next, where its body and text begin, and what became of the
+    rows before it.
+    """
+
+    __slots__ = ("body", "columns", "hosts", "out", "row", "rows", "store_default", "text", "topics")
+
+    def __init__(self, what: MessageColumns, topics: Sequence[TopicRow], store_host: bytes) -> None:
+        self.columns = what
+        self.topics = topics
+        self.hosts = [host_raw(host) for host in what.hosts]
+        self.store_default = len(self.hosts)
+        self.hosts.append(store_host)
+        self.rows = len(what)
+        self.row = 0
+        self.body = 0
+        self.text = 0
+        self.out = array("q", bytes(24 * self.rows))
+        """Offsets (−1: left out), then queue offsets, then sizes in bytes."""
+
+    def message(self) -> Message:
+        """The next row as a message."""
+        what, row, at = self.columns, self.row, self.body
+        body = bytes(what.bodies[at : at + int(what.body_length[row])])
+        text = bytes(what.properties[self.text : self.text + self.text_length()])
+        return Message(
+            what.topics[_number(what.topic_id, row)], body, _number(what.queue_id, row), None, text,
+            flag=_number(what.flag, row), sys_flag=_number(what.sys_flag, row),
+            born_host=what.hosts[_number(what.born_host, row)],
+            store_host=None if what.store_host is None else what.hosts[_number(what.store_host, row)],
+            born_timestamp=None if what.born_timestamp is None else int(what.born_timestamp[row]),
+            reconsume_times=_number(what.reconsume_times, row),
+            prepared_transaction_offset=_number(what.prepared_transaction_offset, row),
+        )  # fmt: skip
+
+    def text_length(self) -> int:
+        """Bytes of the next row's property text."""
+        what = self.columns
+        if what.properties_length is not None:
+            return int(what.properties_length[self.row])
+        at, text = self.text, bytes(what.properties)
+        for _ in range(what.pairs):
+            at = text.index(2, at) + 1
+        return at - self.text
+
+    def skip(self) -> None:
+        """Leave the next row out."""
+        self.text += self.text_length()
+        self.body += int(self.columns.body_length[self.row])
+        self.out[self.row] = -1
+        self.row += 1
+
+    def unit_size(self) -> int:
+        """Bytes that the unit of the next row takes."""
+        born, stored = self.row_hosts(self.row)
+        topic = self.topics[_number(self.columns.topic_id, self.row)]
+        fixed = 74 + len(born) + len(stored) + len(topic.raw)
+        return fixed + int(self.columns.body_length[self.row]) + self.text_length()
+
+    def row_hosts(self, row: int) -> tuple[bytes, bytes]:
+        """Raw born and store host of a row."""
+        what = self.columns
+        stored = self.store_default if what.store_host is None else int(what.store_host[row])
+        return self.hosts[_number(what.born_host, row)], self.hosts[stored]
+
+    @property
+    def topic_id(self) -> int:
+        """Of the next row."""
+        return _number(self.columns.topic_id, self.row)
+
+    @property
+    def queue_id(self) -> int:
+        """Of the next row."""
+        return _number(self.columns.queue_id, self.row)
+
+
+def _number(column: npt.NDArray[Any] | array[int] | None, row: int) -> int:
+    return 0 if column is None else int(column[row])
+
+
+class Encoder:
+    """Writes the rows of a :class:`Run` as units; one caller at a time."""
+
+    __slots__ = ("_compiled", "_known", "_sheet", "_target", "_to")
+
+    def __init__(self) -> None:
+        self._sheet = array("q", bytes(8 * len(write_job.NAMES)))
+        self._compiled: Compiled | None = None
+        self._known = False
+        self._target: memoryview | None = None
+        self._to = 0
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """The compiled twin, looked for once."""
+        if not self._known:
+            self._compiled, self._known = twin(), True
+        return self._compiled
+
+    def encode(
+        self, run: Run, target: memoryview, position: int, limit: int, base: int, now: int, numbers: array[int],
+        longest_body: int,
+    ) -> tuple[int, int]:  # fmt: skip
+        """Rows of ``run`` at ``target[position:limit]``, whose first byte has the offset ``base``, at the time ``now``.
+
+        Queue offsets are taken from ``numbers`` and counted on there. Gives why it stopped (``write_job``) and the
+        position behind the last unit; ``run`` has moved on.
+        """
+        compiled = self.compiled
+        if compiled is None:
+            return encode_rows_plain(run, target, position, limit, base, now, numbers, longest_body)
+        if target is not self._target:
+            self._target, self._to = target, _address(np.frombuffer(target, np.uint8))
+        what, rows, sheet = run.columns, run.rows, self._sheet
+        topics = run.topics[0].alone if len(run.topics) == 1 else array("B", b"".join([t.row for t in run.topics]))
+        hosts = _host_table(tuple(run.hosts))
+        bodies, texts, out = _addressed(what.bodies), _addressed(what.properties), run.out.buffer_info()[0]
+        body, text = _address(bodies), _address(texts)
+        write_job.SHEET.pack_into(
+            sheet, 0, run.row, position, body + run.body, text + run.text, self._to, limit, base, now, rows,
+            run.store_default, _column(what.topic_id), _column(what.queue_id), _column(what.flag),
+            _column(what.sys_flag), _column(what.born_timestamp), _column(what.born_host), _column(what.store_host),
+            _column(what.reconsume_times), _column(what.prepared_transaction_offset), _column(what.body_length),
+            _column(what.properties_length), topics.buffer_info()[0], len(run.topics), hosts.buffer_info()[0],
+            len(run.hosts), numbers.buffer_info()[0], out, out + 8 * rows, out + 16 * rows, longest_body, what.pairs,
+            text + len(what.properties),
+        )  # fmt: skip
+        why = compiled.encode_rows(sheet.buffer_info()[0])
+        run.row, position, body_end, text_end = sheet[:4]
+        run.body, run.text = body_end - body, text_end - text
+        return why, position
+
+
+@functools.lru_cache(maxsize=64)
+def _host_table(hosts: tuple[bytes, ...]) -> array[int]:
+    return array("B", b"".join(write_job.HOST_ROW.pack(raw, len(raw)) for raw in hosts))
+
+
+def _addressed(blob: Blob) -> npt.NDArray[np.uint8] | array[int]:
+    """``blob`` as something that tells its address; a copy where that is quicker."""
+    if isinstance(blob, np.ndarray):
+        return blob
+    return array("B", blob) if len(blob) <= _COPIED else np.frombuffer(blob, np.uint8)
+
+
+def _address(column: npt.NDArray[Any] | array[int]) -> int:
+    if isinstance(column, array):
+        return column.buffer_info()[0]
+    address: int = column.__array_interface__["data"][0]
+    return address
+
+
+def _column(column: npt.NDArray[Any] | array[int] | None) -> int:
+    return 0 if column is None else _address(column)
+
+
+def encode_rows_plain(
+    run: Run, target: memoryview, position: int, limit: int, base: int, now: int, numbers: array[int], longest_body: int
+) -> tuple[int, int]:
+    """:meth:`Encoder.encode` in plain Python."""
+    what = run.columns
+    while run.row < run.rows:
+        row, size, long = run.row, int(what.body_length[run.row]), run.text_length()
+        queue, flags = _number(what.queue_id, row), _number(what.sys_flag, row)
+        if not _plain_row(run, queue, flags, size <= longest_body and long <= LONGEST_PROPERTIES):
+            return write_job.RULED, position
+        topic = run.topics[run.topic_id]
+        total = run.unit_size()
+        if total + 8 > limit - position:
+            return write_job.NO_ROOM, position
+        queue_offset = 0
+        if flags & TRANSACTION_MASK not in (PREPARED, ROLLBACK):
+            place = int(topic.places[queue]) if queue < len(topic.places) else -1
+            if place < 0:
+                return write_job.NO_PLACE, position
+            queue_offset = numbers[place]
+            numbers[place] += 1
+        born, stored = run.row_hosts(row)
+        flags |= host_bits(born, stored)
+        body = bytes(what.bodies[run.body : run.body + size])
+        head = HEADS[flags & HOST_BITS].pack(
+            total, topic.magic, crc31(body), queue, _number(what.flag, row), queue_offset, base + position, flags,
+            now if what.born_timestamp is None else int(what.born_timestamp[row]), born, now, stored,
+            _number(what.reconsume_times, row), _number(what.prepared_transaction_offset, row), size,
+        )  # fmt: skip
+        text = bytes(what.properties[run.text : run.text + long])
+        parts = (head, body, topic.raw, long.to_bytes(2, "big"), text)
+        target[position : position + total] = b"".join(parts)
+        run.out[row], run.out[run.rows + row], run.out[2 * run.rows + row] = base + position, queue_offset, total
+        position += total
+        run.row, run.body, run.text = row + 1, run.body + size, run.text + long
+    return write_job.DONE, position
+
+
+def _plain_row(run: Run, queue: int, flags: int, short: bool) -> bool:
+    """Whether the next row is encoded as it stands; other rows are the business of the rules."""
+    what, row, topic = run.columns, run.row, run.topic_id
+    legal = 0 <= topic < len(run.topics) and len(run.topics[topic].raw) > 0
+    hosts = (_number(what.born_host, row), _number(what.store_host, row))
+    return legal and short and queue >= 0 and not flags & RULED_BITS and all(0 <= h < len(run.hosts) for h in hosts)
+
+
+class Compiled(Protocol):
+    """The function of :mod:`engine.codec.compiled_write`."""
+
+    def encode_rows(self, sheet: int) -> int:
+        """Write the rows of an order sheet; gives why it stopped."""
+
+
+def twin() -> Compiled | None:
+    """The compiled twin; None where only plain Python is to be had, or ``STORESCOPE_PLAIN=1`` asks for it."""
+    return None if columns.twin() is None else _load()
+
+
+@functools.cache
+def _load() -> Compiled:
+    from engine.codec import compiled_write
+
+    return cast("Compiled", compiled_write)
