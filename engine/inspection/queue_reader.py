@@ -80,6 +80,8 @@ class QueueReader:
         """Up to ``size`` bytes from byte ``offset`` on, never beyond the end of one file."""
         return self.sequence.read(offset, size)
 
+    lend_bytes = read_bytes
+
     def spans(self) -> list[tuple[int, int]]:
         """(first byte, end of the bytes a broker would read) of each file that holds any."""
         end = self.valid_end

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from operator import add
 from types import TracebackType
 from typing import Self
 
@@ -24,7 +26,7 @@ LARGEST_PULL = 128 << 20
 SMALLEST_PULL = 100
 _MOST_AT_ONCE = 64
 _CQ_UNIT_SIZE = 20
-_STRUCTS = tuple(struct.Struct(">" + "qiq" * n) for n in range(_MOST_AT_ONCE + 1))
+_PLACES = tuple(struct.Struct(">" + "qi8x" * n) for n in range(_MOST_AT_ONCE + 1))
 
 
 class GetMessageStatus(StrEnum):
@@ -40,6 +42,9 @@ class GetMessageStatus(StrEnum):
     NO_MATCHED_LOGIC_QUEUE = "NO_MATCHED_LOGIC_QUEUE"
     NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
     OFFSET_RESET = "OFFSET_RESET"
+
+
+_FOUND = GetMessageStatus.FOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +87,30 @@ class LentMessages:
     object). Copy with ``bytes(...)`` or :meth:`units` what shall live longer.
     """
 
-    __slots__ = ("_lent", "messages", "offsets")
+    __slots__ = ("_lent", "_messages", "_sizes", "offsets")
 
-    def __init__(self, messages: list[memoryview], offsets: tuple[int, ...] | list[int], lent: list[LentBytes]) -> None:
-        self.messages = messages
+    def __init__(
+        self, messages: list[memoryview] | None, offsets: Sequence[int], sizes: Sequence[int], lent: list[LentBytes]
+    ) -> None:
+        self._messages = messages
         self.offsets = offsets
+        self._sizes = sizes
         self._lent = lent
 
+    @property
+    def messages(self) -> list[memoryview]:
+        """The units' bytes; cut out of the log when first asked for, which has to be before the release."""
+        found = self._messages
+        if found is None:
+            lent = self._lent[0]
+            view, start = lent.view, lent.start_offset
+            found = self._messages = [
+                view[at - start : at - start + size] for at, size in zip(self.offsets, self._sizes, strict=True)
+            ]
+        return found
+
     def __len__(self) -> int:
-        return len(self.messages)
+        return len(self.offsets)
 
     def __enter__(self) -> Self:
         return self
@@ -107,6 +127,8 @@ class LentMessages:
     def release(self) -> None:
         """Give the bytes back; a second time does nothing."""
         lent, self._lent = self._lent, []
+        if lent and self._messages is None:
+            self._messages = []
         for one in lent:
             one.release()
 
@@ -127,15 +149,17 @@ class GetMessageResult(LentMessages):
         next_begin_offset: int,
         min_offset: int,
         max_offset: int,
-        messages: list[memoryview],
-        offsets: tuple[int, ...] | list[int],
+        messages: list[memoryview] | None,
+        offsets: Sequence[int],
+        sizes: Sequence[int],
         lent: list[LentBytes],
         count: int,
         total_size: int,
         suggest_pulling_from_slave: bool,
     ) -> None:
-        self.messages = messages
+        self._messages = messages
         self.offsets = offsets
+        self._sizes = sizes
         self._lent = lent
         self.status = status
         self.next_begin_offset = next_begin_offset
@@ -185,7 +209,7 @@ def get_message(
 
 
 def _nothing(status: GetMessageStatus, following: int, low: int, high: int) -> GetMessageResult:
-    return GetMessageResult(status, following, low, high, [], (), [], 0, 0, False)
+    return GetMessageResult(status, following, low, high, [], (), (), [], 0, 0, False)
 
 
 def _run_of_messages(
@@ -202,30 +226,27 @@ def _run_of_messages(
 
     Common: no filter, everything in memory, below the limits and in one file of the log.
     """
-    count = min(max_count, limits.memory_count, high - offset, _MOST_AT_ONCE)
-    data = queue.read_bytes(offset * _CQ_UNIT_SIZE, count * _CQ_UNIT_SIZE)
+    count = min(high - offset, max_count, limits.memory_count, _MOST_AT_ONCE)
+    data = queue.lend_bytes(offset * _CQ_UNIT_SIZE, count * _CQ_UNIT_SIZE)
     count = len(data) // _CQ_UNIT_SIZE
     if not count:
         return None
-    fields = _STRUCTS[count].unpack(data)
-    offsets, sizes = fields[0::3], fields[1::3]
+    places = _PLACES[count].unpack_from(data)
+    offsets, sizes = places[0::2], places[1::2]
     total = sum(sizes)
-    if total > limits.memory_bytes or total > max_bytes:
+    if total > limits.memory_bytes or total > max_bytes or min(sizes) <= 0:
         return None
-    first = min(offsets)
+    first, end = min(offsets), log.max_offset
     lent = log.lend(first, sizes[0])
     if lent is None:
         return None
-    view = lent.view
-    messages = [view[at - first : at - first + size] for at, size in zip(offsets, sizes, strict=True)]
-    end = log.max_offset
-    if end - first > limits.memory or sum(map(len, messages)) != total or min(sizes) <= 0:
+    # No message is longer than all of them: where that much is left behind the last one, each of them is there.
+    room, last = lent.start_offset + len(lent.view), max(offsets)
+    if end - first > limits.memory or (last + total > room and max(map(add, offsets, sizes)) > room):
         lent.release()
         return None
     behind = end - offsets[-1] > limits.memory
-    return GetMessageResult(
-        GetMessageStatus.FOUND, offset + count, low, high, messages, offsets, [lent], count, total, behind
-    )
+    return GetMessageResult(_FOUND, offset + count, low, high, None, offsets, sizes, [lent], count, total, behind)
 
 
 class _Scan:
@@ -268,8 +289,8 @@ class _Scan:
                     break
         behind = self._log_end - self._newest > self._limits.memory
         return GetMessageResult(
-            self._status, self._next, low, high, self._messages, self._offsets, self._lent, self._count, self._bytes,
-            behind,
+            self._status, self._next, low, high, self._messages, self._offsets, (), self._lent, self._count,
+            self._bytes, behind,
         )  # fmt: skip
 
     def _roll(self, queue_offset: int) -> int:

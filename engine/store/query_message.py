@@ -42,17 +42,18 @@ class QueryMessageResult(LentMessages):
     ``index_last_update_timestamp`` (ms) and ``index_last_update_offset`` tell how far the index goes.
     """
 
-    __slots__ = ("_places", "index_last_update_offset", "index_last_update_timestamp")
+    __slots__ = ("_found", "_places", "index_last_update_offset", "index_last_update_timestamp")
 
     def __init__(self, last_update_timestamp: int = 0, last_update_offset: int = 0) -> None:
         self._places: list[int] = []
-        super().__init__([], self._places, [])
+        self._found: list[memoryview] = []
+        super().__init__(self._found, self._places, (), [])
         self.index_last_update_timestamp = last_update_timestamp
         self.index_last_update_offset = last_update_offset
 
     def add(self, message: memoryview, offset: int, lent: LentBytes) -> None:
         """One more message, held by ``lent``."""
-        self.messages.append(message)
+        self._found.append(message)
         self._places.append(offset)
         self._lent.append(lent)
 

@@ -57,6 +57,9 @@ class QueueBytes(Protocol):
     def read_bytes(self, offset: int, size: int) -> bytes:
         """Up to ``size`` readable bytes from byte ``offset`` on, never beyond the end of one file."""
 
+    def lend_bytes(self, offset: int, size: int) -> bytes | memoryview:
+        """As :meth:`read_bytes`, or a view of the file that shows the same."""
+
     def spans(self) -> list[tuple[int, int]]:
         """(first byte, end of the readable bytes) of each file that holds any."""
 

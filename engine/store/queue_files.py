@@ -17,6 +17,12 @@ from engine.layout import parse_file_name, queue_file_name
 from engine.mapped.disk import Disk, DiskFile
 
 PAGE = 4096
+HOT_FILES = 32
+"""Queue files, of all stores, that are mapped for reading at most."""
+HOT_READS = 64
+"""Reads of one queue after which its file is mapped for further ones."""
+_hot: list[QueueFiles] = []
+_hot_lock = threading.Lock()
 
 
 class QueueFiles:
@@ -26,8 +32,8 @@ class QueueFiles:
     """
 
     __slots__ = (
-        "_disk", "_last", "_lock", "_other", "_waiting", "end", "file_size", "first_created", "flushed", "folder",
-        "starts",
+        "_disk", "_hot", "_last", "_lock", "_other", "_reads", "_waiting", "end", "file_size", "first_created",
+        "flushed", "folder", "starts",
     )  # fmt: skip
 
     def __init__(self, disk: Disk, folder: str, file_size: int, lock: threading.Lock) -> None:
@@ -42,6 +48,8 @@ class QueueFiles:
         """Start of the file that was made while the queue had none, −1 where there is no such file."""
         self._last: DiskFile | None = None
         self._other: tuple[int, DiskFile] | None = None
+        self._hot: tuple[int, memoryview] | None = None  # start of the file that is mapped, and the map
+        self._reads = 0
         self._waiting: dict[int, DiskFile] | None = None  # full files that were written and not flushed
 
     @property
@@ -122,6 +130,40 @@ class QueueFiles:
         except FileNotFoundError:
             return b""  # cleaned away meanwhile
 
+    def lend(self, offset: int, size: int) -> bytes | memoryview:
+        """As :meth:`read`, from a map where the queue is read over and over."""
+        hot = self._hot
+        if hot is not None and 0 <= offset - hot[0] < self.file_size:
+            return hot[1][offset - hot[0] : offset - hot[0] + size]
+        self._reads += 1
+        if self._reads >= HOT_READS:
+            self._map(offset)
+        return self.read(offset, size)
+
+    def _map(self, offset: int) -> None:
+        """Map the file that holds ``offset``; the map of the queue that has had one longest may go for it."""
+        self._reads = 0
+        starts = self.starts
+        at = bisect_right(starts, offset) - 1
+        if at < 0:
+            return
+        try:
+            view = self._file(starts[at]).view
+        except OSError:
+            return  # a plain read says what is wrong
+        with _hot_lock, self._lock:
+            if starts is not self.starts:
+                return
+            self._hot = (starts[at], view)
+            if self not in _hot:
+                _hot.append(self)
+            if len(_hot) > HOT_FILES:
+                _hot.pop(0).cool()
+
+    def cool(self) -> None:
+        """Let go of the map."""
+        self._hot = None
+
     def cut(self, last_start: int | None, end: int) -> list[str]:
         """Keep the files up to the one that begins at ``last_start`` (None: no file) and append at ``end`` from now on.
 
@@ -179,7 +221,7 @@ class QueueFiles:
         for file in (self._last, self._other[1] if self._other else None, *others):
             if file is not None:
                 file.close()
-        self._last = self._other = self._waiting = None
+        self._last = self._other = self._waiting = self._hot = None
 
     def modified(self, start: int) -> int:
         """When the file that begins at ``start`` was last written, ms."""
@@ -190,6 +232,7 @@ class QueueFiles:
         return Path(self.folder, queue_file_name(start))
 
     def _replace(self, starts: tuple[int, ...]) -> None:
+        self._hot = None
         if self._last is not None and (not starts or starts[-1] != self.starts[-1]):
             self._last.close()
             self._last = None

@@ -72,6 +72,12 @@ class StoredQueue(ABC):
         size = min(size, self.files.end - offset)
         return self.files.read(offset, size) if size > 0 and offset >= 0 else b""
 
+    def lend_bytes(self, offset: int, size: int) -> bytes | memoryview:
+        """As :meth:`read_bytes`, or a view of the file that shows the same."""
+        files = self.files
+        size = min(size, files.end - offset)
+        return files.lend(offset, size) if size > 0 and offset >= 0 else b""
+
     def spans(self) -> list[tuple[int, int]]:
         """(first byte, end of the readable bytes) of each file that holds any."""
         end, size = self.files.end, self.files.file_size

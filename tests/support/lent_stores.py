@@ -67,6 +67,8 @@ class MemoryQueue:
     def read_bytes(self, offset, size):
         return self._data[offset : min(offset + size, offset - offset % self.file_size + self.file_size)]
 
+    lend_bytes = read_bytes
+
     def spans(self):
         end = len(self._data)
         return [(at, min(at + self.file_size, end)) for at in range(0, end, self.file_size)]

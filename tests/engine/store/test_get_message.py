@@ -86,7 +86,7 @@ def test_messages_on_disk_come_eight_at_a_time():
 
 def test_entries_before_a_hole_in_the_files_are_not_found():
     queue, log = made([100] * 30, per_file=10)
-    queue.read_bytes = lambda offset, size: b""
+    queue.read_bytes = queue.lend_bytes = lambda offset, size: b""
     result = get_message(queue, log, 13, limits=WIDE)
     assert (result.status, result.next_begin_offset) == ("OFFSET_FOUND_NULL", 20)
 

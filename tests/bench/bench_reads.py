@@ -1,0 +1,135 @@
+"""The engine's reads beside RocketMQ's own: the same store shape as the peer's ``bench --parts read``.
+
+    python tests/bench/bench_reads.py [--messages 500000] [--body 200] [--peer PROGRAM] [--turns 3]
+
+One topic, 8 queues; each message has UNIQ_KEY, one key and a tag. Measured: getMessage at a random offset for 32 and
+for 1, every queue streamed and scanned in steps of 32, queryMessage of a key with one hit. With ``--peer`` (the peer's
+start script) both sides take turns. One JSON line a turn and side; microseconds, messages a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from engine.message_store import Message, MessageStore
+
+QUEUES = 8
+TOPIC = "bench"
+STEP = 1000
+SAMPLES = 20_000
+
+
+def fill(store: MessageStore, messages: int, body: bytes) -> None:
+    """Messages like the peer's: a unique key, a key of its own and one of ten tags each."""
+    for start in range(0, messages, STEP):
+        store.put_messages([
+            Message(
+                TOPIC, body, n % QUEUES,
+                {"KEYS": f"K{n}", "TAGS": f"T{n % 10}", "UNIQ_KEY": f"{n:032X}", "WAIT": "true"},
+            )
+            for n in range(start, min(start + STEP, messages))
+        ])  # fmt: skip
+    assert store.wait_dispatched(300_000)
+
+
+def timed(call: Callable[[int], Any], arguments: list[int]) -> tuple[float, float]:
+    """Median and 99th percentile of one call, in microseconds."""
+    clock, taken = time.perf_counter_ns, []
+    for argument in arguments:
+        began = clock()
+        result = call(argument)
+        taken.append(clock() - began)
+        result.release()
+    taken.sort()
+    return taken[len(taken) // 2] / 1000, taken[len(taken) * 99 // 100] / 1000
+
+
+def measure(store: MessageStore, messages: int) -> dict[str, Any]:
+    """One turn of ours."""
+    pick = random.Random(7)
+    ends = [store.max_offset_in_queue(TOPIC, queue) for queue in range(QUEUES)]
+    offsets = [pick.randrange(min(ends) - 32) for _ in range(SAMPLES)]
+    found: dict[str, Any] = {"side": "ours"}
+
+    def get(count: int) -> Callable[[int], Any]:
+        return lambda offset: store.get_message("group", TOPIC, offset % QUEUES, offset, count)
+
+    for count in (32, 1):
+        timed(get(count), offsets[:2000])
+        found[f"get{count}P50"], found[f"get{count}P99"] = timed(get(count), offsets)
+    for block in store.stream(TOPIC, 0):
+        block.messages()
+    found["scanPerSecond"] = rate(lambda queue: scanned(store, queue, ends[queue]))
+    found["streamPerSecond"] = rate(lambda queue: sum(len(block) for block in store.stream(TOPIC, queue)))
+    found["streamMessagesPerSecond"] = rate(
+        lambda queue: sum(len(block.messages()) for block in store.stream(TOPIC, queue))
+    )
+
+    keys = [pick.randrange(messages) for _ in range(3000)]
+    for _ in range(2):
+        found["queryP50"], found["queryP99"] = timed(lambda number: store.query_message(TOPIC, f"K{number}"), keys)
+    return found
+
+
+def scanned(store: MessageStore, queue: int, end: int) -> int:
+    """All of a queue in steps of 32, as a consumer pulls."""
+    at = 0
+    while at < end:
+        result = store.get_message("group", TOPIC, queue, at, 32)
+        assert result is not None
+        at = result.next_begin_offset
+        result.release()
+    return at
+
+
+def rate(walk: Callable[[int], int]) -> float:
+    """Messages a second over all queues."""
+    began = time.perf_counter()
+    return sum(walk(queue) for queue in range(QUEUES)) / (time.perf_counter() - began)
+
+
+def peer_turn(program: str, messages: int, body: int, folder: str) -> dict[str, Any]:
+    """One turn of the Java store in a process of its own."""
+    command = ["bash", program, "bench", "--messages", str(messages), "--body", str(body), "--threads", "1",
+               "--flush", "async", "--parts", "append,read", "--dir", folder]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {"side": "java", **json.loads(done.stdout.splitlines()[-1])}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--messages", type=int, default=500_000)
+    parser.add_argument("--body", type=int, default=200)
+    parser.add_argument("--peer")
+    parser.add_argument("--turns", type=int, default=3)
+    args = parser.parse_args()
+    folder = tempfile.mkdtemp(prefix="bench-reads-")
+    rows = []
+    try:
+        with MessageStore(Path(folder) / "store") as store:
+            fill(store, args.messages, random.Random(1).randbytes(args.body))
+            for _ in range(args.turns):
+                rows.append(measure(store, args.messages))
+                print(json.dumps(rows[-1] | {"load": os.getloadavg()[0]}), flush=True)
+                if args.peer:
+                    print(json.dumps(peer_turn(args.peer, args.messages, args.body, folder)), flush=True)
+        middle = {key: round(median(row[key] for row in rows), 2) for key in rows[0] if key != "side"}
+        print(json.dumps({"side": "ours, median", **middle}))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
