@@ -18,6 +18,7 @@ from engine.codec.message import PREPARED, ROLLBACK, Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
+from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
 from engine.message_store import MessageStore
 from engine.store.unit_check import Request
@@ -95,7 +96,7 @@ class _Copy:
                     store.tables.create_topic(name, len(queues), attributes={"queue.type": "BatchCQ"})
             self._append_all(store)
             self._dispatch(store)
-            deleted = self._deleted_topics()
+            deleted = deleted_topics(self._source, self._first_of)
             store.delete_topics(deleted)
             end = store.positions().wrote
             store.close()
@@ -173,26 +174,6 @@ class _Copy:
         queue = self._source.queue(request.topic, request.queue_id)
         entry = queue.entry(request.queue_offset) if queue is not None else None
         return entry.ext.bit_map if entry is not None and entry.ext is not None else b""
-
-    def _deleted_topics(self) -> list[str]:
-        """Topics that had a queue once, since units behind theirs were dispatched, and have none now nor a row in the
-        topics table. Without a table nobody can have deleted a topic in a store that crashed or has no queue at all:
-        such queues were lost, and are built again.
-        """
-        assert self._source.paths is not None
-        folders, listed = self._source.topics(), set(self._source.table_topics())
-        table = self._source.paths.config / "topics.json"
-        if not table.exists() and (self._source.abort or not folders):
-            return []
-        newest = max(
-            (found[0] for queues in folders.values() for queue in queues.values() if (found := queue.newest())),
-            default=1 << 62,
-        )
-        return [
-            topic
-            for topic, offset in self._first_of.items()
-            if topic not in folders and topic not in listed and offset < newest
-        ]
 
 
 def target_config(source: MessageStoreConfig, given: MessageStoreConfig | None) -> MessageStoreConfig:

@@ -36,6 +36,7 @@ COMMANDS = (
     "check",
     "config",
     "recover",
+    "dispatch",
     "bench",
     "snapshot",
     "put",

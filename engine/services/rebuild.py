@@ -1,4 +1,4 @@
-"""Queues and index built from nothing out of a whole log, quicker than a live dispatch may be (spec 8.3).
+"""Queues and index built out of a long stretch of a log, quicker than a live dispatch may be (spec 8.3, 10.3).
 
 Nobody reads meanwhile, so queue entries of many blocks are written together. The caller's thread reads the log, and
 makes columns and key hashes of it; a second one chains index entries and writes queues. What goes unit by unit in a
@@ -12,6 +12,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
 
 from engine.codec.columns import UnitColumns
 from engine.codec.index_builder import IndexKeys, build_keys
@@ -28,6 +31,7 @@ ROWS = 1 << 16
 """Rows whose queue entries are written together: they still lie in the processor's cache."""
 MOST_WAITING = 8
 _NEVER = 60_000.0
+Int64 = npt.NDArray[np.int64]
 
 
 class _Block(NamedTuple):
@@ -106,8 +110,8 @@ class _Writer:
 class Rebuild:
     """Takes the blocks of a log in their order; a context manager, whose end does not finish but only ends the thread.
 
-    ``queues`` and ``index`` (None: none is built) are empty and nobody else puts into them. ``bit_map`` is the
-    dispatcher's.
+    Nobody else puts into ``queues`` and ``index`` (None: none is built); what they know already is passed over as in a
+    live dispatch. ``bit_map`` is the dispatcher's.
     """
 
     def __init__(
@@ -125,6 +129,7 @@ class Rebuild:
         self._thread = ServiceThread(self._writer, self._writer.failed)
         self._plain_names = 0  # topics whose units make plain entries, counted from the first
         self._plain = True
+        self._newest = 0
         self.units = 0
 
     def __enter__(self) -> Self:
@@ -137,21 +142,37 @@ class Rebuild:
         self._thread.stop()
         self._thread.join()
 
-    def take(self, columns: UnitColumns, topics: TopicTable) -> None:
-        """The units of one block; its arrays may be used again afterwards. Raises ``OSError``."""
-        rows = units_of(columns)
+    def take(self, columns: UnitColumns, topics: TopicTable, chosen: Int64 | None = None) -> None:
+        """The units of one block, or of its rows ``chosen``; its arrays may be used again afterwards. Raises
+        ``OSError``.
+        """
+        rows = units_of(columns, chosen)
         if not len(rows):
             return
         self.units += len(rows)
-        if not self._all_plain(topics.names) or not self._dispatcher.takes_in_bulk(columns, rows):
+        first, stop = int(rows[0]), int(rows[-1]) + 1
+        whole = stop - first == len(rows) and self._all_plain(topics.names)
+        if not (whole and self._dispatcher.takes_in_bulk(columns, rows)):
             self._writer.drain()
-            self._dispatcher.dispatch_block(columns, topics)
+            self._dispatcher.dispatch_block(columns, topics, chosen)
             return
         kept = EntryRows(len(rows))
-        kept.add(columns, 0, len(rows))
+        kept.add(columns, first, stop)
         keys = build_keys(columns, topics, rows) if self._index is not None else None
         self._writer.give(_Block(kept, keys, topics.names))
         self._thread.wakeup()
+        self._newest = max(self._newest, int(columns.store_timestamp[stop - 1]))
+
+    def take_one(self, request: Request) -> None:
+        """One unit by itself. Raises ``OSError``."""
+        self._writer.drain()
+        self.units += 1
+        self._dispatcher.dispatch(request)
+
+    @property
+    def last_store_timestamp(self) -> int:
+        """Store time (ms) of the newest unit that was taken."""
+        return max(self._newest, self._dispatcher.last_store_timestamp)
 
     def finish(self) -> None:
         """Return when every block is in the files. Raises ``OSError``."""

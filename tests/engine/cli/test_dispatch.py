@@ -1,0 +1,169 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from dispatching import stored
+
+from engine.cli import rebuilding
+from engine.cli.main import main
+from engine.mapped.store_lock import StoreLock
+
+
+@pytest.fixture
+def copy(golden, tmp_path):
+    """``copy(name)``: a golden store that a test may change."""
+
+    def made(name: str, archive: str = "store") -> Path:
+        place = tmp_path / "store of mine"
+        shutil.copytree(golden(name, archive), place)
+        return place
+
+    return made
+
+
+def broker_conf(store: Path) -> str:
+    path = store.parent / "broker.conf"
+    path.write_text("maxHashSlotNum=100\nmaxIndexNum=400\nmappedFileSizeConsumeQueue=6000\n")
+    return str(path)
+
+
+def everything(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def test_queues_and_index_are_built_into_another_directory_and_the_store_is_left_alone(
+    golden, tmp_path, unchanged, capsys
+):
+    store = unchanged(golden("multi-queue-ext-5.3.3"))
+    target = tmp_path / "new" / "here"
+    assert main(["dispatch", str(store), "--to", str(target), "--json"]) == 0
+    assert stored(target) == stored(store)
+    record = json.loads(capsys.readouterr().out)
+    assert record["type"] == "dispatched"
+    assert (record["units"], record["queues"], record["path"]) == (4858, 27, str(target))
+    assert sorted(path.name for path in target.parent.iterdir()) == ["here"]
+
+
+def test_a_directory_that_is_used_is_refused(golden, tmp_path, capsys):
+    (tmp_path / "mine").write_text("x")
+    assert main(["dispatch", str(golden("clean-5.3.3")), "--to", str(tmp_path)]) == 2
+    assert "absent or empty" in capsys.readouterr().err
+
+
+def test_without_yes_and_without_a_terminal_nothing_is_changed(golden, unchanged, capsys):
+    store = unchanged(golden("clean-5.3.3"))
+    assert main(["dispatch", str(store)]) == 2
+    said = capsys.readouterr().err
+    assert "11 queues in 21 files" in said
+    assert "26 index files" in said
+    assert "nothing was changed" in said
+
+
+@pytest.mark.parametrize("name", ["clean-5.3.3", "clean-4.9.8", "batchcq-5.3.3", "lmq-5.3.3"])
+def test_a_store_gets_the_same_queues_and_index_again(copy, name):
+    store = copy(name)
+    before, rest = (
+        stored(store),
+        set(everything(store)) - {f"index/{path.name}" for path in (store / "index").iterdir()},
+    )
+    assert main(["dispatch", str(store), "--yes"]) == 0
+    assert stored(store) == before
+    after = set(everything(store)) - {f"index/{path.name}" for path in (store / "index").iterdir()}
+    assert after == rest
+
+
+def test_lost_queues_are_built_as_rocketmq_builds_them(copy, golden):
+    store = copy("queues-gone-5.3.3")
+    assert main(["dispatch", str(store), "--yes", "--config", broker_conf(store)]) == 0
+    theirs = stored(golden("queues-gone-5.3.3", "recovered"))
+    assert {path: data for path, data in stored(store).items() if "index" not in path} == {
+        path: data for path, data in theirs.items() if "index" not in path
+    }
+
+
+def test_wrong_queues_are_replaced(copy, golden):
+    store = copy("clean-5.3.3")
+    for path in (store / "consumequeue").rglob("0" * 18 + "*"):
+        path.write_bytes(b"\xff" * path.stat().st_size)
+    for path in (store / "index").iterdir():
+        path.unlink()
+    assert main(["dispatch", str(store), "--yes", "--config", broker_conf(store)]) == 0
+    assert stored(store) == stored(golden("clean-5.3.3"))
+
+
+def test_sizes_that_no_file_tells_are_said(copy, tmp_path, capsys):
+    store = copy("queues-gone-5.3.3")
+    assert main(["dispatch", str(store), "--to", str(tmp_path / "there")]) == 0
+    said = capsys.readouterr().err
+    assert "(mappedFileSizeConsumeQueue)" in said
+    assert "(maxHashSlotNum)" in said
+
+
+def test_a_stop_in_the_middle_leaves_the_store_as_it_was(copy, monkeypatch, tmp_path):
+    store = copy("clean-5.3.3")
+    before = everything(store)
+    real = rebuilding._take
+
+    def stop(*arguments: object) -> None:
+        real(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rebuilding, "_take", stop)
+    assert main(["dispatch", str(store), "--yes"]) == 130
+    assert everything(store) == before
+    assert main(["dispatch", str(store), "--to", str(tmp_path / "there")]) == 130
+    assert not (tmp_path / "there").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["store of mine"]
+
+
+def test_what_a_killed_run_left_behind_is_taken_away(copy):
+    store = copy("clean-5.3.3")
+    before = stored(store)
+    (store / rebuilding.STAGING / "consumequeue").mkdir(parents=True)
+    (store / rebuilding.STAGING / "consumequeue" / "half").write_text("x")
+    assert main(["dispatch", str(store), "--yes"]) == 0
+    assert not (store / rebuilding.STAGING).exists()
+    assert stored(store) == before
+
+
+def test_where_the_system_cannot_exchange_folders_they_are_renamed(copy, monkeypatch):
+    class Library:
+        pass
+
+    monkeypatch.setattr(rebuilding.ctypes, "CDLL", lambda *_, **__: Library())
+    store = copy("clean-5.3.3")
+    before = stored(store)
+    assert main(["dispatch", str(store), "--yes"]) == 0
+    assert stored(store) == before
+
+
+def test_a_store_that_somebody_has_open_is_left_alone(copy, capsys):
+    store = copy("clean-5.3.3")
+    before = stored(store)
+    with StoreLock(store / "lock"):
+        assert main(["dispatch", str(store), "--yes"]) == 3
+    assert stored(store) == before
+    assert "lock" in capsys.readouterr().err
+
+
+def test_damage_is_stepped_over_and_said(copy, capsys):
+    store = copy("clean-5.3.3")
+    log = next((store / "commitlog").iterdir())
+    raw = bytearray(log.read_bytes())
+    size = int.from_bytes(raw[:4], "big")
+    raw[size : size + 4] = b"\xff\xff\xff\xff"
+    log.write_bytes(raw)
+    assert main(["dispatch", str(store), "--yes", "--json"]) == 0
+    found = capsys.readouterr()
+    record = json.loads(found.out)
+    assert (record["units"], record["leftBehind"]) == (4090, 1)
+    assert "stepped over as damaged: 1 places" in found.err
+
+
+def test_a_deleted_topic_gets_no_queue_again(copy, capsys):
+    store = copy("broker-orders")
+    before = stored(store)
+    assert main(["dispatch", str(store), "--yes"]) == 0
+    assert stored(store) == before
+    assert "DroppedAuditTrail was deleted" in capsys.readouterr().err
