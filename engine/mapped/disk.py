@@ -41,8 +41,11 @@ class DiskFile(Protocol):
     def write(self, position: int, data: bytes | memoryview) -> None:
         """Write all of ``data`` at ``position``; :attr:`view` shows it too."""
 
-    def reserve(self, start: int, stop: int) -> None:
-        """Give [start, stop) room on the disk: writing there through :attr:`view` cannot fail for lack of it then."""
+    def reserve(self, start: int, stop: int, *, touch: bool = False) -> None:
+        """Give [start, stop) room on the disk: writing there through :attr:`view` cannot fail for lack of it then.
+
+        With ``touch`` the pages of the map are there too, so that writing does not stop at each of them.
+        """
 
     def flush(self, start: int, stop: int) -> None:
         """Bytes [start, stop) and the file's name survive a power loss afterwards. Once failed it fails for ever."""

@@ -177,7 +177,8 @@ class MappedFile:
         """Room on the disk up to ``end`` and on to the next step: no write through the map may meet a full disk."""
         start = max(self._backed, self.wrote) // RESERVE_STEP * RESERVE_STEP
         stop = min(self.size, -(-end // RESERVE_STEP) * RESERVE_STEP)
-        self._file.reserve(start, stop)
+        hurried = self.wrote - self.flushed >= RESERVE_STEP  # written faster than flushed: the pages are wanted soon
+        self._file.reserve(start, stop, touch=hurried)
         self._backed = stop
 
     # Reading

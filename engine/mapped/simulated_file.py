@@ -80,7 +80,7 @@ class SimulatedFile:
             self._node.modified = self._disk.now()
             self._disk.call("write", self.path)
 
-    def reserve(self, start: int, stop: int) -> None:  # noqa: ARG002 (how much does not matter here)
+    def reserve(self, start: int, stop: int, *, touch: bool = False) -> None:  # noqa: ARG002 (how much matters not)
         with self._disk.guard:
             self._disk.refuse("reserve", self.path)
             self._disk.call("reserve", self.path)

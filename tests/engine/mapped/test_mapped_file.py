@@ -150,8 +150,8 @@ def test_room_is_asked_for_in_whole_steps():
     class Watched:
         path, size, view = "f", 20 << 20, memoryview(bytearray(20 << 20))
 
-        def reserve(self, start, stop):
-            asked.append((start >> 20, stop >> 20))
+        def reserve(self, start, stop, *, touch):
+            asked.append((start >> 20, stop >> 20, touch))
 
     file = MappedFile(Watched(), 0)
     file.append(b"x")
@@ -160,7 +160,7 @@ def test_room_is_asked_for_in_whole_steps():
     recovered = MappedFile(Watched(), 0)
     recovered.set_positions((9 << 20) + 5)
     recovered.append(b"x")
-    assert asked == [(0, 8), (8, 16), (16, 20), (8, 16)]
+    assert asked == [(0, 8, False), (8, 16, False), (16, 20, True), (8, 16, False)], "pages are touched in a hurry only"
 
 
 def test_a_buffer_of_the_pool_is_read_after_commit_only(disk, tmp_path):
@@ -270,3 +270,19 @@ def test_the_positions_are_ordered_whatever_happens(tmp_path, seed):
         assert file.read(0, SIZE) == bytes(expected[: file.readable])
         kept = disk.after_power_loss(rng).open(tmp_path / "f", SIZE).read(0, file.flushed)
         assert kept == bytes(expected[: file.flushed])
+
+
+def test_bytes_written_in_a_hurry_are_the_same(tmp_path):
+    """Pages that are faulted in ahead must hold what the file held, zeros and older bytes alike."""
+    size = 20 << 20
+    (tmp_path / "f").write_bytes(bytes(17 << 20) + b"old" + bytes(size - (17 << 20) - 3))
+    disk = RealDisk()
+    file = MappedFile(disk.open(tmp_path / "f", size), 0)
+    for letter in (b"a", b"b", b"c"):
+        file.append(letter * (5 << 20))
+    file.append(b"d" * (1 << 20) + b"dd")
+    disk.close()
+    data = (tmp_path / "f").read_bytes()
+    assert data[: 16 << 20] == b"a" * (5 << 20) + b"b" * (5 << 20) + b"c" * (5 << 20) + b"d" * (1 << 20)
+    assert data[16 << 20 : (17 << 20) + 3] == b"dd" + bytes((1 << 20) - 2) + b"old"
+    assert not any(data[(17 << 20) + 3 :])
