@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 _MASK32 = 0xFFFFFFFF
+_SHORT = 48
 
 
 def i32(value: int) -> int:
@@ -21,21 +23,38 @@ def i64(value: int) -> int:
 
 def jhash(text: str) -> int:
     """``String.hashCode``: over UTF-16 code units, so a character outside the BMP counts twice."""
-    h = 0
+    h = _hashed(0, text)
+    return h - (1 << 32) if h & 0x80000000 else h
+
+
+def _hashed(h: int, text: str) -> int:
+    """The unsigned hash of a text whose beginning has the hash ``h``, and which goes on with ``text``."""
     if text.isascii():
+        if len(text) <= _SHORT:  # growing a little costs less than 32 bits at each step
+            for unit in text.encode():
+                h = 31 * h + unit
+            return h & _MASK32
         for unit in text.encode():
             h = (31 * h + unit) & _MASK32
     else:
         raw = text.encode("utf-16-le", "surrogatepass")
         for at in range(0, len(raw), 2):
             h = (31 * h + (raw[at] | raw[at + 1] << 8)) & _MASK32
-    return h - (1 << 32) if h & 0x80000000 else h
+    return h
+
+
+@lru_cache(maxsize=1024)
+def _topic_hash(topic: str) -> int:
+    return _hashed(0, f"{topic}#")
 
 
 def index_key_hash(topic: str, key: str) -> int:
     """Hash that an index file stores for ``topic#key``: made positive, and 0 for −2³¹, which stays negative in Java."""
-    h = abs(jhash(f"{topic}#{key}"))
-    return 0 if h == 1 << 31 else h
+    h = _hashed(_topic_hash(topic), key)
+    if h & 0x80000000:
+        h = (1 << 32) - h
+        return 0 if h == 1 << 31 else h
+    return h
 
 
 def split(text: str, separator: str) -> list[str]:

@@ -4,6 +4,7 @@ lookMessageByOffset).
 
 from __future__ import annotations
 
+import struct
 from typing import Protocol
 
 from engine.codec.message import Unit, decode, parse_offset_message_id
@@ -14,7 +15,7 @@ from engine.store.offset_by_time import store_time
 
 LAST_TIME = (1 << 63) - 1
 MOST_ROUNDS = 3
-_SIZE = 4
+_SIZE = struct.Struct(">i")
 _EARLIEST_SIZE = 64
 
 
@@ -42,20 +43,22 @@ class QueryMessageResult(LentMessages):
     ``index_last_update_timestamp`` (ms) and ``index_last_update_offset`` tell how far the index goes.
     """
 
-    __slots__ = ("_found", "_places", "index_last_update_offset", "index_last_update_timestamp")
+    __slots__ = ("index_last_update_offset", "index_last_update_timestamp")
 
-    def __init__(self, last_update_timestamp: int = 0, last_update_offset: int = 0) -> None:
-        self._places: list[int] = []
-        self._found: list[memoryview] = []
-        super().__init__(self._found, self._places, (), [])
+    def __init__(
+        self,
+        messages: list[memoryview],
+        offsets: list[int],
+        lent: list[LentBytes],
+        last_update_timestamp: int = 0,
+        last_update_offset: int = 0,
+    ) -> None:
+        self._messages = messages
+        self.offsets = offsets
+        self._sizes = ()
+        self._lent = lent
         self.index_last_update_timestamp = last_update_timestamp
         self.index_last_update_offset = last_update_offset
-
-    def add(self, message: memoryview, offset: int, lent: LentBytes) -> None:
-        """One more message, held by ``lent``."""
-        self._found.append(message)
-        self._places.append(offset)
-        self._lent.append(lent)
 
 
 def query_message(
@@ -71,38 +74,42 @@ def query_message(
 
     Where none of those that were found can be read any more, older ones are asked for, up to three rounds.
     """
-    result = QueryMessageResult()
     if index is None:
-        return result
+        return QueryMessageResult([], [], [])
     for _ in range(MOST_ROUNDS):
         answer = index.query_offset(topic, key, max_count, begin, end)
         offsets = sorted(answer.offsets)
-        result.index_last_update_timestamp = answer.last_update_timestamp
-        result.index_last_update_offset = answer.last_update_offset
-        for offset in offsets:
-            lend_unit(log, offset, result)
-        if not offsets or result.messages:
+        messages, places, lent = _units(log, offsets)
+        if not offsets or messages:
             break
         end = store_time(log, offsets[0], _EARLIEST_SIZE)
         if end < begin:
             break
-    return result
+    return QueryMessageResult(messages, places, lent, answer.last_update_timestamp, answer.last_update_offset)
 
 
-def lend_unit(log: ReadableLog, offset: int, result: QueryMessageResult) -> bool:
-    """Add to ``result`` the unit that begins at ``offset`` by what its first four bytes say; False where it is not
-    there.
+def _units(log: ReadableLog, offsets: list[int]) -> tuple[list[memoryview], list[int], list[LentBytes]]:
+    """The units that begin at ``offsets`` (ascending) by what their first four bytes say, those that are there; and
+    what holds them.
     """
-    lent = log.lend(offset, _SIZE)
-    if lent is None:
-        return False
-    at = offset - lent.start_offset
-    size = int.from_bytes(lent.view[at : at + _SIZE], "big", signed=True)
-    if size <= _SIZE or at + size > len(lent.view):
-        lent.release()
-        return False
-    result.add(lent.view[at : at + size], offset, lent)
-    return True
+    messages: list[memoryview] = []
+    places: list[int] = []
+    lent: list[LentBytes] = []
+    start, room = 0, -1
+    for offset in offsets:
+        at = offset - start
+        if at + _SIZE.size > room:
+            held = log.lend(offset, _SIZE.size)
+            if held is None:
+                continue
+            lent.append(held)
+            view, start = held.view, held.start_offset
+            at, room = offset - start, len(view)
+        end = at + _SIZE.unpack_from(view, at)[0]
+        if at + _SIZE.size < end <= room:
+            messages.append(view[at:end])
+            places.append(offset)
+    return messages, places, lent
 
 
 def by_unique_key(index: KeyIndex | None, log: ReadableLog, topic: str, unique_key: str) -> Unit | None:
@@ -124,10 +131,10 @@ def by_offset_id(log: ReadableLog, text: str) -> Unit | None:
 
 def look_message_by_offset(log: ReadableLog, offset: int) -> Unit | None:
     """The unit that begins at ``offset``, its body as stored; None where there is none that can be read."""
-    with QueryMessageResult() as found:
-        if not log.min_offset <= offset or not lend_unit(log, offset, found):
-            return None
-        return _decoded(found.messages[0], offset)
+    if not log.min_offset <= offset:
+        return None
+    with QueryMessageResult(*_units(log, [offset])) as found:
+        return _decoded(found.messages[0], offset) if found.messages else None
 
 
 def earliest_message_time(log: ReadableLog) -> int:
