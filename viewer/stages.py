@@ -75,7 +75,17 @@ class Stages:
         self.draw_icons_soon()
         QTimer.singleShot(MAKE_AFTER_MS, window, self._make_next)
         QTimer.singleShot(WORKER_AFTER_MS, window, window.jobs.worker.release)
-        QTimer.singleShot(FINDINGS_AFTER_MS, window, lambda: window.session is session and window.awake("findings"))
+        QTimer.singleShot(FINDINGS_AFTER_MS, window, lambda: self._look_for_findings(session))
+
+    def _look_for_findings(self, session: StoreSession) -> None:
+        """What is wrong is asked for by the pane that shows it, once that was made in its turn."""
+        window = self._window
+        if window.session is not session:
+            return
+        if "findings" in window.panes:
+            window.awake("findings")
+        else:
+            QTimer.singleShot(MAKE_AFTER_MS, window, lambda: self._look_for_findings(session))
 
     def draw_icons_soon(self) -> None:
         """The window's icon and those of the menus, once."""

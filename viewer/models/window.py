@@ -155,7 +155,8 @@ class Window(Generic[Row]):
         if total is not None and total <= self.whole:
             return Want("jump", self.source.start, 0, total + 1)
         position = min(max(position, self.source.start), self.source.end)
-        return Want("jump", position, max(self.chunk // 2, visible), max(self.chunk, 2 * visible))
+        edge = self.chunk // 4 + 1
+        return Want("jump", position, 2 * visible + edge, 2 * visible + edge)
 
     def wanted(self, top: int, visible: int) -> Want | None:
         """The read that is due when row ``top`` is the first of ``visible`` rows on the screen; None when all is

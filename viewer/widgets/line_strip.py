@@ -6,11 +6,10 @@ Old is left, new is right, as in every view. A click goes there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QColor,
     QFocusEvent,
     QFontMetrics,
     QHelpEvent,
@@ -20,6 +19,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QPixmap,
+    QResizeEvent,
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
@@ -54,7 +54,9 @@ class LineStrip(QWidget):
         self._pins: tuple[Pin, ...] = ()
         self._damage: tuple[tuple[int, int], ...] = ()
         self._frame = (0, 0)
-        self._picture: QPixmap | None = None
+        self._ground: QPixmap | None = None
+        self._marks: QPixmap | None = None
+        self._places: list[tuple[float, int]] | None = None
         theme.changed.connect(self._retheme)
 
     def sizeHint(self) -> QSize:
@@ -73,7 +75,11 @@ class LineStrip(QWidget):
     def add_mixes(self, mixes: Sequence[Mix]) -> None:
         """What was sampled."""
         self._mixes += mixes
-        self._forget()
+        if self._ground is not None and self._ground.size() == self.size() * self.devicePixelRatioF():
+            p = QPainter(self._ground)
+            self._paint_mixes(p, mixes)
+            p.end()
+        self.update()
 
     def set_times(self, times: dict[int, int]) -> None:
         """Times (ms) of the first units of files, by start offset."""
@@ -82,8 +88,10 @@ class LineStrip(QWidget):
 
     def set_pins(self, pins: Sequence[Pin], damage: Sequence[tuple[int, int]] = ()) -> None:
         """Findings, and spans that cannot be read."""
-        self._pins, self._damage = tuple(pins), tuple(damage)
-        self._forget()
+        if (tuple(pins), tuple(damage)) != (self._pins, self._damage):
+            self._pins, self._damage = tuple(pins), tuple(damage)
+            self._marks = None
+            self.update()
 
     def set_frame(self, low: int, high: int) -> None:
         """The offsets on the table's screen."""
@@ -114,15 +122,22 @@ class LineStrip(QWidget):
         return self._line.offset((x - px(SIDE)) / max(1, self.width() - 2 * px(SIDE)))
 
     def _labels(self) -> list[tuple[float, int]]:
-        """(left edge, start offset) of the labels below the band, none touching the next."""
+        """(left edge, start offset) of the labels below the band, none touching the next; worked out once."""
+        if self._places is None:
+            self._places = self._find_places()
+        return self._places
+
+    def _find_places(self) -> list[tuple[float, int]]:
         metrics = QFontMetrics(mono(11))
         found: list[tuple[float, int]] = []
         next_free = 0.0
         wide = self.width() > 900 * scale()
         for file in self._line.files:
             x = self._x(file.start)
+            if x < next_free:
+                continue
             width = metrics.horizontalAdvance(number(file.start) + (" 11-17 22:04" if wide else "")) + 40 * scale()
-            if x >= next_free and x + width < self.width() - 150 * scale():
+            if x + width < self.width() - 150 * scale():
                 found.append((x, file.start))
                 next_free = x + max(width, (self.width() - 24) / 4.6)
         return found
@@ -130,15 +145,11 @@ class LineStrip(QWidget):
     # ---- painting ----------------------------------------------------------------------------------------------------
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        ratio = self.devicePixelRatioF()
-        if self._picture is None or self._picture.size() != self.size() * ratio:
-            self._picture = QPixmap(self.size() * ratio)
-            self._picture.setDevicePixelRatio(ratio)
-            p = QPainter(self._picture)
-            self._paint_still(p)
-            p.end()
+        self._ground = self._layer(self._ground, self._paint_ground)
+        self._marks = self._layer(self._marks, self._paint_marks)
         p = QPainter(self)
-        p.drawPixmap(0, 0, self._picture)
+        p.drawPixmap(0, 0, self._ground)
+        p.drawPixmap(0, 0, self._marks)
         if self._line.high > self._line.low:
             self._paint_labels(p)
             self._paint_frame(p)
@@ -146,8 +157,21 @@ class LineStrip(QWidget):
             p.setPen(QPen(C("accent"), 2))
             p.drawRect(self.rect().adjusted(1, 1, -1, -2))
 
-    def _paint_still(self, p: QPainter) -> None:
-        """Everything but the frame and the labels: drawn once."""
+    def _layer(self, kept: QPixmap | None, paint: Callable[[QPainter], None]) -> QPixmap:
+        """What is drawn once, as a picture of the widget's size."""
+        ratio = self.devicePixelRatioF()
+        if kept is not None and kept.size() == self.size() * ratio:
+            return kept
+        made = QPixmap(self.size() * ratio)
+        made.setDevicePixelRatio(ratio)
+        made.fill(Qt.GlobalColor.transparent)
+        p = QPainter(made)
+        paint(p)
+        p.end()
+        return made
+
+    def _paint_ground(self, p: QPainter) -> None:
+        """The band and what was sampled of it."""
         p.fillRect(self.rect(), C("pane"))
         p.fillRect(QRect(0, self.height() - 1, self.width(), 1), C("hair"))
         line = self._line
@@ -159,8 +183,13 @@ class LineStrip(QWidget):
             p.fillRect(
                 QRectF(self._x(line.written), top, self._x(line.high) - self._x(line.written), height), C("sunken")
             )
-        for mix in self._mixes:
-            self._paint_mix(p, mix, top, height)
+        self._paint_mixes(p, self._mixes)
+
+    def _paint_marks(self, p: QPainter) -> None:
+        """What cannot be read, where files end, and findings."""
+        if self._line.high <= self._line.low:
+            return
+        top, height = px(TOP), px(BAND)
         for low, high in self._damage:
             box = QRectF(self._x(low), top, max(2.0, self._x(high) - self._x(low)), height)
             p.fillRect(box, C("errorFill"))
@@ -173,20 +202,24 @@ class LineStrip(QWidget):
             p.drawLine(QPointF(x, top - px(4)), QPointF(x, top))
             mark(p, pin.kind, QPointF(x, top - px(9)), 3.6 * scale())
 
-    def _paint_mix(self, p: QPainter, mix: Mix, top: int, height: int) -> None:
-        left, right = self._x(mix.start), self._x(mix.end)
-        if not mix.shares:
-            p.fillRect(QRectF(left, top, right - left + 0.5, height), C("sunken"))
-            return
+    def _paint_mixes(self, p: QPainter, mixes: Sequence[Mix]) -> None:
+        top, height = px(TOP), px(BAND)
         order = {topic: n for n, topic in enumerate(theme.topics)}
-        p.fillRect(QRectF(left, top, right - left + 0.5, height), C("pane"))
-        y = float(top)
-        for topic, part in sorted(mix.shares, key=lambda share: order.get(share[0], 99)):
+        colors = {topic: C("text3", 0.35) for mix in mixes for topic, _ in mix.shares}
+        for topic in colors:
             color = topic_color(topic)
-            shown = QColor(color) if color is not None else C("text3")
-            shown.setAlphaF((0.7 if dark() else 0.78) if color is not None else 0.35)
-            p.fillRect(QRectF(left, y, right - left + 0.5, part * height), shown)
-            y += part * height
+            if color is not None:
+                color.setAlphaF(0.7 if dark() else 0.78)
+                colors[topic] = color
+        pane, sunken = C("pane"), C("sunken")
+        for mix in mixes:
+            left = self._x(mix.start)
+            width = self._x(mix.end) - left + 0.5
+            p.fillRect(QRectF(left, top, width, height), pane if mix.shares else sunken)
+            y = float(top)
+            for topic, part in sorted(mix.shares, key=lambda share: order.get(share[0], 99)):
+                p.fillRect(QRectF(left, y, width, part * height), colors[topic])
+                y += part * height
 
     def _paint_gaps(self, p: QPainter, top: int, height: int) -> None:
         files = self._line.files
@@ -239,8 +272,13 @@ class LineStrip(QWidget):
         p.drawText(QPointF(left, px(TOP + BAND + 3) + px(15) * 0.75), text)
 
     def _forget(self) -> None:
-        self._picture = None
+        self._ground = self._marks = self._places = None
         self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width, other places."""
+        super().resizeEvent(event)
+        self._places = None
 
     def _retheme(self) -> None:
         self.setFixedHeight(px(HEIGHT))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QPixmap
 
 from viewer.models.columns import Chip, Column, RowLook
@@ -22,6 +22,10 @@ PAD = 8
 TEXTS = 8192
 PICTURES = 160
 """Rows whose pictures are kept: some screens' worth, 20 MB at most on a wide window."""
+WORDS, WORDS_ONCE = 400, 8192
+"""Texts whose pictures are kept, and texts that are remembered until they come a second time."""
+EDGE, END = 2, 6
+"""Px in front of a text and behind it that its letters may reach into: less than the room between two columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,23 @@ class RowState:
     hot: int = -1
     current: int = -1
     hovered: bool = False
+
+
+class _Pen:
+    """Sets fonts and colours of a painter only where they change: most cells beside each other share them.
+
+    ``plain`` is the pixel ratio where the row's ground is the pane's own, else 0.
+    """
+
+    __slots__ = ("font", "painter", "plain", "tone")
+
+    def __init__(self, painter: QPainter, plain: float) -> None:
+        self.painter, self.plain = painter, plain
+        self.font = self.tone = ""
+
+    def forget(self) -> None:
+        """Somebody else has used the painter."""
+        self.font = self.tone = ""
 
 
 class RowPainter:
@@ -67,6 +88,7 @@ class RowPainter:
             if hasattr(QFont, "setFeature"):  # Inter writes 0x31 with a multiplication sign otherwise
                 self._fonts[name].setFeature(QFont.Tag("calt"), 0)
         self._metrics = {name: QFontMetrics(font) for name, font in self._fonts.items()}
+        self._above = {name: metrics.ascent() - metrics.descent() for name, metrics in self._metrics.items()}
         self._digit = self._metrics["mono"].horizontalAdvance("0")
         self._colors: dict[str, QColor] = {}
         self._pictures: dict[tuple[str, float], QPixmap] = {}
@@ -74,7 +96,9 @@ class RowPainter:
 
     def forget_texts(self) -> None:
         """Columns moved: texts are cut anew."""
-        self._cut: dict[tuple[str, str, int, str], tuple[str, int]] = {}
+        self._cut: dict[tuple[str, str, int, str], tuple[str, int, str]] = {}
+        self._words: dict[tuple[str, str, str, float], QPixmap] = {}
+        self._once: set[tuple[str, str, str, float]] = set()
         self._rows: OrderedDict[int, QPixmap] = OrderedDict()
         self._seen: set[int] = set()
 
@@ -125,25 +149,29 @@ class RowPainter:
         self._paint_ground(p, rect, look, state)
         texts = model.texts(number)
         row = model.rows[number]
-        spoken = look is not None and bool(look.words)
+        words_from = look.words_from if look is not None and look.words else len(texts)
+        plain = not (state.chosen or state.hovered or (look is not None and look.fill))
+        pen = _Pen(p, p.device().devicePixelRatioF() if plain else 0.0)
         for slot in slots:
-            column = slot.column
-            if spoken and look is not None and slot.section >= look.words_from:
-                if slot.section == look.words_from:
+            column, section = slot.column, slot.section
+            if section >= words_from:
+                if section == words_from and look is not None:
                     self._paint_words(p, rect, slot, look, state)
-                continue
-            if slot.section == 0 and not column.key:
+            elif section == 0 and not column.key:
                 if look is not None and look.mark:
                     self._paint_mark(p, look.mark, slot.x + 14 * self._zoom, rect)
-                continue
-            if column.paint == "chip":
+            elif column.paint == "chip":
                 chip = column.chip(row) if column.chip is not None else None
                 if chip is not None:
                     self.paint_chip(p, rect, slot, chip)
+                    pen.forget()
+            elif not texts[section]:
+                continue
             elif column.paint == "letters":
-                self._paint_letters(p, rect, slot, texts[slot.section])
-            elif texts[slot.section]:
-                self._paint_text(p, rect, slot, row, texts[slot.section], look, state)
+                self._paint_letters(p, rect, slot, texts[section])
+                pen.forget()
+            else:
+                self._paint_text(pen, rect, slot, row, texts[section], look, state)
 
     def _paint_ground(self, p: QPainter, rect: QRect, look: RowLook | None, state: RowState) -> None:
         if state.chosen:
@@ -163,25 +191,60 @@ class RowPainter:
         return tone or "text"
 
     def _paint_text(
-        self, p: QPainter, rect: QRect, slot: Slot, row: object, text: str, look: RowLook | None, state: RowState
+        self, pen: _Pen, rect: QRect, slot: Slot, row: object, text: str, look: RowLook | None, state: RowState
     ) -> None:
-        column = slot.column
+        column, p = slot.column, pen.painter
         left, room = slot.x + PAD, slot.width - 2 * PAD
         if column.paint == "topic":
             self._paint_topic_bar(p, text, left, rect)
+            pen.tone = ""
             left, room = left + round(11 * self._zoom), room - round(11 * self._zoom)
         name = "mono" if column.mono else "ui"
-        shown, width = self._fit(slot, text, name, room)
-        font = "figures" if column.mono and shown.isascii() else name
-        link = column.jump is not None and column.jump(row) is not None and (look is None or not look.tone)
-        p.setFont(self._fonts[font])
-        p.setPen(self.color("accent" if link else self._tone(column, row, look, state)))
+        shown, width, font = self._fit(slot, text, name, room)
+        link = column.jump is not None and (look is None or not look.tone) and column.jump(row) is not None
+        tone = "accent" if link else self._tone(column, row, look, state)
         x = left + room - width if column.right else left
-        metrics = self._metrics[name]
-        base = rect.top() + (rect.height() + metrics.ascent() - metrics.descent()) // 2
-        p.drawText(x, base, shown)
+        base = rect.top() + (rect.height() + self._above[name]) // 2
+        picture = self._picture_of(shown, font, tone, pen.plain, QSize(width, rect.height())) if pen.plain else None
+        if picture is not None:
+            p.drawPixmap(x - EDGE, rect.top(), picture)
+        else:
+            if font != pen.font:
+                pen.font = font
+                p.setFont(self._fonts[font])
+            if tone != pen.tone:
+                pen.tone = tone
+                p.setPen(self.color(tone))
+            p.drawText(x, base, shown)
         if link and state.hot == slot.section:
             p.fillRect(QRect(x, base + 2, width, 1), self.color("accent"))
+
+    def _picture_of(self, text: str, font: str, tone: str, ratio: float, size: QSize) -> QPixmap | None:
+        """A text on the pane's ground as a picture, from the second time on: names, numbers and tags come again and
+        again, and a copy costs a tenth of laying the text out.
+        """
+        key = (text, font, tone, ratio)
+        found = self._words.get(key)
+        if found is not None:
+            return found
+        if key not in self._once:
+            if len(self._once) >= WORDS_ONCE:
+                self._once.clear()
+            self._once.add(key)
+            return None
+        if len(self._words) >= WORDS:
+            self._words.clear()
+        found = QPixmap(QSize(size.width() + EDGE + END, size.height()) * ratio)
+        found.setDevicePixelRatio(ratio)
+        found.fill(self.color("pane"))
+        p = QPainter(found)
+        p.setFont(self._fonts[font])
+        p.setPen(self.color(tone))
+        above = self._above["mono" if font == "figures" else font]
+        p.drawText(EDGE, (size.height() + above) // 2, text)
+        p.end()
+        self._words[key] = found
+        return found
 
     def text_span(self, model: RecordTable, number: int, slot: Slot) -> tuple[int, int]:
         """Left edge and width in px of a cell's text as it is shown."""
@@ -191,18 +254,19 @@ class RowPainter:
         left, room = slot.x + PAD, slot.width - 2 * PAD
         if slot.column.paint == "topic":
             left, room = left + round(11 * self._zoom), room - round(11 * self._zoom)
-        _, width = self._fit(slot, text, "mono" if slot.column.mono else "ui", room)
+        _, width, _ = self._fit(slot, text, "mono" if slot.column.mono else "ui", room)
         return (left + room - width if slot.column.right else left), width
 
-    def _fit(self, slot: Slot, text: str, name: str, room: int) -> tuple[str, int]:
-        """``text`` cut to ``room`` px as its column wants, and the width of what is left."""
+    def _fit(self, slot: Slot, text: str, name: str, room: int) -> tuple[str, int, str]:
+        """``text`` cut to ``room`` px as its column wants, the width of what is left, and its font."""
         mode = slot.column.elide
         key = (text, name, room, mode)
         found = self._cut.get(key)
         if found is None:
             if len(self._cut) >= TEXTS:
                 self._cut.clear()
-            found = self._cut[key] = self._fitted(text, name, room, mode)
+            shown, width = self._fitted(text, name, room, mode)
+            found = self._cut[key] = (shown, width, "figures" if name == "mono" and shown.isascii() else name)
         return found
 
     def _fitted(self, text: str, name: str, room: int, mode: str) -> tuple[str, int]:
