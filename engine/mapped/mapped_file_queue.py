@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -122,9 +123,20 @@ class MappedFileQueue:
 
     @property
     def max_offset(self) -> int:
-        """End of what may be read, 0 for no file."""
+        """End of what may be read without a gap, 0 for no file.
+
+        Files of a transient pool may have been rolled before they are committed: behind the first that is not wholly
+        committed nothing counts (RocketMQ asks the last file only, and dispatch may step over what is in between).
+        """
         files = self.files
-        return files[-1].start_offset + files[-1].readable if files else 0
+        if not files:
+            return 0
+        last = files[-1]
+        if self._borrow is not None:
+            for file in files[self._number_of(self.committed_where) :]:
+                if file.readable < file.size:
+                    return file.start_offset + file.readable
+        return last.start_offset + last.readable
 
     @property
     def wrote_offset(self) -> int:
@@ -136,6 +148,10 @@ class MappedFileQueue:
     def total_size(self) -> int:
         """Bytes of all files that have not been shut down."""
         return sum(file.size for file in self.files if file.available)
+
+    def _number_of(self, offset: int) -> int:
+        """Number in the list of the last file that begins at or before ``offset``, 0 where none does."""
+        return max(bisect_right(self.files, offset, key=_start_of) - 1, 0)
 
     def find(self, offset: int, first_if_outside: bool = False) -> MappedFile | None:
         """The file that holds ``offset``; None (or the first file) where it lies before or behind all of them."""
@@ -310,3 +326,7 @@ class MappedFileQueue:
         self.flushed_where = self.committed_where = 0
         for folder in self._folders:
             self._disk.remove_folder(folder)
+
+
+def _start_of(file: MappedFile) -> int:
+    return file.start_offset
