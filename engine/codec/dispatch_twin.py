@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from engine.codec import columns
 
@@ -17,7 +17,9 @@ class Compiled(Protocol):
     group_rows: Callable[..., tuple[int, int]]
     scatter_rows: Callable[..., None]
     chain_entries: Callable[..., int]
-    find_keys: Callable[..., Any]
+    find_key: Callable[..., int]
+    find_keys: Callable[..., None]
+    hash_texts: Callable[..., int]
 
 
 def twin() -> Compiled | None:
@@ -25,6 +27,11 @@ def twin() -> Compiled | None:
     it.
     """
     return None if columns.twin() is None else _load()
+
+
+def loaded() -> Compiled | None:
+    """:func:`twin` where a bulk walk has loaded it already; None rather than a wait of a second."""
+    return twin() if columns.twin_is_loaded() else None
 
 
 @functools.cache

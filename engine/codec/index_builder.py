@@ -6,6 +6,7 @@ as in :mod:`engine.codec.columns`.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from engine.codec.key_hashes import key_hashes
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
 
+_SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
 LARGEST_DIFFERENCE = (1 << 31) - 1
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -105,6 +107,29 @@ def put_entries(
         end_phy_offset=int(phy_offset[-1]),
         hash_slot_count=header.hash_slot_count + int(new_slots),
         index_count=number + count,
+    )
+
+
+def put_entry(
+    file: memoryview, header: IndexHeader, geometry: Geometry, key_hash: int, phy_offset: int, store_timestamp: int
+) -> IndexHeader:
+    """:func:`put_entries` for one key, without numpy's price; the file must have room."""
+    number = max(header.index_count, 1)
+    slot = geometry.slot_position(key_hash % geometry.slots)
+    (old,) = _SLOT.unpack_from(file, slot)
+    if not 0 < old <= number:
+        old = 0
+    seconds = time_difference(header.begin_timestamp, store_timestamp)
+    _ENTRY.pack_into(file, geometry.entry_position(number), key_hash, phy_offset, seconds, old)
+    _SLOT.pack_into(file, slot, number)
+    first = number == 1
+    return IndexHeader(
+        store_timestamp if first else header.begin_timestamp,
+        store_timestamp,
+        phy_offset if first else header.begin_phy_offset,
+        phy_offset,
+        header.hash_slot_count + (old == 0),
+        number + 1,
     )
 
 

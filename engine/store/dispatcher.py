@@ -79,9 +79,13 @@ class Dispatcher:
 
     # -- many units
 
-    def dispatch_block(self, columns: UnitColumns, topics: TopicTable, rows: Int64 | None = None) -> None:
+    def dispatch_block(
+        self, columns: UnitColumns, topics: TopicTable, rows: Int64 | None = None, runs: QueueRuns | None = None
+    ) -> None:
         """The units of a block, or of its ``rows`` (row numbers, ascending); blanks are passed over. Raises
         ``OSError``.
+
+        ``runs`` are the rows' queue entries, where the caller has built them already.
         """
         wanted = units_of(columns, rows)
         if not len(wanted):
@@ -93,7 +97,7 @@ class Dispatcher:
                     self.dispatch(request)
             return
         self.failed = "queue"
-        self._runs_into_queues(columns, topics, wanted)
+        self._runs_into_queues(columns, topics, wanted, runs)
         if self._index is not None:
             self.failed = "index"
             self._index.put_keys(build_keys(columns, topics, wanted))
@@ -110,15 +114,15 @@ class Dispatcher:
         end = int(columns.offset[last]) - columns.base + int(columns.size[last])
         return _INNER.search(columns.buffer.data[begin:end]) is None
 
-    def _runs_into_queues(self, columns: UnitColumns, topics: TopicTable, rows: Int64) -> None:
+    def _runs_into_queues(self, columns: UnitColumns, topics: TopicTable, rows: Int64, built: QueueRuns | None) -> None:
         first, last = int(rows[0]), int(rows[-1])
-        if last - first + 1 == len(rows):
+        if built is not None or last - first + 1 == len(rows):
             pieces = [(first, last + 1)]
         else:
             edges = np.flatnonzero(np.diff(rows) != 1) + 1
             pieces = [(int(piece[0]), int(piece[-1]) + 1) for piece in np.split(rows, edges)]
         for begin, stop in pieces:
-            runs = build_runs(columns, begin, stop)
+            runs = built if built is not None else build_runs(columns, begin, stop)
             for group in self._queues.put_runs(runs, topics.names):
                 self._singly(columns, runs, group)
             if len(runs.row):

@@ -6,18 +6,15 @@ from a frozen header, so they never see an entry that is not there, and never wa
 
 from __future__ import annotations
 
-import struct
-
 import numpy as np
 import numpy.typing as npt
 
 from engine.codec import index as codec
-from engine.codec.index_builder import put_entries, room
-from engine.codec.java import index_key_hash
+from engine.codec.index_builder import put_entries, put_entry, room
+from engine.codec.index_query import MappedIndex, Window, find_key, find_keys
 from engine.mapped.disk import DiskFile
 from engine.mapped.mapped_file import RESERVE_STEP
 
-_SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
 _ZEROS = memoryview(bytes(1 << 20))
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -38,6 +35,7 @@ class IndexFile:
         self._view = file.view
         self._is_new = not any(self._view[: codec.HEADER_SIZE])
         self._raw: npt.NDArray[np.uint8] = np.frombuffer(self._view, np.uint8)
+        self._mapped = MappedIndex(self._view, self._raw.ctypes.data, geometry)
         self.header = self._begun(after)
         self._seen = self.header  # what readers go by: a block's entries are in it before they are written
 
@@ -92,8 +90,10 @@ class IndexFile:
         self._write_header()
 
     def put_key(self, key_hash: int, phy_offset: int, store_timestamp: int) -> None:
-        """One entry; the file must not be full."""
-        self.put_keys(np.array([key_hash], np.int32), np.array([phy_offset]), np.array([store_timestamp]))
+        """One entry; the file must not be full. Raises ``OSError``."""
+        self._reserve(self.header.index_count + 1)
+        self.header = put_entry(self._view, self.header, self.geometry, key_hash, phy_offset, store_timestamp)
+        self._write_header()
 
     def _write_header(self) -> None:
         self._view[: codec.HEADER_SIZE] = codec.encode_header(self.header)
@@ -130,25 +130,13 @@ class IndexFile:
         """Store time of the first entry, ms; before there is one, the end of the file before."""
         return self._seen.begin_timestamp
 
-    def find_offsets(self, topic: str, key: str, most: int, begin: int, end: int) -> list[int]:
-        """Offsets into the log of entries with the key's hash in [begin, end] ms, newest first, at most ``most``."""
-        header, slots = self._seen, self.geometry.slots
-        key_hash = index_key_hash(topic, key)
-        view = self._view
-        (number,) = _SLOT.unpack_from(view, codec.HEADER_SIZE + codec.SLOT_SIZE * (key_hash % slots))
-        above, found = min(header.index_count + 1, self.geometry.entries), list[int]()
-        entries = codec.HEADER_SIZE + codec.SLOT_SIZE * slots
-        while 0 < number < above and header.index_count > 1 and len(found) < most:
-            stored, offset, seconds, previous = _ENTRY.unpack_from(view, entries + codec.ENTRY_SIZE * number)
-            time = header.begin_timestamp + seconds * 1000
-            if seconds < 0:
-                break
-            if stored == key_hash and begin <= time <= end:
-                found.append(offset)
-            if time < begin:
-                break
-            above, number = number, previous
-        return found
+    def find_offsets(self, topic: str, key: str, window: Window) -> list[int]:
+        """Offsets into the log of entries with the key's hash in the window, newest first."""
+        return find_key(self._mapped, self._seen, topic, key, window)
+
+    def find_many(self, key_hash: Int32, window: Window, taken: Int64, out: Int64) -> None:
+        """:meth:`find_offsets` for many hashes: row ``i`` of ``out`` has ``taken[i]`` offsets and gets this file's."""
+        find_keys(self._mapped, self._seen, key_hash, window, taken, out)
 
     # -- keeping
 

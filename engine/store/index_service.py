@@ -9,10 +9,12 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.codec import properties as props
 from engine.codec.index import Geometry
 from engine.codec.index_builder import IndexKeys
+from engine.codec.index_query import Window, hashes_of
 from engine.codec.java import index_key_hash
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.config import MessageStoreConfig
@@ -34,6 +36,15 @@ class IndexAnswer(NamedTuple):
     """
 
     offsets: list[int]
+    last_update_timestamp: int
+    last_update_offset: int
+
+
+class KeyAnswers(NamedTuple):
+    """As :class:`IndexAnswer` for many keys: ``offsets[i, :counts[i]]`` are those of key ``i``, newest first."""
+
+    counts: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]
     last_update_timestamp: int
     last_update_offset: int
 
@@ -172,17 +183,31 @@ class IndexService:
 
     def query_offset(self, topic: str, key: str, max_count: int, begin: int, end: int) -> IndexAnswer:
         """Where the log may hold ``key``: files newest first, entries with a time in [begin, end] ms (spec 4.4)."""
-        most = min(max_count, self._most)
         files = self.files
+        if not files:
+            return IndexAnswer([], 0, 0)
+        most = min(max_count, self._most)
         found: list[int] = []
         for file in reversed(files):
             if file.is_time_matched(begin, end):
-                found += file.find_offsets(topic, key, most - len(found), begin, end)
-            if file.begin_timestamp < begin or len(found) >= most:
+                found += file.find_offsets(topic, key, Window(begin, end, most - len(found)))
+            if len(found) >= most or file.begin_timestamp < begin:
                 break
-        if not files:
-            return IndexAnswer(found, 0, 0)
         return IndexAnswer(found, files[-1].end_timestamp, files[-1].end_phy_offset)
+
+    def query_offsets(self, topic: str, keys: list[str], max_count: int, begin: int, end: int) -> KeyAnswers:
+        """:meth:`query_offset` for many keys of one topic in one walk over the files."""
+        files = self.files
+        window = Window(begin, end, max(min(max_count, self._most), 0))
+        taken, out = np.zeros(len(keys), np.int64), np.empty((len(keys), window.most), np.int64)
+        hashes = hashes_of(topic, keys)
+        for file in reversed(files):
+            if file.is_time_matched(begin, end):
+                file.find_many(hashes, window, taken, out)
+            if file.begin_timestamp < begin or int(taken.min(initial=window.most)) >= window.most:
+                break
+        last = files[-1] if files else None
+        return KeyAnswers(taken, out, last.end_timestamp if last else 0, last.end_phy_offset if last else 0)
 
     # -- keeping
 

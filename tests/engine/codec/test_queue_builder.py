@@ -1,0 +1,78 @@
+import os
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.codec import columns
+from engine.codec.columns import UnitColumns
+from engine.codec.consume_queue import CqUnit, encode
+from engine.codec.queue_builder import EntryRows, QueueRuns, build_runs
+
+rows = st.lists(
+    st.tuples(
+        st.sampled_from([0, 1, 4, 8, 12, 17]), st.integers(-1, 2), st.integers(-1, 2), st.integers(0, 4),
+        st.integers(-5, 100), st.integers(1, 9), st.integers(-(2**63), 2**63 - 1),
+    ),
+    max_size=40,
+)  # fmt: skip
+
+
+def filled(rows: list[tuple[int, ...]]) -> UnitColumns:
+    found = UnitColumns(max(len(rows), 1))
+    found.count = len(rows)
+    place = 0
+    for number, (kind, topic, queue, offset, step, size, tag) in enumerate(rows):
+        place += step
+        found.sys_flag[number], found.topic_id[number], found.queue_id[number] = kind, topic, queue
+        found.queue_offset[number], found.physical_offset[number], found.size[number] = offset, place, size
+        found.tags_code[number] = tag
+    return found
+
+
+def same(one: QueueRuns, other: QueueRuns) -> bool:
+    return all(
+        getattr(one, name).dtype == getattr(other, name).dtype and (getattr(one, name) == getattr(other, name)).all()
+        for name in QueueRuns.__slots__
+    )
+
+
+@settings(max_examples=80)
+@given(rows, st.integers(0, 3))
+def test_the_twins_agree_and_every_row_stands_in_its_queue(rows, first):
+    columns.twin()
+    first = min(first, len(rows))
+    units = filled(rows)
+    runs = build_runs(units, first, len(rows))
+    os.environ["STORESCOPE_PLAIN"] = "1"
+    try:
+        assert same(runs, build_runs(units, first, len(rows)))
+    finally:
+        del os.environ["STORESCOPE_PLAIN"]
+    expected: dict[tuple[int, int], list[int]] = {}
+    for number in range(first, len(rows)):
+        if rows[number][0] & 12 in {0, 8}:
+            expected.setdefault((rows[number][1], rows[number][2]), []).append(number)
+    assert list(zip(runs.topic_id.tolist(), runs.queue_id.tolist(), strict=True)) == list(expected)
+    for group, wanted in enumerate(expected.values()):
+        begin, stop = int(runs.start[group]), int(runs.start[group + 1])
+        assert runs.row[begin:stop].tolist() == wanted
+        offsets = [rows[number][3] for number in wanted]
+        ends = [int(units.physical_offset[number]) + rows[number][5] for number in wanted]
+        follows = offsets == list(range(offsets[0], offsets[0] + len(offsets))) and sorted(set(ends)) == ends
+        assert runs.follows[group] == follows
+        written = b"".join(
+            encode(CqUnit(int(units.physical_offset[number]), rows[number][5], rows[number][6])) for number in wanted
+        )
+        assert runs.entries[begin:stop].tobytes() == written
+
+
+@given(rows, rows)
+def test_rows_of_several_blocks_stand_one_behind_the_other(one, other):
+    kept = EntryRows(100)
+    kept.add(filled(one), 0, len(one))
+    kept.add(filled(other), 0, len(other))
+    both = kept.copy()
+    assert both.count == len(one) + len(other)
+    assert both.tags_code.tolist() == [row[6] for row in one + other]
+    assert both.size.dtype == np.int32
