@@ -7,6 +7,8 @@ from pathlib import Path
 
 FILE_NAME_DIGITS = 20
 INDEX_NAME_DIGITS = 17
+LONGEST_NAME = 255
+"""Bytes of a file's or folder's name."""
 
 COMMIT_LOG_FILE_SIZE = 1 << 30
 CONSUME_QUEUE_FILE_SIZE = 6_000_000
@@ -34,6 +36,16 @@ def parse_file_name(name: str) -> int | None:
         return None
     value = int(name)
     return value if -(1 << 63) <= value < 1 << 63 else None
+
+
+def is_folder_name(topic: str) -> bool:
+    """Whether a topic can be a folder: one that a torn or made-up unit names may try to leave the store, or hold NULs."""
+    if topic in {"", ".", ".."} or "/" in topic or "\0" in topic:
+        return False
+    try:
+        return len(topic.encode()) <= LONGEST_NAME
+    except UnicodeEncodeError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
