@@ -18,6 +18,7 @@ from typing import Any
 from engine.codec import properties as props
 from engine.codec.encode import Message, encode_properties
 from engine.codec.java import hash_map_order, i32
+from engine.codec.message import INNER_BATCH
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import CannotRead, UsageError
 from engine.store.put_message import Like
@@ -129,11 +130,11 @@ def _message(one: Any, born: str, stored: str, born_at: int, like: Like) -> Mess
         raise _Wrong("topic: expected a text")
     properties = _properties(one.get("properties", {}))
     raw = encode_properties(properties)
-    looked_at = properties
+    looked_at = _with_room(properties, i32(_number(one, "sysFlag", 0)))
     if like == "4.9":
         raw = raw[:-1]  # 4.9.1 to 5.1 leave the last pair open
     else:
-        looked_at = {name: value for name, value in properties.items() if name not in _NOT_LOOKED_AT}
+        looked_at = {name: value for name, value in looked_at.items() if name not in _NOT_LOOKED_AT}
     return Message(
         one["topic"], _body(one), i32(_number(one, "queue", 0)), looked_at, raw,
         flag=i32(_number(one, "flag", 0)), sys_flag=i32(_number(one, "sysFlag", 0)),
@@ -170,6 +171,16 @@ def _properties(given: Any) -> dict[str, str]:
         else:
             raise _Wrong(f"properties: {name}: expected a text")
     return {name: found[name] for name in hash_map_order(found)}
+
+
+def _with_room(properties: dict[str, str], sys_flag: int) -> dict[str, str]:
+    """``properties`` with what the store adds already in its place, where it makes the text anew."""
+    added = dict(properties)
+    if sys_flag & INNER_BATCH:
+        added.setdefault(props.INNER_BASE, "0")
+    if props.INNER_MULTI_DISPATCH in properties:
+        added.setdefault(props.INNER_MULTI_QUEUE_OFFSET, "")
+    return {name: added[name] for name in hash_map_order(added)}
 
 
 def _number(one: dict[str, Any], name: str, default: int) -> int:
