@@ -383,11 +383,6 @@ def twin() -> ModuleType | None:
     return _twin[0]
 
 
-def twin_is_loaded() -> bool:
-    """Whether :func:`twin` answers at once."""
-    return bool(_twin)
-
-
 def _try_twin() -> ModuleType | None:
     try:
         from engine.codec.compiled_cache import prepare

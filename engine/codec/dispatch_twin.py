@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Protocol, cast
 
@@ -22,20 +21,22 @@ class Compiled(Protocol):
     hash_texts: Callable[..., int]
 
 
+_ready: list[Compiled] = []
+
+
 def twin() -> Compiled | None:
     """The module of the compiled twins; None where only plain Python is to be had, or ``STORESCOPE_PLAIN=1`` asks for
     it.
     """
-    return None if columns.twin() is None else _load()
+    if columns.twin() is None:
+        return None
+    if not _ready:
+        from engine.codec import compiled_dispatch
+
+        _ready.append(cast("Compiled", compiled_dispatch))
+    return _ready[0]
 
 
 def loaded() -> Compiled | None:
-    """:func:`twin` where a bulk walk has loaded it already; None rather than a wait of a second."""
-    return twin() if columns.twin_is_loaded() else None
-
-
-@functools.cache
-def _load() -> Compiled:
-    from engine.codec import compiled_dispatch
-
-    return cast("Compiled", compiled_dispatch)
+    """:func:`twin` where something has asked for it before; None rather than a wait of a second."""
+    return _ready[0] if _ready else None

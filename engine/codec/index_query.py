@@ -21,66 +21,62 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 _SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
 _MANY = 20_000
-_LARGEST_TIME = (1 << 62) - 1
 
 
 class Window(NamedTuple):
-    """Which entries are wanted: time (ms, floored to seconds) in [begin, end], at most ``most`` a key."""
+    """Which entries are wanted: time (64-bit ms, floored to seconds) in [begin, end], at most ``most`` a key."""
 
     begin: int
     end: int
     most: int
 
-    def bounded(self) -> Window:
-        """The same, in numbers that a sum with another time does not carry beyond 64 bits."""
-        if self.begin >= -_LARGEST_TIME and self.end <= _LARGEST_TIME:
-            return self
-        return Window(max(self.begin, -_LARGEST_TIME), min(self.end, _LARGEST_TIME), self.most)
-
 
 class MappedIndex(NamedTuple):
-    """The bytes of a whole file, where they lie in memory, and what its header says of them."""
+    """A whole index file in memory, as far as its header counts: entries from ``limit`` on do not."""
 
-    view: memoryview
     address: int
-    geometry: codec.Geometry
-
-    def limit(self, header: codec.IndexHeader) -> int:
-        """Entries from here on do not count."""
-        if header.index_count <= 1:
-            return 0
-        return min(header.index_count + 1, self.geometry.entries)
+    slots: int
+    limit: int
+    begin_timestamp: int
+    view: memoryview
 
 
-def find_key(file: MappedIndex, header: codec.IndexHeader, topic: str, key: str, window: Window) -> list[int]:
-    """Offsets into the log of the entries with the key's hash, newest first."""
-    compiled = dispatch_twin.loaded()
-    text = f"{topic}#{key}"
-    if compiled is None or not text.isascii():
-        return _find_plain(file, header, index_key_hash(topic, key), window)
-    window = window.bounded()
-    out = np.empty(window.most, np.int64)
-    found = compiled.find_key(
-        file.address, file.geometry.slots, file.limit(header), header.begin_timestamp, text.encode(), *window, out
-    )
-    offsets: list[int] = out[:found].tolist()
-    return offsets
+def mapped_index(view: memoryview, address: int, geometry: codec.Geometry, header: codec.IndexHeader) -> MappedIndex:
+    """The file whose bytes are ``view``, at ``address``."""
+    limit = min(header.index_count + 1, geometry.entries) if header.index_count > 1 else 0
+    return MappedIndex(address, geometry.slots, limit, header.begin_timestamp, view)
 
 
-def find_keys(
-    file: MappedIndex, header: codec.IndexHeader, key_hash: Int32, window: Window, taken: Int64, out: Int64
-) -> None:
-    """:func:`find_key` for many hashes: row ``i`` of ``out`` has ``taken[i]`` offsets and gets what this file adds."""
+class Key:
+    """One key of a topic on its way through the files."""
+
+    __slots__ = ("_text", "_wanted")
+
+    def __init__(self, topic: str, key: str) -> None:
+        text = f"{topic}#{key}"
+        compiled = dispatch_twin.loaded() is not None and text.isascii()
+        self._text = text.encode() if compiled else b""
+        self._wanted = -1 if compiled else index_key_hash(topic, key)
+
+    def find(self, file: MappedIndex, begin: int, end: int, most: int) -> list[int]:
+        """Offsets into the log of the entries with the key's hash and a time in [begin, end], newest first."""
+        if self._wanted >= 0:
+            return _find_plain(file, self._wanted, Window(begin, end, most))
+        out = np.empty(most, np.int64)
+        found = dispatch_twin.loaded().find_key(*file[:4], self._text, begin, end, most, out)  # type: ignore[union-attr]
+        offsets: list[int] = out[:found].tolist()
+        return offsets
+
+
+def find_keys(file: MappedIndex, key_hash: Int32, window: Window, taken: Int64, out: Int64) -> None:
+    """:meth:`Key.find` for many hashes: row ``i`` of ``out`` has ``taken[i]`` offsets and gets what this file adds."""
     compiled = _twin_for(len(key_hash))
-    window = window.bounded()
     if compiled is not None:
-        compiled.find_keys(
-            file.address, file.geometry.slots, file.limit(header), header.begin_timestamp, key_hash, *window, taken, out
-        )
+        compiled.find_keys(*file[:4], key_hash, *window, taken, out)
         return
     for row, wanted in enumerate(key_hash.tolist()):
         left = window.most - int(taken[row])
-        found = _find_plain(file, header, wanted, Window(window.begin, window.end, left))
+        found = _find_plain(file, wanted, Window(window.begin, window.end, left))
         out[row, taken[row] : taken[row] + len(found)] = found
         taken[row] += len(found)
 
@@ -105,14 +101,14 @@ def _twin_for(keys: int) -> dispatch_twin.Compiled | None:
     return dispatch_twin.loaded() if keys < _MANY else dispatch_twin.twin()
 
 
-def _find_plain(file: MappedIndex, header: codec.IndexHeader, wanted: int, window: Window) -> list[int]:
-    view, slots = file.view, file.geometry.slots
+def _find_plain(file: MappedIndex, wanted: int, window: Window) -> list[int]:
+    view, slots = file.view, file.slots
     (number,) = _SLOT.unpack_from(view, codec.HEADER_SIZE + codec.SLOT_SIZE * (wanted % slots))
-    above, entries = file.limit(header), codec.HEADER_SIZE + codec.SLOT_SIZE * slots
+    above, entries = file.limit, codec.HEADER_SIZE + codec.SLOT_SIZE * slots
     found: list[int] = []
     while 0 < number < above and len(found) < window.most:
         stored, offset, seconds, previous = _ENTRY.unpack_from(view, entries + codec.ENTRY_SIZE * number)
-        time = header.begin_timestamp + seconds * 1000
+        time = file.begin_timestamp + seconds * 1000
         if seconds < 0:
             break
         if stored == wanted and window.begin <= time <= window.end:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from engine.codec import index as codec
 from engine.codec.index_builder import put_entries, put_entry, room
-from engine.codec.index_query import MappedIndex, Window, find_key, find_keys
+from engine.codec.index_query import MappedIndex, mapped_index
 from engine.mapped.disk import DiskFile
 from engine.mapped.mapped_file import RESERVE_STEP
 
@@ -35,9 +35,14 @@ class IndexFile:
         self._view = file.view
         self._is_new = not any(self._view[: codec.HEADER_SIZE])
         self._raw: npt.NDArray[np.uint8] = np.frombuffer(self._view, np.uint8)
-        self._mapped = MappedIndex(self._view, self._raw.ctypes.data, geometry)
+        self._address = self._raw.ctypes.data
         self.header = self._begun(after)
-        self._seen = self.header  # what readers go by: a block's entries are in it before they are written
+        self._show(self.header)
+
+    def _show(self, header: codec.IndexHeader) -> None:
+        """Readers go by ``header`` from now on."""
+        self._seen = header
+        self._mapped = mapped_index(self._view, self._address, self.geometry, header)
 
     def _begun(self, after: IndexFile | None) -> codec.IndexHeader:
         stored = codec.decode_header(self._view)
@@ -82,10 +87,16 @@ class IndexFile:
             return
         header = self.header
         self._reserve(header.index_count + count)
-        self._seen = codec.IndexHeader(
-            header.begin_timestamp if header.index_count > 1 else int(store_timestamp[0]), int(store_timestamp[-1]),
-            header.begin_phy_offset, int(phy_offset[-1]), header.hash_slot_count, header.index_count + count,
-        )  # fmt: skip
+        self._show(
+            codec.IndexHeader(
+                header.begin_timestamp if header.index_count > 1 else int(store_timestamp[0]),
+                int(store_timestamp[-1]),
+                header.begin_phy_offset,
+                int(phy_offset[-1]),
+                header.hash_slot_count,
+                header.index_count + count,
+            )
+        )
         self.header = put_entries(self._raw, header, self.geometry, key_hash, phy_offset, store_timestamp)
         self._write_header()
 
@@ -97,7 +108,7 @@ class IndexFile:
 
     def _write_header(self) -> None:
         self._view[: codec.HEADER_SIZE] = codec.encode_header(self.header)
-        self._seen = self.header
+        self._show(self.header)
 
     def _reserve(self, entries: int) -> None:
         """Blocks on the disk up to the entry ``entries``: a full disk is an error here, and no fault in the map
@@ -121,22 +132,15 @@ class IndexFile:
 
     # -- asking
 
-    def is_time_matched(self, begin: int, end: int) -> bool:
-        """RocketMQ's choice of a file for a window in ms (spec 4.4)."""
-        return codec.time_matched(self._seen, begin, end)
+    @property
+    def seen(self) -> codec.IndexHeader:
+        """The header that readers go by: entries of a block under way count in it."""
+        return self._seen
 
     @property
-    def begin_timestamp(self) -> int:
-        """Store time of the first entry, ms; before there is one, the end of the file before."""
-        return self._seen.begin_timestamp
-
-    def find_offsets(self, topic: str, key: str, window: Window) -> list[int]:
-        """Offsets into the log of entries with the key's hash in the window, newest first."""
-        return find_key(self._mapped, self._seen, topic, key, window)
-
-    def find_many(self, key_hash: Int32, window: Window, taken: Int64, out: Int64) -> None:
-        """:meth:`find_offsets` for many hashes: row ``i`` of ``out`` has ``taken[i]`` offsets and gets this file's."""
-        find_keys(self._mapped, self._seen, key_hash, window, taken, out)
+    def mapped(self) -> MappedIndex:
+        """What keys are looked up in."""
+        return self._mapped
 
     # -- keeping
 

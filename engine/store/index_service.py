@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec import properties as props
-from engine.codec.index import Geometry
+from engine.codec.index import Geometry, time_matched
 from engine.codec.index_builder import IndexKeys
-from engine.codec.index_query import Window, hashes_of
+from engine.codec.index_query import Key, Window, find_keys, hashes_of
 from engine.codec.java import index_key_hash
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.config import MessageStoreConfig
@@ -186,14 +186,16 @@ class IndexService:
         files = self.files
         if not files:
             return IndexAnswer([], 0, 0)
-        most = min(max_count, self._most)
-        found: list[int] = []
+        most = max(min(max_count, self._most), 0)
+        wanted, found = Key(topic, key), list[int]()
         for file in reversed(files):
-            if file.is_time_matched(begin, end):
-                found += file.find_offsets(topic, key, Window(begin, end, most - len(found)))
-            if len(found) >= most or file.begin_timestamp < begin:
+            header = file.seen
+            if time_matched(header, begin, end):
+                found += wanted.find(file.mapped, begin, end, most - len(found))
+            if len(found) >= most or header.begin_timestamp < begin:
                 break
-        return IndexAnswer(found, files[-1].end_timestamp, files[-1].end_phy_offset)
+        last = files[-1].seen
+        return IndexAnswer(found, last.end_timestamp, last.end_phy_offset)
 
     def query_offsets(self, topic: str, keys: list[str], max_count: int, begin: int, end: int) -> KeyAnswers:
         """:meth:`query_offset` for many keys of one topic in one walk over the files."""
@@ -202,9 +204,10 @@ class IndexService:
         taken, out = np.zeros(len(keys), np.int64), np.empty((len(keys), window.most), np.int64)
         hashes = hashes_of(topic, keys)
         for file in reversed(files):
-            if file.is_time_matched(begin, end):
-                file.find_many(hashes, window, taken, out)
-            if file.begin_timestamp < begin or int(taken.min(initial=window.most)) >= window.most:
+            header = file.seen
+            if time_matched(header, begin, end):
+                find_keys(file.mapped, hashes, window, taken, out)
+            if header.begin_timestamp < begin or int(taken.min(initial=window.most)) >= window.most:
                 break
         last = files[-1] if files else None
         return KeyAnswers(taken, out, last.end_timestamp if last else 0, last.end_phy_offset if last else 0)

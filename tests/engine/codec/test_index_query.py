@@ -1,20 +1,18 @@
-import os
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.codec import columns, index_builder, index_query
+from engine.codec import dispatch_twin, index_builder, index_query
 from engine.codec.index import Geometry, IndexHeader
-from engine.codec.index_query import MappedIndex, Window
+from engine.codec.index_query import Key, MappedIndex, Window, mapped_index
 
 GEOMETRY = Geometry(7, 50)
 FOREVER = Window(0, (1 << 63) - 1, 64)
 BEGIN = 1_700_000_000_000
 
 
-def filled(keys: list[tuple[str, int, int]]) -> tuple[MappedIndex, IndexHeader, np.ndarray]:
+def filled(keys: list[tuple[str, int, int]]) -> tuple[MappedIndex, np.ndarray]:
     """A file with (key, offset, time) under topic T; the bytes are given too, so that they stay."""
     raw = np.zeros(GEOMETRY.file_size, np.uint8)
     header = IndexHeader(0, 0, 0, 0, 0, 1)
@@ -22,7 +20,7 @@ def filled(keys: list[tuple[str, int, int]]) -> tuple[MappedIndex, IndexHeader, 
     header = index_builder.put_entries(
         raw, header, GEOMETRY, hashes, np.array([o for _, o, _ in keys]), np.array([t for _, _, t in keys])
     )
-    return MappedIndex(raw.data, raw.ctypes.data, GEOMETRY), header, raw
+    return mapped_index(raw.data, raw.ctypes.data, GEOMETRY, header), raw
 
 
 keys = st.lists(
@@ -39,49 +37,49 @@ keys = st.lists(
 @settings(max_examples=60)
 @given(keys, st.integers(BEGIN - 1, BEGIN + 9000), st.integers(BEGIN, BEGIN + 9001), st.integers(0, 9))
 def test_one_key_many_keys_and_both_twins_find_the_same(keys, begin, end, most):
-    columns.twin()
-    file, header, _raw = filled(keys)
+    dispatch_twin.twin()
+    file, _raw = filled(keys)
     window = Window(begin, end, most)
     wanted = ["a", "b", "键", "not there"]
-    singly = [index_query.find_key(file, header, "T", key, window) for key in wanted]
-    os.environ["STORESCOPE_PLAIN"] = "1"
+    singly = [Key("T", key).find(file, *window) for key in wanted]
+    ready, dispatch_twin._ready[:] = list(dispatch_twin._ready), []
     try:
-        plain = [index_query.find_key(file, header, "T", key, window) for key in wanted]
+        plain = [Key("T", key).find(file, *window) for key in wanted]
         hashes = index_query.hashes_of("T", wanted)
         slow_taken, slow = np.zeros(4, np.int64), np.zeros((4, most), np.int64)
-        index_query.find_keys(file, header, hashes, window, slow_taken, slow)
+        index_query.find_keys(file, hashes, window, slow_taken, slow)
     finally:
-        del os.environ["STORESCOPE_PLAIN"]
+        dispatch_twin._ready[:] = ready
     assert (index_query.hashes_of("T", wanted) == hashes).all()
     taken, out = np.zeros(4, np.int64), np.zeros((4, most), np.int64)
-    index_query.find_keys(file, header, hashes, window, taken, out)
+    index_query.find_keys(file, hashes, window, taken, out)
     assert singly == plain == [out[i, : taken[i]].tolist() for i in range(4)]
     assert slow.tolist() == out.tolist()
 
 
 def test_the_newest_entry_comes_first_and_only_so_many_do():
-    file, header, _raw = filled([("a", offset, BEGIN) for offset in (1, 2, 3)])
-    assert index_query.find_key(file, header, "T", "a", FOREVER) == [3, 2, 1]
-    assert index_query.find_key(file, header, "T", "a", Window(0, 1 << 62, 2)) == [3, 2]
+    file, _raw = filled([("a", offset, BEGIN) for offset in (1, 2, 3)])
+    assert Key("T", "a").find(file, *FOREVER) == [3, 2, 1]
+    assert Key("T", "a").find(file, *Window(0, 1 << 62, 2)) == [3, 2]
 
 
 def test_entries_beyond_the_count_are_not_seen():
     """The slot leads to an entry that the header does not count yet: RocketMQ answers nothing then, too."""
-    file, header, _raw = filled([("a", 1, BEGIN), ("a", 2, BEGIN), ("a", 3, BEGIN)])
-    few = IndexHeader(BEGIN, BEGIN, 1, 1, 1, 2)
-    assert index_query.find_key(file, few, "T", "a", FOREVER) == []
-    assert index_query.find_key(file, IndexHeader(BEGIN, BEGIN, 1, 1, 1, 1), "T", "a", FOREVER) == []
-    assert index_query.find_key(file, header, "T", "a", FOREVER) == [3, 2, 1]
+    file, raw = filled([("a", 1, BEGIN), ("a", 2, BEGIN), ("a", 3, BEGIN)])
+    for count in (1, 2):
+        few = mapped_index(raw.data, raw.ctypes.data, GEOMETRY, IndexHeader(BEGIN, BEGIN, 1, 1, 1, count))
+        assert Key("T", "a").find(few, *FOREVER) == []
+    assert Key("T", "a").find(file, *FOREVER) == [3, 2, 1]
 
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_chains_that_loop_or_lead_upwards_end(plain, monkeypatch):
-    file, header, raw = filled([("a", 1, BEGIN), ("a", 2, BEGIN)])
+    file, raw = filled([("a", 1, BEGIN), ("a", 2, BEGIN)])
     at = GEOMETRY.entry_position(1) + 16
     raw[at : at + 4] = [0, 0, 0, 2]
     if plain:
-        monkeypatch.setenv("STORESCOPE_PLAIN", "1")
-    assert index_query.find_key(file, header, "T", "a", FOREVER) == [2, 1]
+        monkeypatch.setattr(dispatch_twin, "_ready", [])
+    assert Key("T", "a").find(file, *FOREVER) == [2, 1]
 
 
 def test_a_key_that_is_no_utf8_has_java_s_hash():
