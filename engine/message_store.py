@@ -30,6 +30,7 @@ from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
 from engine.services.look import count, take_positions
+from engine.services.rebuild import Rebuild
 from engine.services.wiring import wire
 from engine.store import load_source, recovery_apply
 from engine.store.config_tables import ConfigTables
@@ -52,6 +53,8 @@ from engine.store.recovery_plan import RecoveryPlan
 from engine.store.running_flags import RunningFlags
 from engine.store.stream import StreamBlock, stream
 from engine.store.unit_check import Release, Request
+
+__all__ = ["Message", "MessageStore", "system_clock"]
 
 Clock = Callable[[], int]
 STORE_HOST = "127.0.0.1:10911"
@@ -99,6 +102,7 @@ class MessageStore:
         self._disk: Disk = disk or RealDisk()
         self._own_disk = disk is None
         self._closed = False
+        self._bit_map = bit_map
         self._put_latencies = Latencies()
         self._put_counts = self._put_latencies.counts
         self._refused: dict[PutMessageStatus, int] = {}
@@ -123,12 +127,16 @@ class MessageStore:
         parts.tables.load()
         parts.checkpoint.load()
         source = load_source.source(self.paths, self.config, self._disk)
-        self.recovery_plan = recovery_apply.recover(source, parts, self.like)
+        self.recovery_plan = recovery_apply.recover(source, parts, self.like, self._bulk_dispatch)
         if self.recovery_plan.exit == "abnormal":
             self._flush_what_was_found()
         parts.commit_log.queue_offsets.load(parts.queues.offsets())
         self._services.reput.reput_from = max(self.recovery_plan.end_offset, 0)
         self._services.reput.queue_end = parts.queues.max_physic_offset
+
+    def _bulk_dispatch(self) -> Rebuild:
+        parts = self._parts
+        return Rebuild(parts.queues, parts.index, self.config, bit_map=self._bit_map)
 
     def _flush_what_was_found(self) -> None:
         """After a crash of the process alone the log may be in the page cache only: what readers will see has to be on

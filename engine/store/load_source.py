@@ -48,6 +48,7 @@ def source(paths: StorePaths, config: MessageStoreConfig, disk: Disk) -> Recover
         tables=tables.states(),
         listing=listing,
         light=config.enable_multi_dispatch,
+        heal=True,
     )
 
 

@@ -136,7 +136,7 @@ def _queues(source: RecoverySource, rules: Rules) -> QueueTable:
     sizes = (source.queue_file_size, source.batch_queue_file_size)
     table = QueueTable(source.queues, *sizes, batch, rules, light=source.light)
     for queue in table:
-        queue.recover(look_behind=source.abort)
+        queue.recover(look_behind=source.abort, heal=source.heal)
     return table
 
 

@@ -11,7 +11,8 @@ zero until all is done: the next start goes through the whole log then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -69,36 +70,63 @@ class Targets(Protocol):
     def checkpoint(self) -> StoreCheckpoint: ...
 
 
-def recover(source: RecoverySource, targets: Targets, like: Release = "5.3") -> RecoveryPlan:
+class Bulk(Protocol):
+    """Dispatches long stretches of a log quicker than a :class:`Dispatcher` (:mod:`engine.services.rebuild`)."""
+
+    def take(self, columns: UnitColumns, topics: TopicTable, chosen: NDArray[np.int64] | None = None) -> None:
+        """The units of one block, or of its rows ``chosen``."""
+
+    def take_one(self, request: Request) -> None:
+        """One unit."""
+
+    def finish(self) -> None:
+        """Return when everything taken is in the files."""
+
+    @property
+    def last_store_timestamp(self) -> int:
+        """Store time (ms) of the newest unit."""
+
+
+MakeBulk = Callable[[], AbstractContextManager[Bulk]]
+BULK_BYTES = 64 << 20
+"""Log bytes from which on a bulk dispatch pays."""
+
+
+def recover(
+    source: RecoverySource, targets: Targets, like: Release = "5.3", bulk: MakeBulk | None = None
+) -> RecoveryPlan:
     """Plan and carry out: log, queues and index are loaded and stand as the plan says that is given back.
 
-    Raises :class:`WouldNotStart` before anything is changed, ``OSError`` as it comes.
+    ``bulk`` is used where much is to be dispatched. Raises :class:`WouldNotStart` before anything is changed,
+    ``OSError`` as it comes.
     """
-    if not source.abort or recovery_blockers.load(source, like).blockers:
+    if bulk is None or source.log.total_size < BULK_BYTES:
+        return _recover(source, targets, like, None)
+    with bulk() as quick:
+        return _recover(source, targets, like, quick)
+
+
+def _recover(source: RecoverySource, targets: Targets, like: Release, bulk: Bulk | None) -> RecoveryPlan:
+    if not (source.abort and source.heal) or recovery_blockers.load(source, like).blockers:
         plan = recovery.plan(source, like)
-        apply(plan, source, targets)
+        apply(plan, source, targets, bulk)
         return plan
-    deed = _Deed(targets, like)
-    try:
-        plan = recovery.plan(source, like, deed)
-    except _LookFirst:
-        plan = recovery.plan(source, like)
-        apply(plan, source, targets)
-        return plan
+    deed = _Deed(targets, like, bulk)
+    plan = recovery.plan(source, like, deed)
     if not deed.begun:
         deed.start(plan)
     deed.finish(plan)
     return plan
 
 
-def apply(plan: RecoveryPlan, source: RecoverySource, targets: Targets) -> None:
+def apply(plan: RecoveryPlan, source: RecoverySource, targets: Targets, bulk: Bulk | None = None) -> None:
     """Carry ``plan`` out on the store that ``source`` was taken from.
 
     Raises :class:`WouldNotStart` before anything is changed, ``OSError`` as it comes.
     """
     if not plan.will_start:
         raise WouldNotStart(plan)
-    deed = _Deed(targets, plan.like)
+    deed = _Deed(targets, plan.like, bulk)
     deed.start(plan)
     files = [file for file in source.log.files if file.path not in plan.files_deleted]
     rules = recovery.dispatch_rules(recovery.rules_of(source, plan.like))
@@ -110,15 +138,12 @@ def apply(plan: RecoveryPlan, source: RecoverySource, targets: Targets) -> None:
     deed.finish(plan)
 
 
-class _LookFirst(Exception):
-    """Only the whole plan can tell whether a broker would start."""
-
-
 class _Deed:
     """The steps of one recovery, in the order in which RocketMQ takes them."""
 
-    def __init__(self, targets: Targets, like: Release) -> None:
+    def __init__(self, targets: Targets, like: Release, bulk: Bulk | None) -> None:
         self._to = targets
+        self._bulk = bulk
         self._like = like
         self._before: Checkpoint | None = None  # the checkpoint as it was, where it was set to zero
         self.begun = False
@@ -135,11 +160,7 @@ class _Deed:
                 self._restore(queue.topic, queue.queue_id, queue.found, queue.clear_to)
 
     def begin(self, prepared: recovery.Prepared) -> None:
-        """The same while the plan is being made; raises where the plan has to be looked at first."""
-        for queue in prepared.queues:
-            last = queue.data.files[-1] if queue.data.files else None
-            if last is not None and last.wrote == 0 and last.start > 0:
-                raise _LookFirst
+        """The same while the plan is being made."""
         self.begun = True
         self._load(prepared.index_deleted)
         for queue in prepared.queues:
@@ -170,22 +191,37 @@ class _Deed:
 
     def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.int64]) -> None:
         """Dispatch the rows with these numbers."""
-        self._to.dispatcher.dispatch_block(columns, topics, rows)
+        if self._bulk is not None:
+            self._bulk.take(columns, topics, rows)
+        else:
+            self._to.dispatcher.dispatch_block(columns, topics, rows)
 
     def take(self, place: int, request: Request) -> None:  # noqa: ARG002 (a queue entry points where the unit says)
         """Dispatch one unit."""
-        self._to.dispatcher.dispatch(request)
+        if self._bulk is not None:
+            self._bulk.take_one(request)
+        else:
+            self._to.dispatcher.dispatch(request)
+
+    def _dispatched(self) -> int:
+        """Everything taken is in the files; gives the store time of the newest unit."""
+        if self._bulk is None:
+            return self._to.dispatcher.last_store_timestamp
+        self._bulk.finish()
+        return self._bulk.last_store_timestamp
 
     # -- cutting
 
     def cut(self, queues: Iterable[RecoveredQueue]) -> None:
         """Cut the queues by the end of the log."""
+        self._dispatched()
         for queue in queues:
             if queue.cut is not None:
                 self._cut(queue.topic, queue.queue_id, queue.cut)
 
     def cut_as(self, queues: Iterable[QueuePlan]) -> None:
         """The same from a finished plan."""
+        self._dispatched()
         for queue in queues:
             if queue.cut is not None:
                 self._cut(queue.topic, queue.queue_id, queue.cut)
@@ -211,6 +247,7 @@ class _Deed:
     def finish(self, plan: RecoveryPlan) -> None:
         """Cut the log, correct the minimums, and hold what is there against the plan."""
         to = self._to
+        newest = self._dispatched()
         if plan.start_file is None:
             to.queues.destroy_all()
         self._cut_log(plan)
@@ -218,7 +255,7 @@ class _Deed:
             self._settle_queue(queue, plan)
         checkpoint = to.checkpoint
         checkpoint.confirm = max(plan.confirm_offset, 0)
-        checkpoint.logics = max(checkpoint.logics, to.dispatcher.last_store_timestamp)
+        checkpoint.logics = max(checkpoint.logics, newest)
         if self._before is not None:
             self._crash_is_over(self._before)
 
@@ -245,6 +282,9 @@ class _Deed:
     def _settle_queue(self, wanted: QueuePlan, plan: RecoveryPlan) -> None:
         queue = self._to.queues.find_or_create(wanted.topic, wanted.queue_id)
         stands, final = queue.state(), wanted.final
+        if stands.last_file == stands.end_bytes and stands.last_file != final.last_file:  # an empty one, deleted
+            self._restore(wanted.topic, wanted.queue_id, final, 0)
+            stands = queue.state()
         if (stands.last_file, stands.end_bytes, stands.max_physic) != (
             final.last_file,
             final.end_bytes,

@@ -55,6 +55,7 @@ class RecoveredQueue:
         self.deleted: list[str] = []
         self.bytes_read = 0
         self.max_ext_address = 1
+        self._heal = False
         self.found: QueueState | None = None  # after recover
         self.cut: QueueState | None = None  # after truncate
         self.clear_to = 0  # bytes: end of what stands behind the entries in the last file
@@ -82,11 +83,14 @@ class RecoveredQueue:
 
     # -- recover
 
-    def recover(self, *, look_behind: bool = False) -> None:
+    def recover(self, *, look_behind: bool = False, heal: bool = False) -> None:
         """Find the end of the entries in the last three files and cut the queue there.
 
-        ``look_behind`` asks, too, how far the last file holds bytes behind that end.
+        ``look_behind`` asks, too, how far the last file holds bytes behind that end. With ``heal`` a last file whose
+        first entry never reached the disk is deleted later on (:meth:`truncate`, :meth:`correct_min`): RocketMQ keeps
+        it, and takes its zero bytes for an entry or dies of it.
         """
+        self._heal = heal
         self._recover()
         self.found = replace(self.state, ext_end=self.ext.end if self.ext is not None else None)
         if look_behind and self.data.files:
@@ -160,7 +164,8 @@ class RecoveredQueue:
         while self.data.files:
             file = self.data.files[-1]
             first = self.data.unit(file, 0)
-            if int(first.physical[0]) < log_end:
+            lost = self._heal and int(first.size[0]) <= 0
+            if int(first.physical[0]) < log_end and not lost:
                 file.wrote = self._kept(file, log_end)
                 break
             self._delete(file)
@@ -257,7 +262,11 @@ class RecoveredQueue:
             return
         last = data.files[-1]
         if last.wrote == 0:
-            raise EmptyLastFile
+            if not self._heal:
+                raise EmptyLastFile
+            self._delete(data.files.pop())
+            self._correct_min(log_min)
+            return
         if int(data.unit(last, last.wrote - 20).physical[0]) < log_min:
             self.min_logic = last.start + last.wrote
             return

@@ -107,3 +107,4 @@ class RecoverySource:
     notes: tuple[str, ...] = ()  # what recovery would do and this plan cannot know
     listing: Callable[[Path], Iterable[Entry]] = list_folder
     light: bool = True  # units that name further queues get entries there
+    heal: bool = False  # an empty last file of a queue, on which a 5.3 broker dies, is deleted

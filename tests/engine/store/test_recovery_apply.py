@@ -169,3 +169,26 @@ def test_a_power_loss_at_any_call_of_a_recovery_is_recovered_from(harm, like, tm
             if harm is not emptied:
                 assert answers(held) == answers(expected), where
             assert bounds(parts) == {key: (low, high) for key, (low, high, _) in expected.queues.items()}
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_queue_file_whose_first_entry_was_lost_goes(cut, tmp_path):
+    """After a power loss a queue's new file had a name and no bytes. RocketMQ keeps it: where the log is cut it takes
+    the zeros for an entry, and the next message gets the wrong queue offset; elsewhere 5.3 does not start any more.
+    """
+    made, entries = healthy(110), made_stores.QUEUE_SIZE // 20
+    (topic, queue_id), count = next(i for i in made.next_offsets.items() if i[1] > entries and i[1] % entries)
+    lost = [u for u in made.units if (u.topic, u.queue_id) == (topic, queue_id)][count // entries * entries :]
+    if cut:
+        made.log = made.log[: lost[0].offset - made.first_offset]
+    made.write(tmp_path, abort=True)
+    name = tmp_path / "consumequeue" / topic / str(queue_id) / f"{count // entries * entries * 20:020d}"
+    name.write_bytes(bytes(made_stores.QUEUE_SIZE))
+    plan, parts = recovered_stores.recover(tmp_path, SMALL)
+    queue = parts.queues.queue(topic, queue_id)
+    assert plan.will_start
+    assert queue.max_offset == (count // entries * entries if cut else count)
+    assert name.exists() == (not cut)
+    _, parts = recovered_stores.recover(tmp_path, SMALL)
+    assert parts.queues.queue(topic, queue_id).max_offset == queue.max_offset
