@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from engine.codec.message import COMMIT, TRANSACTION_MASK
 from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.services.short_turns import short_turns
 from engine.store import unit_check
 from engine.store.running_flags import INDEX_WRITE_ERROR, QUEUE_WRITE_ERROR, RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
@@ -164,7 +165,8 @@ class ReputMessage:
             if n <= 0:
                 return False
             if self._bulk and (n >= BULK_FROM if self._columns is not None else n + self._singly_bytes >= LOAD_AFTER):
-                self._block(view, start, min(n, BLOCK))
+                with short_turns():
+                    self._block(view, start, min(n, BLOCK))
             if self.reput_from == start:
                 self._singly(view, start, n)
         return start < self.reput_from < end - BLOCK // 8

@@ -1,0 +1,206 @@
+"""What writing costs: measurements of ``bench`` that need a MessageStore, each on a store of its own.
+
+The shape is that of the real store's own benchmark: one topic, 8 queues, a body that does not compress; each message
+has UNIQ_KEY, one key and a tag, is built inside the time, and dispatch runs beside the puts. Times in seconds,
+latencies in microseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from engine.config import from_mapping
+from engine.message_store import Message, MessageStore
+
+Row = dict[str, Any]
+QUEUES = 8
+PRODUCERS = (1, 8, 64)
+BODY = 200
+SYNC_SECONDS = 3.0
+WARM_UP = 0.25
+TOPICS, TOPIC_QUEUES = 10_000, 4
+ROUNDS = 5
+
+
+def run(name: str, folder: Path | None = None, repeats: int = 1, size: int = 1 << 30) -> Iterator[Row]:
+    """Rows of the measurement ``name`` (one of :data:`NAMES`), as they come.
+
+    Stores are made in ``folder`` (a temporary one by default) with log files of ``size`` bytes, and deleted again.
+    """
+    yield from NAMES[name](folder, repeats, size)
+
+
+def _flush(folder: Path | None, repeats: int, size: int) -> Iterator[Row]:
+    """Group commit: producers that wait for the disk, and the device's own flushes beside them."""
+    for producers in PRODUCERS:
+        for _ in range(repeats):
+            with _store(folder, size, flushDiskType="SYNC_FLUSH") as store:
+                yield flush_row(store, producers, SYNC_SECONDS)
+
+
+def flush_row(store: MessageStore, producers: int, seconds: float, body: int = BODY) -> Row:
+    """One run of ``producers`` threads that put for ``seconds``, after a warm-up of a quarter of that."""
+    payload = os.urandom(body)
+    _produce(store, producers, seconds * WARM_UP, payload)
+    flushes = store.positions().flush_latency.count
+    load, began = _load(), time.perf_counter()
+    latencies = _produce(store, producers, seconds, payload)
+    took = time.perf_counter() - began
+    flushes = store.positions().flush_latency.count - flushes
+    return {
+        "type": "bench",
+        "name": f"group commit, {producers} producer{'s' if producers > 1 else ''}",
+        "body": body,
+        "producers": producers,
+        "seconds": took,
+        "puts": len(latencies),
+        "putsPerSecond": len(latencies) / took,
+        "p50": latencies[len(latencies) // 2],
+        "p99": latencies[len(latencies) * 99 // 100],
+        "max": latencies[-1],
+        "putsPerFlush": len(latencies) / max(flushes, 1),
+        "flushMicroseconds": device_flush(store.paths.root),
+        "behind": store.positions().behind,
+        "load": load,
+        "target": "≥ 1 × the real store's",
+    }
+
+
+def device_flush(folder: Path, times: int = 50) -> float:
+    """Median microseconds of writing 512 bytes further on in a file of this device and having them on disk."""
+    path = folder / "flush.probe"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    taken = []
+    try:
+        os.ftruncate(descriptor, 1 << 20)
+        for number in range(times):
+            began = time.perf_counter()
+            os.pwrite(descriptor, b"x" * 512, 512 * number)
+            os.fdatasync(descriptor)
+            taken.append(time.perf_counter() - began)
+    finally:
+        os.close(descriptor)
+        path.unlink()
+    return sorted(taken)[times // 2] * 1e6
+
+
+def _produce(store: MessageStore, producers: int, seconds: float, payload: bytes) -> list[float]:
+    """Latencies of all puts in microseconds, sorted."""
+    taken: list[list[float]] = [[] for _ in range(producers)]
+    until = time.perf_counter() + seconds
+
+    def produce(number: int) -> None:
+        clock, put, mine, at = time.perf_counter, store.put_message, taken[number], number
+        while True:
+            began = clock()
+            result = put(_message("bench", payload, at, at % QUEUES))
+            ended = clock()
+            if result.status.name != "PUT_OK":
+                raise RuntimeError(f"a put ended with {result.status.name}: {store.flags.why}")
+            mine.append((ended - began) * 1e6)
+            at += producers
+            if ended >= until:
+                return
+
+    _all_of(producers, produce)
+    return sorted(latency for mine in taken for latency in mine)
+
+
+def _topics(folder: Path | None, repeats: int, size: int) -> Iterator[Row]:
+    """Puts round-robin over 10,000 topics with 4 queues each, against the same number of puts to one topic."""
+    names = [f"topic-{number:05d}" for number in range(TOPICS)]
+    count = TOPICS * TOPIC_QUEUES
+    payload = os.urandom(BODY)
+    for _ in range(repeats):
+        with _store(folder, size) as store:
+            _round_robin(store, names, payload, 1)  # every queue has its file from here on
+            store.wait_dispatched()
+            one, many = [], []
+            for _ in range(ROUNDS):
+                one.append(_round_robin(store, ["bench"] * TOPICS, payload, 1))
+                store.wait_dispatched()
+                many.append(_round_robin(store, names, payload, 1))
+                store.wait_dispatched()
+            row = {
+                "type": "bench",
+                "name": "10,000 topics × 4 queues, round-robin, against one topic",
+                "seconds": sorted(many)[ROUNDS // 2],
+                "oneTopicSeconds": sorted(one)[ROUNDS // 2],
+                "ratio": sorted(many)[ROUNDS // 2] / sorted(one)[ROUNDS // 2],
+                "target": 1.3,
+                "puts": count,
+                "openFiles": len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").is_dir() else None,
+                "mebibytes": own_memory(),
+                "load": _load(),
+            }
+        yield row
+
+
+def _round_robin(store: MessageStore, names: list[str], payload: bytes, rounds: int) -> float:
+    """CPU seconds of this thread for a put to every queue of every topic."""
+    put = store.put_message
+    began = time.thread_time()
+    for at in range(rounds * TOPIC_QUEUES):
+        for name in names:
+            put(_message(name, payload, at, at % TOPIC_QUEUES))
+    return time.thread_time() - began
+
+
+def own_memory() -> float:
+    """MiB that the process holds apart from mapped files."""
+    try:
+        words = Path("/proc/self/status").read_text(encoding="ascii").split()
+    except OSError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+    return int(words[words.index("RssAnon:") + 1]) / 1024
+
+
+def _message(topic: str, payload: bytes, number: int, queue_id: int) -> Message:
+    return Message(topic, payload, queue_id, keys=f"K{number}", tags="TagA", unique_key=f"{number:032X}")
+
+
+def _all_of(threads: int, work: Callable[[int], None]) -> None:
+    """``work`` in so many threads of the measurement's own; raises what one of them raised."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    ready = threading.Barrier(threads)
+
+    def begin(number: int) -> None:
+        ready.wait()
+        work(number)
+
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(begin, number) for number in range(threads)]:
+            done.result()
+
+
+@contextmanager
+def _store(folder: Path | None, size: int, **settings: str) -> Iterator[MessageStore]:
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    root = Path(tempfile.mkdtemp(prefix="storescope-bench-", dir=folder))
+    store = MessageStore(root / "store", from_mapping({"mappedFileSizeCommitLog": size, **settings})[0])
+    try:
+        yield store
+    finally:
+        store.abandon()
+        shutil.rmtree(root)
+
+
+def _load() -> float | None:
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+
+
+NAMES: dict[str, Callable[[Path | None, int, int], Iterator[Row]]] = {"flush": _flush, "topics": _topics}
+"""What can be measured."""
