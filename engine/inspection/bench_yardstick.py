@@ -20,19 +20,26 @@ _TOPICS = 4 + 64 * 4 + 64 * 128
 
 def find_yardstick(folder: Path) -> Yardstick | None:
     """The yardstick, compiled into ``folder``; None without its source or a compiler."""
+    library = compiled(SOURCE, folder)
+    return None if library is None else Yardstick(library)
+
+
+def compiled(source: Path, folder: Path) -> ctypes.CDLL | None:
+    """``source`` (and what it includes from its folder) as a library in ``folder``; None without it or a compiler."""
     compiler = shutil.which("cc")
-    if compiler is None or not SOURCE.is_file():
+    if compiler is None or not source.is_file():
         return None
-    digest = hashlib.sha256(SOURCE.read_bytes() + repr(FLAGS).encode()).hexdigest()[:16]
-    library = folder / f"yardstick-{digest}.so"
+    text = b"".join(path.read_bytes() for path in sorted(source.parent.glob("*.c")))
+    digest = hashlib.sha256(text + repr(FLAGS).encode()).hexdigest()[:16]
+    library = folder / f"{source.stem}-{digest}.so"
     if not library.is_file():
         draft = library.with_suffix(".draft")
-        command = [compiler, *FLAGS, "-o", str(draft), str(SOURCE)]
+        command = [compiler, *FLAGS, "-o", str(draft), str(source)]
         done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  our own source
         if done.returncode:
             return None
         draft.rename(library)
-    return Yardstick(ctypes.CDLL(str(library)))
+    return ctypes.CDLL(str(library))
 
 
 class Yardstick:
