@@ -11,7 +11,7 @@ from engine.cli.output import Column, Output
 from engine.errors import UsageError
 
 READS = ("scan", "header", "query", "info", "check")
-WRITES = ("flush", "topics")
+WRITES = ("append", "flush", "topics")
 NAMES = (*READS, *WRITES)
 _SMALLEST = 1 << 20
 _COLUMNS = (
@@ -34,7 +34,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    from engine.cli import bench_writes
+    from engine.cli import bench_append, bench_writes
     from engine.inspection import bench
 
     unknown = [name for name in args.what if name not in NAMES]
@@ -47,7 +47,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         options["size"] = max(args.size, _SMALLEST)
     for name in args.what or NAMES:
         out.say(f"measuring {name}; stores that are not there yet are made first")
-        for row in (bench if name in READS else bench_writes).run(name, **options):
+        measure = bench if name in READS else bench_append if name == "append" else bench_writes
+        for row in measure.run(name, **options):
             out.record(row if out.as_json else _shown(row), _COLUMNS)
     out.line(" · ".join(f"{name} {value}" for name, value in bench.conditions().items()))
     return 0
@@ -57,6 +58,8 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
     """A row with its figure in words."""
     per_key = row.get("microsecondsPerKey")
     figure = f"{per_key:.2f} µs a key" if per_key is not None else f"{row['seconds']:.3f} s"
+    if row.get("messagesPerSecond") is not None:
+        figure = f"{row['messagesPerSecond']:,.0f} a second"
     if row.get("putsPerSecond") is not None:
         figure = f"{row['putsPerSecond']:,.0f} a second, p50 {row['p50']:,.0f} µs, p99 {row['p99']:,.0f} µs"
     if row.get("mebibytes") is not None:

@@ -8,6 +8,7 @@ import pytest
 from put_logs import PutLog
 
 from engine.cli import bench_append
+from engine.cli.main import main
 from engine.codec import properties
 from engine.inspection.bench_yardstick import compiled
 
@@ -54,3 +55,11 @@ def test_every_row_has_its_figures(tmp_path) -> None:
 def test_another_name_is_refused() -> None:
     with pytest.raises(KeyError):
         next(bench_append.run("scan"))
+
+
+@pytest.mark.usefixtures("small")
+def test_the_command_prints_a_line_a_figure(tmp_path, capsys) -> None:
+    assert main(["bench", "append", "--folder", str(tmp_path), "--repeats", "1", "--size", "1048576", "--json"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 7
+    assert main(["bench", "append", "--folder", str(tmp_path), "--repeats", "1", "--size", "1048576"]) == 0
+    assert "64 messages a call" in capsys.readouterr().out
