@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
-from typing import Final, Protocol
+from collections.abc import Callable, Iterator
+from typing import Final, Generic, Protocol, TypeVar
 
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
@@ -21,6 +21,8 @@ from engine.store.running_flags import NOT_WRITEABLE, QUEUE_WRITE_ERROR, Running
 from engine.store.store_checkpoint import StoreCheckpoint
 
 LAST_ROUNDS: Final = 10
+PIECE: Final = 64
+"""Queues that are brought to disk in one step."""
 SLOW_NANOSECONDS: Final = 1_000_000_000
 Clock = Callable[[], int]
 _log = logging.getLogger(__name__)
@@ -168,21 +170,31 @@ class CommitRealTime:
                 return
 
 
-class Flushable(Protocol):
+Queue = TypeVar("Queue")
+
+
+class Flushable(Protocol[Queue]):
     """All consume queues, as far as flushing goes."""
 
-    def flush(self, least_pages: int) -> object:
-        """Flush every queue that is worth it. Raises ``OSError``."""
+    def dirty(self) -> list[Queue]:
+        """Those that were written since they were last clean."""
+
+    def flush_queue(self, queue: Queue, least_pages: int) -> bool:
+        """Flush one that is worth it. Raises ``OSError``."""
 
 
-class FlushConsumeQueue:
-    """Every ``flushIntervalConsumeQueue`` the queues; once a minute all of them, then the checkpoint learns it."""
+class FlushConsumeQueue(Generic[Queue]):
+    """Every ``flushIntervalConsumeQueue`` the queues; once a minute all of them, then the checkpoint learns it.
+
+    Forty thousand queues take a minute of a slow disk: a round is cut into steps, so that the end of the service never
+    waits for one.
+    """
 
     name = "FlushConsumeQueueService"
 
     def __init__(
         self,
-        queues: Flushable,
+        queues: Flushable[Queue],
         checkpoint: StoreCheckpoint,
         flags: RunningFlags,
         config: MessageStoreConfig,
@@ -196,19 +208,25 @@ class FlushConsumeQueue:
         self._thorough = config.flush_consume_queue_thorough_interval
         self._clock = clock
         self._last = 0
+        self._round: Iterator[None] | None = None
         self.failure: str | None = None
 
     def step(self) -> float:
-        """One round over the queues."""
-        now = self._clock()
-        thorough = now >= self._last + self._thorough
-        if thorough:
-            self._last = now
-        if self.failure is None:
-            try:
-                self.flush(0 if thorough else self._pages)
-            except OSError:
-                return self._interval
+        """The next piece of the round under way, or the first one of another."""
+        if self.failure is not None:
+            return self._interval
+        if self._round is None:
+            now = self._clock()
+            thorough = now >= self._last + self._thorough
+            if thorough:
+                self._last = now
+            self._round = self._pieces(0 if thorough else self._pages)
+        try:
+            for _ in self._round:
+                return 0.0
+        except OSError as error:
+            self._failed(error)
+        self._round = None
         return self._interval
 
     def flush(self, least_pages: int = 0) -> None:
@@ -217,18 +235,29 @@ class FlushConsumeQueue:
         """
         if self.failure is not None:
             raise OSError(5, self.failure)
-        before = self._checkpoint.logics
         try:
-            self._queues.flush(least_pages)
+            for _ in self._pieces(least_pages):
+                pass
         except OSError as error:
-            self.failure = f"flush of the consume queues failed: {error}"
-            self._flags.raise_flag(QUEUE_WRITE_ERROR, self.failure)
-            _log.error("%s", self.failure)
+            self._failed(error)
             raise
+
+    def _pieces(self, least_pages: int) -> Iterator[None]:
+        before = self._checkpoint.logics
+        piece = PIECE if least_pages == 0 else PIECE * 64
+        for number, queue in enumerate(self._queues.dirty(), 1):
+            self._queues.flush_queue(queue, least_pages)
+            if number % piece == 0:
+                yield
         if least_pages == 0:
             if before > 0:
                 self._checkpoint.settle_logics(before)
             self._checkpoint.flush()
+
+    def _failed(self, error: OSError) -> None:
+        self.failure = f"flush of the consume queues failed: {error}"
+        self._flags.raise_flag(QUEUE_WRITE_ERROR, self.failure)
+        _log.error("%s", self.failure)
 
 
 class FlushCheckpoint:

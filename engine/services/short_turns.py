@@ -16,6 +16,8 @@ from typing import Final
 
 INTERVAL: Final = 0.0002
 """Seconds of one turn."""
+_ROUNDING: Final = 5e-7
+"""The interpreter counts whole microseconds and rounds down: without it the interval would shrink time and again."""
 
 
 class _Turns:
@@ -37,7 +39,7 @@ def short_turns() -> Iterator[None]:
     with turns.lock:
         if turns.works == 0:
             turns.before = sys.getswitchinterval()
-            sys.setswitchinterval(min(turns.before, INTERVAL))
+            sys.setswitchinterval(min(turns.before, INTERVAL) + _ROUNDING)
         turns.works += 1
     try:
         yield
@@ -45,4 +47,4 @@ def short_turns() -> Iterator[None]:
         with turns.lock:
             turns.works -= 1
             if turns.works == 0:
-                sys.setswitchinterval(turns.before)
+                sys.setswitchinterval(turns.before + _ROUNDING)

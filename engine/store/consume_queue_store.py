@@ -210,12 +210,19 @@ class ConsumeQueueStore:
         """Flush the queues that were written since they were last clean; True where nothing waits. Raises
         ``OSError``.
         """
-        clean = True
-        for queue in list(self._dirty):
-            self._dirty.discard(queue)  # a put meanwhile adds it again
-            if not queue.flush(least_pages):
-                self._dirty.add(queue)
-                clean = False
+        waiting = [queue for queue in self.dirty() if not self.flush_queue(queue, least_pages)]
+        return not waiting
+
+    def dirty(self) -> list[Queue]:
+        """The queues that were written since they were last clean."""
+        return list(self._dirty)
+
+    def flush_queue(self, queue: Queue, least_pages: int = 0) -> bool:
+        """Flush one queue that is worth it; True where nothing of it waits. Raises ``OSError``."""
+        self._dirty.discard(queue)  # a put meanwhile adds it again
+        clean = queue.flush(least_pages)
+        if not clean:
+            self._dirty.add(queue)
         return clean
 
     def delete_expired(

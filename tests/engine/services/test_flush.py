@@ -11,6 +11,7 @@ from engine.config import MessageStoreConfig
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.transient_pool import TransientStorePool
 from engine.services.flush import (
+    PIECE,
     CommitRealTime,
     FlushCheckpoint,
     FlushConsumeQueue,
@@ -127,17 +128,32 @@ def test_a_commit_that_fails_is_tried_again() -> None:
 
 
 class Queues:
-    """Remembers how it was flushed."""
+    """Remembers how its queues were flushed."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: int = 1) -> None:
+        self.count = count
         self.asked: list[int] = []
         self.fails = False
 
-    def flush(self, least_pages: int) -> bool:
+    def dirty(self) -> list[int]:
+        return list(range(self.count))
+
+    def flush_queue(self, queue: int, least_pages: int) -> bool:
+        del queue
         if self.fails:
             raise OSError(errno.EIO, "no")
         self.asked.append(least_pages)
         return True
+
+
+def test_a_round_over_many_queues_is_cut_into_steps() -> None:
+    small, clock, queues = SmallLog(), Clock(), Queues(PIECE * 2 + 5)
+    service = FlushConsumeQueue(queues, small.checkpoint, small.flags, MessageStoreConfig(), clock)
+    small.checkpoint.logics = 5
+    assert [service.step() for _ in range(2)] == [0, 0]
+    assert (len(queues.asked), small.checkpoint.value.logics_msg_timestamp) == (PIECE * 2, 0)
+    assert service.step() == 1000
+    assert (len(queues.asked), small.checkpoint.value.logics_msg_timestamp) == (PIECE * 2 + 5, 5)
 
 
 def test_queues_are_flushed_thoroughly_once_a_minute_and_the_checkpoint_learns_it() -> None:
