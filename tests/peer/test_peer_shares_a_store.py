@@ -72,7 +72,9 @@ def test_a_store_changes_hands(tmp_path, release, seed, hand_overs):
             java.write({**plan, "seed": seed * 100 + turn, "count": 150}, store)
             continue
         with MessageStore(store, config_of(plan), like=release[:3]) as ours:
-            assert (ours.recovery_plan.exit, ours.recovery_plan.units) == ("normal", 0)
+            assert ours.recovery_plan.exit == "normal"
+            # 4.9 dispatches again from where the queues end: prepared units behind that go into the index once more.
+            assert ours.recovery_plan.units == 0 or release == "4.9.8"
             put_traffic.put(ours, put_traffic.messages(f"{seed} {turn}", plan, 150))
         assert not (store / "abort").exists()
     account = java.dump(plan, store)
@@ -123,7 +125,7 @@ def assert_both_recover_alike(java, plan, store, folder, release):
     assert one.queues == other.queues
     assert one.index == other.index
     with MessageStore(theirs, config, like=release[:3]) as opened:
-        assert opened.recovery_plan.units == 0
+        assert opened.recovery_plan.units == 0 or release == "4.9.8"
         assert (opened.positions().wrote, bounds_of(opened)) == told(account, "dispatched")
 
 

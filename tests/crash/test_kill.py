@@ -1,0 +1,129 @@
+"""kill -9 at any moment of a store's life, in each flush mode: no acknowledged message is lost, queues and index agree.
+
+A process under load, with one to four producers, is killed again and again, while it opens, puts, flushes or closes;
+after each kill the store is opened here and every promise counted. Twenty kills, unless ``--kills`` says more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import killed_writer
+import pytest
+from power_loss import MODES, Ledger, check
+
+from engine.config import MessageStoreConfig
+from engine.message_store import MessageStore
+
+pytestmark = pytest.mark.crash
+LIVES_OF_A_STORE = 5
+LONGEST_LIFE = 0.4  # seconds until the kill, at most
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+
+
+class Killer:
+    """The process that forks the lives, and the kills."""
+
+    def __init__(self) -> None:
+        path = os.pathsep.join((str(REPOSITORY), str(REPOSITORY / "tests" / "support")))
+        self._process = subprocess.Popen(
+            [sys.executable, killed_writer.__file__],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path},
+        )  # fmt: skip
+
+    def close(self) -> None:
+        self._process.stdin.close()
+        assert self._process.wait(60) == 0
+        self._process.stdout.close()
+
+    def live(self, order: dict, seconds: float) -> list[list[str]]:
+        """One life and its kill; gives the acknowledgements."""
+        self._process.stdin.write(json.dumps(order).encode() + b"\n")
+        self._process.stdin.flush()
+        heard, timer = [], None
+        for raw in self._process.stdout:
+            line = raw.decode().split()
+            if line[0] == "pid":
+                timer = threading.Timer(seconds, kill, (int(line[1]),))
+                timer.start()
+            elif line[0] == "end":
+                break
+            else:
+                assert line[0] != "died", " ".join(line)
+                heard.append(line)
+        if timer is not None:
+            timer.cancel()
+            timer.join()
+        return heard
+
+
+def kill(process):
+    with contextlib.suppress(ProcessLookupError):  # it had ended in order
+        os.kill(process, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def killer():
+    logging.disable(logging.CRITICAL)  # what the store says to each of its crashes is not asked here
+    made = Killer()
+    yield made
+    made.close()
+    logging.disable(logging.NOTSET)
+
+
+def pytest_generate_tests(metafunc):
+    if "seed" in metafunc.fixturenames:
+        stores = -(-metafunc.config.getoption("--kills") // (LIVES_OF_A_STORE * len(MODES)))
+        first = metafunc.config.getoption("--kill-first")
+        metafunc.parametrize("seed", range(first, first + stores))
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_killed_store_keeps_its_promises(killer, tmp_path, mode, seed):
+    rng, ledger = random.Random(f"{mode} {seed}"), Ledger()
+    config = MessageStoreConfig(**killed_writer.SIZES, **MODES[mode])
+    threads = rng.choice([1, 1, 2, 4])
+    for number in range(LIVES_OF_A_STORE):
+        life = seed * LIVES_OF_A_STORE + number
+        order = {"store": str(tmp_path), "config": MODES[mode], "life": life, "threads": threads}
+        heard = killer.live({**order, "puts": rng.choice([20, 5000, 5000])}, rng.random() * LONGEST_LIFE)
+        note(ledger, heard, life, threads, in_buffers="pool" in mode)
+        store = MessageStore(tmp_path, config, services=False)
+        try:
+            ledger.keep(check(store, ledger, 0).units)
+        except AssertionError as error:
+            error.add_note(f"{mode}, seed {seed}, life {number}, {len(heard)} acknowledgements")
+            raise
+        (store.close if rng.random() < 0.3 else store.abandon)()
+    assert ledger.tried
+
+
+def note(ledger, heard, life, threads, *, in_buffers):
+    """What was promised: with a pool whatever had been committed, else all that was acknowledged."""
+    acks = [line for line in heard if line[0] == "ack"]
+    closed = heard and heard[-1] == ["closed"]
+    committed = max((int(line[3]) for line in acks), default=0)
+    for thread in range(threads):
+        own = [line for line in acks if line[1] == str(thread)]
+        # One put more than was heard of may have been made.
+        for number, made in enumerate(itertools.islice(killed_writer.puts(life, thread), len(own) + 1)):
+            ledger.tried.update((message.body, (message.topic, message.queue_id)) for message in made)
+            if number == len(own):
+                break
+            assert int(own[number][2]) == len(made), own[number]
+            for message, place in zip(made, own[number][4:], strict=True):
+                offset, end = map(int, place.split(":"))
+                ledger.placed[message.body] = offset, end
+                if not in_buffers or closed or end <= committed:
+                    ledger.promised.add(message.body)

@@ -1,0 +1,93 @@
+"""A process that puts messages until it is killed: forked from one that has everything imported, for lives are short.
+
+The starter reads one JSON line a life from standard input and forks; every acknowledged put is one line on standard
+output, written before the next put begins: what a killed process had been promised is known to the last message.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from engine.codec.columns import twin
+from engine.codec.encode import Message
+from engine.config import MessageStoreConfig
+from engine.message_store import MessageStore
+from engine.store.put_message import PutMessageStatus
+
+TOPICS = ("Orders", "Stock", "%RETRY%billing")
+SIZES: dict[str, Any] = {
+    "mapped_file_size_commit_log": 1 << 17,
+    "mapped_file_size_consume_queue": 20 * 100,
+    "max_hash_slot_num": 100,
+    "max_index_num": 400,
+    "message_index_safe": True,
+    "max_message_size": 16_384,
+}
+
+
+def puts(life: int, thread: int) -> Iterator[list[Message]]:
+    """What one thread of a life puts, without end: mostly one message a put."""
+    rng, number = random.Random(f"{life} {thread}"), 0
+    while True:
+        made = []
+        for _ in range(rng.randint(2, 8) if rng.random() < 0.1 else 1):
+            number += 1
+            body = b"%d-%d %d " % (life, thread, number) + rng.randbytes(rng.choice((0, 10, 200, 600, 5000)))
+            topic, queue_id = rng.choice(TOPICS), rng.randrange(3)
+            made.append(Message(topic, body, queue_id, tags=rng.choice("AB"), keys=f"k{number} every"))
+        yield made
+
+
+def live(order: dict[str, Any]) -> None:
+    """One life: open the store, put, and close it if nobody has killed us before."""
+    config = MessageStoreConfig(**SIZES, **order["config"])
+    with MessageStore(Path(order["store"]), config) as store:
+        threads = [
+            threading.Thread(target=_put, args=(store, order["life"], number, order["puts"]))
+            for number in range(order["threads"])
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    _say("closed")
+
+
+def _put(store: MessageStore, life: int, thread: int, most: int) -> None:
+    for _, made in zip(range(most), puts(life, thread), strict=False):
+        results = [store.put_message(made[0])] if len(made) == 1 else list(store.put_messages(made))
+        good = [r for r in results if r.status is PutMessageStatus.PUT_OK and r.append is not None]
+        places = " ".join(f"{r.append.physical_offset}:{r.append.end_offset}" for r in good if r.append)
+        _say(f"ack {thread} {len(good)} {store.positions().committed} {places}")
+
+
+def _say(line: str) -> None:
+    os.write(1, line.encode() + b"\n")
+
+
+def main() -> None:
+    """Fork one life for each line."""
+    twin()
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            try:
+                live(json.loads(line))
+            except BaseException as error:  # noqa: BLE001  whatever it was: the parent hears of it
+                _say(f"died {error!r}")
+                os._exit(1)
+            os._exit(0)
+        _say(f"pid {child}")
+        os.waitpid(child, 0)
+        _say("end")
+
+
+if __name__ == "__main__":
+    main()
