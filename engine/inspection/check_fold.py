@@ -105,7 +105,7 @@ class QueueFold:
                 fine = missing | (prefilled | expired if low == walk.first and leading else np.zeros(count, bool))
                 beyond = (entries.physical >= self._log.end) & ~missing
                 self._note_beyond(walk, beyond, first, entries.physical)
-                out_of_step = None if told else self._out_of_step(walk, first, entries, fine & expired)
+                out_of_step = None if told else self._out_of_step(walk, first, entries, fine & expired & ~prefilled)
                 if out_of_step is not None:
                     told = True
                     yield out_of_step
