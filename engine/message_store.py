@@ -24,6 +24,7 @@ from typing import Self
 
 from engine.codec.encode import Message
 from engine.codec.message import Unit
+from engine.codec.message_columns import MessageColumns
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from engine.layout import StorePaths
@@ -240,8 +241,13 @@ class MessageStore:
 
         Waits once for all of them. The results are looked up when they are asked for.
         """
-        began = _nanoseconds()
-        results = self._parts.commit_log.put_messages(messages)
+        return self._after_many(_nanoseconds(), self._parts.commit_log.put_messages(messages))
+
+    def append_columns(self, columns: MessageColumns) -> PutMessageResults:
+        """Store messages that are arrays; property text as it is, no rules. ``ValueError`` where columns do not fit."""
+        return self._after_many(_nanoseconds(), self._parts.commit_log.append_columns(columns))
+
+    def _after_many(self, began: int, results: PutMessageResults) -> PutMessageResults:
         if not self._plain and results.end_offset:
             if self._group is None:
                 self._wake()

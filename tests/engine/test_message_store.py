@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ import pytest
 
 import engine.message_store
 from engine.codec.encode import Message
+from engine.codec.gather import gather
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import StoreError, StoreLocked, UsageError
 from engine.mapped.simulated_disk import SimulatedDisk
 from engine.message_store import MessageStore
-from engine.store.put_message import PutMessageStatus
+from engine.store.put_message import RULED, PutMessageStatus
 
 SMALL = {
     "mappedFileSizeCommitLog": 1 << 16,
@@ -192,19 +194,24 @@ def test_many_at_once_give_the_same_bytes_as_one_by_one() -> None:
     def clock() -> int:
         return 1_700_000_000_000
 
-    disks = [SimulatedDisk(), SimulatedDisk()]
     messages = [message(number, born_timestamp=5) for number in range(900)]
-    for disk, many in zip(disks, (False, True), strict=True):
+    columns = gather(messages, RULED)
+    assert columns is not None
+    ways: list[Callable[[MessageStore], bool]] = [
+        lambda store: all(store.put_message(one).ok for one in messages),
+        lambda store: store.put_messages(messages).ok,
+        lambda store: store.append_columns(columns).ok,
+    ]
+    disks = [SimulatedDisk() for _ in ways]
+    for disk, way in zip(disks, ways, strict=True):
         with MessageStore(ROOT, config(), disk=disk, clock=clock, services=False) as store:
-            if many:
-                assert store.put_messages(messages).ok
-            else:
-                assert all(store.put_message(one).ok for one in messages)
+            assert way(store)
     for folder in ("commitlog", "consumequeue/Orders/0", "consumequeue/Orders/2"):
         names = disks[0].names(ROOT / folder)
-        assert names == disks[1].names(ROOT / folder)
-        for name, _ in names:
-            assert disks[0].read_file(ROOT / folder / name) == disks[1].read_file(ROOT / folder / name)
+        for disk in disks[1:]:
+            assert names == disk.names(ROOT / folder)
+            for name, _ in names:
+                assert disks[0].read_file(ROOT / folder / name) == disk.read_file(ROOT / folder / name)
 
 
 def test_the_transient_pool_is_committed_before_it_is_read() -> None:
