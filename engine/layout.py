@@ -39,7 +39,7 @@ def parse_file_name(name: str) -> int | None:
 
 
 def is_folder_name(topic: str) -> bool:
-    """Whether a topic can be a folder: one that a torn or made-up unit names may try to leave the store, or hold NULs."""
+    """Whether a topic can be a folder: what a torn or made-up unit names may lead out of the store, or hold NULs."""
     if topic in {"", ".", ".."} or "/" in topic or "\0" in topic:
         return False
     try:
