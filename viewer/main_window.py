@@ -18,6 +18,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from viewer.assets import tr
 from viewer.bridge import places
+from viewer.bridge.garbage import take_back
 from viewer.bridge.history import History
 from viewer.bridge.jobs import Cancelled, Jobs
 from viewer.bridge.places import Place, Search, UnknownPlace
@@ -28,7 +29,8 @@ from viewer.crumbs import crumbs_of
 from viewer.layout import SMALLEST, Layout
 from viewer.menus import MenuStrip, draw_icons, enable_actions, make_actions, retranslate_actions
 from viewer.models.formats import zone_text
-from viewer.pages import DropFilter, ZoomFilter, error_page, remember_store, welcome_page
+from viewer.news import News
+from viewer.pages import DropFilter, ZoomFilter, error_page, welcome_page
 from viewer.panes import Pane
 from viewer.panes.store_tree import StoreTreePane
 from viewer.settings import Settings, default_cache
@@ -66,7 +68,7 @@ class MainWindow(QMainWindow):
         self.layouts = Layout(self)
         self.error_words = ""
         """Why the last store could not be opened."""
-        self.stages = Stages(self)
+        self.stages, self.news = Stages(self), News(self)
         self._palette: PaletteBox | None = None
         self.closed = False
         self._opening: Path | None = None
@@ -75,7 +77,7 @@ class MainWindow(QMainWindow):
         self.setAccessibleName("Storescope")
         self._drops, self._zooms = DropFilter(self), ZoomFilter(self)
         self.setMinimumSize(*SMALLEST)
-        self.jobs.changed.connect(self._show_jobs)
+        self.jobs.changed.connect(self.news.jobs)
         self.jobs.failed.connect(lambda error: self.say(str(error)))
         theme.changed.connect(self._retheme)
         self._retheming = QTimer(self, interval=0, singleShot=True)
@@ -200,9 +202,9 @@ class MainWindow(QMainWindow):
 
     def _begin(self, session: StoreSession) -> None:
         self.session = session
-        session.surveyed.connect(self._surveyed)
-        session.grown.connect(self._grown)
-        session.findingsChanged.connect(self._found)
+        session.surveyed.connect(self.news.surveyed)
+        session.grown.connect(self.news.grown)
+        session.findingsChanged.connect(self.news.found)
         session.followingChanged.connect(self.actions_by_id["view.follow"].setChecked)
         session.followingChanged.connect(self.top.follow.setChecked)
         self._attach()
@@ -348,42 +350,11 @@ class MainWindow(QMainWindow):
         self.side.choose(place)
         self._enable()
 
-    # ---- what changes under the window -------------------------------------------------------------------------------
-
-    def _surveyed(self) -> None:
-        survey = self.session.survey if self.session else None
-        if survey is None:
-            return
-        self.status.format.setText(survey.format)
-        current = self.history.current
-        if current is not None:
-            self.top.crumbs.set_parts(crumbs_of(current, self.session))
-        remember_store(self.settings, self.session)
-
-    def _grown(self) -> None:
-        for pane in self.panes.values():
-            if pane.session is not None:
-                pane.refresh()
-
-    def _found(self) -> None:
-        if self.session is None:
-            return
-        counts = self.session.counts()
-        self.status.counters.set_counts(counts)
-        worst = next((kind for kind in ("error", "warn") if counts[kind]), "")
-        self.rail.set_mark("findings", worst)
-        if self.session.findings_complete:
-            remember_store(self.settings, self.session)
-
-    def _show_jobs(self) -> None:
-        self.status.jobs.show_jobs(self.jobs.list)
-        self.actions_by_id["jobs.cancel"].setEnabled(bool(self.jobs.list))
+    # ---- words and commands ------------------------------------------------------------------------------------------
 
     def say(self, words: str) -> None:
         """The sentence in the status bar."""
         self.status.say(words)
-
-    # ---- commands ----------------------------------------------------------------------------------------------------
 
     def pane_commands(self) -> dict[str, Callable[[], object]]:
         """What the view in front answers."""
@@ -413,6 +384,7 @@ class MainWindow(QMainWindow):
         """Make everything that shows words anew, in another language or in the first layout; the place stays."""
         place = self.history.current
         session, shown = self.session, self.pages.currentIndex() == 0
+        take_back()
         for pane in self.panes.values():
             pane.set_session(None)
         self.side.set_session(None)
@@ -424,8 +396,8 @@ class MainWindow(QMainWindow):
         self._build()
         if session is not None:
             self._attach()
-            self._surveyed()
-            self._found()
+            self.news.surveyed()
+            self.news.found()
             self._show(place or places.log())
             self.layouts.restore_side()
         elif not shown:

@@ -96,4 +96,4 @@ def apply_filter(window: MainWindow, text: str) -> None:
     field = window.findChild(QLineEdit, "filter.field")
     if field is not None:
         field.setText(text)
-        field.returnPressed.emit()
+        window.pane_commands()["filter.apply"]()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QTimer
 
 from viewer.assets import app_icon
+from viewer.bridge.garbage import set_aside
 from viewer.bridge.store_session import StoreSession
 from viewer.menus import draw_icons
 from viewer.views import (
@@ -111,7 +112,10 @@ class Stages:
     def _make_next(self) -> None:
         """One more pane: its modules are loaded in a thread, then it is made, then the loop has a turn."""
         view = self.missing()
-        if view is None or self._window.closed:
+        if self._window.closed:
+            return
+        if view is None:
+            set_aside()
             return
 
         def loaded(_answer: object) -> None:

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from viewer import assets
 from viewer.bridge import places
 from viewer.main_window import MainWindow
+from viewer.palette_source import apply_filter
 from viewer.panes.error_page import ErrorPage
 from viewer.panes.welcome import WelcomePage
 from viewer.theme import theme
@@ -380,3 +381,14 @@ async def wait_for(true: Callable[[], bool], seconds: float = 45) -> None:
     while not true():
         assert time.monotonic() < end, "waited in vain"
         await asyncio.sleep(0.01)
+
+
+def test_a_filter_chosen_in_the_palette_is_applied(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def choose() -> None:
+        await opened(window, golden("broker-orders"))
+        apply_filter(window, 'topic = "PaymentEvents"')
+        filtering = window.panes["log"].filtering  # type: ignore[attr-defined]
+        await wait_for(lambda: filtering.source is not None and filtering.source.offsets)
+        assert filtering.text == 'topic = "PaymentEvents"'
+
+    run(choose())

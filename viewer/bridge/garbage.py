@@ -35,5 +35,17 @@ class LoopGarbage(QObject):
     def end(self) -> None:
         """Collect everything and give the automatic collection back."""
         self._timer.stop()
+        take_back()
         gc.collect()
         gc.enable()
+
+
+def set_aside() -> None:
+    """What is there now stays for long: later collections, each of which holds the loop, do not look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+def take_back() -> None:
+    """Look at everything again: what was set aside is being thrown away."""
+    gc.unfreeze()

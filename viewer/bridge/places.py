@@ -20,7 +20,8 @@ class Place:
     """Somewhere in a store; which fields count depends on ``kind``.
 
     ``offset``: byte in the log, or the number of an entry or slot in an index file (``part`` says which). ``name``:
-    index file, rule, group or table. ``field``: a field of the unit to choose.
+    index file, rule, group or table. ``field``: a field of the unit to choose. A trace that began at a unit has its
+    ``offset`` and store ``time`` (ms); both stay out of the written form.
     """
 
     kind: Kind
@@ -32,6 +33,7 @@ class Place:
     name: str = ""
     part: str = ""
     field: str = ""
+    time: int | None = None
 
     @property
     def view(self) -> str:
@@ -54,9 +56,9 @@ def index(name: str = "", part: str = "", number: int | None = None) -> Place:
     return Place("index", name=name, part=part, offset=number)
 
 
-def trace(topic: str, key: str) -> Place:
-    """The chain of a key."""
-    return Place("trace", topic=topic, key=key)
+def trace(topic: str, key: str, offset: int | None = None, time: int | None = None) -> Place:
+    """The chain of a key, as far as the unit at ``offset``, stored at ``time`` (ms), where one is named."""
+    return Place("trace", offset, topic, key=key, time=time)
 
 
 @dataclass(frozen=True, slots=True)

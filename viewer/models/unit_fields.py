@@ -1,7 +1,8 @@
 """A unit in words: its fields by group, what each says, and where it leads; no Qt.
 
 Names of fields are RocketMQ's and the same as those of the painted bytes, so that both can be chosen together. Links
-are made by ``links``, which has ``log(offset)``, ``queue(topic, queue_id, queue_offset)`` and ``trace(topic, key)``.
+are made by ``links``, which has ``log(offset)``, ``queue(topic, queue_id, queue_offset)`` and
+``trace(topic, key, offset, store_timestamp)``.
 """
 
 from __future__ import annotations
@@ -252,13 +253,18 @@ def _properties(decoded: Decoded, links: Links) -> tuple[Line, ...]:
     return tuple(lines + [_property(decoded, name, links) for name in names])
 
 
+def _trace_of(unit: Unit, key: str, links: Links) -> object:
+    """The way of a key of this unit through the index, as far back as this unit."""
+    return links.trace(unit.topic, key, unit.offset, unit.store_timestamp)
+
+
 def _property(decoded: Decoded, name: str, links: Links) -> Line:
     unit = decoded.unit
     value = unit.properties[name]
     key, label, shown = f"properties.{name}", plain(name), plain(value)
     if name == properties.KEYS:
         each = tuple(
-            Line("", plain(one), tr("→ trace"), links.trace(unit.topic, one), label=tr("key")) for one in unit.keys
+            Line("", plain(one), tr("→ trace"), _trace_of(unit, one, links), label=tr("key")) for one in unit.keys
         )
         if len(each) == 1:
             return Line(key, shown, tr("→ trace"), each[0].place, label=label)
@@ -268,7 +274,7 @@ def _property(decoded: Decoded, name: str, links: Links) -> Line:
             key,
             shown,
             tr("→ trace"),
-            links.trace(unit.topic, value),
+            _trace_of(unit, value, links),
             label=label,
             lines=_unique_key(value, unit.born_timestamp),
         )
@@ -368,7 +374,7 @@ def _members(decoded: Decoded, links: Links) -> tuple[Line, ...]:
             continue
         keys = member.keys
         offset = decoded.unit.queue_offset + member.index
-        place = links.trace(decoded.unit.topic, keys[0]) if keys else None
+        place = _trace_of(decoded.unit, keys[0], links) if keys else None
         said = " ".join(keys) or plain(member.body[:40].decode("utf-8", "replace"))
         lines.append(Line("", plain(said), f"{number(len(member.body))} B", place, label=number(offset)))
     if len(decoded.members) > MOST_MEMBERS:

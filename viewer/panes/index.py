@@ -7,6 +7,7 @@ card, slot and file are one selection. Whatever has a unit leads there.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import Qt
@@ -25,13 +26,13 @@ from viewer.panes.copying import command_copier, table_commands
 from viewer.panes.index_facts import ChainRow, FileRow, chain_rows, file_rows, slot_of_entry
 from viewer.panes.slot_panel import SlotPanel
 from viewer.panes.trace_form import TraceForm
-from viewer.panes.trace_lanes import Answer, Question, StepRow, ask, with_lanes
+from viewer.panes.trace_lanes import Answer, Question, StepRow, ask_near, with_lanes
 from viewer.panes.trace_words import command_of, sentence, strip_parts, verdict_chips
 from viewer.theme import px
 from viewer.widgets.chain_canvas import ChainCanvas
 from viewer.widgets.chain_layout import ChainLane
 from viewer.widgets.hash_strip import HashStrip
-from viewer.widgets.kit import Button, Chip, PaneHead, fill, row, splitter
+from viewer.widgets.kit import Button, Chip, PaneHead, fill, row, splitter, stacked
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
@@ -69,13 +70,19 @@ class IndexPane(Pane):
         self._scroll.setWidget(self.canvas)
         self._scroll.setFocusProxy(self.canvas)
         self._top, self._low = QStackedWidget(), QStackedWidget()
-        self._top_switch = self._switch(self._top, (tr("Files"), _page(self.files)), (tr("Chain"), self._scroll))
-        self._low_switch = self._switch(self._low, (tr("Steps"), _page(self.steps)), (tr("Slot"), _page(self.chain)))
+        self._top_switch = self._switch(
+            self._top, (tr("Files"), stacked(self.files, self.files.strip, room=0)), (tr("Chain"), self._scroll)
+        )
+        self._low_switch = self._switch(
+            self._low,
+            (tr("Steps"), stacked(self.steps, self.steps.strip, room=0)),
+            (tr("Slot"), stacked(self.chain, self.chain.strip, room=0)),
+        )
         self._chips = row(gap=8)
         self._top_head = PaneHead(tr("Files"), "", self._chips, *self._top_switch)
         self._low_head = PaneHead(tr("Steps"), "", *self._low_switch)
-        upper = _stack(self._top_head, self._top)
-        lower = splitter(False, (_stack(self._low_head, self._low), 740), (self.slots, 500))
+        upper = stacked(self._top_head, self._top)
+        lower = splitter(False, (stacked(self._low_head, self._low), 740), (self.slots, 500))
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -154,7 +161,7 @@ class IndexPane(Pane):
             self._wanted = place
         elif place.kind == "trace" and place.key:
             self.form.show_question(place.topic, place.key)
-            self.form.ask()
+            self._ask_from(place)
         elif place.name and not self._files:
             self._wanted = place
         elif place.name:
@@ -301,6 +308,12 @@ class IndexPane(Pane):
 
     # ---- the trace ---------------------------------------------------------------------------------------------------
 
+    def _ask_from(self, place: Place) -> None:
+        question = self.form.question()
+        if question is not None:
+            near = None if place.offset is None or place.time is None else (place.offset, place.time)
+            self.trace(replace(question, near=near))
+
     def trace(self, question: Question) -> None:
         """Walk the index for a key, off the loop; an older trace under way is dropped."""
         if self.session is not None:
@@ -314,7 +327,7 @@ class IndexPane(Pane):
         try:
             answer, drawn = await session.jobs.run(
                 tr("Trace of {key}", key=question.text),
-                lambda control: with_lanes(ask(session.snapshot, question, control.stop)),
+                lambda control: with_lanes(ask_near(session.snapshot, question, control.stop)),
             )
         except (Cancelled, StoreError, OSError) as error:
             if turn == self._turn:
@@ -325,6 +338,9 @@ class IndexPane(Pane):
 
     def _show_answer(self, answer: Answer, drawn: list[ChainLane]) -> None:
         self._answer = answer
+        asked = answer.question
+        if asked.near and asked.begin is not None and asked.end is not None:
+            self.form.show_window(asked.begin, asked.end)
         self.canvas.show_lanes(drawn)
         self.steps.set_rows(list(answer.steps))
         if not answer.files:
@@ -339,11 +355,13 @@ class IndexPane(Pane):
         self._show_chips(answer)
         self.show_page(top=1, low=0)
         self._scroll.verticalScrollBar().setValue(0)
-        first = next((s for s in answer.steps if s.verdict == "match" and s.kind == "entry"), None)
+        near = asked.near or (None, None)
+        matches = [s for s in answer.steps if s.verdict == "match" and s.kind == "entry"]
+        first = next((s for s in matches if s.phy_offset == near[0]), next(iter(matches), None))
         chosen = first or next(iter(answer.steps), None)
         if chosen is not None:
             self.steps.go_to(chosen.step - 1)
-        self.placeMoved.emit(places.trace(answer.question.topic, answer.question.key))
+        self.placeMoved.emit(places.trace(asked.topic, asked.key, *near))
         self.statusMessage.emit(sentence(answer))
 
     def _step_chosen(self, step: StepRow | None) -> None:
@@ -428,22 +446,3 @@ class IndexPane(Pane):
 
     def _failed(self, error: Exception) -> None:
         self.statusMessage.emit(str(error))
-
-
-def _page(table: RecordView) -> QWidget:
-    """A table with the line that says its state."""
-    made = _stack(table, table.strip)
-    made.layout().setStretch(0, 1)
-    made.layout().setStretch(1, 0)
-    return made
-
-
-def _stack(*parts: QWidget) -> QWidget:
-    """Parts that touch, one below the other; the second takes the room."""
-    made = QWidget()
-    box = QVBoxLayout(made)
-    box.setContentsMargins(0, 0, 0, 0)
-    box.setSpacing(0)
-    fill(box, parts)
-    box.setStretch(1, 1)
-    return made

@@ -59,6 +59,11 @@ class TraceForm(Paper):
         self.begin.clear()
         self.end.clear()
 
+    def show_window(self, begin: int, end: int) -> None:
+        """Put the window into the fields, in ms."""
+        self.begin.setText(str(begin))
+        self.end.setText(str(end))
+
     def clear(self) -> None:
         """Another store: nothing is asked, nothing is marked."""
         for field in (self.topic, self.key, self.begin, self.end, self.most):

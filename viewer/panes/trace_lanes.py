@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.codec.index import HEADER_SIZE, SLOT_SIZE
 from engine.codec.java import index_key_hash
@@ -18,6 +18,8 @@ from viewer.models.formats import clock, day
 from viewer.widgets.chain_layout import ChainCard, ChainLane, fold
 
 MOST_STEPS = 100_000
+AROUND = 60_000
+"""Ms before and after a unit that a trace is narrowed to where it would not reach the unit otherwise."""
 """Steps after which a trace is cut off: a chain is as long as its file has entries at most."""
 
 
@@ -51,6 +53,8 @@ class Question:
     begin: int | None = None
     end: int | None = None
     most: int = 32
+    near: tuple[int, int] | None = None
+    """Offset and store time (ms) of the unit that the key was taken from: the answer must reach it."""
 
     @property
     def text(self) -> str:
@@ -98,6 +102,20 @@ def ask(store: StoreSnapshot, question: Question, cancel: threading.Event) -> An
     readers = store.index_files()
     answer.slots = next((r.geometry.slots for r in reversed(readers) if r.geometry is not None), None)
     return answer
+
+
+def ask_near(store: StoreSnapshot, question: Question, cancel: threading.Event) -> Answer:
+    """:func:`ask`; where the newest matches do not reach the unit that the key came from, the window closes around it.
+
+    A broker gives so many matches and no more; an old unit of a key in use would be out of reach.
+    """
+    answer = ask(store, question, cancel)
+    near = question.near
+    if near is None or question.begin is not None or question.end is not None:
+        return answer
+    if len(answer.matches) < question.most or near[0] in {match.unit.offset for match in answer.matches}:
+        return answer
+    return ask(store, replace(question, begin=max(0, near[1] - AROUND), end=near[1] + AROUND), cancel)
 
 
 def collect(question: Question, records: Iterable[object], cancel: threading.Event | None = None) -> Answer:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from engine.codec.flips import explain
 from engine.codec.message import INNER_BATCH, Unit, parts
@@ -28,7 +28,7 @@ from viewer.models.unit_columns import look
 from viewer.models.unit_fields import Decoded, Group, Line, describe
 from viewer.widgets.body_view import BodyView
 from viewer.widgets.hex_view import HexView
-from viewer.widgets.kit import PaneHead, splitter
+from viewer.widgets.kit import PaneHead, splitter, stacked
 from viewer.widgets.unit_detail import UnitDetail
 from viewer.widgets.word_tabs import WordTabs
 
@@ -88,7 +88,7 @@ class UnitPanes(QObject):
     def build(self) -> QWidget:
         """Both panes side by side."""
         return splitter(
-            False, (_stacked(self.detail_head, self.detail), 436), (_stacked(self.bytes_head, self._pages), 824)
+            False, (stacked(self.detail_head, self.detail), 436), (stacked(self.bytes_head, self._pages), 824)
         )
 
     def set_session(self, session: StoreSession | None) -> None:
@@ -289,16 +289,6 @@ def _edge_groups(row: LogRow, sentence: str, problem: str) -> list[Group]:
     if problem:
         lines.append(Line("", plain(problem), label=tr("problem"), tone="error"))
     return [Group(tr("What stands here"), sentence, tuple(lines))]
-
-
-def _stacked(head: QWidget, body: QWidget) -> QWidget:
-    made = QWidget()
-    box = QVBoxLayout(made)
-    box.setContentsMargins(0, 0, 0, 0)
-    box.setSpacing(0)
-    box.addWidget(head)
-    box.addWidget(body, 1)
-    return made
 
 
 Deed = Callable[[], object]

@@ -29,7 +29,7 @@ from viewer.widgets.shapes import Chip, Glyph, Key, Mark, Progress
 
 __all__ = [
     "Button", "Card", "Chip", "Elided", "Field", "Glyph", "Hairline", "Key", "Label", "Link", "Mark", "PaneHead",
-    "Paper", "Progress", "Tool", "column", "fill", "icon", "row", "splitter",
+    "Paper", "Progress", "Tool", "column", "fill", "icon", "row", "splitter", "stacked",
 ]  # fmt: skip
 
 Part = QWidget | int | None
@@ -318,6 +318,17 @@ def _box(layout: QBoxLayout, parts: Iterable[Part], gap: int, margins: tuple[int
     box.setLayout(layout)
     fill(layout, parts)
     return box
+
+
+def stacked(*parts: QWidget, room: int = 1) -> QWidget:
+    """Parts that touch, one below the other; number ``room`` takes what is left."""
+    made = QWidget()
+    box = QVBoxLayout(made)
+    box.setContentsMargins(0, 0, 0, 0)
+    box.setSpacing(0)
+    fill(box, parts)
+    box.setStretch(room, 1)
+    return made
 
 
 def splitter(vertical: bool, *parts: tuple[QWidget, int]) -> QSplitter:

@@ -81,6 +81,7 @@ class LivePlot(Paper):
         self._plot: Any = None
         self._plots: dict[bool, Any] = {}  # with a clock below it, without: a plot is never taken apart while it lives
         self._asked: tuple[Any, ...] | None = None
+        self._drawn: tuple[Any, ...] | None = None
         self.setMinimumHeight(px(96))
         theme.changed.connect(self.retheme)
 
@@ -91,7 +92,7 @@ class LivePlot(Paper):
 
     def show_nothing(self, words: str) -> None:
         """Say why there is nothing to draw."""
-        self._asked = None
+        self._asked = self._drawn = None
         self._empty.setText(words)
         self._empty.show()
         if self._plot is not None:
@@ -114,11 +115,12 @@ class LivePlot(Paper):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if self._asked is not None:
+        if self._asked is not None and self._asked != self._drawn:
             self._draw()
 
     def retheme(self) -> None:
         """Take the colours in force."""
+        self._drawn = None
         for plot in self._plots.values():
             _dress(plot)
         if self._asked is not None and self.isVisible():
@@ -127,13 +129,14 @@ class LivePlot(Paper):
     def _ask(self, asked: tuple[Any, ...]) -> None:
         self._asked = asked
         self._empty.hide()
-        if self.isVisible():
+        if self.isVisible() and self._asked != self._drawn:
             self._draw()
 
     # ---- below: the only place that knows pyqtgraph ------------------------------------------------------------------
 
     def _draw(self) -> None:
         assert self._asked is not None
+        self._drawn = self._asked
         kind = self._asked[0]
         times = kind == "curves" and self._asked[3]
         if times not in self._plots:

@@ -16,7 +16,7 @@ from viewer.models.unit_words import say
 LINKS = SimpleNamespace(
     log=lambda offset: ("log", offset),
     queue=lambda topic, queue_id, offset: ("queue", topic, queue_id, offset),
-    trace=lambda topic, key: ("trace", topic, key),
+    trace=lambda *named: ("trace", *named),
 )
 
 
@@ -56,9 +56,10 @@ def test_offsets_and_keys_are_links(golden):
     unit, raw = next(u for u in units(golden, "clean-5.3.3") if u[0].keys and u[0].prepared_transaction_offset == 0)
     said = lines(describe(decoded(unit, raw), LINKS))
     assert said["queueOffset"].place == ("queue", unit.topic, unit.queue_id, unit.queue_offset)
-    assert said["properties.UNIQ_KEY"].place == ("trace", unit.topic, unit.unique_key)
+    near = (unit.offset, unit.store_timestamp)
+    assert said["properties.UNIQ_KEY"].place == ("trace", unit.topic, unit.unique_key, *near)
     keys = said["properties.KEYS"]
-    assert ("trace", unit.topic, unit.keys[0]) in {keys.place, *(line.place for line in keys.lines)}
+    assert ("trace", unit.topic, unit.keys[0], *near) in {keys.place, *(line.place for line in keys.lines)}
 
 
 def test_a_committed_message_leads_to_its_half_message(golden):

@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt
 from engine.codec.java import index_key_hash
 from engine.codec.message import Unit
 from viewer.bridge import places
+from viewer.panes import trace_lanes
 from viewer.panes.index import IndexPane
 from viewer.panes.trace_lanes import Question, lanes
 from viewer.panes.trace_words import command_of
@@ -97,6 +98,27 @@ def test_a_chain_that_runs_in_a_circle_is_drawn_and_said(qapp, golden, tmp_path)
         pane.canvas.grab()
 
     on_store(qapp, IndexPane, store, drive)
+
+
+@pytest.mark.golden
+def test_a_trace_from_an_old_unit_reaches_it_behind_newer_ones(qapp, golden, monkeypatch) -> None:
+    """The newest matches are as many as a broker gives; the unit that the key came from lies behind them."""
+    monkeypatch.setattr(trace_lanes, "AROUND", 2_000)
+
+    async def drive(pane, session) -> None:
+        uses = [u for u in session.snapshot.units() if isinstance(u, Unit) and "AaAa" in u.keys]
+        old, newest = uses[3], uses[-1]
+        assert len(uses) > 40
+        pane.show_place(places.trace(old.topic, "AaAa", old.offset, old.store_timestamp))
+        await settled(session.jobs)
+        assert pane.steps.current_row().phy_offset == old.offset
+        assert pane.form.begin.text() == str(old.store_timestamp - 2_000)
+        pane.show_place(places.trace(newest.topic, "AaAa", newest.offset, newest.store_timestamp))
+        await settled(session.jobs)
+        assert pane.steps.current_row().phy_offset == newest.offset
+        assert pane.form.begin.text() == ""
+
+    on_store(qapp, IndexPane, golden("broker-crash"), drive)
 
 
 @pytest.mark.golden

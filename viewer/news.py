@@ -1,0 +1,54 @@
+"""What changes under the window and where it is said: the survey, growth, findings, jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from viewer.crumbs import crumbs_of
+from viewer.pages import remember_store
+
+if TYPE_CHECKING:
+    from viewer.main_window import MainWindow
+
+
+class News:
+    """Takes what a session tells to the strips of its window."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+
+    def surveyed(self) -> None:
+        """The survey is there: the format, the crumbs, the list of stores opened before."""
+        window = self._window
+        survey = window.session.survey if window.session else None
+        if survey is None:
+            return
+        window.status.format.setText(survey.format)
+        current = window.history.current
+        if current is not None:
+            window.top.crumbs.set_parts(crumbs_of(current, window.session))
+        remember_store(window.settings, window.session)
+
+    def grown(self) -> None:
+        """The store has grown: every pane that has it looks again."""
+        for pane in self._window.panes.values():
+            if pane.session is not None:
+                pane.refresh()
+
+    def found(self) -> None:
+        """Findings came: counters, and a mark on the rail."""
+        window = self._window
+        if window.session is None:
+            return
+        counts = window.session.counts()
+        window.status.counters.set_counts(counts)
+        worst = next((kind for kind in ("error", "warn") if counts[kind]), "")
+        window.rail.set_mark("findings", worst)
+        if window.session.findings_complete:
+            remember_store(window.settings, window.session)
+
+    def jobs(self) -> None:
+        """The list of jobs, or a job in it, changed."""
+        window = self._window
+        window.status.jobs.show_jobs(window.jobs.list)
+        window.actions_by_id["jobs.cancel"].setEnabled(bool(window.jobs.list))
