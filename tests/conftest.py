@@ -90,7 +90,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--peer-seed", type=int, default=1, help="the first of these seeds")
     parser.addoption("--fuzz-cases", type=int, default=400, help="mutated stores, each through one reading command")
     parser.addoption("--fuzz-first", type=int, default=0, help="number of the first of these cases")
-    parser.addoption("--power-runs", type=int, default=1, help="scripted runs per flush mode with a power loss at every call")
+    parser.addoption("--power-runs", type=int, default=1, help="scripted runs per flush mode, cut at every call")
     parser.addoption("--power-first", type=int, default=0, help="number of the first of these runs")
     parser.addoption("--kills", type=int, default=20, help="how often a process under load is killed")
     parser.addoption("--kill-first", type=int, default=0, help="seed of the first store of that campaign")

@@ -1,0 +1,272 @@
+"""A scripted life of a store on a simulated disk, and what must hold of every disk that a power loss may leave."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from engine.codec.encode import Message
+from engine.codec.message import Unit
+from engine.codec.unit_scan import walk
+from engine.config import MessageStoreConfig
+from engine.mapped.simulated_disk import PowerLoss, SimulatedDisk
+from engine.message_store import MessageStore
+from engine.store.put_message import PutMessageStatus
+
+ROOT = Path("/store")
+TOPICS = ("Orders", "Stock", "%RETRY%billing")
+FILE_SIZE = 1 << 13
+SMALL: dict[str, Any] = {
+    "mapped_file_size_commit_log": FILE_SIZE,
+    "mapped_file_size_consume_queue": 20 * 12,
+    "max_hash_slot_num": 20,
+    "max_index_num": 60,
+    "message_index_safe": True,
+    "max_message_size": 4096,
+}
+MODES: dict[str, dict[str, Any]] = {
+    "sync": {"flush_disk_type": "SYNC_FLUSH"},
+    "async": {"flush_disk_type": "ASYNC_FLUSH"},
+    "pool": {"flush_disk_type": "ASYNC_FLUSH", "transient_store_pool_enable": True, "transient_store_pool_size": 3},
+    "sync pool": {"flush_disk_type": "SYNC_FLUSH", "transient_store_pool_enable": True, "transient_store_pool_size": 3},
+}
+
+
+def configuration(mode: str, rng: random.Random) -> MessageStoreConfig:
+    """A store with small files in this flush mode; the rest by chance."""
+    more = {"enable_consume_queue_ext": rng.random() < 0.2, "enabled_append_prop_crc": rng.random() < 0.2}
+    return replace(MessageStoreConfig(), **{**SMALL, **more, **MODES[mode]})
+
+
+class Clock:
+    """Milliseconds that pass as the script says."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@dataclass
+class Ledger:
+    """What was put, by body, and what the store has said of it."""
+
+    tried: dict[bytes, tuple[str, int]] = field(default_factory=dict)
+    placed: dict[bytes, tuple[int, int]] = field(
+        default_factory=dict
+    )  # offset and end in the log, once the put came back
+    promised: set[bytes] = field(default_factory=set)  # PUT_OK under SYNC_FLUSH, or below the flushed offset
+    deleted_below: int = 0
+
+    def due(self, flushed: int) -> list[tuple[int, bytes]]:
+        """Offsets and bodies that have to be there: acknowledged by SYNC_FLUSH, or told to be flushed."""
+        return [
+            (offset, body)
+            for body, (offset, end) in self.placed.items()
+            if (end <= flushed or body in self.promised) and offset >= self.deleted_below
+        ]
+
+    def note_call(self, kind: str, path: str) -> None:
+        """A file of the log that was deleted need not be there any more."""
+        if kind == "delete" and "/commitlog/" in path:
+            self.deleted_below = max(self.deleted_below, int(path.rpartition("/")[2]) + FILE_SIZE)
+
+    def keep(self, found: Collection[bytes]) -> None:
+        """After a recovery only what was found counts: nothing else may come back."""
+        self.tried = {body: place for body, place in self.tried.items() if body in found}
+        self.placed = {body: place for body, place in self.placed.items() if body in found}
+        self.promised &= set(found)
+
+
+class Life:
+    """One life of a store: opened, used by chance, perhaps closed."""
+
+    def __init__(
+        self, mode: str, seed: int, disk: SimulatedDisk, ledger: Ledger, clock: Clock, *, jumps: bool = False
+    ) -> None:
+        self.rng = random.Random(seed)
+        self.mode = mode
+        self.config = configuration(mode, random.Random(seed // 100))
+        self.disk = disk
+        self.ledger = ledger
+        self.clock = clock
+        self.jumps = (0, -5, -60_000, 60_000, 1) if jumps else (0, 1, 5, 700, 4000)
+        self.number = 0
+        self.prefix = b"%d-%d " % (seed, len(ledger.tried))
+        self.store: MessageStore | None = None
+
+    def open(self) -> MessageStore:
+        self.store = MessageStore(ROOT, self.config, disk=self.disk, clock=self.clock, services=False)
+        return self.store
+
+    @property
+    def flushed(self) -> int:
+        """What the store says survives a power loss."""
+        return self.store.positions().flushed if self.store is not None else 0
+
+    def run(self, steps: int, *, close: bool) -> None:
+        store = self.store or self.open()
+        for _ in range(steps):
+            self.clock.now += self.rng.choice(self.jumps)
+            chance = self.rng.random()
+            if chance < 0.45:
+                self._put(store)
+            elif chance < 0.6:
+                self._put_many(store)
+            else:
+                store.step(self.rng.choice(store.services))
+        if close:
+            store.close()
+            self.store = None
+
+    def run_or_fail(self, steps: int) -> None:
+        """As :meth:`run` on a disk whose calls fail: opening may, nothing else raises anything."""
+        try:
+            self.open()
+        except OSError:
+            self.store = None
+            return
+        self.run(steps, close=False)
+        assert self.store is not None
+        self.store.close()
+
+    def _message(self) -> Message:
+        rng = self.rng
+        self.number += 1
+        body = self.prefix + b"%d " % self.number + rng.randbytes(rng.choice((0, 10, 200, 600, 2500)))
+        topic, queue_id = rng.choice(TOPICS), rng.randrange(2)
+        self.ledger.tried[body] = topic, queue_id
+        return Message(topic, body, queue_id, tags=rng.choice(("A", "B")), keys=f"k{self.number} every")
+
+    def _put(self, store: MessageStore) -> None:
+        message = self._message()
+        result = store.put_message(message)
+        self._note(message, result)
+
+    def _put_many(self, store: MessageStore) -> None:
+        messages = [self._message() for _ in range(self.rng.randint(2, 6))]
+        for message, result in zip(messages, store.put_messages(messages), strict=True):
+            self._note(message, result)
+
+    def _note(self, message: Message, result: Any) -> None:
+        if result.ok and result.append is not None:
+            self.ledger.placed[message.body] = result.append.physical_offset, result.append.end_offset
+            if self.config.flush_disk_type == "SYNC_FLUSH" and result.status is PutMessageStatus.PUT_OK:
+                self.ledger.promised.add(message.body)
+
+
+class Found:
+    """What a store holds after it was opened: every unit of the log by its body, and where its queues stand."""
+
+    def __init__(self, store: MessageStore) -> None:
+        self.units: dict[bytes, Unit] = {}
+        self.end = store.positions().wrote
+        parts = store._parts
+        for file in parts.files.files:
+            for seen in walk(file.read(0, file.readable), file.start_offset):
+                if isinstance(seen, Unit):
+                    unit = store.look_message_by_offset(seen.offset)
+                    assert unit is not None, f"no unit at {seen.offset}"
+                    assert unit.physical_offset == seen.offset, "a unit that was written elsewhere has come back"
+                    assert unit.body not in self.units, "a message is there twice"
+                    self.units[unit.body] = unit
+        self.queues = {(queue.topic, queue.queue_id): queue.state() for queue in parts.queues if queue.end_bytes}
+        self.entries = {
+            (queue.topic, queue.queue_id): {
+                queue.min_offset + number: (int(entry["physical_offset"]), int(entry["size"]))
+                for number, entry in enumerate(queue.read(queue.min_offset, 1 << 20))
+            }
+            for queue in parts.queues
+            if queue.end_bytes
+        }
+
+
+def check(store: MessageStore, ledger: Ledger, flushed: int) -> Found:
+    """Nothing promised is lost, nothing is invented, queues and index know every message at its place."""
+    found = Found(store)
+    for body, unit in found.units.items():
+        assert body in ledger.tried, f"invented: {body[:20]!r} at {unit.physical_offset}"
+        assert ledger.placed.get(body, (unit.physical_offset,))[0] == unit.physical_offset
+    for offset, body in ledger.due(flushed):
+        unit = found.units.get(body)
+        assert unit is not None, f"lost: {body[:20]!r} at {offset}, flushed up to {flushed}, end {found.end}"
+        assert is_whole(unit, ledger), f"torn: {body[:20]!r} at {offset}, flushed up to {flushed}"
+    _check_queues(found)
+    _check_index(store, found, ledger)
+    return found
+
+
+def is_whole(unit: Unit, ledger: Ledger) -> bool:
+    """Whether a unit is as it was put. RocketMQ checks the body's CRC only: the rest of the last unit may be torn."""
+    number = unit.body.split(b" ")[1].decode()
+    return ledger.tried[unit.body] == (unit.topic, unit.queue_id) and unit.properties.get("KEYS") == f"k{number} every"
+
+
+def _check_queues(found: Found) -> None:
+    seen = 0
+    by_offset = {unit.physical_offset: unit for unit in found.units.values()}
+    for (topic, queue_id), entries in found.entries.items():
+        for queue_offset, (offset, size) in entries.items():
+            if size == 0:
+                continue
+            unit = by_offset.get(offset)
+            assert unit is not None, f"{topic}/{queue_id} entry {queue_offset} points to {offset}: no unit there"
+            is_for = (unit.topic, unit.queue_id, unit.queue_offset, unit.size)
+            assert is_for == (topic, queue_id, queue_offset, size), (
+                f"{topic}/{queue_id} entry {queue_offset} of {size} bytes at {offset} is for {is_for}"
+            )
+            seen += 1
+    assert seen == len(found.units), f"{len(found.units)} messages, {seen} entries in the queues"
+
+
+def _check_index(store: MessageStore, found: Found, ledger: Ledger) -> None:
+    for unit in list(found.units.values())[-5:]:
+        if not is_whole(unit, ledger):
+            continue
+        key = unit.body.split(b" ")[1].decode()
+        with store.query_message(unit.topic, f"k{key}") as result:
+            assert any(other.body == unit.body for other in result.units()), f"not in the index: k{key}"
+
+
+def verify(image: SimulatedDisk, life: Life, flushed: int, rng: random.Random) -> Found:
+    """Open what a power loss left, check it, and check that recovering again, also after a power loss in the middle of
+    recovery, ends at the same.
+    """
+    same = image.after_power_loss(rng, keep=1.0)
+    found = _opened(image, life, flushed)
+    calls = image.calls
+    _same(found, _opened(image.after_power_loss(rng), life, flushed), "a second recovery")
+    same.crash_at = rng.randint(1, calls)
+    try:
+        _opened(same, life, flushed)
+    except PowerLoss:
+        again = _opened(same.after_power_loss(rng), life, flushed)
+        _same(found, again, f"after a power loss at call {same.crash_at} of {calls} recovery")
+    return found
+
+
+def _same(found: Found, again: Found, when: str) -> None:
+    for name in ("end", "units", "queues", "entries"):
+        before, after = getattr(found, name), getattr(again, name)
+        assert before == after, f"{when} changes {name}: {_difference(before, after)}"
+
+
+def _difference(before: Any, after: Any) -> str:
+    if isinstance(before, dict):
+        return "; ".join(
+            f"{key!r}: {before.get(key)} → {after.get(key)}"
+            for key in before | after
+            if before.get(key) != after.get(key)
+        )
+    return f"{before} → {after}"
+
+
+def _opened(disk: SimulatedDisk, life: Life, flushed: int) -> Found:
+    store = MessageStore(ROOT, life.config, disk=disk, clock=life.clock, services=False)
+    found = check(store, life.ledger, flushed)
+    store.abandon()
+    return found
