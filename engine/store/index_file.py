@@ -15,7 +15,6 @@ from engine.codec.index_query import MappedIndex, mapped_index
 from engine.mapped.disk import DiskFile
 from engine.mapped.mapped_file import RESERVE_STEP
 
-_ZEROS = memoryview(bytes(1 << 20))
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
@@ -118,17 +117,8 @@ class IndexFile:
         if stop > self._reserved:
             ahead = min(-(-stop // RESERVE_STEP) * RESERVE_STEP, self.geometry.file_size)
             start = self._reserved
-            self._file.reserve(start, ahead)
+            self._file.reserve(start, ahead, touch=self._is_new)
             self._reserved = ahead
-            if self._is_new:
-                self._fill(start, ahead)
-
-    def _fill(self, start: int, stop: int) -> None:
-        """Zeros over zeros: pages come into memory many at once, at half the price of a fault each."""
-        while start < stop:
-            count = min(len(_ZEROS), stop - start)
-            self._file.write(start, _ZEROS[:count])
-            start += count
 
     # -- asking
 
