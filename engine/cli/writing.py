@@ -20,20 +20,25 @@ from engine.store.recovery_plan import RecoveryPlan
 from engine.store.unit_check import Release
 
 _LONG = 876_000
+_BESIDE_THE_LOG = frozenset(["abort", "abort.bak", "checkpoint", "config", "lock"])
 
 
 @dataclass(frozen=True, slots=True)
 class WriteTarget:
-    """Where a command writes. ``recovery`` is what opening does to the store that is there, None for a new one."""
+    """Where a command writes. ``exists`` says that something of a store is there; ``recovery`` is what opening does to
+    its log, None where it has none yet.
+    """
 
     path: Path
     config: MessageStoreConfig
+    exists: bool
     recovery: RecoveryPlan | None
 
     def deeds(self) -> Iterator[str]:
         """Opening the store, in numbers."""
         found = self.recovery
         if found is None:
+            yield f"{self.path} has no commit log yet: one is begun."
             return
         before = "a crash" if found.exit == "abnormal" else "an orderly end"
         yield f"{self.path} is opened as a broker opens it after {before}:"
@@ -54,7 +59,9 @@ def find_target(path: str, config: MessageStoreConfig | None, like: Release = "5
     """
     place = Path(path)
     if not place.exists() or (place.is_dir() and not any(place.iterdir())):
-        return WriteTarget(place, quiet(config or MessageStoreConfig()), None)
+        return WriteTarget(place, quiet(config or MessageStoreConfig()), exists=False, recovery=None)
+    if place.is_dir() and _is_store_without_log(place):
+        return WriteTarget(place, quiet(config or MessageStoreConfig()), exists=True, recovery=None)
     with open_store(path, config) as store:
         if store.kind != "store":
             raise UsageError("expected a store, found a part of one: it cannot be written", file=path)
@@ -66,7 +73,12 @@ def find_target(path: str, config: MessageStoreConfig | None, like: Release = "5
             raise StoreError(
                 f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file
             )
-        return WriteTarget(store.path, quiet(derived_config(store)), found)
+        return WriteTarget(store.path, quiet(derived_config(store)), exists=True, recovery=found)
+
+
+def _is_store_without_log(place: Path) -> bool:
+    """Only what a store has beside its log is there: it was opened once, or a broker's tables were laid down."""
+    return {path.name for path in place.iterdir()} <= _BESIDE_THE_LOG
 
 
 def quiet(config: MessageStoreConfig) -> MessageStoreConfig:

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     for remark in plan.remarks:
         out.say(remark)
     target = find_target(args.store, plan.over(read_config(args)), args.like)
-    if target.recovery is not None and not consent.given(args, _deeds(target, plan.messages), "Put them there?"):
+    if target.exists and not consent.given(args, _deeds(target, plan.messages), "Put them there?"):
         return 2
     return 0 if _put(args, out, target, plan) else 1
 

@@ -1,0 +1,175 @@
+"""``copy``: filters, sizes, what is left behind, and that nothing half-written stays."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from explicit_plans import account, write_conf
+
+from engine.cli import copying
+from engine.cli.main import main
+from engine.codec.message import Unit
+from engine.inspection.snapshot import open_store
+from engine.message_store import MessageStore
+
+CLEAN = "clean-5.3.3"
+
+
+def copied(capsys, *arguments):
+    assert main(["copy", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_record_counts_what_the_copy_holds(golden, unchanged, tmp_path, capsys):
+    done = copied(capsys, unchanged(golden("propcrc-5.3.3")), tmp_path / "copy")
+    units = account(tmp_path / "copy")["units"]
+    assert (done["type"], done["units"], done["bytes"]) == ("copied", len(units), sum(unit[1] for unit in units))
+    with open_store(tmp_path / "copy") as store:
+        assert done["maxOffset"] == store.log.max_offset
+
+
+def test_a_filter_chooses_units_and_keeps_their_queue_offsets(golden, tmp_path, capsys):
+    source = golden(CLEAN)
+    done = copied(capsys, source, tmp_path / "copy", "--where", "topic = 'TopicA' and queueId = 1")
+    with open_store(source) as before, open_store(tmp_path / "copy") as after:
+        wanted = [u for u in before.units() if isinstance(u, Unit) and (u.topic, u.queue_id) == ("TopicA", 1)]
+        kept = [u for u in after.units() if isinstance(u, Unit)]
+    assert done["units"] == len(wanted) == len(kept)
+    assert [(u.queue_offset, u.body, u.properties_raw) for u in kept] == [
+        (u.queue_offset, u.body, u.properties_raw) for u in wanted
+    ]
+
+
+@pytest.mark.parametrize("name", ["ipv6-and-unicode-5.3.3", "batchcq-5.3.3", "lmq-5.3.3", "multi-queue-ext-5.3.3"])
+def test_a_copy_into_other_sizes_and_back_holds_the_same(golden, tmp_path, capsys, name):
+    sizes = {
+        "mappedFileSizeCommitLog": 50_000,
+        "mappedFileSizeConsumeQueue": 420,
+        "maxHashSlotNum": 17,
+        "maxIndexNum": 90,
+    }
+    source = golden(name)
+    copied(capsys, source, tmp_path / "small", "--config", write_conf(tmp_path / "small.conf", sizes))
+    with open_store(source) as before, open_store(tmp_path / "small") as after:
+        assert after.log.sequence.file_size == 50_000
+        for topic, queues in before.topics().items():
+            for number, queue in queues.items():
+                other = after.queue(topic, number)
+                assert (other.min_offset, other.max_offset) == (queue.min_offset, queue.max_offset)
+                assert [
+                    (e.queue_offset, e.size, e.real_tags_code, e.ext and e.ext.bit_map) for e in other.entries()
+                ] == [(e.queue_offset, e.size, e.real_tags_code, e.ext and e.ext.bit_map) for e in queue.entries()]
+        units = [
+            [(u.topic, u.queue_offset, u.store_timestamp, u.body) for u in store.units() if isinstance(u, Unit)]
+            for store in (before, after)
+        ]
+    assert units[0] == units[1]
+
+
+def test_damage_is_left_behind_and_units_before_it_keep_their_places(golden, tmp_path, capsys):
+    source = tmp_path / "source"
+    shutil.copytree(golden(CLEAN), source)
+    with open_store(source) as store:
+        units = [unit for unit in store.units() if isinstance(unit, Unit)]
+        torn, flipped = units[100], units[2000]
+        file = store.log.sequence.find(torn.offset)
+        other = store.log.sequence.find(flipped.offset)
+    with open(file.path, "r+b") as log:
+        log.seek(torn.offset - file.start_offset)
+        log.write(bytes(20))
+    with open(other.path, "r+b") as log:
+        log.seek(flipped.offset - other.start_offset + 90)
+        byte = log.read(1)[0]
+        log.seek(flipped.offset - other.start_offset + 90)
+        log.write(bytes([byte ^ 1]))
+    done = copied(capsys, source, tmp_path / "copy")
+    assert (done["leftBehind"], done["bytesLeftBehind"]) == (2, torn.size + flipped.size)
+    with open_store(tmp_path / "copy") as store:
+        kept = [unit for unit in store.units() if isinstance(unit, Unit)]
+    left = [unit for unit in units if unit.offset not in {torn.offset, flipped.offset}]
+    assert [unit.body for unit in kept] == [unit.body for unit in left]
+    assert [unit.offset for unit in kept[:100]] == [unit.offset for unit in units[:100]]
+    assert kept[100].offset == torn.offset
+
+
+def test_units_that_a_recovery_cut_off_stay_cut_off(golden, tmp_path, capsys):
+    """Behind the end of a recovered log whole units still lie; a store that was closed since does not know them."""
+    source = tmp_path / "source"
+    shutil.copytree(golden(CLEAN), source)
+    with open_store(source) as store:
+        units = [unit for unit in store.units() if isinstance(unit, Unit)]
+        torn, file = units[-50], store.log.files[-1]
+    data, position = bytearray(Path(file.path).read_bytes()), torn.offset - file.start_offset
+    data[position : position + 20] = bytes(20)
+    Path(file.path).write_bytes(data)
+    (source / "abort").touch()
+    assert main(["recover", str(source), "--apply", "--yes", "--quiet"]) == 0
+    Path(file.path).write_bytes(data)  # RocketMQ's recovery leaves the bytes where they are
+    capsys.readouterr()
+    done = copied(capsys, source, tmp_path / "copy")
+    assert (done["units"], done["maxOffset"]) == (len(units) - 50, torn.offset)
+    with open_store(source) as store:
+        assert sum(isinstance(item, Unit) for item in store.units()) == len(units) - 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_what_is_interrupted_leaves_nothing(golden, tmp_path, capsys, monkeypatch, error):
+    calls = []
+
+    def append_raw(self, unit):
+        calls.append(unit)
+        if len(calls) > 50:
+            raise error
+        return appended(self, unit)
+
+    appended = MessageStore.append_raw
+    monkeypatch.setattr(MessageStore, "append_raw", append_raw)
+    target = tmp_path / "copy"
+    target.mkdir()
+    assert main(["copy", str(golden(CLEAN)), str(target)]) == (130 if error is KeyboardInterrupt else 3)
+    assert list(tmp_path.iterdir()) == [target]
+    assert list(target.iterdir()) == []
+    assert len(calls) == 51
+
+
+def test_a_target_in_use_or_inside_the_source_is_refused(golden, tmp_path, capsys):
+    (tmp_path / "file").write_text("x")
+    assert main(["copy", str(golden(CLEAN)), str(tmp_path)]) == 2
+    source = tmp_path / "source"
+    shutil.copytree(golden("propcrc-5.3.3"), source)
+    assert main(["copy", str(source), str(source / "inside")]) == 2
+    assert main(["copy", str(source), str(tmp_path / "new"), "--where", "nonsense >"]) == 2
+    assert main(["copy", str(source / "commitlog"), str(tmp_path / "new")]) == 2
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_copys_own_folders_are_never_the_sources(golden, tmp_path, capsys):
+    """A broker.conf names the source's folders; the copy lies below DST all the same."""
+    source = tmp_path / "source"
+    shutil.copytree(golden("propcrc-5.3.3"), source)
+    conf = write_conf(
+        tmp_path / "broker.conf", {"storePathRootDir": source, "storePathCommitLog": source / "commitlog"}
+    )
+    copied(capsys, source, tmp_path / "copy", "--config", conf)
+    assert list((tmp_path / "copy" / "commitlog").iterdir())
+
+
+def test_lost_queues_are_told_from_deleted_topics(golden, tmp_path, capsys):
+    source = tmp_path / "source"
+    shutil.copytree(golden(CLEAN), source)
+    shutil.rmtree(source / "consumequeue" / "orders")
+    assert copied(capsys, source, tmp_path / "one")["deletedTopics"] == ["orders"]
+    (source / "abort").touch()
+    assert copied(capsys, source, tmp_path / "two")["deletedTopics"] == []
+    (source / "abort").unlink()
+    shutil.rmtree(source / "consumequeue")
+    assert copied(capsys, source, tmp_path / "three")["deletedTopics"] == []
+
+
+def test_an_empty_store_is_copied(tmp_path, capsys):
+    (tmp_path / "source" / "commitlog").mkdir(parents=True)
+    assert copied(capsys, tmp_path / "source", tmp_path / "copy")["units"] == 0
+    assert copying.Copied(0, 0, 0, 0, 0, ()).units == 0

@@ -1,0 +1,227 @@
+"""``put``: creates a store, continues one after asking, refuses one that is open or that a broker would refuse."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import golden_stores
+import pytest
+from explicit_plans import write_conf, write_plan
+
+from engine.cli.main import main
+from engine.cli.put_plan import read_plan
+from engine.codec.java import hash_map_order
+from engine.config import from_mapping, read_properties
+from engine.errors import UsageError
+from engine.message_store import MessageStore
+
+SIZES = {
+    "mappedFileSizeCommitLog": 65_536,
+    "mappedFileSizeConsumeQueue": 2000,
+    "maxHashSlotNum": 50,
+    "maxIndexNum": 200,
+}
+PUT_FIELDS = {"type", "status", "physicalOffset", "queueOffset", "msgId", "size", "storeTimestamp"}
+
+
+def records(capsys):
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def put_one(store, *options):
+    return main(["put", str(store), "--topic", "T", "--body", "tea", "--json", *options])
+
+
+@pytest.fixture
+def made(tmp_path, capsys):
+    """A small store with one message, whose index file holds no key yet: its slots cannot be told from it."""
+    assert put_one(tmp_path / "store", "--config", str(write_conf(tmp_path / "broker.conf", SIZES))) == 0
+    capsys.readouterr()
+    return tmp_path / "store"
+
+
+def conf_of(store):
+    return "--config", str(store.parent / "broker.conf")
+
+
+def test_an_empty_directory_becomes_a_store(tmp_path, capsys):
+    conf = write_conf(tmp_path / "broker.conf", SIZES)
+    store = tmp_path / "a store"
+    store.mkdir()
+    options = (
+        "--queue",
+        "2",
+        "--tags",
+        "A",
+        "--keys",
+        "k1 k2",
+        "--unique-key",
+        "u",
+        "--property",
+        "a=b=c",
+        "--flag",
+        "7",
+    )
+    assert put_one(store, "--config", str(conf), *options) == 0
+    (row,) = records(capsys)
+    assert row.keys() >= PUT_FIELDS
+    assert (row["type"], row["status"], row["physicalOffset"], row["queueOffset"]) == ("put", "PUT_OK", 0, 0)
+    assert main(["message", str(store), row["msgId"], "--json"]) == 0
+    (unit,) = records(capsys)
+    assert (unit["queueId"], unit["flag"], unit["keys"]) == (2, 7, ["k1", "k2"])
+    assert unit["properties"] == {"a": "b=c", "TAGS": "A", "KEYS": "k1 k2", "UNIQ_KEY": "u"}
+    assert not (store / "abort").exists()
+
+
+def test_a_store_that_exists_is_asked_for_in_numbers(made, capsys):
+    before = golden_stores.fingerprint(made)
+    assert put_one(made, *conf_of(made)) == 2
+    said = capsys.readouterr().err
+    assert "its log ends at 95" in said
+    assert "1 messages of 1 topics" in said
+    assert golden_stores.changes(before, golden_stores.fingerprint(made)) == []
+    assert put_one(made, "--yes", *conf_of(made)) == 0
+    assert [(row["physicalOffset"], row["queueOffset"]) for row in records(capsys)] == [(95, 1)]
+
+
+def test_sizes_of_a_store_that_exists_are_kept(made, capsys):
+    plan = {"messages": [{"topic": "T", "body": "x" * 4000, "properties": {"KEYS": f"k{n}"}} for n in range(40)]}
+    call = ["put", str(made), "--plan", str(write_plan(made.parent / "p.json", plan)), "--yes", "--json"]
+    assert main(call) == 3
+    assert "give the broker's configuration" in capsys.readouterr().err
+    assert main([*call, *conf_of(made)]) == 0
+    assert main(call) == 0
+    assert len(records(capsys)) == 80
+    assert {file.stat().st_size for file in (made / "commitlog").iterdir()} == {65_536}
+    assert {file.stat().st_size for file in (made / "consumequeue/T/0").iterdir()} == {2000}
+
+
+def test_a_store_that_somebody_writes_is_refused_naming_the_writer(made, capsys):
+    code = (
+        "import sys; from engine.message_store import MessageStore; from engine.config import from_mapping; import os\n"
+        f"store = MessageStore({str(made)!r}, from_mapping({SIZES!r})[0])\n"
+        "print(os.getpid(), flush=True); sys.stdin.read()"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        pid = holder.stdout.readline().strip()
+        assert put_one(made, "--yes") == 3
+        assert pid in capsys.readouterr().err
+    finally:
+        holder.communicate("")
+
+
+def test_a_store_that_a_broker_refuses_is_refused(made, capsys):
+    (made / "consumequeue/T/0/00000000000000002000").write_bytes(bytes(7))
+    before = golden_stores.fingerprint(made)
+    assert put_one(made, "--yes") == 3
+    assert "a broker would not start" in capsys.readouterr().err
+    assert golden_stores.changes(before, golden_stores.fingerprint(made)) == []
+
+
+def test_a_store_without_a_log_is_asked_for_too(tmp_path, capsys):
+    conf = write_conf(tmp_path / "broker.conf", SIZES)
+    with MessageStore(tmp_path / "store", read_properties(conf)[0]):
+        pass
+    assert put_one(tmp_path / "store", "--config", str(conf)) == 2
+    assert "has no commit log yet" in capsys.readouterr().err
+    assert put_one(tmp_path / "store", "--config", str(conf), "--yes") == 0
+
+
+def test_what_is_no_store_is_left_alone(tmp_path, capsys):
+    (tmp_path / "letter.txt").write_text("dear")
+    assert put_one(tmp_path, "--yes") == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+    assert "expected a store" in capsys.readouterr().err
+
+
+def test_after_a_crash_recovery_comes_first(golden, tmp_path, capsys):
+    store = tmp_path / "store"
+    shutil.copytree(golden("crash-5.3.3"), store)
+    assert put_one(store, "--yes") == 0
+    said = capsys.readouterr()
+    assert "after a crash" in said.err
+    assert json.loads(said.out)["physicalOffset"] > 0
+    assert not (store / "abort").exists()
+
+
+def test_a_refused_message_has_its_status_and_no_place(tmp_path, capsys):
+    conf = write_conf(tmp_path / "broker.conf", SIZES)
+    plan = {"messages": [{"topic": "T" * 200, "body": "x"}, {"topic": "T", "body": "x"}]}
+    store = str(tmp_path / "store")
+    assert main(["put", store, "--plan", str(write_plan(tmp_path / "p", plan)), "--config", str(conf), "--json"]) == 1
+    first, second = records(capsys)
+    assert (first["status"], first["physicalOffset"], first["msgId"]) == ("MESSAGE_ILLEGAL", None, None)
+    assert second["status"] == "PUT_OK"
+
+
+def test_the_configuration_file_comes_before_the_plans(tmp_path):
+    plan = {"config": {"mappedFileSizeCommitLog": 8192, "mappedFileSizeConsumeQueue": 400}, "messages": []}
+    read = read_plan(str(write_plan(tmp_path / "p", plan)))
+    config = read.over(from_mapping({"mappedFileSizeCommitLog": 65_536})[0])
+    assert (config.mapped_file_size_commit_log, config.mapped_file_size_consume_queue) == (65_536, 400)
+
+
+@pytest.mark.parametrize(
+    ("plan", "wrong"),
+    [
+        ([], "a JSON object"),
+        ({"messages": {}}, "messages: expected a list"),
+        ({"messages": [{"body": "x"}]}, "messages[0]: topic"),
+        ({"messages": [{"topic": "T", "queue": "x"}]}, "messages[0]: queue: expected a whole number"),
+        ({"messages": [{"topic": "T", "bodyHex": "0"}]}, "bodyHex"),
+        ({"messages": [{"topic": "T", "bornHost": "here"}]}, "bornHost: expected ip:port"),
+        ({"messages": [{"topic": "T", "properties": {"a": {}}}]}, "properties: a"),
+        ({"messages": [{"topic": "T", "properties": {"a": "\x02"}}]}, "0x02"),
+        ({"count": 3}, "random messages are not made here"),
+        ({"topics": [{"name": "T", "type": "Odd"}]}, "SimpleCQ or BatchCQ"),
+        ({"config": {"mappedFileSizeCommitLog": "big"}}, "mappedFileSizeCommitLog"),
+    ],
+)
+def test_a_wrong_plan_is_refused_by_name(tmp_path, plan, wrong):
+    with pytest.raises(UsageError, match=re.escape(wrong)):
+        read_plan(str(write_plan(tmp_path / "p", plan))).over(None)
+
+
+def test_a_plan_with_what_is_left_out_says_so(tmp_path):
+    plan = {"messages": [], "crashAfter": 3, "colour": 1, "seed": 4, "config": {"noSuchKey": 1}}
+    remarks = " ".join(read_plan(str(write_plan(tmp_path / "p", plan))).remarks)
+    assert "noSuchKey" in remarks
+    assert "left out of the plan: crashAfter" in remarks
+    assert "not known in a plan: colour" in remarks
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--topic", "T"],
+        ["--body", "x"],
+        ["--plan", "p", "--topic", "T"],
+        ["--plan", "p", "--flag", "1"],
+        ["--topic", "T", "--body", "x", "--property", "nothing"],
+    ],
+)
+def test_either_a_plan_or_one_message_is_wanted(tmp_path, options, capsys):
+    assert main(["put", str(tmp_path / "store"), *options]) == 2
+    assert capsys.readouterr().err.startswith("storescope: ")
+    assert not (tmp_path / "store").exists()
+
+
+def test_keys_of_a_hash_map_come_out_bucket_by_bucket():
+    """As ``java.util.HashMap`` gives them: of sixteen buckets, and of thirty-two from thirteen keys on."""
+    assert hash_map_order(["UNIQ_KEY", "INNER_NUM", "INNER_BASE"]) == ["INNER_BASE", "UNIQ_KEY", "INNER_NUM"]
+    assert hash_map_order([chr(97 + n) for n in range(13)]) == [chr(97 + n) for n in range(13)]
+    assert hash_map_order([]) == []
+
+
+def test_a_batch_topic_of_a_plan_is_declared(tmp_path, capsys):
+    plan = {"config": SIZES, "topics": [{"name": "B", "queues": 2, "type": "BatchCQ"}], "messages": []}
+    assert main(["put", str(tmp_path / "store"), "--plan", str(write_plan(tmp_path / "p", plan))]) == 0
+    assert capsys.readouterr().err == ""
+    with MessageStore(tmp_path / "store", read_plan(str(tmp_path / "p")).over(None)) as store:
+        assert store.tables.is_batch_topic("B")
