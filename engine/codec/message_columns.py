@@ -179,6 +179,12 @@ class Run:
         fixed = 74 + len(born) + len(stored) + len(topic.raw)
         return fixed + int(self.columns.body_length[self.row]) + self.text_length()
 
+    def most_bytes(self) -> int:
+        """At least the bytes of all units to come."""
+        what = self.columns
+        fixed = 74 + 2 * max(map(len, self.hosts)) + max(len(topic.raw) for topic in self.topics)
+        return len(what.bodies) - self.body + len(what.properties) - self.text + fixed * (self.rows - self.row)
+
     def row_hosts(self, row: int) -> tuple[bytes, bytes]:
         """Raw born and store host of a row."""
         what = self.columns

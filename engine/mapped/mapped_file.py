@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol
 
@@ -66,8 +67,8 @@ class MappedFile:
     are written and read by position. With a ``pool_buffer`` appends go there and are handed on by :meth:`commit`.
     """
 
-    __slots__ = ("_available", "_backed", "_buffer", "_cleaned", "_file", "_lock", "_mapped", "_references",
-                 "_shutdown_at", "_target", "committed", "first_in_queue", "flushed", "size", "start_offset",
+    __slots__ = ("_available", "_backed", "_buffer", "_cleaned", "_file", "_lock", "_mapped", "_ready", "_references",
+                 "_shutdown_at", "_target", "ahead", "committed", "first_in_queue", "flushed", "size", "start_offset",
                  "store_timestamp", "wrote")  # fmt: skip
 
     def __init__(
@@ -85,6 +86,9 @@ class MappedFile:
         self._buffer = pool_buffer
         self._target: memoryview | None = pool_buffer.view if pool_buffer is not None else None
         self._backed = self.size if pool_buffer is not None or not mapped else 0  # behind it the disk may have no room
+        self._ready = 0  # as far as another thread has made room ahead of need
+        self.ahead: Callable[[MappedFile], None] | None = None
+        """Told when bytes come so fast that :meth:`reserve_ahead` is worth another thread's while."""
         self._references = 1
         self._available = True
         self._cleaned = False
@@ -178,8 +182,21 @@ class MappedFile:
         start = max(self._backed, self.wrote) // RESERVE_STEP * RESERVE_STEP
         stop = min(self.size, -(-end // RESERVE_STEP) * RESERVE_STEP)
         hurried = self.wrote - self.flushed >= RESERVE_STEP  # written faster than flushed: the pages are wanted soon
-        self._file.reserve(start, stop, touch=hurried)
+        if stop > self._ready:
+            self._file.reserve(start, stop, touch=hurried)
         self._backed = stop
+        if hurried and self.ahead is not None and stop < self.size:
+            self.ahead(self)
+
+    def reserve_ahead(self) -> None:
+        """Room and pages for the step behind the one that is written to: what another thread does when ``ahead`` is
+        called. Raises ``OSError``.
+        """
+        start = self._backed
+        stop = min(self.size, start + RESERVE_STEP)
+        if stop > max(start, self._ready):
+            self._file.reserve(start, stop, touch=True)
+            self._ready = stop
 
     # Reading
 

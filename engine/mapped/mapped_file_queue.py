@@ -31,10 +31,11 @@ class MappedFileQueue:
 
     ``mapped`` is False for consume queues: their files are written and read by position. ``allocate`` makes new files
     where the queue shall not make them itself; ``is_full`` tells folders on a disk that is too full for new files;
-    ``borrow`` gives a buffer of the transient pool for each new file, ``prepare`` warms a new file up.
+    ``borrow`` gives a buffer of the transient pool for each new file, ``prepare`` warms a new file up; ``ahead`` is
+    told of a file that fills up quickly (:attr:`MappedFile.ahead`).
     """
 
-    __slots__ = ("_allocate", "_borrow", "_disk", "_folders", "_is_full", "_lock", "_mapped", "_prepare",
+    __slots__ = ("_ahead", "_allocate", "_borrow", "_disk", "_folders", "_is_full", "_lock", "_mapped", "_prepare",
                  "_read_only", "committed_where", "file_size", "files", "flushed_where", "store_timestamp")  # fmt: skip
 
     def __init__(
@@ -49,6 +50,7 @@ class MappedFileQueue:
         is_full: Callable[[Path], bool] | None = None,
         borrow: Callable[[], PoolBuffer | None] | None = None,
         prepare: Callable[[DiskFile], None] | None = None,
+        ahead: Callable[[MappedFile], None] | None = None,
     ) -> None:
         self._disk = disk
         self._folders = tuple(folders)
@@ -58,6 +60,7 @@ class MappedFileQueue:
         self._is_full = is_full
         self._borrow = borrow
         self._prepare = prepare
+        self._ahead = ahead
         self._lock = threading.Lock()
         self.file_size = file_size
         self.files: list[MappedFile] = []
@@ -98,6 +101,7 @@ class MappedFileQueue:
                 raise StoreError("the name is no number", file=str(path))
             file = MappedFile(self._disk.open(path, self.file_size), start, mapped=self._mapped)
             file.set_positions(self.file_size)
+            file.ahead = self._ahead
             files.append(file)
         self.files = files
 
@@ -219,7 +223,9 @@ class MappedFileQueue:
         if self._prepare is not None:
             self._prepare(file)
         buffer = self._borrow() if self._borrow is not None else None
-        return MappedFile(file, start_offset, pool_buffer=buffer, mapped=self._mapped)
+        made = MappedFile(file, start_offset, pool_buffer=buffer, mapped=self._mapped)
+        made.ahead = self._ahead
+        return made
 
     # Flushing
 

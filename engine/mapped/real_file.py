@@ -9,14 +9,17 @@ A flush that failed fails again for ever: nobody knows which pages the kernel ha
 
 from __future__ import annotations
 
-import contextlib
+import ctypes
 import errno
+import functools
 import mmap
 import os
 import threading
 import zlib
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 _POPULATE_WRITE = 23  # Linux's MADV_POPULATE_WRITE; Python has no name for it
 OPEN_FILES = 256
@@ -114,7 +117,7 @@ class Unflushed:
 class RealFile:
     """A file of fixed length (see :class:`engine.mapped.disk.DiskFile`)."""
 
-    __slots__ = ("_failure", "_files", "_new_folders", "_unflushed", "_unseen", "_writing", "descriptor", "map",
+    __slots__ = ("_failure", "_files", "_has_views", "_new_folders", "_unflushed", "_unseen", "_writing", "descriptor", "map",
                  "path", "size", "users")  # fmt: skip
 
     def __init__(self, path: str, size: int, files: OpenFiles, new_folders: tuple[str, ...] = ()) -> None:
@@ -128,6 +131,7 @@ class RealFile:
         self._unflushed: Unflushed | None = None
         self._unseen = False  # closed while something was not flushed
         self._writing = 0  # writes under way
+        self._has_views = False  # has been mapped, perhaps by somebody who still writes there
         self._failure: OSError | None = None
 
     @property
@@ -301,6 +305,8 @@ class RealFile:
             self._unflushed = Unflushed(position, data)
         else:
             self._unflushed.add(position, data)
+        if self._has_views:  # bytes come through the map too
+            self._unflushed.crc = None
 
     def _complain(self, written: Unflushed) -> None:
         """What was written is not there: an error, unless somebody has written there again since."""
@@ -321,18 +327,29 @@ class RealFile:
                 finally:
                     self.users -= 1
                 files.note_map(self)
+                self._has_views = True
+                if self._unflushed is not None:
+                    self._unflushed.crc = None
             return self.map
 
     def _touch(self, start: int, stop: int) -> None:
         """Fault all pages in with one call, at half the price of one by one; a kernel before 5.14 leaves them alone."""
-        whole = self.map.obj if self.map is not None else None
-        if isinstance(whole, mmap.mmap):
-            with contextlib.suppress(OSError, ValueError):
-                whole.madvise(_POPULATE_WRITE, start, stop - start)
+        view = self.map
+        if view is not None:
+            first = ctypes.c_char.from_buffer(view, start)  # holds the map as long as it lives
+            _advise()(ctypes.addressof(first), stop - start, _POPULATE_WRITE)
 
     def _named(self, error: OSError) -> OSError:
         """The same error with the file's path in it."""
         return error if error.filename else OSError(error.errno, error.strerror, self.path)
+
+
+@functools.cache
+def _advise() -> Callable[[int, int, int], int]:
+    """``madvise`` that lets other threads run meanwhile, which Python's own does not; 0 where it went well."""
+    found = ctypes.CDLL(None).madvise
+    found.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return cast("Callable[[int, int, int], int]", found)
 
 
 def make_file(path: Path, size: int) -> None:

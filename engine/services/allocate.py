@@ -43,6 +43,7 @@ class AllocateMappedFile:
         self._making: int | None = None
         self._ready: dict[int, MappedFile] = {}
         self._closed = False
+        self._hurried: MappedFile | None = None
         self._changed = threading.Condition()
 
     def allocate(self, start_offset: int) -> MappedFile | None:
@@ -70,11 +71,20 @@ class AllocateMappedFile:
             self._forget_below(start_offset)
             return file
 
+    def reserve_ahead(self, file: MappedFile) -> None:
+        """``file`` fills up quickly: have room and pages made behind what is written, beside the writing."""
+        if self.ring is not None:
+            self._hurried = file
+            self.ring()
+
     def step(self) -> float:
-        """Make the wanted file that comes first."""
+        """Make room in a file that fills up quickly, then the wanted file that comes first."""
+        hurried, self._hurried = self._hurried, None
+        if hurried is not None:
+            _reserve(hurried)
         with self._changed:
             if not self._wanted or self._closed:
-                return IDLE_MS
+                return self._pause()
             start = self._making = min(self._wanted)
             self._wanted.remove(start)
         made = self._make(start)
@@ -83,7 +93,7 @@ class AllocateMappedFile:
             if made is not None:
                 self._ready[start] = made
             self._changed.notify_all()
-            return 0.0 if self._wanted else IDLE_MS
+            return self._pause()
 
     def close(self) -> int:
         """Delete files made ahead and never used; how many. Raises nothing: what stays, recovery removes."""
@@ -95,6 +105,10 @@ class AllocateMappedFile:
         for file in unused.values():
             _destroy(file)
         return len(unused)
+
+    def _pause(self) -> float:
+        busy = self._hurried is not None or (self._wanted and not self._closed)
+        return 0.0 if busy else IDLE_MS
 
     def _ask(self, start: int) -> None:
         if start not in self._ready and start not in self._wanted and self._making != start:
@@ -124,6 +138,13 @@ class AllocateMappedFile:
             return None
         self.failure = None
         return made
+
+
+def _reserve(file: MappedFile) -> None:
+    try:
+        file.reserve_ahead()
+    except OSError as error:  # whoever writes there meets it too, and answers for it
+        _log.debug("no room ahead of need: %s", error)
 
 
 def _destroy(file: MappedFile) -> None:

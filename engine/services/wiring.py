@@ -102,6 +102,7 @@ def _log_files(
         is_full=is_full,
         borrow=pool.borrow if pool is not None else None,
         prepare=_warm_up(config) if config.warm_maped_file_enable else None,
+        ahead=allocate.reserve_ahead,
     )
     return files, allocate
 

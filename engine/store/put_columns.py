@@ -104,7 +104,7 @@ def _fill_file(log: CommitLog, run: Run, now: int) -> int:
         if last is None or last.is_full:
             return write_job.NO_ROOM
         position = last.wrote
-        limit = last.size
+        limit = min(last.size, position + run.most_bytes() + BLANK_SIZE)
         if limit - position > MOST_ROOM:
             limit = position + max(MOST_ROOM, run.unit_size() + BLANK_SIZE)
         why, end = log.encoder.encode(

@@ -286,3 +286,30 @@ def test_bytes_written_in_a_hurry_are_the_same(tmp_path):
     assert data[: 16 << 20] == b"a" * (5 << 20) + b"b" * (5 << 20) + b"c" * (5 << 20) + b"d" * (1 << 20)
     assert data[16 << 20 : (17 << 20) + 3] == b"dd" + bytes((1 << 20) - 2) + b"old"
     assert not any(data[(17 << 20) + 3 :])
+
+
+def test_room_that_another_thread_made_is_not_asked_for_again():
+    asked, told = [], []
+
+    class Watched:
+        path, size, view = "f", 40 << 20, memoryview(bytearray(40 << 20))
+
+        def reserve(self, start, stop, *, touch):
+            asked.append((start >> 20, stop >> 20, touch))
+
+    file = MappedFile(Watched(), 0)
+    file.ahead = told.append
+    file.append(bytes(9 << 20))
+    assert told == [], "nobody writes quickly yet"
+    file.append(bytes(8 << 20))
+    assert told == [file]
+    file.reserve_ahead()
+    file.reserve_ahead()
+    file.append(bytes(8 << 20))
+    assert told == [file, file], "told again where the room made ahead is begun"
+    assert asked == [(0, 16, False), (16, 24, True), (24, 32, True)]
+    file.append(bytes(8 << 20))
+    file.append(bytes(7 << 20))
+    file.reserve_ahead()
+    assert asked[3:] == [(32, 40, True)]
+    assert len(told) == 2, "behind the last step there is nothing"

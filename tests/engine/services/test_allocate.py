@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 from log_files import ROOT, SmallLog
 
@@ -94,3 +95,28 @@ def test_without_a_buffer_in_the_pool_none_is_made() -> None:
     with running(service):
         assert service.allocate(0) is None
     assert small.disk.names(ROOT / "commitlog") == []
+
+
+def test_room_is_made_beside_the_writing() -> None:
+    """A file that fills up quickly is told of once a step; where the disk is full the writer finds that out itself."""
+
+    class Hurried:
+        def __init__(self, full: bool) -> None:
+            self.full, self.done = full, threading.Event()
+
+        def reserve_ahead(self) -> None:
+            self.done.set()
+            if self.full:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+    small = SmallLog(SIZE)
+    service = AllocateMappedFile(small.files.create, SIZE)
+    alone = Hurried(full=False)
+    service.reserve_ahead(cast("MappedFile", alone))
+    assert not alone.done.is_set(), "without a thread nothing is done ahead"
+    with running(service):
+        for full in (False, True, False):
+            file = Hurried(full)
+            service.reserve_ahead(cast("MappedFile", file))
+            assert file.done.wait(20)
+        assert service.allocate(0) is not None
