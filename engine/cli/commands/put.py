@@ -96,4 +96,10 @@ def _deeds(target: WriteTarget, messages: Sequence[Message]) -> Iterator[str]:
     yield from target.deeds()
     size = sum(len(message.body) for message in messages)
     topics = len({message.topic for message in messages})
-    yield f"Then {len(messages):,} messages of {topics:,} topics are put behind it, {size:,} bytes of bodies."
+    are = "is" if len(messages) == 1 else "are"
+    what = f"{_counted(len(messages), 'message')} of {_counted(topics, 'topic')}"
+    yield f"Then {what} {are} put behind it, {size:,} bytes of bodies."
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

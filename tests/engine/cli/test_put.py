@@ -82,7 +82,7 @@ def test_a_store_that_exists_is_asked_for_in_numbers(made, capsys):
     assert put_one(made, *conf_of(made)) == 2
     said = capsys.readouterr().err
     assert "its log ends at 95" in said
-    assert "1 messages of 1 topics" in said
+    assert "Then 1 message of 1 topic is put behind it, 3 bytes of bodies." in said
     assert golden_stores.changes(before, golden_stores.fingerprint(made)) == []
     assert put_one(made, "--yes", *conf_of(made)) == 0
     assert [(row["physicalOffset"], row["queueOffset"]) for row in records(capsys)] == [(95, 1)]
