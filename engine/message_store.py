@@ -31,9 +31,9 @@ from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
 from engine.services.look import count, take_positions
-from engine.services.rebuild import Rebuild
+from engine.services.opening import let_go, load
+from engine.services.store_services import StoreServices
 from engine.services.wiring import wire
-from engine.store import load_source, recovery_apply
 from engine.store.config_tables import ConfigTables
 from engine.store.get_message import GetMessageResult, Limits, get_message
 from engine.store.latency import Latencies
@@ -100,10 +100,10 @@ class MessageStore:
         self.paths = StorePaths(Path(path))
         self.like: Release = like
         self.recovery_plan: RecoveryPlan
+        self._services: StoreServices
         self._disk: Disk = disk or RealDisk()
         self._own_disk = disk is None
         self._closed = False
-        self._bit_map = bit_map
         self._put_latencies = Latencies()
         self._put_counts = self._put_latencies.counts
         self._refused: dict[PutMessageStatus, int] = {}
@@ -114,42 +114,14 @@ class MessageStore:
             )
             self._abort = AbortFile(self._disk, self.paths, like)
             self._limits = Limits.of(self.config)
-            self._load()
+            self.recovery_plan = load(self._parts, self._services, bit_map)
             self._start(services)
         except BaseException:
             self._closed = True
-            self._lock.release()
+            self._give_up()
             raise
 
     # -- life
-
-    def _load(self) -> None:
-        parts = self._parts
-        parts.tables.load()
-        parts.checkpoint.load()
-        source = load_source.source(self.paths, self.config, self._disk)
-        self.recovery_plan = recovery_apply.recover(source, parts, self.like, self._bulk_dispatch)
-        if self.recovery_plan.exit == "abnormal":
-            self._flush_what_was_found()
-        parts.commit_log.queue_offsets.load(parts.queues.offsets())
-        self._services.reput.reput_from = max(self.recovery_plan.end_offset, 0)
-        self._services.reput.queue_end = parts.queues.max_physic_offset
-
-    def _bulk_dispatch(self) -> Rebuild:
-        parts = self._parts
-        return Rebuild(parts.queues, parts.index, self.config, bit_map=self._bit_map)
-
-    def _flush_what_was_found(self) -> None:
-        """After a crash of the process alone the log may be in the page cache only: what readers will see has to be on
-        disk first, whatever the positions say.
-        """
-        files = self._parts.files
-        start = self.recovery_plan.start_offset
-        for file in files.files:
-            if file.start_offset + file.size > start:
-                file.flushed = 0
-        files.flushed_where = max(start - start % files.file_size, files.min_offset, 0)
-        self._services.log.flush_all()
 
     def _start(self, services: bool) -> None:
         parts = self._parts
@@ -198,15 +170,19 @@ class MessageStore:
             self._let_go()
 
     def _let_go(self) -> None:
-        parts = self._parts
         try:
-            parts.files.close()
-            parts.queues.close()
-            if parts.index is not None:
-                parts.index.close()
-            parts.checkpoint.close()
+            let_go(self._parts)
             if self._own_disk:
                 self._disk.close()
+        finally:
+            self._lock.release()
+
+    def _give_up(self) -> None:
+        """It could not be opened: end what was started."""
+        try:
+            if hasattr(self, "_services"):
+                self._services.abandon()
+                let_go(self._parts)
         finally:
             self._lock.release()
 

@@ -28,18 +28,25 @@ if TYPE_CHECKING:
     from engine.codec.columns import UnitColumns
     from engine.codec.topic_table import TopicTable
 
-BLOCK: Final = 4 << 20
-"""Bytes of the log in one block."""
-ROWS: Final = 1 << 14
+BLOCK: Final = 16 << 20
+"""Bytes of the log in one block: the wider, the more entries of a queue go in one write."""
+ROWS: Final = 1 << 16
 BULK_FROM: Final = 1024
 """Bytes from which on the columns are quicker than single units, once they are loaded."""
 SINGLY_AT_ONCE: Final = 16 << 10
 LOAD_AFTER: Final = 64 << 10
 """Bytes, dispatched singly or waiting, after which the compiled columns are worth loading, which takes a second."""
+WAITS_FOR_MORE: Final = 512 << 10
+"""Bytes that are left for the next round."""
 SHORTEST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 10.0
 WORK_SHARE: Final = 16.0
 """The pause behind a round is so many times what the round took: puts go before dispatch, and rounds grow with load."""
+BUSY_SHARE: Final = 3.0
+LONGEST_BUSY_PAUSE: Final = 1000.0
+"""The same where more is waiting already, by processor time: dispatch to tens of thousands of queues costs more than
+the puts themselves, and both share one interpreter. Nobody pauses for puts that do not come, nor where somebody waits.
+"""
 RETRY_MS: Final = 1000.0
 QUEUE_TRIES: Final = 30
 INDEX_TRIES: Final = 3
@@ -50,7 +57,10 @@ class Dispatcher(Protocol):
     """Takes units in the order of the log; what it has taken before it drops. All may raise ``OSError``."""
 
     failed: Literal["queue", "index"] | None
-    last_store_timestamp: int
+
+    @property
+    def last_store_timestamp(self) -> int:
+        """Store time (ms) up to which units are in their queues."""
 
     def dispatch(self, request: Request) -> None:
         """One unit."""
@@ -105,7 +115,8 @@ class ReputMessage:
         """Dispatch what is there, one block at most of it through the columns."""
         if self.failure is not None:
             return LONGEST_PAUSE * 10
-        before, began = self.reput_from, time.perf_counter()
+        before, began, worked = self.reput_from, time.perf_counter(), time.thread_time()
+        wrote = self._files.wrote_offset
         try:
             more = self._round(self._confirm())
         except OSError as error:
@@ -120,7 +131,9 @@ class ReputMessage:
                     self._moved.notify_all()
         self._tries = 0
         if more:
-            return 0.0
+            if self._waiters or self._files.wrote_offset == wrote:
+                return 0.0
+            return min((time.thread_time() - worked) * 1000.0 * BUSY_SHARE, LONGEST_BUSY_PAUSE)
         if self.reput_from != before:
             self._pause = max(SHORTEST_PAUSE, (time.perf_counter() - began) * 1000.0 * WORK_SHARE)
         else:
@@ -169,7 +182,7 @@ class ReputMessage:
                     self._block(view, start, min(n, BLOCK))
             if self.reput_from == start:
                 self._singly(view, start, n)
-        return start < self.reput_from < end - BLOCK // 8
+        return start < self.reput_from < end - WAITS_FOR_MORE
 
     def _over_the_end_of_a_file(self, start: int, end: int) -> bool:
         """A file cut away, or one without a blank at its end, is stepped over; else nothing is there."""

@@ -1,0 +1,54 @@
+"""From files to a store that can be written: tables, recovery, offsets (spec 10.1), and letting go of it all again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.services.rebuild import Rebuild
+from engine.services.store_services import StoreServices
+from engine.store import load_source, recovery_apply
+from engine.store.recovery_plan import RecoveryPlan
+from engine.store.store_parts import StoreParts
+from engine.store.unit_check import Request
+
+
+def load(parts: StoreParts, services: StoreServices, bit_map: Callable[[Request], bytes] | None) -> RecoveryPlan:
+    """Load and recover as a broker would; the plan that was carried out. The caller holds the store's lock.
+
+    Raises :class:`engine.errors.StoreError` where a broker would not start, ``OSError``.
+    """
+    parts.tables.load()
+    parts.checkpoint.load()
+    source = load_source.source(parts.paths, parts.config, parts.disk)
+
+    def rebuild() -> Rebuild:
+        return Rebuild(parts.queues, parts.index, parts.config, bit_map=bit_map)
+
+    plan = recovery_apply.recover(source, parts, parts.like, rebuild)
+    if plan.exit == "abnormal":
+        _flush_what_was_found(parts, services, plan.start_offset)
+    parts.commit_log.queue_offsets.load(parts.queues.offsets())
+    services.reput.reput_from = max(plan.end_offset, 0)
+    services.reput.queue_end = parts.queues.max_physic_offset
+    return plan
+
+
+def _flush_what_was_found(parts: StoreParts, services: StoreServices, start: int) -> None:
+    """After a crash of the process alone the log may be in the page cache only: what readers will see has to be on
+    disk first, whatever the positions say.
+    """
+    files = parts.files
+    for file in files.files:
+        if file.start_offset + file.size > start:
+            file.flushed = 0
+    files.flushed_where = max(start - start % files.file_size, files.min_offset, 0)
+    services.log.flush_all()
+
+
+def let_go(parts: StoreParts) -> None:
+    """Give back files, maps and buffers; nothing is written. Raises ``OSError`` of the first that refuses."""
+    parts.files.close()
+    parts.queues.close()
+    if parts.index is not None:
+        parts.index.close()
+    parts.checkpoint.close()
