@@ -156,6 +156,10 @@ class ReadOnlyFile:
         except OSError as error:
             raise CannotRead(f"cannot be read: {error.strerror}", file=self.path, offset=position) from error
 
+    def lend(self, position: int, size: int) -> memoryview | None:  # noqa: ARG002 (a file that may shrink is never mapped)
+        """The bytes themselves where somebody has made sure that the file cannot shrink, else None: read them then."""
+        return None
+
     def extents(self, position: int) -> list[tuple[int, int]]:
         """Spans (start, stop) from ``position`` on that the file system holds data for; one where it does not tell.
 

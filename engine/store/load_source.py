@@ -21,6 +21,8 @@ from engine.store import recovery_tables
 from engine.store.recovery_source import Entry, IndexHead, QueueFiles, QueueKind, RecoverySource
 
 CHECKPOINT_NOTE = "the checkpoint's time less 3 s"
+LENT_FROM = 64 << 20
+"""Bytes of a file from which on mapping it costs less than copying."""
 Answer = TypeVar("Answer")
 
 
@@ -85,6 +87,12 @@ class LoadedFile(ReadOnlyFile):
     def read_into(self, view: memoryview, position: int) -> int:
         """See :meth:`ReadOnlyFile.read_into`."""
         return self._asked(lambda file: file.read_into(view, position), position)
+
+    def lend(self, position: int, size: int) -> memoryview | None:
+        """See :meth:`ReadOnlyFile.lend`: the lock keeps others from cutting the file."""
+        if self.size < LENT_FROM or position + size > self.size:
+            return None
+        return self._asked(lambda file: file.view[position : position + size], position)
 
     def extents(self, position: int) -> list[tuple[int, int]]:
         """See :meth:`ReadOnlyFile.extents`."""

@@ -210,6 +210,11 @@ class QueueFiles:
             self.flushed = max(stop, following) if full else stop
         return True
 
+    def flush_written(self, begin: int, stop: int) -> None:
+        """Bring bytes that :meth:`write` wrote into the last file to the disk. Raises ``OSError``."""
+        start = self.starts[-1]
+        self._last_file().flush(begin - start, stop - start)
+
     def destroy(self) -> None:
         """Delete every file, and the folder where it is empty then."""
         self.cut(None, 0)

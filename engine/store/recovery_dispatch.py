@@ -13,8 +13,9 @@ from engine.codec import properties as props
 from engine.codec.columns import UnitColumns
 from engine.codec.java import i32, split
 from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
-from engine.codec.queue_builder import QueueRuns, build_runs
+from engine.codec.queue_builder import QueueRuns, build_runs, run_ends
 from engine.codec.topic_table import TopicTable
+from engine.layout import is_folder_name
 from engine.store import unit_check
 from engine.store.recovery_files import QueueBytes
 from engine.store.recovery_queues import RecoveredQueue
@@ -99,6 +100,8 @@ class QueueTable:
             self.taker.take(place, request)
         if request.sys_flag & TRANSACTION_MASK not in (0, COMMIT):
             return
+        if not is_folder_name(request.topic):
+            return
         queue = self.queue(request.topic, request.queue_id)
         if queue.kind == "batch":
             queue.put_batch(request, place)
@@ -118,7 +121,7 @@ class QueueTable:
         if len(wanted) != len(given):
             return
         for name, text in zip(wanted, given, strict=True):
-            if "/" in name or not text.strip().lstrip("-").isdigit():
+            if not is_folder_name(name) or not text.strip().lstrip("-").isdigit():
                 continue
             queue = self.queue(name, 0 if name.startswith(_LMQ) else request.queue_id)
             queue.put(request.physical_offset, place, request.size, int(text))
@@ -142,14 +145,30 @@ class QueueTable:
         names = topics.names
         truthful = bool((physical == columns.offset[:rows]).all())
         for first, stop in _spans(wanted):
+            if truthful and self._knows_all(columns, topics, first, stop):
+                continue
             runs = build_runs(columns, first, stop)
             starts = runs.start.tolist()
             for group, topic in enumerate(runs.topic_id.tolist()):
+                if not is_folder_name(names[topic]):
+                    continue
                 queue = self.queue(names[topic], i32(int(runs.queue_id[group])))
                 self._put_group(
                     queue, columns, runs, (starts[group], starts[group + 1]), truthful and runs.follows[group]
                 )
         self._light_rows(columns, rows)
+
+    def _knows_all(self, columns: UnitColumns, topics: TopicTable, first: int, stop: int) -> bool:
+        """Whether every unit of these rows has its queue entry already."""
+        ends = run_ends(columns, first, stop)
+        if not ends.follows.all():
+            return False
+        names = topics.names
+        for topic, queue_id, end in zip(ends.topic_id.tolist(), ends.queue_id.tolist(), ends.end.tolist(), strict=True):
+            queue = self.queues.get((names[topic], i32(queue_id)))
+            if queue is None or queue.kind == "batch" or end > queue.max_physic:
+                return False
+        return True
 
     def _put_group(
         self, queue: RecoveredQueue, columns: UnitColumns, runs: QueueRuns, span: tuple[int, int], in_order: bool
@@ -191,6 +210,8 @@ class QueueTable:
             seen = row
             request = self._request(columns, row)
             if request is None or request.sys_flag & TRANSACTION_MASK not in (0, COMMIT):
+                continue
+            if not is_folder_name(request.topic):
                 continue
             if self.queue(request.topic, request.queue_id).kind != "batch":
                 self._put_light(int(columns.offset[row]), request)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.codec.columns import BAD, BLANK, UnitColumns, scan_block
 from engine.codec.topic_table import TopicTable
@@ -90,14 +91,14 @@ class LogWalk:
         want = BLOCK
         while True:
             try:
-                n = self._fill(file, position, min(want, size - position))
+                block, n = self._block(file, position, min(want, size - position))
             except CannotRead as error:
                 return position, str(error)
             at = 0
             while True:
                 if bulk:
-                    at = self._rows(n, at, file.start_offset + position, body)
-                answer = unit_check.check(self._buffer.data[:n], at, size - position - at, self._rules, body)
+                    at = self._rows(block, n, at, file.start_offset + position, body)
+                answer = unit_check.check(block.data[:n], at, size - position - at, self._rules, body)
                 if not isinstance(answer, Request):
                     break
                 self._single(file.start_offset + position + at, answer)
@@ -113,19 +114,23 @@ class LogWalk:
                 return position, answer.reason
             return position, unit_check.BLANK
 
-    def _fill(self, file: ReadOnlyFile, position: int, length: int) -> int:
+    def _block(self, file: ReadOnlyFile, position: int, length: int) -> tuple[NDArray[np.uint8], int]:
+        """``length`` bytes of the file from ``position`` on, lent or read, and how many of them there are."""
         if length <= 0:
-            return 0
+            return self._buffer, 0
+        lent = file.lend(position, length)
+        if lent is not None:
+            return np.frombuffer(lent, np.uint8), length
         if length > len(self._buffer):
             self._buffer = np.zeros(length, np.uint8)
-        return file.read_into(self._buffer.data[:length], position)
+        return self._buffer, file.read_into(self._buffer.data[:length], position)
 
-    def _rows(self, n: int, at: int, base: int, body: bool) -> int:
+    def _rows(self, block: NDArray[np.uint8], n: int, at: int, base: int, body: bool) -> int:
         """Hand on what the columns read from ``at`` on; gives the position of the first unit that needs a look."""
         columns = self._columns
         while True:
             crc = body and self._rules.crc
-            done = scan_block(self._buffer, n, base, at, columns, self._topics, crc, True, self._rules.delay_levels)
+            done = scan_block(block, n, base, at, columns, self._topics, crc, True, self._rules.delay_levels)
             rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == BLANK)
             good = self._good_rows(rows)
             if good:

@@ -104,12 +104,16 @@ class StoredQueue(ABC):
         return gone
 
     def clear(self, stop: int) -> None:
-        """Zeros from the end of the entries to byte ``stop`` of the queue, within the last file. Raises ``OSError``."""
-        offset = self.files.end
+        """Zeros from the end of the entries to byte ``stop`` of the queue, within the last file, and on the disk: what
+        stood there must not come back behind new entries. Raises ``OSError``.
+        """
+        begin = offset = self.files.end
         while offset < stop:
             count = min(_PIECE, stop - offset)
             self.files.write(offset, bytes(count))
             offset += count
+        if offset > begin:
+            self.files.flush_written(begin, offset)
 
     def flush(self, least_pages: int = 0) -> bool:
         """Bring entries to the disk (spec 6.1); True where nothing waits any more. Raises ``OSError``."""

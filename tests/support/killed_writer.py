@@ -49,6 +49,7 @@ def live(order: dict[str, Any]) -> None:
     """One life: open the store, put, and close it if nobody has killed us before."""
     config = MessageStoreConfig(**SIZES, **order["config"])
     with MessageStore(Path(order["store"]), config) as store:
+        _say(f"open {os.getpid()}")
         threads = [
             threading.Thread(target=_put, args=(store, order["life"], number, order["puts"]))
             for number in range(order["threads"])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from engine.codec import columns
 from engine.codec.columns import UnitColumns
 from engine.codec.consume_queue import CqUnit, encode
-from engine.codec.queue_builder import EntryRows, QueueRuns, build_runs
+from engine.codec.queue_builder import EntryRows, QueueRuns, build_runs, run_ends
 
 rows = st.lists(
     st.tuples(
@@ -72,7 +72,28 @@ def test_rows_of_several_blocks_stand_one_behind_the_other(one, other):
     kept = EntryRows(100)
     kept.add(filled(one), 0, len(one))
     kept.add(filled(other), 0, len(other))
-    both = kept.copy()
+    kept.add_one(0, 1, 2, 3, 4, 5, 6)
+    both = kept.chosen(np.arange(kept.count - 1))
     assert both.count == len(one) + len(other)
     assert both.tags_code.tolist() == [row[6] for row in one + other]
     assert both.size.dtype == np.int32
+    assert (int(kept.topic_id[both.count]), int(kept.tags_code[both.count])) == (1, 6)
+
+
+@settings(max_examples=80)
+@given(rows, st.integers(0, 3))
+def test_the_ends_of_runs_are_those_of_the_runs(rows, first):
+    columns.twin()
+    first = min(first, len(rows))
+    units = filled(rows)
+    runs, ends = build_runs(units, first, len(rows)), run_ends(units, first, len(rows))
+    os.environ["STORESCOPE_PLAIN"] = "1"
+    try:
+        plain = run_ends(units, first, len(rows))
+    finally:
+        del os.environ["STORESCOPE_PLAIN"]
+    for found in (ends, plain):
+        assert found.topic_id.tolist() == runs.topic_id.tolist()
+        assert found.queue_id.tolist() == runs.queue_id.tolist()
+        assert found.follows.tolist() == runs.follows.tolist()
+        assert found.end.tolist() == runs.end[runs.start[1:] - 1].tolist()
