@@ -83,7 +83,7 @@ class Stages:
         window = self._window
         if window.session is not session:
             return
-        if "findings" in window.panes:
+        if "findings" in window.panes and not window.pane(window.view).busy():
             window.awake("findings")
         else:
             QTimer.singleShot(MAKE_AFTER_MS, window, lambda: self._look_for_findings(session))
@@ -113,6 +113,9 @@ class Stages:
         """One more pane: its modules are loaded in a thread, then it is made, then the loop has a turn."""
         view = self.missing()
         if self._window.closed:
+            return
+        if self._window.pane(self._window.view).busy():
+            QTimer.singleShot(MAKE_AFTER_MS, self._window, self._make_next)
             return
         if view is None:
             set_aside()

@@ -40,8 +40,9 @@ def test_rows_are_painted_before_the_store_is_surveyed(
 
 
 def test_parts_of_views_are_found_though_nobody_looked_at_them_yet(
-    run: Run, window: MainWindow, golden: Golden
+    run: Run, window: MainWindow, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(window.stages, "_make_next", lambda: None)
     assert window.findChild(QWidget, "index.files") is None
     assert run(window.open(golden("broker-orders")))
     assert set(window.panes) == {"log"}

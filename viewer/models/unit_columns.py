@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from viewer.assets import tr, words
@@ -135,9 +136,14 @@ def _size(row: LogRow) -> str:
 
 
 def _topic_tone(row: LogRow) -> str:
+    return _tone_of(row.topic) if isinstance(row, UnitRow) else "text"
+
+
+@lru_cache(maxsize=4096)
+def _tone_of(topic: str) -> str:
     from viewer.theme import is_system_topic
 
-    return "text2" if isinstance(row, UnitRow) and is_system_topic(row.topic) else "text"
+    return "text2" if is_system_topic(topic) else "text"
 
 
 def _key_list(row: LogRow) -> list[str] | None:

@@ -74,6 +74,10 @@ class Pane(QWidget):
         """What this view does for the commands that act on what is in front: action id → deed."""
         return {}
 
+    def busy(self) -> bool:
+        """Whether something runs here that the user waits for; what can wait is done behind it."""
+        return False
+
     def status(self) -> str:
         """The sentence for the status bar when the view comes to the front; empty keeps the last one."""
         return ""

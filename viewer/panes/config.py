@@ -7,19 +7,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout
 
 from viewer.assets import tr, words
 from viewer.bridge.places import Place
 from viewer.models.columns import Chip, RecordKind, chip_column, gutter, text_column
 from viewer.panes import Pane
 from viewer.panes.copying import command_copier, table_commands
-from viewer.widgets.kit import PaneHead, splitter
+from viewer.panes.table_reading import read_into
+from viewer.widgets.kit import PaneHead, splitter, stacked
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
     from engine.codec.tables import Table
+    from engine.inspection.snapshot import StoreSnapshot
     from viewer.bridge.store_session import StoreSession
 
 MOST_VALUES = 200_000
@@ -99,14 +101,8 @@ class ConfigPane(Pane):
         self.values.setAccessibleName(tr("Values of the table"))
         self.values_head = PaneHead(tr("Values"))
         self.table.rowChosen.connect(self._show_table)
-        top, below = QWidget(), QWidget()
-        for box, parts in ((top, (self.head, self.table, self.table.strip)),
-                           (below, (self.values_head, self.values, self.values.strip))):  # fmt: skip
-            layout = QVBoxLayout(box)
-            layout.setContentsMargins(0, 0, 0, 0)
-            layout.setSpacing(0)
-            for part in parts:
-                layout.addWidget(part)
+        top = stacked(self.head, self.table, self.table.strip)
+        below = stacked(self.values_head, self.values, self.values.strip)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(splitter(True, (top, 300), (below, 500)))
@@ -126,20 +122,7 @@ class ConfigPane(Pane):
 
     def refresh(self) -> None:
         """Read the tables again."""
-        session = self.session
-        if session is None or not self.isVisible():
-            return
-
-        def work() -> list[Table]:
-            from engine.inspection.tables import read_tables
-
-            return list(read_tables(session.snapshot))
-
-        def done(tables: list[Table]) -> None:
-            if session is self.session:
-                self._fill(tables)
-
-        session.jobs.read(work, done, lambda error: self.table.set_state(State("error", str(error))))
+        read_into(self, self.table, _read, self._fill)
 
     def _fill(self, tables: list[Table]) -> None:
         self._tables = tables
@@ -186,6 +169,12 @@ class ConfigPane(Pane):
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying and stepping, in the table that has the focus."""
         return table_commands(self, lambda: self.values if self.values.hasFocus() else self.table, "config.jsonl")
+
+
+def _read(store: StoreSnapshot) -> list[Table]:
+    from engine.inspection.tables import read_tables
+
+    return list(read_tables(store))
 
 
 def _text(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QVBoxLayout
 
@@ -23,12 +23,14 @@ from viewer.models.columns import (
 )
 from viewer.panes import Pane
 from viewer.panes.copying import command_copier, table_commands
-from viewer.widgets.kit import PaneHead
+from viewer.panes.table_reading import read_into
+from viewer.widgets.kit import PaneHead, stacked
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
     from engine.inspection.groups import GroupProgress
+    from engine.inspection.snapshot import StoreSnapshot
     from viewer.bridge.store_session import StoreSession
 
 STATES = {
@@ -87,9 +89,7 @@ class GroupsPane(Pane):
         self.table.placeRequested.connect(self.placeRequested)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        for part in (self.head, self.table, self.table.strip):
-            layout.addWidget(part)
+        layout.addWidget(stacked(self.head, self.table, self.table.strip))
 
     def set_session(self, session: StoreSession | None) -> None:
         """Read the tables of another store when they are asked for."""
@@ -105,25 +105,9 @@ class GroupsPane(Pane):
 
     def refresh(self) -> None:
         """Read the tables again."""
-        session = self.session
-        if session is None or not self.isVisible():
-            return
+        read_into(self, self.table, _read, self._fill)
 
-        def work() -> list[Any]:
-            from engine.inspection.groups import group_progress
-
-            return list(group_progress(session.snapshot))
-
-        def done(rows: list[Any]) -> None:
-            if session is self.session:
-                self._fill(rows)
-
-        def failed(error: Exception) -> None:
-            self.table.set_state(State("error", str(error)))
-
-        session.jobs.read(work, done, failed)
-
-    def _fill(self, rows: list[Any]) -> None:
+    def _fill(self, rows: list[GroupProgress]) -> None:
         self.table.set_rows(rows)
         groups = len({row.group for row in rows})
         behind = sum(row.behind for row in rows)
@@ -148,3 +132,9 @@ class GroupsPane(Pane):
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying and stepping."""
         return table_commands(self, lambda: self.table, "groups.jsonl")
+
+
+def _read(store: StoreSnapshot) -> list[GroupProgress]:
+    from engine.inspection.groups import group_progress
+
+    return list(group_progress(store))

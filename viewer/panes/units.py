@@ -184,6 +184,10 @@ class UnitsPane(Pane):
             "go.last": self.table.last_row,
         }
 
+    def busy(self) -> bool:
+        """Whether a filter runs."""
+        return self.filtering.running
+
     def status(self) -> str:
         """What the filter found, or how long the log is."""
         if self.filtering.source is not None:
