@@ -543,3 +543,67 @@ def test_no_files_for_many_at_once(tmp_path) -> None:
     put.files._allocate = lambda _start: None
     refused = put.log.put_messages([Message("T", b"x")] * 9)
     assert {result.status for result in refused} == {Status.CREATE_MAPPED_FILE_FAILED}
+
+
+# What real stores made of the same messages
+
+REPLAYED = ["clean-5.3.3", "clean-4.9.8", "lmq-5.3.3", "batchcq-5.3.3", "propcrc-5.3.3", "ipv6-and-unicode-5.3.3",
+            "broker-lmq", "broker-orders", "broker-transactions", "broker-pop", "multi-queue-ext-5.3.3"]  # fmt: skip
+MADE_BY_THE_STORE = {"INNER_MULTI_QUEUE_OFFSET", "INNER_BASE"}
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", REPLAYED)
+def test_a_real_stores_messages_put_again_get_its_offsets_and_properties(golden, tmp_path, name) -> None:
+    """Every message of the log with what its sender gave: queue offsets, light and inner offsets and CRCs come out as
+    RocketMQ made them.
+    """
+    lmq, crc = "lmq" in name, "propcrc" in name
+    put = PutLog(tmp_path, 1 << 24, enable_lmq=lmq, enabled_append_prop_crc=crc, like="4.9" if "4.9" in name else "5.3")
+    put.log.is_batch_topic = lambda topic: topic in batch_topics
+    batch_topics: set[str] = set()
+    units = []
+    for path in sorted(golden(name).glob("commitlog/*")):
+        data, at = path.read_bytes(), 0
+        while not isinstance(frame := codec.measure(data, at, len(data)), str):
+            units.append(codec.cut(data, at, frame, 0))
+            at += frame.size
+    batch_topics |= {unit.topic for unit in units if unit.sys_flag & codec.INNER_BATCH}
+    assert len(units) > 50
+    for unit in units:
+        put.now = unit.store_timestamp
+        message = Message.of_unit(unit)
+        if MADE_BY_THE_STORE & unit.properties.keys():
+            sent = {key: value for key, value in unit.properties.items() if key not in MADE_BY_THE_STORE}
+            message = message.changed(properties=sent, properties_raw=None)
+        result = put.log.put_message(message)
+        again = put.unit(result)
+        assert (again.queue_offset, again.topic, again.queue_id) == (unit.queue_offset, unit.topic, unit.queue_id)
+        assert (again.size, again.sys_flag, again.body_crc) == (unit.size, unit.sys_flag, unit.body_crc)
+        assert again.properties.keys() == unit.properties.keys()
+        if crc:
+            assert properties.verify_crc(put.files.read(again.offset, again.size))
+        else:
+            assert again.properties == unit.properties
+
+
+@given(messages)
+def test_a_message_that_is_taken_comes_back_equal(tmp_path_factory, message) -> None:
+    put = PutLog(tmp_path_factory.mktemp("one"), 1 << 16)
+    result = put.log.put_message(message)
+    if not result.ok:
+        assert result.status is not Status.PUT_OK
+        assert put.log.wrote == 0
+        return
+    unit = put.unit(result)
+    assert unit.crc == "ok"
+    assert (unit.body, unit.flag, unit.reconsume_times) == (message.body, message.flag, message.reconsume_times)
+    assert unit.born_timestamp == (NOW if message.born_timestamp is None else message.born_timestamp)
+    assert (unit.born_host, unit.store_host) == (message.born_host, message.store_host or "127.0.0.1:10911")
+    assert unit.prepared_transaction_offset == message.prepared_transaction_offset
+    assert unit.properties.get("REAL_TOPIC", unit.topic) == message.topic
+    assert int(unit.properties.get("REAL_QID", unit.queue_id)) == message.queue_id
+    if unit.topic == message.topic and not message.sys_flag & codec.INNER_BATCH:
+        raw, found = message.properties_raw, message.properties
+        stored = {name: value for name, value in (found or {}).items() if value}
+        assert unit.properties_raw == raw if raw is not None else unit.properties == stored
