@@ -63,7 +63,3 @@ class QueueOffsetTable:
     def offsets(self) -> dict[tuple[str, int], int]:
         """All of them, as a copy."""
         return {key: self.numbers[place] for key, place in list(self._places.items())}
-
-    def address(self) -> int:
-        """Address of :attr:`numbers`, for compiled code under the append lock."""
-        return self.numbers.buffer_info()[0]
