@@ -1,4 +1,4 @@
-"""Puts with rules: CRC, IPv6, versions, batches of both kinds, light queues, units stored again (spec 2.5 - 2.7, 3.8)."""
+"""Puts with rules: CRC, IPv6, versions, batches, light queues, units stored again (spec 2.5 - 2.7, 3.8)."""
 
 from __future__ import annotations
 
