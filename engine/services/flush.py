@@ -176,6 +176,9 @@ Queue = TypeVar("Queue")
 class Flushable(Protocol[Queue]):
     """All consume queues, as far as flushing goes."""
 
+    def settle(self) -> Iterator[None]:
+        """Write in small pieces what waits for its queue. Raises ``OSError``."""
+
     def dirty(self) -> list[Queue]:
         """Those that were written since they were last clean."""
 
@@ -245,6 +248,8 @@ class FlushConsumeQueue(Generic[Queue]):
     def _pieces(self, least_pages: int) -> Iterator[None]:
         before = self._checkpoint.logics
         piece = PIECE if least_pages == 0 else PIECE * 64
+        if least_pages == 0:
+            yield from self._queues.settle()
         for number, queue in enumerate(self._queues.dirty(), 1):
             self._queues.flush_queue(queue, least_pages)
             if number % piece == 0:

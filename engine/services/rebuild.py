@@ -142,9 +142,12 @@ class Rebuild:
         self._thread.stop()
         self._thread.join()
 
-    def take(self, columns: UnitColumns, topics: TopicTable, chosen: Int64 | None = None) -> None:
-        """The units of one block, or of its rows ``chosen``; its arrays may be used again afterwards. Raises
-        ``OSError``.
+    def take(
+        self, columns: UnitColumns, topics: TopicTable, chosen: Int64 | None = None, *, queued: bool = False
+    ) -> None:
+        """The units of one block, or of its rows ``chosen``; its arrays may be used again afterwards.
+
+        ``queued`` says that the queues know all of them already. Raises ``OSError``.
         """
         rows = units_of(columns, chosen)
         if not len(rows):
@@ -156,8 +159,9 @@ class Rebuild:
             self._writer.drain()
             self._dispatcher.dispatch_block(columns, topics, chosen)
             return
-        kept = EntryRows(len(rows))
-        kept.add(columns, first, stop)
+        kept = EntryRows(0 if queued else len(rows))
+        if not queued:
+            kept.add(columns, first, stop)
         keys = build_keys(columns, topics, rows) if self._index is not None else None
         self._writer.give(_Block(kept, keys, topics.names))
         self._thread.wakeup()

@@ -10,14 +10,15 @@ from typing import Final
 
 from engine.codec.batch_consume_queue import BatchCqUnit
 from engine.codec.java import i32
-from engine.codec.queue_builder import QueueRuns
+from engine.codec.queue_builder import EntryColumns, QueueRuns
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
-from engine.layout import StorePaths, parse_file_name
+from engine.layout import StorePaths, is_folder_name, parse_file_name
 from engine.mapped.disk import Disk
 from engine.store.batch_consume_queue import BatchConsumeQueue
 from engine.store.consume_queue import ConsumeQueue
 from engine.store.consume_queue_ext import NO_ADDRESS, ConsumeQueueExt
+from engine.store.pending_entries import PendingEntries
 from engine.store.queue_files import QueueFiles
 from engine.store.stored_queue import Release
 from engine.store.unit_check import Request
@@ -48,11 +49,15 @@ class ConsumeQueueStore:
         self.lock = threading.Lock()
         self._topics: dict[str, dict[int, Queue]] = {}
         self._dirty: set[Queue] = set()
+        self._refused: set[str] = set()  # topics that no folder can be named after
+        self.pending = PendingEntries(self._put_group)
+        self._plain_names: tuple[Sequence[str], int] = ((), 0)  # how many of them make plain entries
         self._file_size = config.consume_queue_file_size
         size = config.mapper_file_size_batch_consume_queue
         self._batch_file_size = size
 
     def __iter__(self) -> Iterator[Queue]:
+        self.pending.settle()
         for queues in list(self._topics.values()):
             yield from list(queues.values())
 
@@ -61,19 +66,28 @@ class ConsumeQueueStore:
 
     def topics(self) -> list[str]:
         """Names of the topics that have queues."""
+        self.pending.settle()
         return list(self._topics)
 
     def queues_of(self, topic: str) -> dict[int, Queue]:
         """The queues of a topic by id; empty where it has none."""
+        self.pending.settle()
         return dict(self._topics.get(topic, {}))
 
     def queue(self, topic: str, queue_id: int) -> Queue | None:
         """The queue, None where there is none (getConsumeQueue)."""
+        if self.pending.count:
+            self.pending.settle_queue(topic, queue_id)
         found = self._topics.get(topic)
         return None if found is None else found.get(queue_id)
 
     def find_or_create(self, topic: str, queue_id: int) -> Queue:
         """The queue; made where it is missing, without touching the disk (findOrCreateConsumeQueue)."""
+        if self.pending.count:
+            self.pending.settle_queue(topic, queue_id)
+        return self._find(topic, queue_id)
+
+    def _find(self, topic: str, queue_id: int) -> Queue:
         found = self._topics.get(topic)
         queue = None if found is None else found.get(queue_id)
         if queue is not None:
@@ -87,7 +101,7 @@ class ConsumeQueueStore:
 
     def load(self) -> None:
         """List the queues and their files; nothing is read (spec 3.1). Raises :class:`StoreError`."""
-        self._topics, self._dirty = {}, set()
+        self._topics, self._dirty, self.pending = {}, set(), PendingEntries(self._put_group)
         for folder, batch in ((self._paths.consumequeue, False), (self._paths.batchconsumequeue, True)):
             for topic in self._disk.folders(folder):
                 for name in self._disk.folders(folder / topic):
@@ -129,7 +143,13 @@ class ConsumeQueueStore:
 
     def put(self, request: Request, bit_map: bytes = b"") -> None:
         """The entry of one dispatched unit (spec 3.3, 3.7), with an ext unit where those are on. Raises ``OSError``."""
-        queue = self.find_or_create(request.topic, request.queue_id)
+        if self.pending.count and self.has_plain_entries(request.topic):
+            if self.pending.add_one(request):
+                return
+            self.pending.settle()
+        queue = self._queue_for_unit(request.topic, request.queue_id)
+        if queue is None:
+            return
         self._dirty.add(queue)
         if isinstance(queue, BatchConsumeQueue):
             queue.put(
@@ -149,9 +169,26 @@ class ConsumeQueueStore:
             code = code if address == NO_ADDRESS else address
         queue.put(request.physical_offset, request.size, code, request.queue_offset)
 
+    def _find_for_unit(self, topic: str, queue_id: int) -> Queue | None:
+        """The queue that a unit of the log names, with or without what waits for it; None where no folder can have the
+        topic's name (a torn unit, or one that was made up): its message stays in the log.
+        """
+        if topic not in self._topics and not is_folder_name(topic):
+            if topic not in self._refused:
+                self._refused.add(topic)
+                _log.warning("units of topic %.100r get no queue: no folder can have that name", topic)
+            return None
+        return self._find(topic, queue_id)
+
+    def _queue_for_unit(self, topic: str, queue_id: int) -> Queue | None:
+        """The same with all its entries."""
+        if self.pending.count:
+            self.pending.settle_queue(topic, queue_id)
+        return self._find_for_unit(topic, queue_id)
+
     def put_light(self, request: Request, name: str, queue_id: int, queue_offset: int) -> None:
         """A further entry of a unit, in the queue ``name`` (spec 3.8); it never has an ext unit. Raises ``OSError``."""
-        queue = self.find_or_create(name, queue_id)
+        queue = self._queue_for_unit(name, queue_id)
         if isinstance(queue, ConsumeQueue):
             self._dirty.add(queue)
             queue.put(request.physical_offset, request.size, request.tags_code, queue_offset)
@@ -162,24 +199,51 @@ class ConsumeQueueStore:
         Those are batch queues and queues with ext units. ``names`` are the topics' by number. Raises ``OSError``.
         """
         singly = []
-        starts = runs.start.tolist()
-        ids, numbers, follows = runs.topic_id.tolist(), runs.queue_id.tolist(), runs.follows.tolist()
+        ids, numbers = runs.topic_id.tolist(), runs.queue_id.tolist()
         for group in range(len(ids)):
-            queue = self.find_or_create(names[ids[group]], i32(numbers[group]))
-            if isinstance(queue, BatchConsumeQueue) or queue.ext is not None:
+            name, queue_id = names[ids[group]], i32(numbers[group])
+            if self.has_plain_entries(name):
+                self._put_group(name, queue_id, runs, group)
+            else:
                 singly.append(group)
-                continue
-            self._dirty.add(queue)
-            begin, stop = starts[group], starts[group + 1]
-            if follows[group]:
-                queue.put_run(runs.end[begin:stop], runs.queue_offset[begin:stop], runs.entries[begin:stop])
-                continue
-            rows = runs.entries[begin:stop].tolist()
-            for (physical, size, tags_code), queue_offset in zip(
-                rows, runs.queue_offset[begin:stop].tolist(), strict=True
-            ):
-                queue.put(physical, size, tags_code, queue_offset)
         return singly
+
+    def put_late(
+        self, columns: EntryColumns, rows: range, runs: QueueRuns, names: Sequence[str], timestamp: int
+    ) -> bool:
+        """Let the rows of a block wait for others where that is worth it (see :class:`PendingEntries`); False where
+        they go into their queues now. ``runs`` are theirs, ``timestamp`` is the first one's store time. Raises
+        ``OSError``.
+        """
+        if not self.pending.wants(runs):
+            return False
+        if not self._all_plain(names):
+            self.pending.settle()
+            return False
+        self.pending.add(columns, rows.start, rows.stop, names, timestamp)
+        return True
+
+    def _all_plain(self, names: Sequence[str]) -> bool:
+        names_before, known = self._plain_names
+        known = known if names_before is names else 0
+        while known < len(names) and self.has_plain_entries(names[known]):
+            known += 1
+        self._plain_names = (names, known)
+        return known == len(names)
+
+    def _put_group(self, topic: str, queue_id: int, runs: QueueRuns, group: int) -> None:
+        """The entries of one queue, which has plain ones."""
+        queue = self._find_for_unit(topic, queue_id)
+        if not isinstance(queue, ConsumeQueue):
+            return
+        self._dirty.add(queue)
+        begin, stop = int(runs.start[group]), int(runs.start[group + 1])
+        if runs.follows[group]:
+            queue.put_run(runs.end[begin:stop], runs.queue_offset[begin:stop], runs.entries[begin:stop])
+            return
+        rows = runs.entries[begin:stop].tolist()
+        for (physical, size, tags_code), queue_offset in zip(rows, runs.queue_offset[begin:stop].tolist(), strict=True):
+            queue.put(physical, size, tags_code, queue_offset)
 
     # -- keeping
 
@@ -210,11 +274,18 @@ class ConsumeQueueStore:
         """Flush the queues that were written since they were last clean; True where nothing waits. Raises
         ``OSError``.
         """
+        if least_pages == 0:
+            self.pending.settle()
         waiting = [queue for queue in self.dirty() if not self.flush_queue(queue, least_pages)]
         return not waiting
 
+    def settle(self) -> Iterator[None]:
+        """Write in small pieces what waits for its queues (see :class:`PendingEntries`). Raises ``OSError``."""
+        return self.pending.pieces()
+
     def dirty(self) -> list[Queue]:
         """The queues that were written since they were last clean."""
+        self.pending.settle_idle()
         return list(self._dirty)
 
     def flush_queue(self, queue: Queue, least_pages: int = 0) -> bool:
@@ -242,6 +313,7 @@ class ConsumeQueueStore:
 
     def delete_topic(self, topic: str) -> bool:
         """Delete every queue of a topic and the folders that are empty then; whether there was any (spec 11)."""
+        self.pending.settle()
         with self.lock:
             queues = self._topics.pop(topic, None)
         if queues is None:
@@ -260,6 +332,7 @@ class ConsumeQueueStore:
         self._dirty.clear()
 
     def close(self) -> None:
-        """Give back what is open."""
-        for queue in self:
-            queue.forget()
+        """Give back what is open; entries that still wait are not written."""
+        for queues in list(self._topics.values()):
+            for queue in queues.values():
+                queue.forget()

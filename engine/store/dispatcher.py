@@ -54,8 +54,12 @@ class Dispatcher:
         self._multi_dispatch = config.enable_multi_dispatch
         self._rules = Rules(delay_levels=config.delay_levels()) if rules is None else rules
         self.failed: Literal["queue", "index"] | None = None
-        self.last_store_timestamp = 0
-        """Store time (ms) of the last unit that went into a queue."""
+        self._newest_timestamp = 0
+
+    @property
+    def last_store_timestamp(self) -> int:
+        """Store time (ms) up to which units are in their queues."""
+        return self._queues.pending.oldest_timestamp or self._newest_timestamp
 
     # -- one unit
 
@@ -72,7 +76,7 @@ class Dispatcher:
     def _into_queue(self, request: Request) -> None:
         bits = self._bit_map(request) if self._bit_map is not None else b""
         self._queues.put(request, bits)
-        self.last_store_timestamp = request.store_timestamp
+        self._newest_timestamp = request.store_timestamp
         if self._multi_dispatch:
             for name, queue_id, queue_offset in light_entries(request):
                 self._queues.put_light(request, name, queue_id, queue_offset)
@@ -123,10 +127,13 @@ class Dispatcher:
             pieces = [(int(piece[0]), int(piece[-1]) + 1) for piece in np.split(rows, edges)]
         for begin, stop in pieces:
             runs = built if built is not None else build_runs(columns, begin, stop)
-            for group in self._queues.put_runs(runs, topics.names):
-                self._singly(columns, runs, group)
-            if len(runs.row):
-                self.last_store_timestamp = int(columns.store_timestamp[int(runs.row.max())])
+            if not len(runs.row):
+                continue
+            stored = columns.store_timestamp
+            if not self._queues.put_late(columns, range(begin, stop), runs, topics.names, int(stored[begin])):
+                for group in self._queues.put_runs(runs, topics.names):
+                    self._singly(columns, runs, group)
+            self._newest_timestamp = int(stored[int(runs.row.max())])
 
     def _singly(self, columns: UnitColumns, runs: QueueRuns, group: int) -> None:
         for row in runs.row[runs.start[group] : runs.start[group + 1]].tolist():
