@@ -123,7 +123,8 @@ def _topics(folder: Path | None, repeats: int, size: int) -> Iterator[Row]:
     for _ in range(repeats):
         with _store(folder, size) as store:
             _round_robin(store, names, payload)  # every queue has its file from here on
-            one, many = [], []
+            one: list[tuple[float, float]] = []
+            many: list[tuple[float, float]] = []
             for _ in range(ROUNDS):
                 for times, topics in ((one, ["bench"] * TOPICS), (many, names)):
                     store.wait_dispatched(600_000)
