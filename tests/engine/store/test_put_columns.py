@@ -114,6 +114,7 @@ def test_columns_on_a_disk_that_fills_up(tmp_path, monkeypatch) -> None:
     put.log.put_message(many[0])
     with monkeypatch.context() as patch:
         patch.setattr(MappedFile, "target", full)
+        patch.setattr(MappedFile, "append", full)
         refused = put.log.put_messages(many)
         assert {result.status for result in refused} == {Status.UNKNOWN_ERROR}
         assert (refused.ok, put.log.lock_time) == (False, 0)
