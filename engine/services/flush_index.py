@@ -51,7 +51,7 @@ class FlushIndex:
             return IDLE_MS
         try:
             file.flush()
-            if file.is_full:
+            if file.is_full and self.failure is None:  # else the checkpoint would vouch for the file that failed
                 self._checkpoint.index = max(self._checkpoint.index, file.end_timestamp)
                 self._checkpoint.flush()
         except OSError as error:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from engine.services.rebuild import Rebuild
 from engine.services.store_services import StoreServices
 from engine.store import load_source, recovery_apply
+from engine.store.query_message import look_message_by_offset
 from engine.store.recovery_plan import RecoveryPlan
 from engine.store.store_parts import StoreParts
 from engine.store.unit_check import Request
@@ -28,6 +29,9 @@ def load(parts: StoreParts, services: StoreServices, bit_map: Callable[[Request]
     if plan.exit == "abnormal":
         _flush_what_was_found(parts, services, plan.start_offset)
     parts.commit_log.queue_offsets.load(parts.queues.offsets())
+    newest = look_message_by_offset(parts.log, plan.confirm_offset)
+    if newest is not None:
+        parts.commit_log.last_time = newest.store_timestamp
     services.reput.reput_from = max(plan.end_offset, 0)
     services.reput.queue_end = parts.queues.max_physic_offset
     return plan

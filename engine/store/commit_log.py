@@ -103,6 +103,10 @@ class CommitLog:
         self._acquire, self._release = self.lock.acquire, self.lock.release
         self.locked_since = 0
         """When the append lock was taken (ms), 0 while nobody holds it."""
+        self.last_time = 0
+        """Store time (ms) that no later message falls behind, even if the clock is set back: recovery looks for its
+        first file by these times, and would leave out what it finds too new.
+        """
         self.refuses: PutMessageStatus | None = None
         self.store_host = store_host
         self.store_host_raw = host_raw(store_host)
@@ -189,6 +193,10 @@ class CommitLog:
         self._acquire()  # a with-statement costs twice as much
         try:
             now = self.locked_since = self.clock()
+            if now > self.last_time:
+                self.last_time = now
+            else:
+                now = self.last_time
             files = self.files.files
             file = files[-1] if files else None
             if file is None or size + BLANK_SIZE > file.size - file.wrote:
@@ -278,6 +286,12 @@ class CommitLog:
             )
             self._write_blank(last, now)
         return PutMessageResult(PutMessageStatus.PUT_OK, ended)
+
+    def begin_append(self) -> int:
+        """The store time (ms) of what is appended now; the append lock must be held, and is from now on."""
+        now = self.locked_since = self.clock()
+        self.last_time = max(self.last_time, now)
+        return self.last_time
 
     def append_blank(self) -> bool:
         """End the last file here; False where there is none, or it is full already."""

@@ -72,7 +72,7 @@ def _put_one(log: CommitLog, run: Run) -> PutMessageResult:
 def _append_some(log: CommitLog, run: Run, answers: dict[int, PutMessageResult], times: list[tuple[int, int]]) -> int:
     """Append rows under one hold of the lock, until all are done or the next one is ruled."""
     with log.lock:
-        now = log.locked_since = log.clock()
+        now = log.begin_append()
         times.append((run.row, now))
         try:
             while run.row < run.rows:

@@ -77,7 +77,7 @@ def put_ruled(log: CommitLog, message: Message) -> PutMessageResult:
     if light and log.like == "4.9" and _light_queue_count(log) > _MOST_LIGHT_QUEUES:
         return PutMessageResult(Status.LMQ_CONSUME_QUEUE_NUM_EXCEEDED)
     with log.lock:
-        now = log.locked_since = log.clock()
+        now = log.begin_append()
         try:
             return _append(log, stored, light, host, count, now)
         except OSError as error:
@@ -215,7 +215,7 @@ def put_batch(
     if log.is_busy:
         return PutMessageResult(Status.OS_PAGE_CACHE_BUSY)
     with log.lock:
-        now = log.locked_since = log.clock()
+        now = log.begin_append()
         try:
             return _append_batch(log, elements, host, now)
         except OSError as error:

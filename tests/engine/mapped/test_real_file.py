@@ -150,3 +150,19 @@ def test_writing_and_reading_from_many_threads_with_few_descriptors(tmp_path):
     assert not wrong
     assert disk.open_files <= 8
     disk.close()
+
+
+def test_a_file_that_is_written_through_its_map_too_is_not_called_lost(tmp_path):
+    """An index file's zeros were written, its entries went through the map: copying with many files open ended with
+    an error about bytes that nobody had lost.
+    """
+    disk = RealDisk(open_files=1)
+    file, other = numbered(disk, tmp_path, 2)
+    file.write(0, bytes(100))
+    file.view[10:13] = b"abc"
+    file.write(100, b"d")
+    file.view[100:101] = b"e"
+    other.write(0, b"x")
+    file.flush(0, 101)
+    assert file.read(10, 91) == b"abc" + bytes(87) + b"e"
+    disk.close()

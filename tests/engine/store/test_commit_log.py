@@ -218,3 +218,17 @@ def test_a_real_stores_messages_put_again_get_its_offsets_and_properties(golden,
             assert properties.verify_crc(put.files.read(again.offset, again.size))
         else:
             assert again.properties == unit.properties
+
+
+def test_store_times_never_run_backwards(tmp_path):
+    """Recovery looks for its first file by store times. The clock was set back a minute; a later file then began with
+    an earlier time than the checkpoint's, and queue entries of the files before it were never built again.
+    """
+    put = PutLog(tmp_path, 1 << 16)
+    times = []
+    for now in (5000, 4000, 4999, 5001, 100):
+        put.now = now
+        times.append(put.log.put_message(Message("T", b"x")).append.store_timestamp)
+        times.append(put.log.put_messages([Message("T", b"x")] * 2)[1].append.store_timestamp)
+        times.append(put.log.put_batch([Message("T", b"x")] * 2).append.store_timestamp)
+    assert times == [5000] * 9 + [5001] * 6

@@ -1,0 +1,75 @@
+"""The plug is pulled at every disk call of a scripted run, in each flush mode, with many disks found afterwards.
+
+Nothing that SYNC_FLUSH acknowledged, or that a store called flushed, is lost; nothing is invented; the store opens; a
+second recovery changes nothing, and one that is itself cut off ends at the same. ``--power-runs`` does more runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+
+import pytest
+from power_loss import MODES, Clock, Ledger, Life, verify
+
+from engine.mapped.simulated_disk import PowerLoss, SimulatedDisk
+
+pytestmark = pytest.mark.crash
+STEPS = 30
+LIVES = 4
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    """What the store says to each of thousands of broken stores is not asked here."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def pytest_generate_tests(metafunc):
+    if "seed" in metafunc.fixturenames:
+        first, runs = metafunc.config.getoption("--power-first"), metafunc.config.getoption("--power-runs")
+        metafunc.parametrize("seed", range(first, first + runs))
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("mode", MODES)
+def test_the_plug_is_pulled_at_every_call(mode, seed):
+    rng = random.Random(seed)
+    clock, ledger = Clock(), Ledger()
+
+    def look(number, kind, path):
+        ledger.note_call(kind, path)
+        try:
+            verify(disk.after_power_loss(rng), life, life.flushed, rng)
+        except BaseException as error:
+            error.add_note(f"cut at call {number}: {kind} {path}")
+            raise
+
+    disk = SimulatedDisk(clock=clock, on_call=look, write_back=random.Random(seed))
+    life = Life(mode, seed, disk, ledger, clock)
+    life.run(STEPS, close=seed % 2 == 0)
+    assert disk.calls > STEPS
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_store_lives_on_after_each_power_loss(mode, seed):
+    """What was cut away once never comes back, though its bytes may stand in the file for long."""
+    rng = random.Random(seed)
+    clock, ledger = Clock(), Ledger()
+    disk = SimulatedDisk(clock=clock)
+    for number in range(LIVES):
+        disk.crash_at = disk.calls + rng.randint(1, 120)
+        disk.on_call = lambda _, kind, path: ledger.note_call(kind, path)
+        life = Life(mode, 100 * seed + number, disk, ledger, clock)
+        try:
+            life.run(STEPS, close=rng.random() < 0.5)
+        except PowerLoss:
+            pass
+        else:
+            disk.pull_the_plug()
+        flushed = life.flushed
+        disk = disk.after_power_loss(rng)
+        ledger.keep(verify(disk.after_power_loss(rng, keep=1.0), life, flushed, rng).units)
