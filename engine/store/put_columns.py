@@ -40,7 +40,7 @@ def put_messages(log: CommitLog, messages: Sequence[Message]) -> PutMessageResul
     what = (
         gather(messages, RULED) if len(messages) >= FEWEST and not log.property_crc and log.encoder.compiled else None
     )
-    waits = what is None or any(message.waits for message in messages) if log.flushes_at_once else False
+    waits = log.flushes_at_once and any(message.waits for message in messages)
     if what is None:
         return PutMessageResults.of([log.put_message(message) for message in messages], waits=waits)
     return append_columns(log, what, waits=waits)

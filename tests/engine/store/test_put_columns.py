@@ -156,3 +156,12 @@ def test_a_message_that_is_taken_comes_back_equal(tmp_path_factory, message) -> 
         raw, found = message.properties_raw, message.properties
         stored = {name: value for name, value in (found or {}).items() if value}
         assert unit.properties_raw == raw if raw is not None else unit.properties == stored
+
+
+@pytest.mark.parametrize("found", [{"a": "b"}, {"a": "b\x02"}], ids=["columns", "one by one"])
+def test_whether_anybody_waits_for_the_flush(tmp_path, found) -> None:
+    rushed = [Message("T", b"x", 0, {**found, "WAIT": "false"})] * 9
+    for kind, waits in (("SYNC_FLUSH", True), ("ASYNC_FLUSH", False)):
+        put = PutLog(tmp_path / kind, flush_disk_type=kind)
+        assert put.log.put_messages([*rushed, Message("T", b"x", 0, {**found, "WAIT": "true"})]).waits is waits
+        assert put.log.put_messages(rushed).waits is False
