@@ -26,7 +26,7 @@ def take_positions(parts: StoreParts, services: StoreServices, puts: Latencies) 
         dispatched=dispatched,
         confirm=confirm,
         queue_max=services.reput.queue_end,
-        index_end=index.end_phy_offset if index is not None else -1,
+        index_end=index.end_phy_offset if index is not None and index.files else -1,
         checkpoint=parts.checkpoint.value,
         buffers_left=parts.pool.available if parts.pool is not None else None,
         waiting=group.waiting if group is not None else 0,

@@ -171,8 +171,8 @@ class ReputMessage:
             _log.warning("offset %d is gone from the log, dispatch goes on at %d", start, files.min_offset)
             start = self.reput_from = files.min_offset
         lent = files.lend(start)
-        if lent is None:
-            return self._over_the_end_of_a_file(start, end)
+        if lent is None:  # not committed yet, though a file behind may be
+            return False
         with lent as view:
             n = min(len(view), end - start)
             if n <= 0:
@@ -183,15 +183,6 @@ class ReputMessage:
             if self.reput_from == start:
                 self._singly(view, start, n)
         return start < self.reput_from < end - WAITS_FOR_MORE
-
-    def _over_the_end_of_a_file(self, start: int, end: int) -> bool:
-        """A file cut away, or one without a blank at its end, is stepped over; else nothing is there."""
-        size = self._files.file_size
-        first = self._files.first
-        if first is None or start + size > end:
-            return False
-        self.reput_from = start - start % size + size
-        return True
 
     def _block(self, view: memoryview, start: int, n: int) -> None:
         from engine.codec import columns as bulk

@@ -136,3 +136,17 @@ def test_waiting_ends_with_the_time_out_where_nothing_moves() -> None:
     service = store._services.reput
     assert not service.wait_for(1 << 40, 5)
     store.abandon()
+
+
+def test_a_file_of_the_pool_that_is_not_committed_is_waited_for() -> None:
+    """With all buffers lent the next file is written at once, while the one in front of it waits for its commit."""
+    store = opened(transientStorePoolEnable=True, transientStorePoolSize=1)
+    put(store, 900)
+    seen = store.positions()
+    assert seen.buffers_left == 0
+    until_still(store)
+    assert store.positions().dispatched == 0
+    store.commit()
+    until_still(store)
+    assert (store.positions().dispatched, store.counters()["dispatch.units"]) == (seen.wrote, 900)
+    store.close()
