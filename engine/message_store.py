@@ -22,6 +22,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import numpy as np
+import numpy.typing as npt
+
 from engine.codec.encode import Message
 from engine.codec.message import Unit
 from engine.codec.message_columns import MessageColumns
@@ -34,6 +37,7 @@ from engine.services.look import count, take_positions
 from engine.services.opening import let_go, load
 from engine.services.store_services import StoreServices
 from engine.services.wiring import wire
+from engine.store.append_units import Int64, append_units
 from engine.store.config_tables import ConfigTables
 from engine.store.get_message import GetMessageResult, Limits, get_message
 from engine.store.latency import Latencies
@@ -252,6 +256,10 @@ class MessageStore:
     def append_raw(self, unit: bytes) -> int:
         """Store a whole unit again, its PHYSICALOFFSET and property CRC made anew; gives the offset. Does not wait."""
         return self._parts.commit_log.append_raw(unit)
+
+    def append_units(self, data: npt.NDArray[np.uint8], sizes: Int64, stored: Int64) -> int:
+        """Store many whole units again (see :func:`engine.store.append_units.append_units`); gives the log's end."""
+        return append_units(self._parts.commit_log, data, sizes, stored)
 
     def append_blank(self) -> bool:
         """End the log's last file here; False where it is full already, or there is none."""

@@ -12,15 +12,22 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
-from engine.codec.message import PREPARED, ROLLBACK, Unit
-from engine.codec.unit_scan import Blank, Damage, Stop
+import numpy as np
+
+from engine.codec.columns import BAD, BLANK, UnitColumns
+from engine.codec.message import PREPARED, ROLLBACK, TRANSACTION_MASK, Unit
+from engine.codec.topic_table import TopicTable
+from engine.codec.unit_scan import Damage, Stop
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
+from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
 from engine.message_store import MessageStore
+from engine.store.append_units import with_property_crc
 from engine.store.unit_check import Request
 
 _WAIT_MS = 1000.0
@@ -117,19 +124,82 @@ class _Copy:
         size = self._config.mapped_file_size_commit_log
         self._end = first - first % size
         stop = None if self._source.abort else log.max_offset
+        if self._chosen is None:
+            self._append_blocks(store, first, stop)
+            return
         for item in self._source.units(first, stop):
             if isinstance(item, Unit):
                 self._take(store, item)
-                if self._progress is not None:
-                    self._progress(item.end - first)
-            elif isinstance(item, Blank):
-                if self._in_place:
-                    self._reach(store, item.offset)
-                    self._reach(store, item.offset - item.offset % size + size)
+                self._seen(item.end - first)
             elif isinstance(item, Damage):
                 self._leave(item.size)
             elif isinstance(item, Stop):
                 break
+
+    def _append_blocks(self, store: MessageStore, first: int, stop: int | None) -> None:
+        """Without a filter the units need not be taken apart: whole runs are appended at once."""
+        topics = TopicTable()
+        for block in scan_log(self._source.log, first, stop, topics=topics):
+            if isinstance(block, Damage):
+                self._leave(block.size)
+            elif isinstance(block, UnitColumns):
+                self._take_block(store, block)
+                self._note_topics(block, topics)
+                self._seen(int(block.offset[block.count - 1]) - first)
+
+    def _take_block(self, store: MessageStore, block: UnitColumns) -> None:
+        count = block.count
+        blank = count > 0 and block.kind[count - 1] == BLANK
+        units = count - 1 if blank else count
+        offset = block.offset[:units]
+        good = (block.crc[:units] != BAD) & (block.physical_offset[:units] == offset)
+        edges = [0, *(np.flatnonzero(np.diff(good)) + 1).tolist(), units]
+        for begin, end in pairwise(edges):
+            if begin == end:
+                continue
+            if good[begin]:
+                self._take_run(store, block, begin, end)
+            else:
+                for row in range(begin, end):
+                    self._leave(int(block.size[row]))
+        if blank and self._in_place:
+            size, at = self._config.mapped_file_size_commit_log, int(block.offset[count - 1])
+            self._reach(store, at)
+            self._reach(store, at - at % size + size)
+
+    def _take_run(self, store: MessageStore, block: UnitColumns, begin: int, end: int) -> None:
+        """The good units [begin, end) of a block, which stand back to back."""
+        sizes = block.size[begin:end].astype(np.int64)
+        at = int(block.offset[begin]) - block.base
+        total = int(sizes.sum())
+        data = block.buffer[at : at + total]
+        if self._in_place:
+            self._reach(store, int(block.offset[begin]))
+        elif with_property_crc(data, sizes).any():
+            places = np.cumsum(sizes) - sizes
+            for start, size in zip(places.tolist(), sizes.tolist(), strict=True):
+                self._end = store.append_raw(data[start : start + size].tobytes()) + size
+            self._count(end - begin, total)
+            return
+        self._end = store.append_units(data, sizes, block.store_timestamp[begin:end])
+        self._count(end - begin, total)
+
+    def _note_topics(self, block: UnitColumns, topics: TopicTable) -> None:
+        """Where each topic's first unit that belongs into a queue stands."""
+        units = block.count - int(block.kind[block.count - 1] == BLANK)
+        kinds = block.sys_flag[:units] & TRANSACTION_MASK
+        rows = np.flatnonzero((kinds != PREPARED) & (kinds != ROLLBACK) & (block.topic_id[:units] >= 0))
+        numbers, first = np.unique(block.topic_id[:units][rows], return_index=True)
+        for number, row in zip(numbers.tolist(), rows[first].tolist(), strict=True):
+            self._first_of.setdefault(topics.names[number], int(block.offset[row]))
+
+    def _seen(self, done: int) -> None:
+        if self._progress is not None:
+            self._progress(done)
+
+    def _count(self, units: int, size: int) -> None:
+        self._units += units
+        self._size += size
 
     def _take(self, store: MessageStore, unit: Unit) -> None:
         if unit.crc == "bad" or unit.stale:
@@ -137,11 +207,8 @@ class _Copy:
             return
         if self._chosen is not None and not self._chosen(unit):
             return
-        if self._in_place:
-            self._reach(store, unit.offset)
         self._end = store.append_raw(self._source.log.read(unit.offset, unit.size)) + unit.size
-        self._units += 1
-        self._size += unit.size
+        self._count(1, unit.size)
         if unit.transaction_type not in _QUEUELESS:
             self._first_of.setdefault(unit.topic, unit.offset)
 
