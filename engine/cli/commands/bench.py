@@ -11,7 +11,7 @@ from engine.cli.output import Column, Output
 from engine.errors import UsageError
 
 READS = ("scan", "header", "query", "info", "check")
-WRITES = ("append", "flush", "topics", "recover")
+WRITES = ("append", "dispatch", "flush", "topics", "recover")
 NAMES = (*READS, *WRITES)
 _SMALLEST = 1 << 20
 _COLUMNS = (
@@ -34,7 +34,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    from engine.cli import bench_append, bench_recover, bench_writes
+    from engine.cli import bench_append, bench_dispatch, bench_recover, bench_writes
     from engine.inspection import bench
 
     unknown = [name for name in args.what if name not in NAMES]
@@ -47,10 +47,12 @@ def run(args: argparse.Namespace, out: Output) -> int:
         options["size"] = max(args.size, _SMALLEST)
     for name in args.what or NAMES:
         out.say(f"measuring {name}; stores that are not there yet are made first")
-        others = {"append": bench_append, "recover": bench_recover}
-        measure = bench if name in READS else others.get(name, bench_writes)
-        for row in measure.run(name, **options):
-            out.record(row if out.as_json else _shown(row), _COLUMNS)
+        others = {"append": bench_append, "dispatch": bench_dispatch, "recover": bench_recover}
+        measures = [bench if name in READS else others.get(name, bench_writes)]
+        measures += [bench_dispatch] if name == "query" else []  # the index of a store that is written
+        for measure in measures:
+            for row in measure.run(name, **options):
+                out.record(row if out.as_json else _shown(row), _COLUMNS)
     out.line(" · ".join(f"{name} {value}" for name, value in bench.conditions().items()))
     return 0
 
