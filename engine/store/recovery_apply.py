@@ -73,8 +73,10 @@ class Targets(Protocol):
 class Bulk(Protocol):
     """Dispatches long stretches of a log quicker than a :class:`Dispatcher` (:mod:`engine.services.rebuild`)."""
 
-    def take(self, columns: UnitColumns, topics: TopicTable, chosen: NDArray[np.int64] | None = None) -> None:
-        """The units of one block, or of its rows ``chosen``."""
+    def take(
+        self, columns: UnitColumns, topics: TopicTable, chosen: NDArray[np.int64] | None = None, *, queued: bool = False
+    ) -> None:
+        """The units of one block, or of its rows ``chosen``; with ``queued`` the queues know all of them already."""
 
     def take_one(self, request: Request) -> None:
         """One unit."""
@@ -189,10 +191,12 @@ class _Deed:
 
     # -- units
 
-    def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.int64]) -> None:
+    def take_rows(
+        self, columns: UnitColumns, topics: TopicTable, rows: NDArray[np.int64], *, queued: bool = False
+    ) -> None:
         """Dispatch the rows with these numbers."""
         if self._bulk is not None:
-            self._bulk.take(columns, topics, rows)
+            self._bulk.take(columns, topics, rows, queued=queued)
         else:
             self._to.dispatcher.dispatch_block(columns, topics, rows)
 

@@ -31,8 +31,8 @@ Int64 = NDArray[np.int64]
 class Taker(Protocol):
     """Takes the units that are dispatched, in the order of the log."""
 
-    def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: Int64) -> None:
-        """The rows of ``columns`` with these numbers."""
+    def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: Int64, *, queued: bool = False) -> None:
+        """The rows of ``columns`` with these numbers; with ``queued`` the queues know all of them already."""
 
     def take(self, place: int, request: Request) -> None:
         """One unit that stands at ``place``."""
@@ -140,13 +140,12 @@ class QueueTable:
         if not len(wanted):
             return
         self._count(int(columns.offset[wanted[0]]), len(wanted))
+        truthful, spans = bool((physical == columns.offset[:rows]).all()), _spans(wanted)
+        queued = truthful and all(self._knows_all(columns, topics, first, stop) for first, stop in spans)
         if self.taker is not None:
-            self.taker.take_rows(columns, topics, wanted)
+            self.taker.take_rows(columns, topics, wanted, queued=queued)
         names = topics.names
-        truthful = bool((physical == columns.offset[:rows]).all())
-        for first, stop in _spans(wanted):
-            if truthful and self._knows_all(columns, topics, first, stop):
-                continue
+        for first, stop in () if queued else spans:
             runs = build_runs(columns, first, stop)
             starts = runs.start.tolist()
             for group, topic in enumerate(runs.topic_id.tolist()):

@@ -135,6 +135,28 @@ class QueueBytes:
         physical, size = _UNIT_HEAD.unpack_from(last) if last else (0, 0)
         return done, physical, size
 
+    def prefix_before(self, file: VirtualFile, log_end: int) -> tuple[int, int, int]:
+        """(bytes of the units that are kept where the log ends at ``log_end``, offset and size of the last one): the
+        first one without a look, the others while they are valid and point before it. A simple queue's file on disk.
+        """
+        assert file.disk is not None
+        done, last = 0, b""
+        while done < self.file_size:
+            data = file.disk.read(done, min(_PREFIX_BYTES, self.file_size - done))
+            raw = np.frombuffer(data, np.uint8, len(data) // CQ_UNIT.itemsize * CQ_UNIT.itemsize)
+            first = CQ_UNIT.itemsize if not done else 0
+            good = min(first, len(raw)) // CQ_UNIT.itemsize + _count_valid(raw[first:])
+            behind = np.flatnonzero(raw.view(CQ_UNIT)["physical_offset"][:good] >= log_end)
+            behind = behind[behind > 0] if not done else behind
+            good = int(behind[0]) if len(behind) else good
+            if good:
+                last = data[(good - 1) * CQ_UNIT.itemsize :]
+                done += good * CQ_UNIT.itemsize
+            if good * CQ_UNIT.itemsize < len(raw) or not len(raw):
+                break
+        physical, size = _UNIT_HEAD.unpack_from(last) if last else (0, 0)
+        return done, physical, size
+
     def unit(self, file: VirtualFile, position: int) -> Rows:
         """The one unit at ``position``."""
         return self._chunk(file, position, 1)

@@ -178,6 +178,12 @@ class RecoveredQueue:
 
     def _kept(self, file: VirtualFile, log_end: int) -> int:
         done = 0
+        data = self.data
+        if self.kind == "simple" and file.disk is not None and not (data.appended or data.prefilled):
+            done, physical, size = data.prefix_before(file, log_end)
+            if done:
+                self._remember(physical, size)
+            return done
         for rows in self.data.rows(file):
             wrong = ~rows.valid | (rows.physical >= log_end)
             if rows.position == 0:

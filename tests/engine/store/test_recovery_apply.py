@@ -17,6 +17,7 @@ from engine.codec.index import Geometry
 from engine.config import MessageStoreConfig
 from engine.layout import StorePaths
 from engine.mapped.simulated_disk import PowerLoss, SimulatedDisk
+from engine.services.rebuild import Rebuild
 from engine.store import load_source, recovery, recovery_apply
 
 CRASHED = golden_stores.names("recovered.tar.xz")
@@ -67,24 +68,30 @@ def test_a_store_that_was_closed_is_left_as_it_is(name, golden, tmp_path):
 @pytest.mark.golden
 @pytest.mark.crash
 @pytest.mark.parametrize("name", CRASHED)
-def test_a_finished_plan_and_one_carried_out_on_the_way_leave_the_same(name, golden, tmp_path):
+def test_every_way_of_carrying_a_plan_out_leaves_the_same(name, golden, tmp_path, monkeypatch):
+    monkeypatch.setattr(recovery_apply, "BULK_BYTES", 0)
     config, like = recovered_stores.golden_config(name), release(name)
     held = []
-    for way in ("one walk", "plan first"):
+    for way in ("one walk", "plan first", "two threads", "mapped"):
         store = tmp_path / way
         shutil.copytree(golden(name), store)
-        if way == "one walk":
-            plan, parts = recovered_stores.recover(store, config, like)
-        else:
-            parts = recovered_stores.opened(store, config)
-            source = load_source.source(StorePaths(store), config, parts.disk)
+        parts = recovered_stores.opened(store, config)
+        source = load_source.source(StorePaths(store), config, parts.disk)
+
+        def bulk(parts=parts):
+            return Rebuild(parts.queues, parts.index, config)
+
+        if way == "plan first":
             plan = recovery.plan(source, like)
             recovery_apply.apply(plan, source, parts)
+        else:
+            monkeypatch.setattr(load_source, "LENT_FROM", 0 if way == "mapped" else 1 << 40)
+            plan = recovery_apply.recover(source, parts, like, None if way == "one walk" else bulk)
         parts.flush()
         parts.close()
         queues = [replace(queue, files_deleted=()) for queue in plan.queues]
         held.append((recovered_stores.held_by(store, config, plan), queues, plan.end_offset, plan.units))
-    assert held[0] == held[1]
+        assert held[-1] == held[0], way
 
 
 # A crash on the way
@@ -192,3 +199,18 @@ def test_a_queue_file_whose_first_entry_was_lost_goes(cut, tmp_path):
     assert name.exists() == (not cut)
     _, parts = recovered_stores.recover(tmp_path, SMALL)
     assert parts.queues.queue(topic, queue_id).max_offset == queue.max_offset
+
+
+@pytest.mark.crash
+def test_a_topic_that_no_folder_can_be_named_after_gets_no_queue(tmp_path):
+    """A torn unit had NULs for a topic, and the store did not open; "../.." would have led out of the store."""
+    made = healthy(10)
+    for topic in ("../../out", "a\0b", "..", "x/y"):
+        made.put(topic)
+    root = tmp_path / "inner" / "store"
+    made.write(root, queues=False, abort=True, checkpoint=False)
+    plan, parts = recovered_stores.recover(root, SMALL)
+    assert (plan.units, plan.end_offset) == (len(made.units), made.end)
+    assert {queue.topic for queue in parts.queues} == {unit.topic for unit in made.units[:10]}
+    assert [path.name for path in (tmp_path / "inner").iterdir()] == ["store"]
+    assert list(tmp_path.iterdir()) == [tmp_path / "inner"]
