@@ -27,49 +27,52 @@ from engine.store.dispatcher import Dispatcher, units_of
 from engine.store.index_service import IndexService
 from engine.store.unit_check import Request
 
-ROWS = 1 << 16
-"""Rows whose queue entries are written together: they still lie in the processor's cache."""
+ROWS, MOST_ROWS = 1 << 16, 1 << 19
+"""Rows whose queue entries are written together: they still lie in the processor's cache, but for tens of thousands of
+queues.
+"""
+ROWS_A_QUEUE = 12
 MOST_WAITING = 8
 _NEVER = 60_000.0
 Int64 = npt.NDArray[np.int64]
 
 
-class _Block(NamedTuple):
+class _Entries(NamedTuple):
     rows: EntryRows
-    keys: IndexKeys | None
     names: Sequence[str]
 
 
 class _Writer:
-    """The second thread's work: blocks in the order in which they were given."""
+    """The second thread's work, in the order in which it was given. ``rows_wanted`` is how many rows are worth a turn,
+    ``spare`` holds arrays that may be used again.
+    """
 
     name = "RebuildWriter"
 
     def __init__(self, queues: ConsumeQueueStore, index: IndexService | None) -> None:
         self._queues = queues
         self._index = index
-        self._rows = EntryRows(ROWS)
-        self._names: Sequence[str] = ()
-        self._waiting: deque[_Block] = deque()
+        self.rows_wanted = ROWS
+        self.spare: list[EntryRows] = []
+        self._waiting: deque[_Entries | IndexKeys] = deque()
         self._moved = threading.Condition()
         self._busy = False
         self._error: Exception | None = None
 
-    def give(self, block: _Block) -> None:
-        """Hand over a block; waits where too many are there. Raises what went wrong in the other thread."""
+    def give(self, work: _Entries | IndexKeys) -> None:
+        """Hand over work; waits where too many are there. Raises what went wrong in the other thread."""
         with self._moved:
             while len(self._waiting) >= MOST_WAITING and self._error is None:
                 self._moved.wait()
             self._raise()
-            self._waiting.append(block)
+            self._waiting.append(work)
 
     def drain(self) -> None:
-        """Return when every block is written. Raises what went wrong in the other thread."""
+        """Return when everything is written. Raises what went wrong in the other thread."""
         with self._moved:
             while (self._waiting or self._busy) and self._error is None:
                 self._moved.wait()
             self._raise()
-        self._write_rows()
 
     def failed(self, _name: str, error: Exception) -> None:
         """The thread ended: whoever waits is told why."""
@@ -85,22 +88,19 @@ class _Writer:
                     self._busy = False
                     self._moved.notify_all()
                     return _NEVER
-                block, self._busy = self._waiting.popleft(), True
+                work, self._busy = self._waiting.popleft(), True
                 self._moved.notify_all()
-            self._take(block)
+            if isinstance(work, _Entries):
+                self._write(work)
+            elif self._index is not None:
+                self._index.put_keys(work)
 
-    def _take(self, block: _Block) -> None:
-        if self._index is not None and block.keys is not None:
-            self._index.put_keys(block.keys)
-        if self._rows.count + block.rows.count > self._rows.capacity:
-            self._write_rows()
-        self._rows.add(block.rows, 0, block.rows.count)
-        self._names = block.names
-
-    def _write_rows(self) -> None:
-        if self._rows.count:
-            self._queues.put_runs(build_runs(self._rows, 0, self._rows.count), self._names)
-            self._rows.count = 0
+    def _write(self, work: _Entries) -> None:
+        runs = build_runs(work.rows, 0, work.rows.count)
+        self._queues.put_runs(runs, work.names)
+        self.rows_wanted = min(max(ROWS, ROWS_A_QUEUE * len(runs)), MOST_ROWS)
+        work.rows.count = 0
+        self.spare.append(work.rows)
 
     def _raise(self) -> None:
         if self._error is not None:
@@ -127,6 +127,8 @@ class Rebuild:
         self._index = index if config.message_index_enable else None
         self._writer = _Writer(queues, self._index)
         self._thread = ServiceThread(self._writer, self._writer.failed)
+        self._rows = EntryRows(ROWS)
+        self._names: Sequence[str] = ()
         self._plain_names = 0  # topics whose units make plain entries, counted from the first
         self._plain = True
         self._newest = 0
@@ -156,20 +158,26 @@ class Rebuild:
         first, stop = int(rows[0]), int(rows[-1]) + 1
         whole = stop - first == len(rows) and self._all_plain(topics.names)
         if not (whole and self._dispatcher.takes_in_bulk(columns, rows)):
-            self._writer.drain()
+            self.finish()
             self._dispatcher.dispatch_block(columns, topics, chosen)
             return
-        kept = EntryRows(0 if queued else len(rows))
         if not queued:
-            kept.add(columns, first, stop)
-        keys = build_keys(columns, topics, rows) if self._index is not None else None
-        self._writer.give(_Block(kept, keys, topics.names))
-        self._thread.wakeup()
+            self._keep(columns, first, stop, topics.names)
+        if self._index is not None:
+            self._writer.give(build_keys(columns, topics, rows))
+            self._thread.wakeup()
         self._newest = max(self._newest, int(columns.store_timestamp[stop - 1]))
+
+    def _keep(self, columns: UnitColumns, first: int, stop: int, names: Sequence[str]) -> None:
+        """Rows for the queues, handed over when there are enough."""
+        if self._rows.count + stop - first > self._rows.capacity or names is not self._names:
+            self._hand_over(stop - first)
+        self._names = names
+        self._rows.add(columns, first, stop)
 
     def take_one(self, request: Request) -> None:
         """One unit by itself. Raises ``OSError``."""
-        self._writer.drain()
+        self.finish()
         self.units += 1
         self._dispatcher.dispatch(request)
 
@@ -180,7 +188,19 @@ class Rebuild:
 
     def finish(self) -> None:
         """Return when every block is in the files. Raises ``OSError``."""
+        self._hand_over()
         self._writer.drain()
+
+    def _hand_over(self, more: int = 0) -> None:
+        """Let the rows be written; there is room for ``more`` afterwards."""
+        if self._rows.count:
+            self._writer.give(_Entries(self._rows, self._names))
+            self._thread.wakeup()
+            wanted, spare = max(self._writer.rows_wanted, more), self._writer.spare
+            again = spare.pop() if spare else None
+            self._rows = again if again is not None and again.capacity >= wanted else EntryRows(wanted)
+        elif more > self._rows.capacity:
+            self._rows = EntryRows(more)
 
     def _all_plain(self, names: Sequence[str]) -> bool:
         while self._plain and self._plain_names < len(names):

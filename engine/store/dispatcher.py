@@ -109,8 +109,10 @@ class Dispatcher:
 
     def takes_in_bulk(self, columns: UnitColumns, rows: Int64) -> bool:
         """Whether nothing in these rows asks for a look at single units."""
-        physical, first, last = columns.physical_offset[rows], int(rows[0]), int(rows[-1])
-        if (np.diff(physical) < 0).any() or (columns.topic_id[rows] < 0).any():
+        first, last = int(rows[0]), int(rows[-1])
+        chosen = slice(first, last + 1) if last - first + 1 == len(rows) else rows
+        physical = columns.physical_offset[chosen]
+        if (physical[1:] < physical[:-1]).any() or int(columns.topic_id[chosen].min()) < 0:
             return False
         if not self._multi_dispatch:
             return True
