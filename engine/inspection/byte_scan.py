@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from engine.codec.message import Unit
+from engine.codec.unit_scan import Stop
 from engine.errors import CannotRead
-from engine.inspection.log_reader import LogReader
+from engine.inspection.log_reader import Item, LogReader
 
 _BLOCK = 4 << 20
+_NEAR = 1 << 16
+"""Bytes over which walking on costs less than finding a unit's start anew."""
 
 
 def units_with(
@@ -24,13 +27,23 @@ def units_with(
     ``word``: only where it begins a property's value, or a word of one.
     """
     end = -1
+    items: Iterator[Item | Stop] = iter(())
     for place in places_of(log, needle, start, progress, word=word):
         if place < end:
-            continue  # in the unit that was given last
-        unit = log.unit_at(log.align(place))
-        if isinstance(unit, Unit) and unit.offset <= place < unit.end:
-            end = unit.end
-            yield unit
+            continue  # in the item that was seen last
+        if end < 0 or place - end > _NEAR:
+            items = log.walk(log.align(place), crc=False)
+        item = next((item for item in items if isinstance(item, Stop) or item.offset + item.size > place), None)
+        if item is None or isinstance(item, Stop):
+            end = -1  # behind the log's end there may be units of former times
+            item = log.unit_at(log.align(place), crc=False)
+        else:
+            end = item.offset + item.size
+        if isinstance(item, Unit) and item.offset <= place < item.end:
+            end = item.end
+            unit = log.unit_at(item.offset)
+            if isinstance(unit, Unit):
+                yield unit
 
 
 def places_of(

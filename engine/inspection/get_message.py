@@ -52,7 +52,7 @@ def get_message(
         return GetResult(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
     log = _UnitLog(store)
     with live.get_message(queue, log, offset, max_count, message_filter, _limits(store)) as found:
-        units = [log.units[at] for at in found.offsets]
+        units = [unit for at in found.offsets if (unit := log.unit(at)) is not None]
         return GetResult(found.status, found.next_begin_offset, found.min_offset, found.max_offset, units)
 
 
@@ -96,6 +96,14 @@ class _UnitLog:
 
     def read(self, offset: int, size: int) -> bytes:
         return self._log.sequence.read(offset, size)
+
+    def unit(self, offset: int) -> Unit | None:
+        """The unit at ``offset``; None for an entry into the bytes of another's unit, which were lent with it."""
+        if offset not in self.units:
+            found = self._log.unit_at(offset, crc=False)
+            if isinstance(found, Unit):
+                self.units[offset] = found
+        return self.units.get(offset)
 
     def lend(self, offset: int, size: int) -> _LentUnit | None:
         file = self._log.sequence.find(offset)

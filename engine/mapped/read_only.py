@@ -118,6 +118,9 @@ def _pread_all(descriptor: int, size: int, position: int) -> bytes:
     return b"".join(pieces)
 
 
+LARGEST_OFFSET = (1 << 63) - 1
+
+
 class ReadOnlyFile:
     """One file of a file queue; ``start_offset`` is the absolute offset (bytes) of its first byte, ``size`` its
     length when
@@ -306,6 +309,8 @@ def _list_folder(folder: Path, odd: list[Oddity]) -> list[tuple[str, int, int]]:
                 odd.append(Oddity("name", entry.path, "the name is no number: a broker does not start with it"))
             elif not stat.S_ISREG(info.st_mode):
                 odd.append(Oddity("name", entry.path, "expected a regular file"))
+            elif start > LARGEST_OFFSET - info.st_size:
+                odd.append(Oddity("name", entry.path, "the file would end beyond the offsets that 64 bits hold"))
             else:
                 found.append((entry.path, start, info.st_size))
         except OSError as error:

@@ -1,0 +1,54 @@
+"""What the fuzz campaign found, one case each."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+
+import agree
+import made_stores
+import pytest
+
+from engine.codec.message import Unit
+from engine.inspection.byte_scan import units_with
+from engine.inspection.snapshot import open_store
+
+
+@pytest.mark.timeout(60)
+def test_a_log_file_that_ends_beyond_64_bits_is_left_out(tmp_path):
+    """A copy under the name 2^63 - 1: its second unit stood at a negative offset, and the walk began there for ever."""
+    root = made_stores.healthy().write(tmp_path)
+    first = root / "commitlog" / f"{0:020d}"
+    shutil.copy(first, root / "commitlog" / f"{(1 << 63) - 1:020d}")
+    with open_store(root) as store:
+        assert store.log.end_offset < 1 << 40
+        assert any("64 bits" in oddity.what for oddity in store.log.sequence.oddities)
+    status, _, err = agree.command("check", root)
+    assert (status, err) in {(0, ""), (1, "")}
+
+
+def test_an_entry_into_the_bytes_of_anothers_unit_is_no_message(tmp_path):
+    """The bytes were lent with the unit around them; nobody had decoded a unit there: KeyError."""
+    made = made_stores.healthy()
+    root = made.write(tmp_path)
+    queue = root / "consumequeue" / "Orders" / "0" / f"{0:020d}"
+    unit = next(unit for unit in made.units if (unit.topic, unit.queue_id) == ("Orders", 0))
+    data = bytearray(queue.read_bytes())
+    struct.pack_into(">qiq", data, 20, unit.offset + 7, 20, 0)
+    queue.write_bytes(data)
+    got = [record for record in agree.ask("get", root, "Orders", 0, 0, "--max", 2) if record["type"] == "unit"]
+    assert [record["physicalOffset"] for record in got] == [unit.offset]
+
+
+def test_a_text_that_every_unit_holds_is_searched_in_one_walk(tmp_path, monkeypatch):
+    """Each place where the text stood was looked for from 64 KiB before it: `where STORE 0` took minutes."""
+    made = made_stores.healthy(60)
+    root = made.write(tmp_path)
+    with open_store(root) as store:
+        aligned = []
+        align = store.log.align
+        monkeypatch.setattr(store.log, "align", lambda offset: aligned.append(offset) or align(offset))
+        found = list(units_with(store.log, b"all", word=True))
+        assert [unit.offset for unit in found] == [unit.offset for unit in made.units]
+        assert all(isinstance(unit, Unit) for unit in found)
+        assert len(aligned) < 5
