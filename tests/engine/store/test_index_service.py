@@ -1,0 +1,184 @@
+import errno
+import time
+from pathlib import Path
+
+import pytest
+from dispatching import Place
+from raw_units import raw_log
+
+from engine.config import from_mapping
+from engine.errors import WrongFileSize
+from engine.layout import StorePaths
+from engine.mapped.disk import RealDisk
+from engine.mapped.simulated_disk import SimulatedDisk
+from engine.store.index_service import IndexService, file_name
+
+CONFIG, _ = from_mapping({"maxHashSlotNum": 3, "maxIndexNum": 5})  # four keys a file
+T0 = 1_700_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def _utc(monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def log_of(*keys: str, unique: bool = False) -> bytes:
+    return raw_log(
+        *(
+            {
+                "properties": f"KEYS\x01{key}\x02{'UNIQ_KEY' + chr(1) + 'U' + key + chr(2) if unique else ''}".encode(),
+                "queue_offset": number,
+                "stored": T0 + 2000 * number,
+            }
+            for number, key in enumerate(keys)
+        )
+    )
+
+
+def offsets(index: IndexService, key: str, begin: int = 0, end: int = 1 << 62, most: int = 64) -> list[int]:
+    return index.query_offset("TopicTest", key, most, begin, end).offsets
+
+
+def test_keys_are_found_newest_first_over_all_files():
+    place = Place(CONFIG)
+    log = log_of("a", "b", "a", "c", "d", "a")
+    place.dispatch(log)
+    size = len(log) // 6
+    assert len(place.index.files) == 2
+    assert offsets(place.index, "a") == [5 * size, 2 * size, 0]
+    assert offsets(place.index, "a", most=2) == [5 * size, 2 * size]
+    assert offsets(place.index, "a", begin=T0 + 3000, end=T0 + 5000) == [2 * size]
+    assert offsets(place.index, "nothing") == []
+    answer = place.index.query_offset("TopicTest", "a", 1, 0, 1 << 62)
+    assert (answer.last_update_timestamp, answer.last_update_offset) == (T0 + 10_000, 5 * size)
+
+
+def test_many_keys_are_answered_as_one_by_one():
+    place = Place(CONFIG)
+    place.dispatch(log_of("a", "b", "a", "c", "d", "a", "b"))
+    wanted = ["a", "b", "键", "c", "a"]
+    together = place.index.query_offsets("TopicTest", wanted, 2, 0, 1 << 62)
+    found = [together.offsets[i, :count].tolist() for i, count in enumerate(together.counts.tolist())]
+    assert found == [offsets(place.index, key, most=2) for key in wanted]
+    assert Place(CONFIG).index.query_offsets("T", ["a"], 2, 0, 9).counts.tolist() == [0]
+
+
+def test_one_message_s_keys_may_span_two_files_and_a_full_one_is_told():
+    place = Place(CONFIG)
+    place.dispatch(log_of("a b c d e f"))
+    first, second = place.index.files
+    assert (first.header.entries, second.header.entries) == (4, 2)
+    assert place.full == [first.name]
+    assert first.is_full
+    assert second.header.begin_timestamp == T0
+    assert [offsets(place.index, key) for key in "af"] == [[0], [0]]
+
+
+def test_any_unit_behind_a_full_file_makes_the_next_one():
+    place = Place(CONFIG)
+    place.dispatch(log_of("a b c d"))
+    assert len(place.index.files) == 1
+    place.dispatch(raw_log({"properties": b""}))
+    assert len(place.index.files) == 2
+
+
+def test_a_unit_before_the_end_is_known_but_the_newest_is_indexed_again():
+    place = Place(CONFIG)
+    log = log_of("a", "b")
+    place.dispatch(log)
+    place.dispatch(log)
+    assert place.index.files[-1].header.entries == 3
+    assert offsets(place.index, "b") == [len(log) // 2] * 2
+
+
+NAMES = [
+    (T0, "", "20231114221320000"),
+    (T0, "20231114221319999", "20231114221320000"),
+    (T0, "20231114221320000", "20231114221320001"),
+    (T0, "20231231235959999", "20240101000000000"),
+]
+
+
+@pytest.mark.parametrize(("now", "before", "name"), NAMES)
+def test_names_are_local_times_and_always_grow(now, before, name):
+    """RocketMQ takes the same file again where two are made in one millisecond: what the first held is lost."""
+    assert file_name(now, before) == name
+
+
+def test_the_local_zone_counts(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    assert file_name(T0, "") == "20231115061320000"
+
+
+def test_files_are_loaded_and_go_on(tmp_path):
+    place = Place(CONFIG, RealDisk(), tmp_path)
+    log = log_of("a", "b", "c", "d", "e")
+    place.dispatch(log[: len(log) // 5])
+    place.index.flush()
+    place.index.close()
+    again = Place(CONFIG, RealDisk(), tmp_path)
+    assert again.index.load() == []
+    assert offsets(again.index, "a") == [0]
+    again.dispatch(log)
+    assert offsets(again.index, "e") == [4 * len(log) // 5]
+    assert [file.header.entries for file in again.index.files] == [4, 2]
+
+
+def test_after_a_crash_files_beyond_the_checkpoint_are_deleted(tmp_path):
+    place = Place(CONFIG, RealDisk(), tmp_path)
+    place.dispatch(log_of("a", "b", "c", "d", "e"))
+    names = [file.name for file in place.index.files]
+    place.index.close()
+    again = Place(CONFIG, RealDisk(), tmp_path)
+    assert again.index.load(abnormal=True, index_msg_timestamp=T0 + 6000) == names[1:]
+    assert sorted(path.name for path in (tmp_path / "index").iterdir()) == names[:1]
+
+
+def test_another_geometry_is_refused_and_other_names_are_passed_over(tmp_path):
+    place = Place(CONFIG, RealDisk(), tmp_path)
+    place.dispatch(log_of("a"))
+    (tmp_path / "index" / "notes.txt").write_text("x")
+    Place(CONFIG, RealDisk(), tmp_path).index.load()
+    other, _ = from_mapping({"maxHashSlotNum": 4, "maxIndexNum": 5})
+    with pytest.raises(WrongFileSize, match="maxHashSlotNum 4"):
+        Place(other, RealDisk(), tmp_path).index.load()
+
+
+def test_files_below_the_log_are_deleted_but_never_the_last():
+    place = Place(CONFIG)
+    log = log_of("a b c d", "e f g h", "i")
+    place.dispatch(log)
+    names = [file.name for file in place.index.files]
+    assert place.index.delete_expired(1) == names[:1]
+    assert place.index.delete_expired(len(log) * 2) == names[1:2]
+    place.index.destroy()
+    assert place.index.files == ()
+
+
+def made(disk: SimulatedDisk, pauses: list[float]) -> IndexService:
+    return IndexService(StorePaths(Path("/s")), CONFIG, disk, lambda: T0, pause=pauses.append)
+
+
+def test_a_new_file_is_tried_three_times():
+    disk, pauses = SimulatedDisk(), []
+    disk.fail(errno.ENOSPC, kind="create", times=2)
+    index = made(disk, pauses)
+    assert index._ready_file().room == 4
+    assert pauses == [1.0, 1.0]
+    full = SimulatedDisk()
+    full.fail(errno.ENOSPC, kind="create")
+    with pytest.raises(OSError, match="No space"):
+        made(full, pauses)._ready_file()
+
+
+def test_a_file_for_which_there_is_no_room_is_not_left_behind():
+    disk = SimulatedDisk()
+    disk.fail(errno.ENOSPC, kind="reserve")
+    with pytest.raises(OSError, match="No space"):
+        made(disk, [])._ready_file()
+    assert disk.names(Path("/s/index")) == []
