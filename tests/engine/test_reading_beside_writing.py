@@ -1,0 +1,104 @@
+"""Readers beside a writer and a cleaner: every message that is lent is whole, and stays whole while it is lent."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import pytest
+
+from engine.config import from_mapping
+from engine.message_store import Message, MessageStore
+
+SMALL = {
+    "mappedFileSizeCommitLog": 65_536,
+    "mappedFileSizeConsumeQueue": 2000,
+    "maxHashSlotNum": 100,
+    "maxIndexNum": 400,
+    "diskMaxUsedSpaceRatio": 95,
+}
+QUEUES = 3
+MESSAGES = 600
+PAUSE = 0.001
+
+
+def message(number):
+    return Message("T", b"%06d" % number * (number % 30), number % QUEUES, {"KEYS": f"k{number}", "n": str(number)})
+
+
+def told(unit):
+    number = int(unit.properties["n"])
+    assert unit.crc == "ok"
+    assert unit.body == message(number).body
+    return number
+
+
+def pulls(store, queue, over):
+    at = max(store.min_offset_in_queue("T", queue), 0)
+    while not over.wait(PAUSE):
+        with store.get_message("g", "T", queue, at) as result:
+            for unit in result.units():
+                assert told(unit) % QUEUES == queue
+            at = result.next_begin_offset
+            if result.status == "OFFSET_OVERFLOW_ONE" and at * QUEUES + queue >= MESSAGES:
+                return
+
+
+def streams(store, queue, over):
+    while not over.wait(PAUSE):
+        for block in store.stream("T", queue):
+            for row, lent in zip(block.entries, block.messages(), strict=True):
+                assert len(lent) == row["size"]
+                assert int.from_bytes(lent[:4], "big") == row["size"]
+
+
+def queries(store, queue, over):
+    number = queue
+    while not over.wait(PAUSE):
+        with store.query_message("T", f"k{number}") as found:
+            assert [told(unit) for unit in found.units() if unit.properties["KEYS"] == f"k{number}"] in ([], [number])
+        number = (number + 7) % MESSAGES
+
+
+@pytest.fixture(autouse=True)
+def _short_turns():
+    """Nine threads share one interpreter: with its usual five milliseconds each the writer would wait all day."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("pool", [False, True])
+def test_what_is_lent_is_whole(tmp_path, pool):
+    config, _ = from_mapping({**SMALL, "transientStorePoolEnable": pool, "transientStorePoolSize": 4})
+    failures = []
+    with MessageStore(tmp_path / "store", config) as store:
+        over = threading.Event()
+
+        def guarded(work, queue):
+            try:
+                work(store, queue, over)
+            except BaseException as error:
+                failures.append(error)
+                raise
+
+        workers = [
+            threading.Thread(target=guarded, args=(work, queue))
+            for work in (pulls, streams, queries)
+            for queue in (0, 1)
+        ]
+        for worker in workers:
+            worker.start()
+        for number in range(MESSAGES):
+            store.put_message(message(number))
+            if number % 200 == 150:
+                assert store.wait_dispatched()
+                store._parts.files.delete_oldest(lambda file: True, force_after_ms=0, now=number, at_most=2)
+        assert store.wait_dispatched()
+        for worker in workers[:2]:
+            worker.join(30)
+        over.set()
+        for worker in workers:
+            worker.join(30)
+    assert failures == []
