@@ -45,6 +45,7 @@ from engine.store.message_filter import MessageFilter
 from engine.store.offset_by_time import offset_by_time, offset_by_time_49
 from engine.store.positions import Positions
 from engine.store.put_message import PutMessageResult, PutMessageResults, PutMessageStatus
+from engine.store.query_many import QueryMessagesResult, query_messages
 from engine.store.query_message import (
     LAST_TIME,
     QueryMessageResult,
@@ -328,6 +329,12 @@ class MessageStore:
         Messages whose key only has the same hash are among them.
         """
         return query_message(self._parts.index, self._parts.log, topic, key, max_count, begin, end)
+
+    def query_messages(
+        self, topic: str, keys: list[str], max_count: int = 32, begin: int = 0, end: int = LAST_TIME
+    ) -> QueryMessagesResult:
+        """:meth:`query_message` for many keys of a topic in one walk: a fraction of the time for each."""
+        return query_messages(self._parts.index, self._parts.log, topic, keys, max_count, begin, end)
 
     def query_by_unique_key(self, topic: str, unique_key: str) -> Unit | None:
         """The newest message of ``topic`` with this unique key."""
