@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int16, int32, int64, njit, uint8, uint32
 
-from engine.codec.intrinsics import crc32, equal32, le32, le64, lowest_bit, put8, put64, u8
+from engine.codec.intrinsics import be32, be64, crc32, equal32, le32, le64, lowest_bit, put64, u8
 from engine.codec.intrinsics_write import copy_bytes, put_be16, put_be32, put_be64
 from engine.codec.write_job import DONE, NAMES, NO_PLACE, NO_ROOM, RULED
 
@@ -84,6 +84,9 @@ def encode_rows(sheet):
     out_offset, out_queue_offset = _get(sheet, _OUT_OFFSET), _get(sheet, _OUT_QUEUE_OFFSET)
     out_size, store_default = _get(sheet, _OUT_SIZE), _get(sheet, _STORE_DEFAULT)
     longest, pairs, text_end = _get(sheet, _LONGEST_BODY), _get(sheet, _PAIRS), _get(sheet, _PROPERTIES_END)
+    known, known_born, known_store = int64(-1), int64(-1), int64(-1)
+    field, wide, magic, places, place_count = int64(0), int64(0), int32(0), int64(0), int64(0)
+    born_raw, store_raw, born_size, store_size, host_bits = int64(0), int64(0), int64(0), int64(0), uint32(0)
     why = DONE
     while row < rows:
         flags = uint32(_i32(sys_flag, row))
@@ -91,16 +94,22 @@ def encode_rows(sheet):
         long = int64(_i32(text_length, row)) if text_length else _behind_pairs(text, text_end, pairs) - text
         topic, queue = int64(_i32(topic_id, row)), int64(_i32(queue_id, row))
         bh, sh = int64(_i32(born_host, row)), int64(_i32(store_host, row)) if store_host else store_default
-        wrong = topic < 0 or topic >= topic_count or bh < 0 or bh >= host_count or sh < 0 or sh >= host_count
-        if wrong or size > longest or long > _LONGEST_PROPERTIES or queue < 0 or flags & _RULED_BITS:
+        if size > longest or long > _LONGEST_PROPERTIES or queue < 0 or flags & _RULED_BITS:
             why = RULED
             break
-        entry, bh, sh = topics + 40 * topic, hosts + 24 * bh, hosts + 24 * sh
-        wide = int64(le64(entry + 8))
+        if topic != known or bh != known_born or sh != known_store:  # seldom: what follows stays in registers
+            if topic < 0 or topic >= topic_count or bh < 0 or bh >= host_count or sh < 0 or sh >= host_count:
+                why = RULED
+                break
+            known, known_born, known_store = topic, bh, sh
+            entry, born_raw, store_raw = topics + 40 * topic, hosts + 24 * bh, hosts + 24 * sh
+            field, wide, magic = int64(le64(entry)), int64(le64(entry + 8)), int32(le64(entry + 16))
+            places, place_count = int64(le64(entry + 24)), int64(le64(entry + 32))
+            born_size, store_size = int64(le32(born_raw + 20)), int64(le32(store_raw + 20))
+            host_bits = (_BORN_V6 if born_size == 20 else uint32(0)) | (_STORE_V6 if store_size == 20 else uint32(0))
         if wide <= 0:  # a topic that may not be stored
             why = RULED
             break
-        born_size, store_size = int64(le32(bh + 20)), int64(le32(sh + 20))
         total = 74 + born_size + store_size + size + wide + long
         if total + 8 > limit - position:
             why = NO_ROOM
@@ -109,39 +118,36 @@ def encode_rows(sheet):
         kind = flags & _TRANSACTION
         if kind != _PREPARED_TYPE and kind != _ROLLBACK_TYPE:  # noqa: PLR1714 (numba builds no set here)
             place = int64(-1)
-            if queue < int64(le64(entry + 32)):
-                place = int64(le64(int64(le64(entry + 24)) + 8 * queue))
+            if queue < place_count:
+                place = int64(le64(places + 8 * queue))
             if place < 0:
                 why = NO_PLACE
                 break
             queue_offset = int64(le64(numbers + 8 * place))
             put64(numbers + 8 * place, queue_offset + 1)
-        if born_size == 20:
-            flags |= _BORN_V6
-        if store_size == 20:
-            flags |= _STORE_V6
         p = target + position
         put_be32(p, int32(total))
-        put_be32(p + 4, int32(le64(entry + 16)))
+        put_be32(p + 4, magic)
         put_be32(p + 12, int32(queue))
         put_be32(p + 16, _i32(flag, row))
         put_be64(p + 20, queue_offset)
         put_be64(p + 28, base + position)
-        put_be32(p + 36, int32(flags))
+        put_be32(p + 36, int32(flags | host_bits))
         put_be64(p + 40, int64(le64(born + 8 * row)) if born else now)
-        _put_host(p + 48, bh, born_size)
+        _put_host(p + 48, born_raw, born_size)
         s = p + 48 + born_size
         put_be64(s, now)
-        _put_host(s + 8, sh, store_size)
+        _put_host(s + 8, store_raw, store_size)
         s += 8 + store_size
         put_be32(s, _i32(reconsume, row))
         put_be64(s + 4, _i64(prepared, row))
         put_be32(s + 12, int32(size))
         s += 16
         copy_bytes(s, body, size)
-        put_be32(p + 8, int32(crc32(s, size) & _MASK) if size else int32(0))
+        whole = body if size >= 16 else s  # sixteen bytes before its end must exist
+        put_be32(p + 8, int32(crc32(whole, size) & _MASK) if size else int32(0))
         s += size
-        copy_bytes(s, int64(le64(entry)), wide)
+        copy_bytes(s, field, wide)
         s += wide
         put_be16(s, int16(long))
         copy_bytes(s + 2, text, long)
@@ -162,8 +168,7 @@ def encode_rows(sheet):
 @njit(cache=True, nogil=True, forceinline=True)
 def _put_host(target, source, size):
     """A raw host of 8 or 20 bytes."""
-    for i in range(0, size, 4):
-        put8(target + i, u8(source + i))
-        put8(target + i + 1, u8(source + i + 1))
-        put8(target + i + 2, u8(source + i + 2))
-        put8(target + i + 3, u8(source + i + 3))
+    put_be64(target, int64(be64(source)))
+    if size == 20:
+        put_be64(target + 8, int64(be64(source + 8)))
+        put_be32(target + 16, int32(be32(source + 16)))
