@@ -16,8 +16,8 @@ from engine.store.queue_entry import QueueBytes, find_batch
 if TYPE_CHECKING:
     import numpy as np
 
-MOST_ENTRIES = 16_384
-"""Entries of one block at most."""
+MOST_ENTRIES = 2048
+"""Entries of one block at most: their views fit into the cache of a processor."""
 
 
 class StreamBlock:
