@@ -299,8 +299,8 @@ class _Deed:
                 "the plan and what was done differ",
                 file=str(self._to.paths.root),
             )
-        if plan.start_file is not None:
-            queue.correct_min(plan.log_min, plan.like)
+        if plan.start_file is not None and wanted.found is not None and wanted.found.ext_end is not None:
+            queue.correct_min(plan.log_min, plan.like)  # deletes ext files, too
         if queue.state() != final:
             queue.restore(final)
 

@@ -23,6 +23,7 @@ from engine.store.recovery_source import QueueKind
 MOST_ODD = 100_000
 _CHUNK_UNITS = 4096
 _PREFIX_BYTES = 1_000_000
+_FIRST_BYTES = 20_000  # of a file: most queues of a store with very many are short
 _UNIT_HEAD = struct.Struct(">qi")
 Int64 = NDArray[np.int64]
 
@@ -124,7 +125,7 @@ class QueueBytes:
         assert file.disk is not None
         done, last = 0, b""
         while done < self.file_size:
-            data = file.disk.read(done, min(_PREFIX_BYTES, self.file_size - done))
+            data = file.disk.read(done, min(_PREFIX_BYTES if done else _FIRST_BYTES, self.file_size - done))
             count = len(data) // CQ_UNIT.itemsize
             good = _count_valid(np.frombuffer(data, np.uint8, count * CQ_UNIT.itemsize))
             if good:
@@ -142,7 +143,7 @@ class QueueBytes:
         assert file.disk is not None
         done, last = 0, b""
         while done < self.file_size:
-            data = file.disk.read(done, min(_PREFIX_BYTES, self.file_size - done))
+            data = file.disk.read(done, min(_PREFIX_BYTES if done else _FIRST_BYTES, self.file_size - done))
             raw = np.frombuffer(data, np.uint8, len(data) // CQ_UNIT.itemsize * CQ_UNIT.itemsize)
             first = CQ_UNIT.itemsize if not done else 0
             good = min(first, len(raw)) // CQ_UNIT.itemsize + _count_valid(raw[first:])
@@ -156,6 +157,15 @@ class QueueBytes:
                 break
         physical, size = _UNIT_HEAD.unpack_from(last) if last else (0, 0)
         return done, physical, size
+
+    def head(self, file: VirtualFile, position: int) -> tuple[int, int]:
+        """(offset, size) of the unit at ``position``."""
+        if file.disk is None or self.appended or self.prefilled or self.odd:
+            unit = self.unit(file, position)
+            return int(unit.physical[0]), int(unit.size[0])
+        data = file.disk.read(position, _UNIT_HEAD.size)
+        physical, size = _UNIT_HEAD.unpack(data.ljust(_UNIT_HEAD.size, b"\0"))
+        return physical, size
 
     def unit(self, file: VirtualFile, position: int) -> Rows:
         """The one unit at ``position``."""

@@ -163,9 +163,8 @@ class RecoveredQueue:
         self.max_physic = log_end if self.kind == "simple" else log_end - 1
         while self.data.files:
             file = self.data.files[-1]
-            first = self.data.unit(file, 0)
-            lost = self._heal and int(first.size[0]) <= 0
-            if int(first.physical[0]) < log_end and not lost:
+            physical, size = self.data.head(file, 0)
+            if physical < log_end and not (self._heal and size <= 0):
                 file.wrote = self._kept(file, log_end)
                 break
             self._delete(file)
@@ -273,19 +272,19 @@ class RecoveredQueue:
             self._delete(data.files.pop())
             self._correct_min(log_min)
             return
-        if int(data.unit(last, last.wrote - 20).physical[0]) < log_min:
+        if data.head(last, last.wrote - 20)[0] < log_min:
             self.min_logic = last.start + last.wrote
             return
         file = data.files[0]
         start, intact = self.min_logic - file.start, True
         if start < 0:
             start, intact = 0, False
-        if start >= file.wrote or (intact and int(data.unit(file, start).physical[0]) >= log_min):
+        if start >= file.wrote or (intact and data.head(file, start)[0] >= log_min):
             return
         low, high = 0, file.wrote - start - 20
         while high - low > 20:
             middle = (low + high) // 2 // 20 * 20
-            physical = int(data.unit(file, start + middle).physical[0])
+            physical = data.head(file, start + middle)[0]
             if physical == log_min:
                 low = high = middle
             elif physical > log_min:
