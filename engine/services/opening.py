@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from engine.services.rebuild import Rebuild
 from engine.services.store_services import StoreServices
@@ -29,6 +30,8 @@ def load(parts: StoreParts, services: StoreServices, bit_map: Callable[[Request]
     if plan.exit == "abnormal":
         _flush_what_was_found(parts, services, plan.start_offset)
     parts.commit_log.queue_offsets.load(parts.queues.offsets())
+    if parts.index is not None:
+        parts.commit_log.before_first = partial(parts.index.cut, max(plan.end_offset, 0))
     newest = look_message_by_offset(parts.log, plan.confirm_offset)
     if newest is not None:
         parts.commit_log.last_time = newest.store_timestamp

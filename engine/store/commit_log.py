@@ -118,6 +118,8 @@ class CommitLog:
         self.encoder = Encoder()
         """Writes whole columns; under the append lock."""
         self._topics: dict[str, Topic] = {}
+        self.before_first: Callable[[], None] | None = None
+        """Called once, under the append lock, before the first put; where it raises ``OSError``, at a later one too."""
 
     # Where the log stands
 
@@ -265,6 +267,8 @@ class CommitLog:
         """Where the queue's next offset stands in ``queue_offsets.numbers``."""
         place = topic.places.get(queue_id)
         if place is None:
+            if self.before_first is not None:
+                self._begin()
             place = topic.places[queue_id] = self.queue_offsets.place(topic.name, queue_id)
         return place
 
@@ -290,8 +294,18 @@ class CommitLog:
     def begin_append(self) -> int:
         """The store time (ms) of what is appended now; the append lock must be held, and is from now on."""
         now = self.locked_since = self.clock()
+        if self.before_first is not None:
+            self._begin()
         self.last_time = max(self.last_time, now)
         return self.last_time
+
+    def _begin(self) -> None:
+        try:
+            if self.before_first is not None:
+                self.before_first()
+            self.before_first = None
+        except OSError as error:
+            _log.warning("before the first put: %s", error)
 
     def append_blank(self) -> bool:
         """End the last file here; False where there is none, or it is full already."""

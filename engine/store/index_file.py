@@ -6,6 +6,8 @@ from a frozen header, so they never see an entry that is not there, and never wa
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -133,6 +135,15 @@ class IndexFile:
         return self._mapped
 
     # -- keeping
+
+    def cut(self, log_end: int) -> None:
+        """The log ends at ``log_end`` and will grow anew: what is stored from there on is not indexed yet, whatever
+        stood there before. The header says so for good. Raises ``OSError``.
+        """
+        if self.header.end_phy_offset > log_end:
+            self.header = replace(self.header, end_phy_offset=log_end)
+            self._write_header()
+            self.flush()
 
     def flush(self) -> None:
         """Header and entries are on the disk afterwards. Raises ``OSError``."""

@@ -122,6 +122,11 @@ class IndexService:
             file = self._ready_file()
             file.put_key(index_key_hash(request.topic, key), request.physical_offset, request.store_timestamp)
 
+    def cut(self, log_end: int) -> None:
+        """See :meth:`IndexFile.cut`: after a power loss the index may know more than the log. Raises ``OSError``."""
+        for file in self.files:
+            file.cut(log_end)
+
     def put_keys(self, keys: IndexKeys) -> None:
         """Index the units of a block, as :meth:`put` for each (spec 4.3); their offsets do not fall. Raises
         ``OSError``.

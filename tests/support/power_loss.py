@@ -23,6 +23,7 @@ FILE_SIZE = 1 << 13
 SMALL: dict[str, Any] = {
     "mapped_file_size_commit_log": FILE_SIZE,
     "mapped_file_size_consume_queue": 20 * 12,
+    "mapped_file_size_consume_queue_ext": 500,
     "max_hash_slot_num": 20,
     "max_index_num": 60,
     "message_index_safe": True,

@@ -182,3 +182,20 @@ def test_a_file_for_which_there_is_no_room_is_not_left_behind():
     with pytest.raises(OSError, match="No space"):
         made(disk, [])._ready_file()
     assert disk.names(Path("/s/index")) == []
+
+
+def test_an_index_that_knows_more_than_the_log_forgets_it_for_good():
+    """After a power loss the log ended before what the index knew; new messages in that place were taken for indexed,
+    and nobody found them by their keys.
+    """
+    place = Place(CONFIG)
+    log = log_of("a", "b", "c", "d", "e")
+    place.dispatch(log)
+    size = len(log) // 5
+    place.index.cut(2 * size)
+    assert [file.end_phy_offset for file in place.index.files] == [2 * size, 2 * size]
+    again = IndexService(StorePaths(place.root), CONFIG, place.disk, lambda: T0)
+    again.load()
+    assert again.end_phy_offset == 2 * size
+    place.dispatch(raw_log({"properties": b"KEYS\x01new\x02", "stored": T0 + 9000}, base=2 * size), base=2 * size)
+    assert offsets(place.index, "new") == [2 * size]
