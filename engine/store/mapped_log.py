@@ -63,11 +63,14 @@ class MappedLog:
         return self._files.read(offset, size)
 
     def lend(self, offset: int, size: int) -> LentBytes | None:
-        file = self._files.find(offset)
-        if file is None:
+        files = self._files.files
+        if not files:
             return None
-        lent = file.select(offset - file.start_offset)
-        if lent is not None and len(lent.view) < size:
-            lent.release()
-            return None
-        return lent
+        number = (offset - files[0].start_offset) // self.file_size
+        file = files[number] if 0 <= number < len(files) else None
+        if file is None or not 0 <= offset - file.start_offset < self.file_size:
+            file = self._files.find(offset)  # there is a gap, or nothing
+            if file is None:
+                return None
+        position = offset - file.start_offset
+        return file.select(position) if position + size <= file.readable else None

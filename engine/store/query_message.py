@@ -78,7 +78,7 @@ def query_message(
         return QueryMessageResult([], [], [])
     for _ in range(MOST_ROUNDS):
         answer = index.query_offset(topic, key, max_count, begin, end)
-        offsets = sorted(answer.offsets)
+        offsets = answer.offsets if len(answer.offsets) == 1 else sorted(answer.offsets)
         messages, places, lent = _units(log, offsets)
         if not offsets or messages:
             break
