@@ -26,7 +26,7 @@ _OUT_OFFSET, _OUT_QUEUE_OFFSET, _OUT_SIZE = _AT["out_offset"], _AT["out_queue_of
 _LONGEST_BODY, _PAIRS, _PROPERTIES_END = _AT["longest_body"], _AT["pairs"], _AT["properties_end"]
 
 _RULED_BITS = np.uint32(0x10 | 0x20 | 0x40 | 0x80)
-_TRANSACTION, _PREPARED_TYPE, _ROLLBACK_TYPE = np.uint32(0xC), np.uint32(0x4), np.uint32(0xC)
+_OUTSIDE_QUEUES = np.uint32(0x4)  # set in PREPARED (0x4) and ROLLBACK (0xC), not in COMMIT (0x8)
 _BORN_V6, _STORE_V6 = np.uint32(0x10), np.uint32(0x20)
 _MASK = np.uint32(0x7FFFFFFF)
 _LONGEST_PROPERTIES = 32_767
@@ -66,13 +66,41 @@ def _behind_pairs(p, end, pairs):
     return p
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _put_host(target, source, size):
+    """A raw host of 8 or 20 bytes."""
+    put_be64(target, int64(be64(source)))
+    if size == 20:
+        put_be64(target + 8, int64(be64(source + 8)))
+        put_be32(target + 16, int32(be32(source + 16)))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _hosts_and_time(s, born_raw, born_size, now, store_raw, store_size):
+    """BORNHOST, STORETIMESTAMP and STOREHOST at ``s``; gives the address behind them."""
+    _put_host(s, born_raw, born_size)
+    put_be64(s + born_size, now)
+    _put_host(s + born_size + 8, store_raw, store_size)
+    return s + born_size + 8 + store_size
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _take_offset(flags, queue, places, place_count, numbers):
+    """The queue offset of a message, taken: 0 for what stays outside queues, −1 for a queue without a place."""
+    if flags & _OUTSIDE_QUEUES:
+        return int64(0)
+    place = int64(le64(places + 8 * queue)) if queue < place_count else int64(-1)
+    if place < 0:
+        return int64(-1)
+    queue_offset = int64(le64(numbers + 8 * place))
+    put64(numbers + 8 * place, queue_offset + 1)
+    return queue_offset
+
+
 @njit(cache=True, nogil=True)
 def encode_rows(sheet):
-    """Units of the rows from ``row`` on at ``position`` of the target; gives why it stopped, the rest stands in the
-    sheet.
-    """
-    row, position = _get(sheet, _ROW), _get(sheet, _POSITION)
-    body, text = _get(sheet, _BODY), _get(sheet, _PROPERTIES)
+    """Units of the rows from ``row`` on at ``position``; gives why it stopped, the rest stands in the sheet."""
+    row, position, body, text = _get(sheet, _ROW), _get(sheet, _POSITION), _get(sheet, _BODY), _get(sheet, _PROPERTIES)
     target, limit, base = _get(sheet, _TARGET), _get(sheet, _LIMIT), _get(sheet, _BASE)
     now, rows = _get(sheet, _NOW), _get(sheet, _ROWS)
     topic_id, queue_id, flag = _get(sheet, _TOPIC_ID), _get(sheet, _QUEUE_ID), _get(sheet, _FLAG)
@@ -114,17 +142,10 @@ def encode_rows(sheet):
         if total + 8 > limit - position:
             why = NO_ROOM
             break
-        queue_offset = int64(0)
-        kind = flags & _TRANSACTION
-        if kind != _PREPARED_TYPE and kind != _ROLLBACK_TYPE:  # noqa: PLR1714 (numba builds no set here)
-            place = int64(-1)
-            if queue < place_count:
-                place = int64(le64(places + 8 * queue))
-            if place < 0:
-                why = NO_PLACE
-                break
-            queue_offset = int64(le64(numbers + 8 * place))
-            put64(numbers + 8 * place, queue_offset + 1)
+        queue_offset = _take_offset(flags, queue, places, place_count, numbers)
+        if queue_offset < 0:
+            why = NO_PLACE
+            break
         p = target + position
         put_be32(p, int32(total))
         put_be32(p + 4, magic)
@@ -134,18 +155,13 @@ def encode_rows(sheet):
         put_be64(p + 28, base + position)
         put_be32(p + 36, int32(flags | host_bits))
         put_be64(p + 40, int64(le64(born + 8 * row)) if born else now)
-        _put_host(p + 48, born_raw, born_size)
-        s = p + 48 + born_size
-        put_be64(s, now)
-        _put_host(s + 8, store_raw, store_size)
-        s += 8 + store_size
+        s = _hosts_and_time(p + 48, born_raw, born_size, now, store_raw, store_size)
         put_be32(s, _i32(reconsume, row))
         put_be64(s + 4, _i64(prepared, row))
         put_be32(s + 12, int32(size))
         s += 16
-        copy_bytes(s, body, size)
-        whole = body if size >= 16 else s  # sixteen bytes before its end must exist
-        put_be32(p + 8, int32(crc32(whole, size) & _MASK) if size else int32(0))
+        copy_bytes(s, body, size)  # the CRC wants sixteen bytes before its end: of a short body, those of the copy
+        put_be32(p + 8, int32(crc32(body if size >= 16 else s, size) & _MASK) if size else int32(0))
         s += size
         copy_bytes(s, field, wide)
         s += wide
@@ -163,12 +179,3 @@ def encode_rows(sheet):
     put64(sheet + _BODY, body)
     put64(sheet + _PROPERTIES, text)
     return why
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _put_host(target, source, size):
-    """A raw host of 8 or 20 bytes."""
-    put_be64(target, int64(be64(source)))
-    if size == 20:
-        put_be64(target + 8, int64(be64(source + 8)))
-        put_be32(target + 16, int32(be32(source + 16)))
