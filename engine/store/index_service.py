@@ -192,12 +192,14 @@ class IndexService:
         if not files:
             return IndexAnswer([], 0, 0)
         most = max(min(max_count, self._most), 0)
-        wanted, found = Key(topic, key), list[int]()
+        wanted = Key(topic, key)
+        found: list[int] = []
         for file in reversed(files):
             header = file.seen
-            if time_matched(header, begin, end):
+            first = header.begin_timestamp
+            if (begin < first and end > header.end_timestamp) or time_matched(header, begin, end):
                 found += wanted.find(file.mapped, begin, end, most - len(found))
-            if len(found) >= most or header.begin_timestamp < begin:
+            if len(found) >= most or first < begin:
                 break
         last = files[-1].seen
         return IndexAnswer(found, last.end_timestamp, last.end_phy_offset)
