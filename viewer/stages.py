@@ -7,6 +7,7 @@ they begin when the rows stand on the screen.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import time
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,11 @@ LONGEST_WAIT = 1.0
 LOOK_EVERY = 0.015
 GRACE = 0.15
 """Seconds that the first rows stand before a drive file begins on a store whose survey takes longer."""
+
+
+def _load_filters() -> None:
+    """The language of filters is loaded in a thread: the first filter must not hold the loop for that."""
+    importlib.import_module("engine.query")
 
 
 class Stages:
@@ -73,6 +79,7 @@ class Stages:
         """Everything that waited for the first rows of ``session``."""
         window = self._window
         session.begin()
+        window.jobs.read(_load_filters, lambda _answer: None)
         self.draw_icons_soon()
         QTimer.singleShot(MAKE_AFTER_MS, window, self._make_next)
         QTimer.singleShot(WORKER_AFTER_MS, window, window.jobs.worker.release)
@@ -122,9 +129,13 @@ class Stages:
             return
 
         def loaded(_answer: object) -> None:
-            if not self._window.closed:
-                self._window.pane(view)
-                QTimer.singleShot(MAKE_EVERY_MS, self._window, self._make_next)
+            if self._window.closed:
+                return
+            if self._window.pane(self._window.view).busy():
+                QTimer.singleShot(MAKE_AFTER_MS, self._window, self._make_next)
+                return
+            self._window.pane(view)
+            QTimer.singleShot(MAKE_EVERY_MS, self._window, self._make_next)
 
         self._window.jobs.read(lambda: load_ahead(view), loaded)
 

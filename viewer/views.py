@@ -19,7 +19,7 @@ PANES = {
     "config": ("config", "ConfigPane"),
 }
 
-USED_LATER = ("engine.query", "viewer.widgets.palette_box")
+USED_LATER = ("viewer.widgets.palette_box",)
 """What a key press will ask for; loaded with the panes behind the one in front."""
 
 VIEWS = tuple(PANES)

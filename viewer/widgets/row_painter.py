@@ -10,7 +10,17 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QPixmap
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetrics,
+    QFontMetricsF,
+    QGlyphRun,
+    QPainter,
+    QPen,
+    QPixmap,
+    QRawFont,
+)
 
 from viewer.models.columns import Chip, Column, RowLook
 from viewer.models.formats import shorten_middle
@@ -24,6 +34,8 @@ PICTURES = 160
 """Rows whose pictures are kept: some screens' worth, 20 MB at most on a wide window."""
 WORDS, WORDS_ONCE = 400, 8192
 """Texts whose pictures are kept, and texts that are remembered until they come a second time."""
+PRINTABLE = "".join(map(chr, range(32, 127)))
+_ORIGIN = QPointF(0, 0)
 EDGE, END = 2, 6
 """Px in front of a text and behind it that its letters may reach into: less than the room between two columns."""
 
@@ -90,6 +102,10 @@ class RowPainter:
         self._metrics = {name: QFontMetrics(font) for name, font in self._fonts.items()}
         self._above = {name: metrics.ascent() - metrics.descent() for name, metrics in self._metrics.items()}
         self._digit = self._metrics["mono"].horizontalAdvance("0")
+        self._raw = QRawFont.fromFont(self._fonts["figures"])
+        self._glyphs = dict(zip(PRINTABLE, self._raw.glyphIndexesForString(PRINTABLE), strict=True))
+        self._step = QFontMetricsF(self._fonts["figures"]).horizontalAdvance("0")
+        self._letters: dict[tuple[str, float], QPixmap] = {}
         self._colors: dict[str, QColor] = {}
         self._pictures: dict[tuple[str, float], QPixmap] = {}
         self.forget_texts()
@@ -99,6 +115,8 @@ class RowPainter:
         self._cut: dict[tuple[str, str, int, str], tuple[str, int, str]] = {}
         self._words: dict[tuple[str, str, str, float], QPixmap] = {}
         self._once: set[tuple[str, str, str, float]] = set()
+        self._figures: dict[str, tuple[list[int], list[QPointF]]] = {}
+        self._points: dict[tuple[int, int], list[QPointF]] = {}
         self._rows: OrderedDict[int, QPixmap] = OrderedDict()
         self._seen: set[int] = set()
 
@@ -127,12 +145,45 @@ class RowPainter:
             picture.setDevicePixelRatio(ratio)
             picture.fill(self.color("pane"))
             painter = QPainter(picture)
+            waiting, self._figures = self._figures, {}
             self.paint_row(painter, model, number, slots, QRect(0, 0, rect.width(), rect.height()), state)
+            self.finish(painter)
+            self._figures = waiting
             painter.end()
             self._rows[key] = picture
             while len(self._rows) > PICTURES:
                 self._rows.popitem(last=False)
         p.drawPixmap(rect.topLeft(), picture)
+
+    def finish(self, p: QPainter) -> None:
+        """Draw the figures of all rows painted since the last time: one call a colour, where each cell took one."""
+        for tone, (glyphs, points) in self._figures.items():
+            run = QGlyphRun()
+            run.setRawFont(self._raw)
+            run.setGlyphIndexes(glyphs)
+            run.setPositions(points)
+            p.setPen(self.color(tone))
+            p.drawGlyphRun(_ORIGIN, run)
+        self._figures.clear()
+
+    def _add_figures(self, text: str, tone: str, x: int, base: int) -> bool:
+        """Keep a text of one width a letter for :meth:`finish`; False where it has letters of other fonts."""
+        try:
+            glyphs = [self._glyphs[letter] for letter in text]
+        except KeyError:
+            return False
+        points = self._points.get((x, base), [])
+        if len(points) < len(text):
+            if len(self._points) >= TEXTS:
+                self._points.clear()
+            points = self._points[x, base] = [QPointF(x + n * self._step, base) for n in range(len(text))]
+        found = self._figures.get(tone)
+        if found is None:
+            self._figures[tone] = (glyphs, points[: len(text)])
+        else:
+            found[0].extend(glyphs)
+            found[1].extend(points[: len(text)])
+        return True
 
     def color(self, role: str) -> QColor:
         """A colour of the theme, looked up once."""
@@ -205,6 +256,10 @@ class RowPainter:
         tone = "accent" if link else self._tone(column, row, look, state)
         x = left + room - width if column.right else left
         base = rect.top() + (rect.height() + self._above[name]) // 2
+        if pen.plain and font == "figures" and self._add_figures(shown, tone, x, base):
+            if link and state.hot == slot.section:
+                p.fillRect(QRect(x, base + 2, width, 1), self.color("accent"))
+            return
         picture = self._picture_of(shown, font, tone, pen.plain, QSize(width, rect.height())) if pen.plain else None
         if picture is not None:
             p.drawPixmap(x - EDGE, rect.top(), picture)
@@ -304,20 +359,33 @@ class RowPainter:
             p.fillRect(bar, color)
 
     def _paint_letters(self, p: QPainter, rect: QRect, slot: Slot, text: str) -> None:
-        x, z = slot.x + PAD, self._zoom
-        metrics = self._metrics["letter"]
-        p.setFont(self._fonts["letter"])
+        """Letters in boxes, copied from pictures: there are a dozen of them."""
+        x, ratio = slot.x + PAD, p.device().devicePixelRatioF()
         for letter in text:
-            width = round(metrics.horizontalAdvance(letter) + 9 * z)
-            box = QRectF(x, rect.center().y() - 7.5 * z, width, 16 * z)
-            p.setRenderHint(QPainter.RenderHint.Antialiasing, True)
-            p.setPen(QPen(self.color("line"), 1))
-            p.setBrush(Qt.BrushStyle.NoBrush)
-            p.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3)
-            p.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-            p.setPen(self.color("text2"))
-            p.drawText(box, Qt.AlignmentFlag.AlignCenter, letter)
-            x += width + round(4 * z)
+            box = self._letters.get((letter, ratio))
+            if box is None:
+                box = self._letters[letter, ratio] = self._letter_box(letter, ratio)
+            width = round(box.width() / ratio)
+            p.drawPixmap(x, round(rect.center().y() - 7.5 * self._zoom), box)
+            x += width + round(4 * self._zoom)
+
+    def _letter_box(self, letter: str, ratio: float) -> QPixmap:
+        z = self._zoom
+        width, height = round(self._metrics["letter"].horizontalAdvance(letter) + 9 * z), round(16 * z)
+        picture = QPixmap(QSize(width, height) * ratio)
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(Qt.GlobalColor.transparent)
+        box = QRectF(0, 0, width, height)
+        p = QPainter(picture)
+        p.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+        p.setPen(QPen(self.color("line"), 1))
+        p.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3)
+        p.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        p.setFont(self._fonts["letter"])
+        p.setPen(self.color("text2"))
+        p.drawText(box, Qt.AlignmentFlag.AlignCenter, letter)
+        p.end()
+        return picture
 
     def paint_chip(self, p: QPainter, rect: QRect, slot: Slot, chip: Chip) -> None:
         """A state: the mark alone, or mark and word on their fill."""

@@ -197,6 +197,7 @@ class RowTable(QTableView):
             hot = self._hot[1] if self._hot[0] == number else -1
             state = RowState(number == chosen, focused, hot, current, number == self._hover)
             self._painter.draw(p, self.table, number, slots, rect, state)
+        self._painter.finish(p)
         if self._dim:
             veil = QColor(self._painter.color("pane"))
             veil.setAlphaF(0.45)
