@@ -11,7 +11,9 @@ import os
 import tempfile
 from pathlib import Path
 
-_SOURCES = ("compiled.py", "compiled_write.py", "intrinsics.py", "intrinsics_write.py", "write_job.py")
+_SOURCES = (
+    "compiled.py", "compiled_chains.py", "compiled_write.py", "intrinsics.py", "intrinsics_write.py", "write_job.py",
+)  # fmt: skip
 
 
 def prepare() -> None:

@@ -65,8 +65,7 @@ def find_matches(
     descriptor = index.file.descriptor()
     try:
         arguments = (descriptor, slots, count, header.begin_timestamp, begin, end, most)
-        compiled = twin()
-        if compiled is None:
+        if twin() is None:
             return _plain(hashes, *arguments)
         return _compiled(hashes, *arguments)
     finally:
@@ -76,8 +75,8 @@ def find_matches(
 def _compiled(
     hashes: npt.NDArray[np.int32], descriptor: int, slots: int, count: int, first: int, begin: int, end: int, most: int
 ) -> Matches:
-    compiled = twin()
-    assert compiled is not None
+    from engine.codec import compiled_chains
+
     state = np.zeros(len(hashes), np.uint8)
     most = min(most, max(count, 1))
     newest = _newest(hashes, descriptor, slots)
@@ -85,7 +84,7 @@ def _compiled(
     keys, offsets, entries = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
     key, filled = 0, 0
     while key < len(hashes):
-        key, filled = compiled.chains(
+        key, filled = compiled_chains.chains(
             descriptor,
             hashes,
             newest,
