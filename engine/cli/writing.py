@@ -6,11 +6,13 @@ writes; the two doors do not know each other.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.config import MessageStoreConfig
+from engine.cli.output import Output
+from engine.config import MessageStoreConfig, read_properties
 from engine.errors import StoreError, UsageError
 from engine.inspection.derived_config import derived_config
 from engine.inspection.recovery import plan
@@ -49,6 +51,16 @@ class WriteTarget:
         gone = len(found.files_deleted) + len(found.index_deleted)
         if gone:
             yield f"  {gone:,} files are deleted"
+
+
+def given_config(args: argparse.Namespace, out: Output) -> MessageStoreConfig | None:
+    """The configuration that ``--config`` names, or None; keys that no broker knows are named on standard error."""
+    if not args.config:
+        return None
+    config, unknown = read_properties(args.config)
+    for key in unknown:
+        out.say(f"{args.config}: no broker knows {key}")
+    return config
 
 
 def find_target(path: str, config: MessageStoreConfig | None, like: Release = "5.3") -> WriteTarget:

@@ -8,9 +8,9 @@ from typing import Any
 
 from engine.cli import records
 from engine.cli.commands.units import choose, file_name
-from engine.cli.options import common, read_config
+from engine.cli.options import common
 from engine.cli.output import Output, Progress, size_text
-from engine.cli.writing import quiet, refuse_used
+from engine.cli.writing import given_config, quiet, refuse_used
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
 from engine.inspection.derived_config import derived_config
@@ -29,7 +29,7 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     choose(None, None, args.where)  # a mistake in the filter is told before anything is opened
-    given = read_config(args)
+    given = given_config(args, out)
     with open_store(args.store, _places(given)) as source:
         if source.kind != "store":
             raise UsageError("expected a store, found a part of one", file=args.store)

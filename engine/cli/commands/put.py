@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from engine.cli import consent, records
-from engine.cli.options import common, number, read_config
+from engine.cli.options import common, number
 from engine.cli.output import Column, Output
 from engine.cli.put_plan import PutPlan, read_plan
-from engine.cli.writing import WriteTarget, find_target
+from engine.cli.writing import WriteTarget, find_target, given_config
 from engine.codec.encode import Message
 from engine.errors import UsageError
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     plan = _asked(args)
     for remark in plan.remarks:
         out.say(remark)
-    target = find_target(args.store, plan.over(read_config(args)), args.like)
+    target = find_target(args.store, plan.over(given_config(args, out)), args.like)
     if target.exists and not consent.given(args, _deeds(target, plan.messages), "Put them there?"):
         return 2
     return 0 if _put(args, out, target, plan) else 1

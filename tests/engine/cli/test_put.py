@@ -77,6 +77,19 @@ def test_an_empty_directory_becomes_a_store(tmp_path, capsys):
     assert not (store / "abort").exists()
 
 
+def test_keys_that_no_broker_knows_are_named(tmp_path, capsys):
+    conf = write_conf(tmp_path / "broker.conf", {**SIZES, "brokerName": "a", "mappedFileSizeComitLog": 1})
+    assert put_one(tmp_path / "store", "--config", str(conf)) == 0
+    assert capsys.readouterr().err == f"storescope: {conf}: no broker knows mappedFileSizeComitLog\n"
+
+
+def test_an_impossible_value_is_refused_with_what_is_permitted(tmp_path, capsys):
+    conf = write_conf(tmp_path / "broker.conf", {"mappedFileSizeCommitLog": 3})
+    assert put_one(tmp_path / "store", "--config", str(conf)) == 2
+    assert "a whole number from 128" in capsys.readouterr().err
+    assert not (tmp_path / "store").exists()
+
+
 def test_a_store_that_exists_is_asked_for_in_numbers(made, capsys):
     before = golden_stores.fingerprint(made)
     assert put_one(made, *conf_of(made)) == 2
