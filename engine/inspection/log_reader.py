@@ -167,20 +167,29 @@ class LogReader:
         file = self.files[number]
         if offset >= file.end_offset:
             return self.files[number + 1].start_offset if number + 1 < len(self.files) else self.end_offset
-        back = BACK_STEP
-        while True:
-            start = self._first_unit(file, max(file.start_offset, offset - back), offset)
-            if start >= 0:
-                break
-            if offset - back <= file.start_offset:
-                start = file.start_offset
-                break
-            back *= 4
+        start = self.walk_start(offset, file.start_offset)
         for item in self.walk(start, file.end_offset, crc=False):
             size = max(item.size, 1) if not isinstance(item, Stop) else 1
             if item.offset + size > offset or isinstance(item, Stop):
                 return item.offset
         return offset
+
+    def walk_start(self, offset: int, floor: int) -> int:
+        """Where a walk may begin that is to reach the item at ``offset``: a real unit near by in its file, else
+        ``floor``, the start of that file or of an item in it.
+        """
+        file = self.files[self.sequence.position_of(offset)]
+        back = BACK_STEP
+        while True:
+            start = self._first_unit(file, max(floor, offset - back), offset)
+            if start >= 0 or offset - back <= floor:
+                return start if start >= 0 else floor
+            back *= 4
+
+    def next_unit(self, offset: int) -> int:
+        """Offset of the first real unit at or behind ``offset`` in its file, −1 where there is none."""
+        file = self.files[self.sequence.position_of(offset)]
+        return self._first_unit(file, offset, file.end_offset)
 
     def items(self, offset: int, count: int, crc: bool = True) -> list[Item | Stop]:
         """Up to ``count`` items from ``offset`` on; the list ends with a :class:`Stop` where the log ends before."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from engine.codec import properties as props
 from engine.codec.message import Unit, parse_offset_message_id
 from engine.errors import StoreError
-from engine.inspection.byte_scan import units_with
+from engine.inspection.byte_scan import items_with, units_with
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.lookup import by_key, known_topics, parse_number
 from engine.inspection.queue_place import bounds_by_queue, units_at
@@ -51,6 +51,8 @@ class _Search:
         self._store, self._topic, self._group, self._progress = store, topic, group, progress
         self._facts = FactFinder(store, group)
         self._lost = LostFinder(store, self._facts, topic)
+        self._unreadable: tuple[int, int] | None = None
+        """First place where the key's text stands in bytes that are no unit, and where those begin."""
 
     # -- what the identifier names
 
@@ -78,7 +80,7 @@ class _Search:
         elif (offset := parse_number(text)) is not None and len(text) not in {32, 56} and self._topic is None:
             yield self._by_offset(offset)
         else:
-            yield self._lost.key(text, parsed[0] if parsed else None)
+            yield self._lost.key(text, parsed[0] if parsed else None, self._unreadable)
 
     def _by_queue(self, topic: str, queue_id: int, offset: int) -> WhereResult:
         """The unit that the queue's entry leads to, else the one of the log that was given this queue offset."""
@@ -114,10 +116,12 @@ class _Search:
         """The units of each message with this unique key, else with this key among KEYS; the newest message first."""
         found = {unit.offset: unit for unit in by_key(self._store, text, self._topic)}
         if text and (not found or self._store.log.sequence.total_size <= WHOLE_SCAN):
-            for unit in units_with(self._store.log, text.encode(), progress=self._progress, word=True):
-                named = text in {unit.unique_key, rules.own_key(unit), *unit.keys}
-                if named and self._wanted(unit):
-                    found[unit.offset] = unit
+            needle = text.encode()
+            for place, item in items_with(self._store.log, needle, progress=self._progress, word=True):
+                if not isinstance(item, Unit):
+                    self._unreadable = self._unreadable or (place, item.offset)
+                elif text in {item.unique_key, rules.own_key(item), *item.keys} and self._wanted(item):
+                    found[item.offset] = self._checked(item)
         own = [unit for unit in found.values() if text in {unit.unique_key, rules.own_key(unit)}]
         seen: set[int] = set()
         for unit in sorted(own or found.values(), key=lambda u: u.offset, reverse=True):
@@ -125,6 +129,11 @@ class _Search:
                 family = self._family(unit)
                 seen |= {one.offset for one in family}
                 yield family
+
+    def _checked(self, unit: Unit) -> Unit:
+        """The same unit with its body's CRC checked."""
+        again = self._store.log.unit_at(unit.offset)
+        return again if isinstance(again, Unit) else unit
 
     def _wanted(self, unit: Unit) -> bool:
         return self._topic in {None, unit.topic, unit.properties.get(props.REAL_TOPIC)}
@@ -142,7 +151,7 @@ class _Search:
         needle = f"{props.UNIQUE_KEY}\x01{key}".encode()
         for other in units_with(self._store.log, needle, start):
             if other.unique_key == key:
-                found[other.offset] = other
+                found[other.offset] = self._checked(other)
         parted = rules.messages([found[offset] for offset in sorted(found)])
         return next(family for family in parted if any(one.offset == unit.offset for one in family))
 

@@ -166,32 +166,23 @@ class LostFinder:
 
     # -- a key
 
-    def key(self, text: str, host: bytes | None) -> WhereResult:
-        """No unit of the log has this key; ``host`` is the broker that it names if it is an offset id."""
+    def key(self, text: str, host: bytes | None, unreadable: tuple[int, int] | None) -> WhereResult:
+        """No unit of the log has this key; ``host`` is the broker that it names if it is an offset id, ``unreadable``
+        the first place where it stands in bytes that are no unit, and where those begin.
+        """
         evidence = [Evidence("commit log", None, None, "no unit of the log has this key")]
         if host is not None:
             evidence.append(Evidence("id", None, None, f"read as an offset id it names the broker {host_text(host)}"))
-        for verdict, found in (*self._unreadable_units(text), *self._lost_entries(text)):
+        if unreadable is not None:
+            place, start = unreadable
+            evidence.append(Evidence("commit log", None, place, "the key stands here, in bytes that are no unit"))
+            return _gone("truncated" if start >= self._store.log.max_offset else "damaged", evidence, offset=place)
+        for verdict, found in self._lost_entries(text):
             return _gone(verdict, [*evidence, found], offset=found.offset)
         made = parse_unique_key(text)
         if made is not None and made.ms_in_month < _LONGEST_MONTH and self._client_is_known(text):
             return self._by_time(made.ms_in_month, evidence)
         return _gone("neverSeen", evidence)
-
-    def _unreadable_units(self, text: str) -> Iterator[tuple[rules.Verdict, Evidence]]:
-        """Places where the key's text stands in bytes that are no unit."""
-        log = self._store.log
-        if log.sequence.total_size > WHOLE_SCAN:
-            return
-        for place in places_of(log, text.encode(), word=True):
-            start = log.align(place)
-            found = log.unit_at(start, crc=False)
-            if not isinstance(found, Unit) or not found.offset <= place < found.end:
-                cut = start >= log.max_offset
-                yield (
-                    "truncated" if cut else "damaged",
-                    Evidence("commit log", None, place, "the key stands here, in bytes that are no unit"),
-                )
 
     def _lost_entries(self, key: str) -> Iterator[tuple[rules.Verdict, Evidence]]:
         """Index entries with the key's hash whose unit is no longer where they point."""

@@ -12,6 +12,7 @@ import pytest
 from engine.codec.message import Unit
 from engine.inspection.byte_scan import units_with
 from engine.inspection.snapshot import open_store
+from engine.inspection.where import where
 
 
 @pytest.mark.timeout(60)
@@ -52,3 +53,18 @@ def test_a_text_that_every_unit_holds_is_searched_in_one_walk(tmp_path, monkeypa
         assert [unit.offset for unit in found] == [unit.offset for unit in made.units]
         assert all(isinstance(unit, Unit) for unit in found)
         assert len(aligned) < 5
+
+
+def test_a_text_that_is_no_key_but_stands_in_every_unit_is_looked_for_once(tmp_path, monkeypatch):
+    """That it stands in no unreadable bytes was found out by an alignment for each place."""
+    root = made_stores.healthy(60).write(tmp_path)
+    with open_store(root) as store:
+        begun = []
+        for name in ("align", "walk"):
+            method = getattr(store.log, name)
+            monkeypatch.setattr(
+                store.log, name, lambda *given, method=method, **named: begun.append(given) or method(*given, **named)
+            )
+        (result,) = where(store, "U000")
+        assert result.verdict == "neverSeen"
+        assert len(begun) < 12

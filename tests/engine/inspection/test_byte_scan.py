@@ -1,0 +1,186 @@
+"""The search through the raw bytes: what holds a place, and that the work follows the bytes, not the hits."""
+
+from __future__ import annotations
+
+import pytest
+from raw_units import raw_blank, raw_unit
+
+from engine.codec.message import Unit
+from engine.codec.unit_scan import Blank, Damage, Stop
+from engine.errors import CannotRead
+from engine.inspection import byte_scan
+from engine.inspection.log_reader import LogReader
+from engine.mapped.read_only import DescriptorCache, FileSequence, ReadOnlyFile
+
+HIT = b"KEYS\x010 0 0\x02TAGS\x010\x02"
+SIZE = 1 << 18
+
+
+class Made:
+    """A log of files of :data:`SIZE` bytes, with the offsets of its units."""
+
+    def __init__(self) -> None:
+        self.files: list[bytearray] = [bytearray()]
+        self.units: list[int] = []
+
+    def put(self, count: int = 1, body: bytes = b"0") -> None:
+        for _ in range(count):
+            at = (len(self.files) - 1) * SIZE + len(self.files[-1])
+            self.units.append(at)
+            self.files[-1] += raw_unit(at, body=body, properties=HIT)
+
+    def spoil(self, size: int, text: bytes = b" 0") -> None:
+        self.files[-1] += (text * size)[:size]
+
+    def end_file(self, *, blank: bool = True) -> None:
+        room = SIZE - len(self.files[-1])
+        self.files[-1] += raw_blank(room).ljust(room, b"\0") if blank else bytes(room)
+        self.files.append(bytearray())
+
+    def open(self, folder) -> LogReader:
+        for number, data in enumerate(self.files):
+            (folder / f"{number * SIZE:020d}").write_bytes(data.ljust(SIZE, b"\0"))
+        return LogReader(FileSequence([folder], DescriptorCache()))
+
+
+@pytest.fixture
+def read_bytes(monkeypatch) -> list[int]:
+    """Lengths of all that is read from files."""
+    lengths: list[int] = []
+    read = ReadOnlyFile.read
+
+    def counted(file, position, size):
+        data = read(file, position, size)
+        lengths.append(len(data))
+        return data
+
+    monkeypatch.setattr(ReadOnlyFile, "read", counted)
+    return lengths
+
+
+def bed_of_damage() -> Made:
+    made = Made()
+    made.put(300)
+    for size in (1, 7, 90, 5000):
+        made.spoil(size)
+        made.put(20)
+    made.end_file()
+    made.put(100, body=b"0" * 900)
+    made.spoil(70_000)
+    made.put()
+    made.files[-1] += raw_blank(50)  # a magic number, and not the file's end
+    made.put(100)
+    made.end_file(blank=False)
+    made.put(30)
+    made.files[-1] += raw_blank(-1)
+    made.spoil(100_000)
+    made.files.append(bytearray())
+    made.spoil(100_000)
+    made.files.append(bytearray())
+    made.put(3)
+    made.spoil(200)
+    made.put(1000)
+    made.spoil(50_000)
+    return made
+
+
+def test_every_unit_is_given_once_in_order_over_damage_and_false_ends(tmp_path):
+    made = bed_of_damage()
+    log = made.open(tmp_path)
+    for needle, word in ((b"0", True), (b"0", False), (b"\x010 0", False), (b"0\x02TAGS", True)):
+        found = list(byte_scan.units_with(log, needle, word=word))
+        assert [unit.offset for unit in found] == made.units, needle
+
+
+def test_each_place_is_told_what_holds_it(tmp_path):
+    made = bed_of_damage()
+    log = made.open(tmp_path)
+    seen = list(byte_scan.items_with(log, b"0", word=True))
+    for place, item in seen:
+        before = max(at for at in made.units if at <= place)
+        unit = log.unit_at(before, crc=False)
+        assert isinstance(unit, Unit)
+        assert isinstance(item, Unit) == (place < unit.end)
+        assert isinstance(item, (Unit, Damage, Blank, Stop))
+        assert item.offset <= place
+    assert {type(item) for _, item in seen} >= {Unit, Damage}
+    assert [place for place, _ in seen] == sorted({place for place, _ in seen})
+
+
+@pytest.mark.parametrize("needle", [b"0", b" 0", b"\x01"])
+def test_hits_everywhere_cost_no_more_reading_than_the_log_is_long(tmp_path, read_bytes, monkeypatch, needle):
+    """`where STORE 0` looked anew from 64 KiB before each hit, in units and in bytes that are none."""
+    log = bed_of_damage().open(tmp_path)
+    begins = []
+    walk = log.walk
+    monkeypatch.setattr(log, "walk", lambda *given, **named: begins.append(given) or walk(*given, **named))
+    hits = sum(1 for _ in byte_scan.places_of(log, needle))
+    assert hits > 3000
+    read_bytes.clear()
+    assert list(byte_scan.items_with(log, needle))
+    assert sum(read_bytes) < 12 * log.end_offset
+    assert len(begins) <= 3 * len(log.files)
+
+
+def test_hits_far_apart_are_reached_by_a_jump_each(tmp_path, read_bytes):
+    made = Made()
+    for _ in range(2):
+        made.put(900)
+        made.put(1, body=b"QQQQ")
+    log = made.open(tmp_path)
+    walked = []
+    walk = log.walk
+    log.walk = lambda start, crc: (walked.append(item) or item for item in walk(start, crc=crc))
+    assert [unit.offset for unit in byte_scan.units_with(log, b"QQQQ")] == [made.units[900], made.units[1801]]
+    assert len(read_bytes) < 8
+    assert len(walked) < 1200
+
+
+def test_a_text_in_no_unit_of_a_long_tail_is_looked_at_once(tmp_path, read_bytes):
+    """Nothing behind the last unit can be aligned: each hit was looked for back to the file's start, and forward."""
+    made = Made()
+    made.put(2)
+    made.spoil(SIZE - len(made.files[0]))
+    log = made.open(tmp_path)
+    (damage,) = [item for _, item in byte_scan.items_with(log, b"0", word=True) if not isinstance(item, Unit)]
+    assert damage.offset == made.units[1] + log.unit_at(made.units[1]).size
+    assert sum(read_bytes) < 10 * SIZE
+
+
+def test_a_word_is_one_at_the_border_of_blocks_too(tmp_path, monkeypatch):
+    """The byte before a block's first tells whether a word begins there."""
+    made = Made()
+    made.put(1, body=b"x0 0" * 100)
+    log = made.open(tmp_path)
+    whole = list(byte_scan.places_of(log, b"0", word=True))
+    for block in (1, 2, 3, 5, 64):
+        monkeypatch.setattr(byte_scan, "_BLOCK", block)
+        assert list(byte_scan.places_of(log, b"0", word=True)) == whole
+
+
+def test_files_that_overlap_are_looked_through_as_they_are_read(tmp_path):
+    """A file longer than where the next begins: its rest is at no offset, and places never go back."""
+    (tmp_path / f"{0:020d}").write_bytes(raw_unit(0, properties=HIT) + b" 0" * 500)
+    (tmp_path / f"{300:020d}").write_bytes(raw_unit(300, properties=HIT))
+    log = LogReader(FileSequence([tmp_path], DescriptorCache()))
+    places = list(byte_scan.places_of(log, b"0", word=True))
+    assert places == sorted(set(places))
+    assert [unit.offset for unit in byte_scan.units_with(log, b"0", word=True)] == [0, 300]
+
+
+def test_a_file_that_is_gone_hides_no_other(tmp_path, monkeypatch):
+    """It went away between the look for the text and the look for the unit."""
+    made = Made()
+    made.put(5)
+    made.end_file()
+    made.put(5)
+    log = made.open(tmp_path)
+
+    def gone(offset, floor):
+        raise CannotRead("cannot be read: gone")
+
+    start = log.walk_start
+    monkeypatch.setattr(log, "walk_start", lambda at, floor: gone(at, floor) if at < SIZE else start(at, floor))
+    items = [item for _, item in byte_scan.items_with(log, b"0", word=True)]
+    assert isinstance(items[0], Stop)
+    assert [item.offset for item in items[1:] if isinstance(item, Unit)] == made.units[5:]
