@@ -57,6 +57,7 @@ def test_java_reads_what_we_wrote(tmp_path, release, seed):
     java, plan, store = peer.Peer(release, tmp_path), plan_of(seed, release), tmp_path / "store"
     with MessageStore(store, config_of(plan), like=release[:3]) as ours:
         put_traffic.put(ours, put_traffic.messages(seed, plan, 600))
+        put_traffic.put_last(ours, plan)
         assert ours.wait_dispatched(PATIENCE)
         end, bounds = ours.positions().wrote, bounds_of(ours)
     account = java.dump(plan, store)
@@ -78,6 +79,8 @@ def test_a_store_changes_hands(tmp_path, release, seed, hand_overs):
             assert ours.recovery_plan.units == 0 or release == "4.9.8"
             put_traffic.put(ours, put_traffic.messages(f"{seed} {turn}", plan, 150))
         assert not (store / "abort").exists()
+    with MessageStore(store, config_of(plan), like=release[:3]) as ours:
+        put_traffic.put_last(ours, plan)
     account = java.dump(plan, store)
     assert_reads_as_java_reads_it(store, account)
     with MessageStore(store, config_of(plan), like=release[:3]) as ours:
