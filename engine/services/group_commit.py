@@ -17,6 +17,10 @@ from engine.services.flush import FlushFailed, LogFlush
 
 IDLE_MS = 10.0
 TRIES = 1000
+_AT_ONCE = 1
+"""Those whom a flush served wake one another: all at once they would only queue for the interpreter's lock. Whoever
+leaves, served or too late, wakes one, so the chain never ends before the last.
+"""
 _log = logging.getLogger(__name__)
 
 
@@ -49,6 +53,7 @@ class GroupCommit:
         self._pool = pool
         self._lock = threading.Lock()
         self._queue: deque[_Waiting] = deque()
+        self._served: deque[_Waiting] = deque()  # each that wakes wakes the next
         self._leading = False
         self._slow = False
         self.ring: Callable[[], None] | None = None
@@ -80,6 +85,8 @@ class GroupCommit:
                 if waiting in self._queue:
                     self._queue.remove(waiting)
                     return self._files.flushed_where >= end
+        if self._served:
+            self._wake_next()
         if waiting.lead:
             return self._lead(end)
         return not waiting.lost
@@ -121,6 +128,12 @@ class GroupCommit:
             self._slow = False
         return not lost and took <= self._timeout
 
+    def _wake_next(self) -> None:
+        try:
+            self._served.popleft().bell.release()
+        except IndexError:  # another thread was quicker
+            return
+
     def _flush(self, end: int) -> bool:
         log, files = self._log, self._files
         for _ in range(TRIES):
@@ -154,5 +167,6 @@ class GroupCommit:
                 self._leading = False
                 if self._queue and self.ring is not None:
                     self.ring()
-        for waiting in served:
+            self._served.extend(served[_AT_ONCE:])
+        for waiting in served[:_AT_ONCE]:
             waiting.bell.release()

@@ -39,8 +39,8 @@ LOAD_AFTER: Final = 64 << 10
 WAITS_FOR_MORE: Final = 512 << 10
 """Bytes that are left for the next round."""
 SHORTEST_PAUSE: Final = 1.0
-LONGEST_PAUSE: Final = 10.0
-WORK_SHARE: Final = 16.0
+LONGEST_PAUSE: Final = 20.0
+WORK_SHARE: Final = 32.0
 """The pause behind a round is so many times what the round took: puts go before dispatch, and rounds grow with load."""
 BUSY_SHARE: Final = 3.0
 LONGEST_BUSY_PAUSE: Final = 1000.0
