@@ -4,10 +4,11 @@ A *case* is one small golden store, one to four faults planted in it by the case
 once. Its number alone says everything: the store, the faults and the question follow from it. Every
 :data:`WHOLE_EVERY`-th case takes a golden store at its full size.
 
-Watched are: an answer within :data:`SECONDS`; nothing that escapes, no traceback, a known exit code, one line on
-standard error where a command gives up; JSON lines that are JSON, text that steers no terminal; every byte, length,
-time and identity of every file of the store; the memory that the process holds. A worker that dies or hangs below
-Python loses the one case, which is named, and another goes on behind it.
+Watched are: an answer within :data:`SECONDS` (a process that a busy machine keeps waiting is given more); nothing that
+escapes, no traceback, a known exit code, one line on standard error where a command gives up; JSON lines that are JSON,
+text that steers no terminal; every byte, length, time and identity of every file of the store; the memory that the
+process holds. A worker that dies or hangs below Python loses the one case, which is named, and another goes on behind
+it.
 """
 
 from __future__ import annotations
@@ -40,9 +41,12 @@ from engine.cli import main as command_line
 from engine.codec import compiled_cache
 
 SECONDS = 20
-"""No command may take longer."""
-DEAD_SECONDS = 3 * SECONDS
-"""After this long a process that does not hear the alarm is ended with a dump of where it stands."""
+"""No command may take longer, if it was working for :data:`BUSY` of that time."""
+BUSY = 0.5
+BLOCKED = 15
+"""Times the limit: no command may take longer, working or not."""
+DEAF = 3
+"""Times the limit: a process that has worked so long and hears no alarm is ended with a dump of where it stands."""
 GROWTH = 160 * 1024
 """KiB that a worker may grow once everything is loaded."""
 LEAP = 96 * 1024
@@ -112,7 +116,7 @@ class _Worker:
     def __init__(self, folder: Path, sources: dict[str, Path], numbers: range, spoiler: str, seconds: int) -> None:
         self._arguments = (folder, sources, spoiler, seconds)
         self._left = numbers
-        self._limit = 3 * seconds + 30
+        self._limit = 2 * BLOCKED * seconds + 30
         self.done = False
         self._start()
 
@@ -176,8 +180,8 @@ def work(
     """A worker process: lay out the stores, warm up, then case after case."""
     compiled_cache.prepare()
     faulthandler.enable()
+    faulthandler.register(signal.SIGPROF, chain=True)  # says where it stands, then the process ends
     command_line.build_parser = functools.cache(command_line.build_parser)  # type: ignore[assignment]
-    signal.signal(signal.SIGALRM, _ring)
     bench = Bench(folder, sources, seconds)
     for store in bench.stores:
         for name in ("check", "units", "recover"):
@@ -205,8 +209,32 @@ def work(
     sender.close()
 
 
-def _ring(_signal: int, _frame: object) -> None:
-    raise Hang
+class Alarm:
+    """Rings in this process once ``seconds`` are over in which it was working, or many more in which it was not.
+
+    What hears no signal is ended from below Python: by the timer of working time, or by faulthandler's thread.
+    """
+
+    def __init__(self, seconds: int) -> None:
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        self._began, self._worked = time.monotonic(), time.process_time()
+        signal.signal(signal.SIGALRM, self._ring)
+        signal.setitimer(signal.ITIMER_REAL, self._seconds, 1)
+        signal.setitimer(signal.ITIMER_PROF, DEAF * self._seconds)
+        faulthandler.dump_traceback_later((BLOCKED + DEAF) * self._seconds, exit=True)
+
+    def __exit__(self, *_: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        faulthandler.cancel_dump_traceback_later()
+
+    def _ring(self, _signal: int, _frame: object) -> None:
+        took, worked = time.monotonic() - self._began, time.process_time() - self._worked
+        if worked > BUSY * self._seconds or took > BLOCKED * self._seconds:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            raise Hang(f"no answer within {took:.0f} s, {worked:.0f} of them at work")
 
 
 @dataclass
@@ -292,17 +320,13 @@ def _bed(name: str, folder: Path, source: Path) -> Bed:
 
 def ask(asked: Question, seconds: int = SECONDS) -> tuple[int, str | None]:
     """Exit status, and what is wrong with the answer or None."""
-    signal.alarm(seconds)
-    faulthandler.dump_traceback_later(3 * seconds, exit=True)  # an endless loop below Python hears no alarm
     try:
-        status, out, err = agree.command(*asked)
-    except Hang:
-        return -1, f"no answer within {seconds} s"
+        with Alarm(seconds):
+            status, out, err = agree.command(*asked)
+    except Hang as hang:
+        return -1, str(hang)
     except BaseException as error:  # noqa: BLE001 - whatever escapes is what is looked for
         return -1, f"escaped: {error!r}"
-    finally:
-        signal.alarm(0)
-        faulthandler.cancel_dump_traceback_later()
     return status, judge(status, out, err, as_json="--json" in asked)
 
 

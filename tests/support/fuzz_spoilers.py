@@ -5,6 +5,7 @@ Called in a worker process before its first case. :data:`BUGS` are the program's
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import time
@@ -52,17 +53,35 @@ def make_and_remove_a_file(store: Path) -> None:
 
 
 def hang(_: Path) -> None:
-    """An endless wait that swallows every ordinary error."""
+    """Endless work that swallows every ordinary error."""
     while True:
         try:
-            time.sleep(1)
+            sum(range(1000))
         except Exception:  # noqa: BLE001 - as bad code would
             continue
+
+
+def hang_waiting(_: Path) -> None:
+    """An endless wait."""
+    while True:
+        time.sleep(1)
 
 
 def hang_below_python(_: Path) -> None:
     """An endless loop that holds the interpreter: no alarm is heard."""
     sum(range(1 << 60))
+
+
+def hang_waiting_below_python(_: Path) -> None:
+    """A lock taken twice while the interpreter is held: nothing is heard, and nothing is worked."""
+    library, lock = ctypes.PyDLL(None), ctypes.create_string_buffer(256)
+    library.pthread_mutex_lock(lock)
+    library.pthread_mutex_lock(lock)
+
+
+def be_starved(_: Path) -> None:
+    """No bug: much time goes by in which the process cannot work, as on a busy machine."""
+    time.sleep(2.5 * LIMIT)
 
 
 def crash(_: Path) -> None:
@@ -97,16 +116,22 @@ BUGS: tuple[Bug, ...] = (
     crash,
     leave_a_file,
     hang_below_python,
+    hang_waiting,
+    hang_waiting_below_python,
 )
+LIMIT = 2
+"""Seconds that a command may take here."""
 
 
 def plant_all() -> None:
-    """Bug number N shows in the answer to case N + 1."""
+    """Bug number N shows in the answer to case N + 1, and behind them what is none."""
+    fuzz_campaign.BLOCKED = 8
+    planted = (*BUGS, be_starved)
 
     def spoiled(arguments: list[str]) -> int:
         bench = fuzz_campaign.Bench.now
-        if bench is not None and 0 < bench.number <= len(BUGS):
-            BUGS[bench.number - 1](bench.bed(bench.number).known.store)
+        if bench is not None and 0 < bench.number <= len(planted):
+            planted[bench.number - 1](bench.bed(bench.number).known.store)
         return main(arguments)
 
     agree.main = spoiled  # type: ignore[assignment]
