@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FAMILY_SCAN = 256 << 20
 """Bytes of a log that are looked through for the units of one message; in a larger one the index is believed."""
+SOME = 16
+"""Messages whose units are looked for one message at a time; those of more are found in one pass."""
 Progress = Callable[[int], None]
 
 __all__ = ["Evidence", "WhereResult", "where"]
@@ -53,6 +55,8 @@ class _Search:
         self._lost = LostFinder(store, self._facts, topic)
         self._unreadable: tuple[int, int] | None = None
         """First place where the key's text stands in bytes that are no unit, and where those begin."""
+        self._gathered: dict[str, list[int]] = {}
+        """Unique key → offsets of the units that have it, where many were looked for at once."""
 
     # -- what the identifier names
 
@@ -113,22 +117,40 @@ class _Search:
         return self._lost.offset(offset, f"{offset:,}")
 
     def _by_key(self, text: str) -> Iterator[list[Unit]]:
-        """The units of each message with this unique key, else with this key among KEYS; the newest message first."""
-        found = {unit.offset: unit for unit in by_key(self._store, text, self._topic)}
-        if text and (not found or self._store.log.sequence.total_size <= WHOLE_SCAN):
+        """The units of each message with this unique key, else with this key among KEYS; the newest message first.
+
+        Places are kept, not units: a key may be that of a whole log.
+        """
+        found: dict[int, str | None] = {}
+        own: set[int] = set()
+        for unit in self._named(text):
+            found[unit.offset] = unit.unique_key
+            if text in {unit.unique_key, rules.own_key(unit)}:
+                own.add(unit.offset)
+        offsets = sorted(own or found, reverse=True)
+        if len(offsets) > SOME:
+            self._gather({key for offset in offsets if (key := found[offset])})
+        seen: set[int] = set()
+        for offset in offsets:
+            asked = self._store.log.unit_at(offset) if offset not in seen else None
+            if isinstance(asked, Unit):
+                family = self._family(asked)
+                seen |= {one.offset for one in family}
+                yield family
+
+    def _named(self, text: str) -> Iterator[Unit]:
+        """Units with this key of either kind, found by the index and by their bytes."""
+        none = True
+        for unit in by_key(self._store, text, self._topic):
+            none = False
+            yield unit
+        if text and (none or self._store.log.sequence.total_size <= WHOLE_SCAN):
             needle = text.encode()
             for place, item in items_with(self._store.log, needle, progress=self._progress, word=True):
                 if not isinstance(item, Unit):
                     self._unreadable = self._unreadable or (place, item.offset)
                 elif text in {item.unique_key, rules.own_key(item), *item.keys} and self._wanted(item):
-                    found[item.offset] = self._checked(item)
-        own = [unit for unit in found.values() if text in {unit.unique_key, rules.own_key(unit)}]
-        seen: set[int] = set()
-        for unit in sorted(own or found.values(), key=lambda u: u.offset, reverse=True):
-            if unit.offset not in seen:
-                family = self._family(unit)
-                seen |= {one.offset for one in family}
-                yield family
+                    yield item
 
     def _checked(self, unit: Unit) -> Unit:
         """The same unit with its body's CRC checked."""
@@ -147,13 +169,28 @@ class _Search:
         for other in by_key(self._store, key):
             if other.unique_key == key:
                 found[other.offset] = other
-        start = None if self._store.log.sequence.total_size <= FAMILY_SCAN else self._behind_index()
-        needle = f"{props.UNIQUE_KEY}\x01{key}".encode()
-        for other in units_with(self._store.log, needle, start):
+        for other in self._relatives(key):
             if other.unique_key == key:
                 found[other.offset] = self._checked(other)
         parted = rules.messages([found[offset] for offset in sorted(found)])
         return next(family for family in parted if any(one.offset == unit.offset for one in family))
+
+    def _relatives(self, key: str) -> Iterator[Unit]:
+        """Units that may have this unique key, found by their bytes."""
+        if key in self._gathered:
+            items = (self._store.log.unit_at(offset, crc=False) for offset in self._gathered[key])
+            return (item for item in items if isinstance(item, Unit))
+        return units_with(self._store.log, f"{props.UNIQUE_KEY}\x01{key}".encode(), self._family_start())
+
+    def _gather(self, keys: set[str]) -> None:
+        """Find the units of many messages in one pass."""
+        self._gathered = {key: [] for key in keys}
+        for unit in units_with(self._store.log, f"{props.UNIQUE_KEY}\x01".encode(), self._family_start()):
+            if unit.unique_key in self._gathered:
+                self._gathered[unit.unique_key].append(unit.offset)
+
+    def _family_start(self) -> int | None:
+        return None if self._store.log.sequence.total_size <= FAMILY_SCAN else self._behind_index()
 
     def _behind_index(self) -> int:
         """Offset from which on the index knows nothing."""

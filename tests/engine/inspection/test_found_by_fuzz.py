@@ -10,6 +10,7 @@ import made_stores
 import pytest
 
 from engine.codec.message import Unit
+from engine.inspection import byte_scan
 from engine.inspection.byte_scan import units_with
 from engine.inspection.snapshot import open_store
 from engine.inspection.where import where
@@ -68,3 +69,26 @@ def test_a_text_that_is_no_key_but_stands_in_every_unit_is_looked_for_once(tmp_p
         (result,) = where(store, "U000")
         assert result.verdict == "neverSeen"
         assert len(begun) < 12
+
+
+def test_the_messages_of_a_key_that_all_have_are_found_in_one_pass(tmp_path, monkeypatch):
+    """Each of them was looked for in the whole log by itself."""
+    made = made_stores.MadeStore()
+    for number in range(90):
+        made.put(keys="same", tags="TagA")
+        if number % 3 == 0:
+            twin = made.put(topic="Retries")  # the same message once more, under another topic
+            made.log = made.log.replace(
+                b"UNIQ_KEY\x01%s" % twin.keys[0].encode(), b"UNIQ_KEY\x01U%05d" % (len(made.units) - 2)
+            )
+    root = made.write(tmp_path)
+    passes = []
+    sought = byte_scan.places_of
+    monkeypatch.setattr(byte_scan, "places_of", lambda *a, **named: passes.append(a) or sought(*a, **named))
+    with open_store(root) as store:
+        at_once = list(where(store, "same"))
+        assert len(passes) == 2
+        monkeypatch.setattr("engine.inspection.where.SOME", 1000)
+        assert list(where(store, "same")) == at_once
+        assert len(passes) == 2 + 1 + 90
+        assert len(at_once) == 90
