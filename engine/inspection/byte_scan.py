@@ -49,7 +49,7 @@ def items_with(
     A :class:`Stop` is the rest of a file in which no unit follows.
     """
     cover = _Cover(log)
-    for place in places_of(log, needle, start, progress, word=word):
+    for place in places_of(log, needle, start, progress, word=word, known=lambda: cover.end):
         if place >= cover.end:
             yield place, cover.reach(place)
 
@@ -61,8 +61,12 @@ def places_of(
     progress: Callable[[int], None] | None = None,
     *,
     word: bool = False,
+    known: Callable[[], int] | None = None,
 ) -> Iterator[int]:
-    """Absolute offset of every place from ``start`` on where ``needle`` stands, be it in a unit or not; ascending."""
+    """Absolute offset of every place from ``start`` on where ``needle`` stands, be it in a unit or not; ascending.
+
+    ``known`` is asked after each place: those before the offset that it gives may be left out.
+    """
     begin = max(log.min_offset, 0) if start is None else start
     if not needle:
         return
@@ -80,6 +84,7 @@ def places_of(
             while at >= 0:
                 if not word or at == 0 or data[at - 1] in b"\x01 ":
                     yield file.start_offset + position - lead + at
+                    at = max(at, known() - file.start_offset - position + lead - 1) if known else at
                 at = data.find(needle, at + 1)
             position += _BLOCK
             if progress:
