@@ -189,10 +189,15 @@ def put_in_place(staging: Path, root: Path, config: MessageStoreConfig) -> None:
         _sync(root)
 
 
+def _system_call() -> Callable[..., int] | None:
+    """``renameat2`` of the C library; None where it has none."""
+    found: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    return found
+
+
 def _exchange(new: Path, old: Path) -> None:
     """Swap the names of two folders: in one step where the system can, else in two with a way back."""
-    library = ctypes.CDLL(None, use_errno=True)
-    swap = getattr(library, "renameat2", None)
+    swap = _system_call()
     if swap is not None and swap(_HERE, os.fsencode(new), _HERE, os.fsencode(old), _EXCHANGE) == 0:
         return
     aside = new.with_name(f"{new.name}.old")
