@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,10 @@ __all__ = [
 
 # The window is drawn without a display unless the caller asks for one.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+# Programs started here are interrupted as at a terminal, also where the tests run in the background of a shell.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Generated cases: a slow machine is no defect, and a check that anyone can repeat chooses the same cases each time.
 hypothesis.settings.register_profile(
