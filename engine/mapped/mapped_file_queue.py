@@ -126,6 +126,18 @@ class MappedFileQueue:
         return files[0].start_offset if files else -1
 
     @property
+    def readable_min(self) -> int:
+        """Start of the first file that may still be read, past those that are being deleted; −1 for none.
+
+        Where every file has been shut down, as at the end of a store, start of the first.
+        """
+        files = self.files
+        for file in files:
+            if file.available:
+                return file.start_offset
+        return files[0].start_offset if files else -1
+
+    @property
     def max_offset(self) -> int:
         """End of what may be read without a gap, 0 for no file.
 

@@ -87,18 +87,6 @@ class CleanFiles:
             return self._config.clean_resource_interval
         return pause
 
-    def is_folder_full(self, folder: Path) -> bool:
-        """A log folder on a disk over the forcible ratio gets no new file while another one has room (spec 1)."""
-        return self._disk.usage(folder) > self._force
-
-    @property
-    def log_min(self) -> int:
-        """The log's minimum as readers have it: past a first file that hangs."""
-        first = self._files.first
-        if first is None:
-            return -1
-        return first.start_offset + (0 if first.available else self._files.file_size)
-
     def _pieces(self) -> Iterator[float]:
         yield from self._delete_log_files()
         now = self._clock()
@@ -106,7 +94,7 @@ class CleanFiles:
             self._last_retry = now
             if self._files.retry_hanged(self._config.destroy_maped_file_interval_forcibly, now):
                 self.deleted_files += 1
-        log_min = self.log_min
+        log_min = self._files.readable_min
         if log_min <= self._followed:
             return
         for queue in list(self._queues):

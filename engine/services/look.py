@@ -19,7 +19,7 @@ def take_positions(parts: StoreParts, services: StoreServices, puts: Latencies) 
     flushed = files.flushed_where
     committed = files.max_offset
     return Positions(
-        min=files.min_offset,
+        min=files.readable_min,
         wrote=files.wrote_offset,
         committed=committed,
         flushed=flushed,

@@ -126,11 +126,7 @@ class CommitLog:
     @property
     def min_offset(self) -> int:
         """Start of the first file that may be read, −1 for an empty log (spec 9.2)."""
-        files = self.files.files
-        if not files:
-            return -1
-        first = files[0]
-        return first.start_offset if first.available else first.start_offset + first.size
+        return self.files.readable_min
 
     @property
     def max_offset(self) -> int:

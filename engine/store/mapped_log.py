@@ -50,10 +50,7 @@ class MappedLog:
     @property
     def min_offset(self) -> int:
         """Start of the first file that has not been shut down."""
-        for file in self._files.files[:2]:
-            if file.available:
-                return file.start_offset
-        return self._files.files[1].start_offset if len(self._files.files) > 1 else -1
+        return self._files.readable_min
 
     @property
     def max_offset(self) -> int:
