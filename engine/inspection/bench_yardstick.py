@@ -46,7 +46,7 @@ class Yardstick:
     """The C functions and the columns they fill, of the same shape as ours."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        self.library = library
+        self.loops = library
         library.yard_map.restype = ctypes.c_void_p
         library.yard_sum.restype = ctypes.c_uint64
         library.yard_walk.restype = ctypes.c_int64
@@ -60,7 +60,7 @@ class Yardstick:
     def map(self, path: str) -> MappedFile:
         """A file as memory, all its pages present; for measuring only, the program itself never maps a store."""
         size = ctypes.c_int64()
-        address = self.library.yard_map(path.encode(), ctypes.byref(size))
+        address = self.loops.yard_map(path.encode(), ctypes.byref(size))
         if not address:
             raise OSError(0, "cannot be mapped", path)
         return MappedFile(self, address, size.value)
@@ -69,7 +69,7 @@ class Yardstick:
         """The same walk over a file read in pieces into one buffer; gives the number of units."""
         buffer = ctypes.c_void_p(self._buffer.ctypes.data)
         arguments = (self.addresses, ctypes.c_int64(ROWS), self.topics, int(full))
-        return int(self.library.yard_read_walk(path.encode(), buffer, ctypes.c_int64(CHUNK), *arguments))
+        return int(self.loops.yard_read_walk(path.encode(), buffer, ctypes.c_int64(CHUNK), *arguments))
 
 
 class MappedFile:
@@ -84,8 +84,8 @@ class MappedFile:
         """Every unit by the plain C loop; gives their number."""
         own = self._yardstick
         arguments = (own.addresses, ctypes.c_int64(ROWS), own.topics, int(full))
-        return int(own.library.yard_walk(self._address, self._size, *arguments))
+        return int(own.loops.yard_walk(self._address, self._size, *arguments))
 
     def sum(self) -> int:
         """The sum of all words: the memory floor."""
-        return int(self._yardstick.library.yard_sum(self._address, self._size))
+        return int(self._yardstick.loops.yard_sum(self._address, self._size))

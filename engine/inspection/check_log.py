@@ -257,5 +257,3 @@ class LogCheck:
     def _file(self, offset: int) -> str | None:
         file = self._store.log.sequence.find(offset)
         return file.path if file else None
-
-

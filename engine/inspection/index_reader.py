@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from engine.codec import index as codec
 from engine.errors import CorruptUnit
 from engine.layout import INDEX_ENTRIES, INDEX_SLOTS
 from engine.mapped.read_only import ReadOnlyFile
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _CHUNK = 4096
 _DEFAULT = codec.Geometry(INDEX_SLOTS, INDEX_ENTRIES)
@@ -88,26 +84,6 @@ class IndexReader:
             for at in range(0, len(data) - codec.ENTRY_SIZE + 1, codec.ENTRY_SIZE):
                 yield number, codec.decode_entry(data, at)
                 number += 1
-
-    def slot_array(self) -> np.ndarray:
-        """All slots as ``dtypes.INDEX_SLOT``."""
-        import numpy as np
-
-        from engine.codec.dtypes import INDEX_SLOT
-
-        size = self._known().slots * codec.SLOT_SIZE
-        data = self.file.read(codec.HEADER_SIZE, size)
-        return np.frombuffer(data[: len(data) - len(data) % codec.SLOT_SIZE], INDEX_SLOT)
-
-    def entry_array(self, start: int = 1, stop: int | None = None) -> np.ndarray:
-        """Entries [start, stop) as rows of ``dtypes.INDEX_ENTRY``, shorter where the file ends."""
-        import numpy as np
-
-        from engine.codec.dtypes import INDEX_ENTRY
-
-        end = self.last_entry + 1 if stop is None else stop
-        data = self.file.read(self._known().entry_position(start), max(end - start, 0) * codec.ENTRY_SIZE)
-        return np.frombuffer(data[: len(data) - len(data) % codec.ENTRY_SIZE], INDEX_ENTRY)
 
     def _known(self) -> codec.Geometry:
         if self.geometry is None:

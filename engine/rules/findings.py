@@ -101,6 +101,4 @@ class Rule:
         grave = severity or self.severity
         step = (SNAPSHOT_FIRST if at_least(grave, "warn") else "") + self.next_step
         step = step[0].upper() + step[1:]
-        return Finding(
-            self.id, grave, self.group, file, offset, message, evidence or {}, self.known_issues, step
-        )
+        return Finding(self.id, grave, self.group, file, offset, message, evidence or {}, self.known_issues, step)

@@ -60,38 +60,6 @@ class BatchConsumeQueue(StoredQueue):
 
     # -- keeping
 
-    def truncate(self, log_end: int) -> None:
-        files = self.files
-        self.max_physic_offset = log_end - 1
-        while files.starts:
-            start = files.starts[-1]
-            if self.physical_at(start) < log_end:
-                files.cut(start, start + self._kept(start, log_end))
-                break
-            earlier = files.starts[-2] if len(files.starts) > 1 else None
-            files.cut(earlier, start if earlier is None else earlier + files.file_size)
-        self._revise()
-
-    def _kept(self, start: int, log_end: int) -> int:
-        """Length in bytes of what stays of the last file; its first entry stays without a look."""
-        done = 0
-        while done < self.files.file_size:
-            raw = self.files.read(start + done, _CHUNK)
-            rows = np.frombuffer(raw[: len(raw) - len(raw) % BATCH_CQ_UNIT_SIZE], BATCH_CQ_UNIT)
-            valid = (rows["physical_offset"] >= 0) & (rows["size"] > 0)
-            valid &= (rows["msg_base_offset"] >= 0) & (rows["batch_size"] > 0)
-            wrong = ~valid | (rows["physical_offset"] >= log_end)
-            if not done:
-                wrong[:1] = False
-            bad = np.flatnonzero(wrong)
-            good = int(bad[0]) if len(bad) else len(rows)
-            if good:
-                self.max_physic_offset = int(rows["physical_offset"][good - 1])
-            done += good * BATCH_CQ_UNIT_SIZE
-            if len(bad) or not len(rows):
-                break
-        return done
-
     def correct_min(self, log_min: int, release: Release = "5.3") -> None:  # noqa: ARG002 (batch queues came with 5.0)
         spans = self.spans()
         if not spans:

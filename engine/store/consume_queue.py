@@ -156,36 +156,6 @@ class ConsumeQueue(StoredQueue):
 
     # -- keeping
 
-    def truncate(self, log_end: int) -> None:
-        files = self.files
-        self.max_physic_offset = log_end
-        while files.starts:
-            start = files.starts[-1]
-            if self.physical_at(start) < log_end:
-                files.cut(start, start + self._kept(start, log_end))
-                return
-            earlier = files.starts[-2] if len(files.starts) > 1 else None
-            files.cut(earlier, start if earlier is None else earlier + files.file_size)
-
-    def _kept(self, start: int, log_end: int) -> int:
-        """Length in bytes of what stays of the last file; its first entry stays without a look at its size."""
-        done = 0
-        while done < self.files.file_size:
-            raw = self.files.read(start + done, _CHUNK)
-            rows = np.frombuffer(raw[: len(raw) - len(raw) % CQ_UNIT_SIZE], CQ_UNIT)
-            physical, size = rows["physical_offset"].astype(np.int64), rows["size"].astype(np.int64)
-            wrong = (physical < 0) | (size <= 0) | (physical >= log_end)
-            if not done:
-                wrong[:1] = False
-            bad = np.flatnonzero(wrong)
-            good = int(bad[0]) if len(bad) else len(rows)
-            if good:
-                self.max_physic_offset = int(physical[good - 1] + size[good - 1])
-            done += good * CQ_UNIT_SIZE
-            if len(bad) or not len(rows):
-                break
-        return done
-
     def correct_min(self, log_min: int, release: Release = "5.3") -> None:
         spans = self.spans()
         if not spans:

@@ -256,15 +256,6 @@ class ConsumeQueueStore:
         """(topic, queue id) → queue offset of the next message: what the table of offsets is rebuilt from."""
         return {(queue.topic, queue.queue_id): queue.max_offset for queue in self}
 
-    def batch_offsets(self) -> dict[tuple[str, int], int]:
-        """The part of :meth:`offsets` that belongs to batch queues, which have a table of their own (spec 3.2)."""
-        return {(q.topic, q.queue_id): q.max_offset for q in self if isinstance(q, BatchConsumeQueue)}
-
-    def truncate(self, log_end: int) -> None:
-        """Drop in every queue what points at or behind ``log_end``."""
-        for queue in self:
-            queue.truncate(log_end)
-
     def correct_min(self, log_min: int, release: Release = "5.3") -> None:
         """Correct every queue's minimum to the log's."""
         for queue in self:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.mapped.sparse import last_byte
+from engine.store.queue_minimum import Span, corrected_minimum
 from engine.store.recovery_ext import RecoveredExt
 from engine.store.recovery_files import QueueBytes, VirtualFile
 from engine.store.recovery_plan import QueueState
@@ -272,31 +273,17 @@ class RecoveredQueue:
             self._delete(data.files.pop())
             self._correct_min(log_min)
             return
-        if data.head(last, last.wrote - 20)[0] < log_min:
-            self.min_logic = last.start + last.wrote
-            return
-        file = data.files[0]
-        start, intact = self.min_logic - file.start, True
-        if start < 0:
-            start, intact = 0, False
-        if start >= file.wrote or (intact and data.head(file, start)[0] >= log_min):
-            return
-        low, high = 0, file.wrote - start - 20
-        while high - low > 20:
-            middle = (low + high) // 2 // 20 * 20
-            physical = data.head(file, start + middle)[0]
-            if physical == log_min:
-                low = high = middle
-            elif physical > log_min:
-                high = middle
-            else:
-                low = middle
-        for at in range(low, high + 1, 20):
-            unit = data.unit(file, start + at)
-            if int(unit.physical[0]) >= log_min:
-                self.min_logic = file.start + start + at
-                self._forget_ext(int(unit.ext_address[0]))
-                return
+        first = data.files[0]
+
+        def physical_at(offset: int) -> int:
+            file = last if offset >= last.start else first
+            return data.head(file, offset - file.start)[0]
+
+        spans = Span(first.start, first.start + first.wrote), Span(last.start, last.start + last.wrote)
+        found = corrected_minimum(self.min_logic, *spans, log_min, physical_at)
+        if found != self.min_logic and found < data.end:
+            self._forget_ext(int(data.unit(first, found - first.start).ext_address[0]))
+        self.min_logic = found
 
     def _correct_min_linear(self, log_min: int) -> None:
         if not self.data.files:

@@ -51,10 +51,6 @@ class StoredQueue(ABC):
     def correct_min(self, log_min: int, release: Release = "5.3") -> None:
         """Move the minimum to the first entry whose unit the log still holds (correctMinOffset)."""
 
-    @abstractmethod
-    def truncate(self, log_end: int) -> None:
-        """Drop the entries that point at or behind ``log_end`` (truncateDirtyLogicFiles)."""
-
     # -- reading
 
     @property

@@ -96,7 +96,7 @@ def test_no_colour_is_named_outside_the_theme() -> None:
             continue
         hits = re.findall(r"[\"']#[0-9A-Fa-f]{6}[\"']", source.read_text("utf-8"))
         found += [f"{source.name}: {hit}" for hit in hits]
-    assert found == ["assets.py: \"#000000\"", "assets.py: \"#000000\""]
+    assert found == ['assets.py: "#000000"', 'assets.py: "#000000"']
 
 
 def _distance(one: str, other: str, sight: str) -> float:

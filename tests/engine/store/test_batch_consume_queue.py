@@ -36,14 +36,6 @@ def test_known_units_and_impossible_batches_are_passed_over():
     assert found.max_offset == 16
 
 
-def test_it_is_cut_by_the_end_of_the_log():
-    found = filled(5)
-    found.truncate(300)
-    assert (found.min_offset, found.max_offset, found.max_physic_offset) == (10, 19, 200)
-    found.truncate(0)
-    assert (found.min_offset, found.max_offset, found.files.starts) == (-1, 0, ())
-
-
 def test_the_minimum_follows_the_log():
     found = filled(5)
     found.delete_expired(150)

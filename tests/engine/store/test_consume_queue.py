@@ -83,16 +83,6 @@ def test_a_run_gives_the_bytes_of_its_entries_one_by_one(runs):
     assert many.state() == single.state()
 
 
-def test_a_queue_is_cut_by_the_end_of_the_log():
-    found = filled(12)
-    found.truncate(700)
-    assert (found.max_offset, found.max_physic_offset, found.files.starts) == (7, 700, (0, 100))
-    found.put(700, 100, 7, 7)
-    assert physical(found)[-2:] == [600, 700]
-    found.truncate(0)
-    assert (found.max_offset, found.files.starts) == (0, ())
-
-
 MINIMA = [(0, 0), (250, 3), (600, 6), (1100, 11), (1150, 12), (5000, 12)]
 
 

@@ -34,7 +34,6 @@ def test_what_was_written_is_loaded_as_full_files(tmp_path):
     assert place.queues.offsets() == {("A", 0): 5, ("A", 2): 5, ("B", 1): 0, ("主题 %RETRY%", 0): 5}
     assert isinstance(place.queues.queue("B", 1), BatchConsumeQueue)
     assert sorted(place.queues.queues_of("A")) == [0, 2]
-    assert list(place.queues.batch_offsets()) == [("B", 1)]
 
 
 def test_folders_that_are_no_queue_ids_are_passed_over(tmp_path):
