@@ -294,6 +294,18 @@ def test_the_oldest_files_are_deleted_while_they_are_due_and_never_the_last(queu
     assert (starts(queue), queue.min_offset) == ([4000], 4000)
 
 
+def test_what_may_be_read_begins_behind_every_file_that_is_being_deleted(queue):
+    fill(queue, 4500)
+    least = []
+    queue.delete_oldest(
+        lambda _: True, force_after_ms=10, now=0, at_most=3, pause=lambda: least.append(queue.readable_min)
+    )
+    assert least == [1000, 2000], "the files are forgotten together, at the end"
+    assert queue.readable_min == queue.min_offset == 3000
+    queue.shutdown(0, 0)
+    assert queue.readable_min == 3000, "of a store that is closed"
+
+
 def test_a_file_that_somebody_reads_stops_the_deletion_until_it_is_forced(queue):
     fill(queue, 2500)
     lent = queue.lend(0)
