@@ -243,6 +243,7 @@ class MappedFileQueue:
 
     def flush(self, least_pages: int) -> bool:
         """Flush the file at ``flushed_where``; True where nothing moved. Raises ``OSError`` as a file's flush does."""
+        self.flushed_where = max(self.flushed_where, self.min_offset)  # deleted before it was flushed: nothing to save
         file = self.find(self.flushed_where, self.flushed_where == 0)
         if file is None:
             return True
@@ -256,6 +257,7 @@ class MappedFileQueue:
 
     def commit(self, least_pages: int) -> bool:
         """Commit the file at ``committed_where``; True where nothing moved. Raises ``OSError``."""
+        self.committed_where = max(self.committed_where, self.min_offset)
         file = self.find(self.committed_where, self.committed_where == 0)
         if file is None:
             return True

@@ -306,6 +306,16 @@ def test_what_may_be_read_begins_behind_every_file_that_is_being_deleted(queue):
     assert queue.readable_min == 3000, "of a store that is closed"
 
 
+def test_a_file_deleted_before_it_was_flushed_holds_nobody_up(queue):
+    fill(queue, 2500)
+    queue.delete_oldest(lambda _: True, force_after_ms=10, now=0)
+    assert (queue.min_offset, queue.flushed_where) == (2000, 0)
+    assert queue.flush(0) is False
+    assert queue.flushed_where == 2500
+    assert queue.commit(0) is False
+    assert queue.committed_where == 2500
+
+
 def test_a_file_that_somebody_reads_stops_the_deletion_until_it_is_forced(queue):
     fill(queue, 2500)
     lent = queue.lend(0)
