@@ -62,6 +62,14 @@ QScrollBar::handle:horizontal {{ background: {line}; border-radius: 3px; margin:
 QScrollBar::handle:hover {{ background: {field}; }}
 QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
 QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
+QSlider {{ min-height: {p24}; }}
+QSlider::groove:horizontal {{ height: 3px; background: {line}; border-radius: 1px; }}
+QSlider::sub-page:horizontal {{ background: {accent}; border-radius: 1px; }}
+QSlider::handle:horizontal {{ background: {pane}; border: 2px solid {accent}; width: {p12}; height: {p12};
+    margin: -6px 0; border-radius: {p8}; }}
+QSlider::handle:horizontal:focus {{ background: {select}; border: 3px solid {accent}; }}
+QSlider::sub-page:horizontal:disabled {{ background: {line}; }}
+QSlider::handle:horizontal:disabled {{ border-color: {line}; }}
 QCheckBox {{ color: {text}; spacing: 6px; }}
 QToolTip {{ background: {raised}; color: {text}; border: 1px solid {line}; padding: 3px 5px; }}
 QDialog {{ background: {pane}; }}

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QVBoxLayout
 
 from viewer.assets import icon_pixmap
 from viewer.theme import C, px, theme, ui
-from viewer.widgets.kit import Paper
+from viewer.widgets.kit import Hairline, Paper
 from viewer.widgets.paint import mark
 
 WIDE, SLIM = 72, 48
@@ -78,19 +78,26 @@ class Rail(Paper):
 
     chosen = Signal(str)
 
-    def __init__(self, views: Sequence[tuple[str, str, str, str]]) -> None:
-        """``views``: (view, icon, word, keys)."""
+    def __init__(
+        self, views: Sequence[tuple[str, str, str, str]], foot: Sequence[tuple[str, str, str, str]] = ()
+    ) -> None:
+        """``views``: (view, icon, word, keys); those of ``foot`` stand apart at the bottom: they do something."""
         super().__init__("window", ("right",))
         self.setObjectName("rail")
         self.buttons: dict[str, RailButton] = {}
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, px(6), 0, px(6))
         layout.setSpacing(0)
-        for view, icon, text, keys in views:
+        for number, (view, icon, text, keys) in enumerate((*views, *foot)):
+            if number == len(views):
+                layout.addStretch(1)
+                layout.addWidget(Hairline())
+                layout.addSpacing(px(4))
             button = self.buttons[view] = RailButton(view, icon, text, keys)
             button.clicked.connect(lambda _on, view=view: self.chosen.emit(view))
             layout.addWidget(button)
-        layout.addStretch(1)
+        if not foot:
+            layout.addStretch(1)
         self._slim = False
         self._fit()
         theme.changed.connect(self._fit)

@@ -22,7 +22,8 @@ class Part:
 
     ``kind``: ``keep`` stays as it is, ``again`` is read and dispatched again, ``drop`` goes, ``gone`` goes by
     assumption,
-    ``zero`` was never written.
+    ``zero`` was never written; of a store that is alive ``disk`` is safe, ``cache`` in the page cache, ``pool`` in the
+    transient pool; ``unread`` is on disk and was not looked at.
     """
 
     share: float
@@ -102,9 +103,15 @@ class RecoveryLine(QWidget):
             "drop": C("errorFill"),
             "gone": C("pane"),
             "zero": C("sunken"),
+            "disk": C("posLog3", 0.85 if dark() else 0.9),
+            "cache": C("posLog", 0.62),
+            "unread": C("posLog2", 0.42),
+            "pool": C("posLog2", 0.42),
         }[part.kind]
         going = part.kind in ("drop", "gone")
         p.fillRect(box, fill)
+        if part.kind == "pool":
+            hatch(p, box, "pane", 0.5, 7)
         if going:
             hatch(p, box, "error")
             p.setPen(QPen(C("error"), 1, Qt.PenStyle.DashLine if part.kind == "gone" else Qt.PenStyle.SolidLine))
