@@ -66,6 +66,18 @@ class LogReader:
         """:attr:`max_offset` where it was found already, else None; reads nothing."""
         return self._max_offset
 
+    def know_end(self, end: int) -> None:
+        """Somebody who watches the log has found its end."""
+        self._max_offset = end
+
+    def forget_end(self) -> None:
+        """Search for the end anew at the next ask."""
+        self._max_offset = None
+
+    def unit_between(self, file: ReadOnlyFile, low: int, high: int) -> int:
+        """Offset of the first real unit or blank at positions [low, high) of ``file``, −1 where there is none."""
+        return self._first_unit(file, file.start_offset + low, file.start_offset + high)
+
     def settle(self, start: int) -> None:
         """Take as the log's end the place where a broker's recovery from ``start`` on would end: at the first unit that
         fails its check.

@@ -40,21 +40,29 @@ class Positions:
 
 def positions(store: StoreSnapshot) -> Positions:
     """One look at all positions."""
-    end = store.log.max_offset
-    held = store.lock_state == "held"
-    queue_end = _queue_end(store)
+    return positions_of(
+        store, store.log.max_offset, held=store.lock_state == "held", abort=store.abort, queue_end=_queue_end(store),
+        index_end=index_position(store), checkpoint=checkpoint_positions(store),
+    )  # fmt: skip
+
+
+def positions_of(
+    store: StoreSnapshot, end: int, *, held: bool, abort: bool, queue_end: Position, index_end: Position,
+    checkpoint: dict[str, Position],
+) -> Positions:  # fmt: skip
+    """The positions of a log that ends at ``end`` (bytes), its queues, index and checkpoint looked at already."""
     return Positions(
         min=Position(max(store.log.min_offset, 0), "start of the first commit log file")
         if store.log.files
         else Position(None, why="the commit log has no files"),
         wrote=_wrote(end, held),
         committed=_committed(end, held),
-        flushed=_flushed(end, held, store.abort, whole=store.paths is not None),
+        flushed=_flushed(end, held, abort, whole=store.paths is not None),
         confirm=_confirm(end, held),
         dispatched=_dispatched(store, queue_end, end),
         queue_max=queue_end,
-        index_end=_index_end(store),
-        checkpoint=_checkpoint(store),
+        index_end=index_end,
+        checkpoint=checkpoint,
     )
 
 
@@ -101,6 +109,11 @@ def _queue_end(store: StoreSnapshot) -> Position:
             newest = queue.newest()
             if newest is not None and (best is None or sum(newest) > best[0]):
                 best = (sum(newest), f"{topic}/{number}")
+    return queue_position(best)
+
+
+def queue_position(best: tuple[int, str] | None) -> Position:
+    """The end of the newest unit that an entry points at, and in which queue; None where no queue holds one."""
     if best is None:
         return Position(None, why="no consume queue holds an entry")
     return Position(best[0], f"end of the newest unit that a queue entry points at, in {best[1]}")
@@ -122,7 +135,8 @@ def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position
     return Position(offset, how)
 
 
-def _index_end(store: StoreSnapshot) -> Position:
+def index_position(store: StoreSnapshot) -> Position:
+    """The end of the unit that the newest index entry points at."""
     for reader in reversed(store.index_files()):
         try:
             header = reader.header
@@ -141,7 +155,8 @@ def _index_end(store: StoreSnapshot) -> Position:
     return Position(None, why="no index file holds an entry")
 
 
-def _checkpoint(store: StoreSnapshot) -> dict[str, Position]:
+def checkpoint_positions(store: StoreSnapshot) -> dict[str, Position]:
+    """A position for each field of the checkpoint page: times are searched for in the log."""
     try:
         page = store.checkpoint()
     except StoreError as error:

@@ -130,6 +130,21 @@ class QueueReader:
         unit = self._unit(end - self.unit_size)
         return (unit.physical_offset, unit.size) if unit and unit.state == "entry" else None
 
+    def is_written(self, number: int) -> bool:
+        """Whether an entry (in a batch queue: a unit) stands at ``number``, counted from the queue's very first."""
+        file = self.sequence.find(number * self.unit_size)
+        return file is not None and self._is_valid(file, number - file.start_offset // self.unit_size)
+
+    def entry_place(self, data: bytes) -> tuple[int, int] | None:
+        """(physical offset, size) that the bytes of one entry point at; None where they are no entry."""
+        if len(data) < self.unit_size:
+            return None
+        if self.kind == "batch":
+            unit = queue_entry.batch_entry(data)
+            return (unit.physical_offset, unit.size) if unit.state == "entry" else None
+        found = cq.decode(data)
+        return (found.physical_offset, found.size) if found.state == "entry" else None
+
     def entry(self, queue_offset: int) -> CqEntry | None:
         """The entry at (in a batch queue: that holds) ``queue_offset``, or None where no file holds it."""
         if self.kind == "batch":
