@@ -75,6 +75,7 @@ COMMANDS = (
     Command("problem.next", words("Next problem"), "Go", "", ("Ctrl+Down",), view=True, group=2),
     Command("problem.previous", words("Previous problem"), "Go", "", ("Ctrl+Up",), view=True, group=2),
     Command("trace.open", words("Trace a key…"), "Analyse", "index", ("Ctrl+K",)),
+    Command("view.where", words("Where is my message…"), "Analyse", "search", ("Ctrl+Shift+M",)),
     Command("check.run", words("Check the whole store"), "Analyse", "findings", ("Ctrl+Shift+K",)),
     Command("recovery.preview", words("Recovery: show what the next start does"), "Analyse", "positions",
             ("Ctrl+Shift+R",)),
@@ -91,7 +92,7 @@ ARROWS = {"Left": "←", "Right": "→", "Up": "↑", "Down": "↓"}
 BY_ID = {command.id: command for command in COMMANDS}
 VIEW_OF = {
     "view.units": "log", "view.queues": "queue", "view.index": "index", "view.positions": "positions",
-    "view.findings": "findings", "view.groups": "groups", "view.config": "config",
+    "view.findings": "findings", "view.groups": "groups", "view.config": "config", "view.where": "where",
 }  # fmt: skip
 
 

@@ -290,7 +290,7 @@ class MainWindow(QMainWindow):
         kind = "log" if view == "log" else view
         self.history.visit(Place(kind))  # type: ignore[arg-type]
         self._front(view)
-        if view in {"groups", "config"}:
+        if view in {"groups", "config", "where"}:
             self.panes[view].show_place(Place(kind))  # type: ignore[arg-type]
         self._told(Place(kind))  # type: ignore[arg-type]
 

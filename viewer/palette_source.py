@@ -63,6 +63,10 @@ def _places(window: MainWindow, query: str) -> Iterator[Entry]:
     note = words[meant.kind] if isinstance(meant, Search) else places.text_of(meant)
     yield Entry(section, "go-to", tr("Go to {text}", text=query), note, "↵",
                 lambda: window.jobs.start(window.go_to_text(query)))  # fmt: skip
+    if isinstance(meant, Search) and meant.kind in {"id", "key"}:
+        asked = places.Place("where", key=meant.text)
+        yield Entry(section, "search", tr("Where is {text}?", text=query), tr("a verdict with its evidence"), "",
+                    partial(window.go, asked))  # fmt: skip
     topics = session.survey.topics if session.survey else ()
     ranked = sorted(
         ((at, t.name, t) for t in topics if (at := rank(t.name, query)) is not None), key=lambda item: item[:2]

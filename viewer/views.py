@@ -17,6 +17,7 @@ PANES = {
     "findings": ("findings", "FindingsPane"),
     "groups": ("groups", "GroupsPane"),
     "config": ("config", "ConfigPane"),
+    "where": ("where", "WherePane"),
 }
 
 USED_LATER = ("viewer.widgets.palette_box",)

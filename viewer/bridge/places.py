@@ -11,8 +11,14 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import Literal
 
-Kind = Literal["log", "queue", "index", "trace", "positions", "findings", "groups", "config", "checkpoint", "abort"]
-KINDS = ("log", "queue", "index", "trace", "positions", "findings", "groups", "config", "checkpoint", "abort")
+Kind = Literal[
+    "log", "queue", "index", "trace", "positions", "findings", "groups", "config", "checkpoint", "abort",
+    "where", "bookmarks",
+]  # fmt: skip
+KINDS = (
+    "log", "queue", "index", "trace", "positions", "findings", "groups", "config", "checkpoint", "abort",
+    "where", "bookmarks",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,8 @@ def text_of(place: Place) -> str:
             tail = "/".join(str(part) for part in parts if part is not None and part != "")
         case "trace":
             tail = f"{place.topic}/{place.key}"
+        case "where":
+            tail = place.key
         case "index" if place.part and place.offset is not None:
             tail = f"{place.name}/{place.part}/{place.offset}"
         case _:
@@ -138,6 +146,8 @@ def _parse_form(kind: str, tail: str, text: str) -> Place | Search:
             if len(rest) == 2 and rest[0] in {"slot", "entry"} and (number := parse_number(rest[1])) is not None:
                 return index(name, rest[0], number)
             return index(tail)
+        case "where":
+            return Place("where", key=tail)
         case _:
             return Place(kind, name=tail)  # type: ignore[arg-type]
 

@@ -21,6 +21,7 @@ from viewer.models.columns import (
 )
 from viewer.models.formats import number, plain, size
 from viewer.models.log_rows import EdgeRow, LogRow, UnitRow
+from viewer.sayings import engine_words
 
 MARKS = {
     "T": words("transaction"),
@@ -85,7 +86,7 @@ def look(row: LogRow) -> RowLook | None:
     if row.kind == "hole":
         return RowLook("error", "errorFill", "error", tr("Missing · no file of the log holds these bytes"), strong=True)
     if row.kind == "error":
-        return RowLook("error", "errorFill", "error", tr("Cannot be read · {reason}", reason=row.reason), strong=True)
+        return RowLook("error", "errorFill", "error", tr("Cannot be read · {reason}", reason=engine_words(row.reason)), strong=True)
     said = tr("Unreadable · {reason} · {count} bytes", reason=row.reason, count=number(row.size))
     return RowLook("error", "errorFill", "error", said, strong=True)
 

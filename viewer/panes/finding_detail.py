@@ -21,6 +21,7 @@ from viewer.panes.finding_facts import (
     place_of,
     title,
 )
+from viewer.sayings import engine_words
 from viewer.theme import px
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.hex_view import HexView
@@ -97,7 +98,7 @@ class FindingDetail(Paper):
         rule = RULES.get(one.id)
         self.head.set_title(title(one))
         self.head.set_note(f"{one.id} · {tr(WORDS[one.severity])} · {tr(GROUPS[one.group])}")
-        self._message.setText(one.message)
+        self._message.setText(engine_words(one.message))
         self._why.setText(tr(rule.explanation) if rule is not None else "")
         self._facts.show_facts([Fact(name, value, code=len(value) < 48) for name, value in evidence_facts(one)])
         self._show_steps(one, str(session.path))

@@ -10,6 +10,7 @@ from viewer.assets import tr, words
 from viewer.bridge import places
 from viewer.models.columns import Chip, Column, RecordKind, chip_column, text_column
 from viewer.models.formats import full_moment, number, size
+from viewer.sayings import engine_words
 
 MOST_LISTED = 200
 WHYS = (
@@ -54,7 +55,8 @@ def release_name(plan: RecoveryPlan) -> str:
 def plan_rows(plan: RecoveryPlan) -> list[PlanRow]:
     """Every line of the plan, what stops a start first."""
     rows = [
-        PlanRow("error", tr("Would not start"), b.finding, f"{tr(b.message)} · {b.broker_log}") for b in plan.blockers
+        PlanRow("error", tr("Would not start"), b.finding, f"{engine_words(b.message)} · {b.broker_log}")
+        for b in plan.blockers
     ]
     clean = plan.exit == "normal"
     exit_why = tr("no abort file: the last stop was clean") if clean else tr("abort is there: the store was not closed")
@@ -94,13 +96,13 @@ def plan_rows(plan: RecoveryPlan) -> list[PlanRow]:
             time=full_moment(index.end_timestamp),
         )
         rows.append(PlanRow("error", tr("Index file deleted"), index.name, why, places.index(index.name)))
-    rows += [PlanRow("note", tr("Note"), "", tr(note)) for note in plan.notes]
+    rows += [PlanRow("note", tr("Note"), "", engine_words(note)) for note in plan.notes]
     return rows
 
 
 def _end_row(plan: RecoveryPlan) -> PlanRow:
     further = plan.log_max - plan.end_offset
-    why = tr(plan.end_reason)
+    why = engine_words(plan.end_reason)
     if further > 0:
         why += " · " + tr("today's end is {n:,} bytes further", n=further)
     return PlanRow(
@@ -261,5 +263,5 @@ def why_words(text: str) -> str:
         found = re.fullmatch(pattern, text)
         if found is not None:
             at, *note = found.groups()
-            return tr(said, at=at, note=tr(note[0]) if note else "")
-    return tr(text)
+            return tr(said, at=at, note=engine_words(note[0]) if note else "")
+    return engine_words(text)

@@ -13,6 +13,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.store.recovery_plan import RecoveryPlan
 from viewer.assets import tr, words
 from viewer.models.formats import clock, size
+from viewer.sayings import engine_words
 from viewer.widgets.ruler import RulerBand, RulerFlag, RulerGap, RulerView
 
 MOST_HEADS = 400
@@ -112,7 +113,7 @@ def _row(key: str, position: Position, role: str, wrote: int | None) -> Position
     behind = wrote - position.offset if wrote is not None and position.offset is not None and key != "min" else None
     return PositionRow(
         FIELDS.get(key, key), tr(NAMES.get(key, key)), role, position.offset, position.timestamp or None,
-        tr(position.how or ""), tr(position.why or ""), behind,
+        engine_words(position.how or ""), engine_words(position.why or ""), behind,
     )  # fmt: skip
 
 

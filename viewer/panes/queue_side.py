@@ -18,6 +18,7 @@ from viewer.models.formats import clock, full_moment, moment, number, span
 from viewer.models.queue_columns import VERDICTS
 from viewer.models.queue_rows import EntryRow
 from viewer.panes.queue_facts import QueueFacts, Verdicts
+from viewer.sayings import engine_words
 from viewer.theme import px
 from viewer.widgets.entry_cells import ByteField, EntryBytes
 from viewer.widgets.facts import Fact, Facts
@@ -162,7 +163,7 @@ class QueueSide(QWidget):
         else:
             facts.append(Fact(tr("State"), tr(VERDICTS[entry.state][1]), "", code=False))
         if entry.what:
-            facts.append(Fact(tr("Differs"), tr(entry.what), role="error", code=False))
+            facts.append(Fact(tr("Differs"), engine_words(entry.what), role="error", code=False))
         if entry.store_timestamp is not None:
             facts.append(Fact(tr("Stored"), moment(entry.store_timestamp)))
         if entry.delivery_time is not None:

@@ -13,6 +13,7 @@ from viewer.bridge.store_session import StoreSession
 from viewer.models.formats import clock, number, size
 from viewer.panes.copying import command_copier
 from viewer.panes.plan_words import fate_kind, fates, headline, plan_kind, plan_rows, release_name
+from viewer.sayings import engine_words
 from viewer.theme import px
 from viewer.widgets.kit import Button, Chip, Hairline, Label, PaneHead, Paper, column, fill, row, splitter
 from viewer.widgets.record_state import State
@@ -182,7 +183,7 @@ class RecoveryPanel(Paper):
         self._tail_words.setText(tr("The last {size}", size=size(kept + dropped)))
         words = tr("{n:,} units go, {size}", n=plan.units_dropped, size=size(dropped))
         widths = shares([kept, dropped])
-        flag = LineFlag(widths[0], f"{plan.end_offset:,}: {tr(plan.end_reason)}", "error")
+        flag = LineFlag(widths[0], f"{plan.end_offset:,}: {engine_words(plan.end_reason)}", "error")
         parts = [Part(widths[0], "again", tr("kept, {size}", size=size(kept))), Part(widths[1], "drop", words)]
         self.tail.show_parts(parts, [flag], [(0.0, number(plan.end_offset - kept)), (1.0, number(high))])
 

@@ -13,6 +13,7 @@ from viewer.bridge import places
 from viewer.bridge.places import Place
 from viewer.models.formats import moment, size, zone_text
 from viewer.models.store_tree import RANK, StoreTree, node_of_file, short_count, store_nodes
+from viewer.sayings import engine_words
 from viewer.theme import is_system_topic, px, theme
 from viewer.widgets.kit import Chip, Elided, Hairline, Label, Paper
 from viewer.widgets.tree_delegate import StructureTree
@@ -174,7 +175,7 @@ class StoreTreePane(QWidget):
         if session is None or session.survey is None:
             return
         self.card.show_survey(session.survey)
-        self.note.setText("\n".join(session.survey.notes))
+        self.note.setText("\n".join(engine_words(note) for note in session.survey.notes))
         self.note.setVisible(bool(session.survey.notes))
         theme.set_topics(session.survey.topics_by_bytes)
         opened = {self.model.node(index).name for index in self._open_indexes(QModelIndex())}

@@ -15,6 +15,7 @@ from engine.inspection.key_trace import Match, TraceEnd, TraceFile, TraceStep, t
 from engine.inspection.snapshot import StoreSnapshot
 from viewer.assets import tr
 from viewer.models.formats import clock, day
+from viewer.sayings import engine_words
 from viewer.widgets.chain_layout import ChainCard, ChainLane, fold
 
 MOST_STEPS = 100_000
@@ -159,7 +160,7 @@ def with_lanes(answer: Answer) -> tuple[Answer, list[ChainLane]]:
 def _lane(answer: Answer, file: TraceFile, steps: list[StepRow], many: bool) -> ChainLane:
     span = time_span(file.begin_timestamp, file.end_timestamp)
     if not file.chosen:
-        return ChainLane(file.file, span, False, tr("passed over: {why}", why=tr(file.why)))
+        return ChainLane(file.file, span, False, tr("passed over: {why}", why=engine_words(file.why)))
     slot = next((step for step in steps if step.kind == "slot"), None)
     entries = [step for step in steps if step.kind == "entry"]
     loop = next((step.entry for step in entries if step.verdict == "loop"), None)
@@ -169,7 +170,7 @@ def _lane(answer: Answer, file: TraceFile, steps: list[StepRow], many: bool) -> 
         file.file,
         span,
         True,
-        tr(file.why),
+        engine_words(file.why),
         slot=slot.slot if slot else None,
         slot_step=slot.step if slot else -1,
         first=slot.entry if slot else 0,

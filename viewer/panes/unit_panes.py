@@ -26,6 +26,7 @@ from viewer.models.hex_pages import HexField, hex_fields
 from viewer.models.log_rows import EdgeRow, LogRow, UnitRow
 from viewer.models.unit_columns import look
 from viewer.models.unit_fields import Decoded, Group, Line, describe
+from viewer.sayings import engine_words
 from viewer.widgets.body_view import BodyView
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.kit import PaneHead, splitter, stacked
@@ -281,7 +282,7 @@ def _edge_groups(row: LogRow, sentence: str, problem: str) -> list[Group]:
     ]
     if isinstance(row, EdgeRow):
         if row.reason:
-            lines.append(Line("", plain(row.reason), label=tr("reason")))
+            lines.append(Line("", plain(engine_words(row.reason)), label=tr("reason")))
         if row.next_file:
             lines.append(Line("", row.next_file, "", places.log(row.end), label=tr("goes on in")))
         elif row.kind in {"damage", "hole"}:

@@ -1,0 +1,84 @@
+"""Where is my message: one field, a verdict, the chain of evidence with every place a link."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QLineEdit
+from walker import CTRL, SHIFT, Run, Walker
+
+pytestmark = pytest.mark.journey
+RESULTS, EVIDENCE = "where.results", "where.evidence"
+
+
+async def ask(walker: Walker, text: str, group: str = "") -> list[str]:
+    """Type into the field and press Enter; the verdicts."""
+    field = walker.find(QLineEdit, "where.field")
+    field.setText(text)
+    walker.find(QLineEdit, "where.group").setText(group)
+    walker.press(field, Qt.Key.Key_Return)
+    pane = walker.window.panes["where"]
+    await walker.until(lambda: not pane.busy(), "the question is answered")
+    await walker.rest()
+    return [getattr(one, "verdict", one) for one in walker.table(RESULTS).table.rows]
+
+
+def test_row_59_where_is_my_message_with_every_place_a_link(run: Run, walker: Walker, damaged: Path) -> None:
+    async def walk() -> None:
+        await walker.open(damaged)
+        walker.press(walker.window, Qt.Key.Key_M, CTRL | SHIFT)
+        await walker.rest()
+        assert walker.window.view == "where"
+        assert await ask(walker, "SO-000749") == ["truncated", "truncated", "damaged"]
+        await walker.choose(RESULTS, 2)
+        assert walker.find(QLabel, "where.verdict").text() == "Damaged"
+        assert "snapshot" in walker.find(QLabel, "where.next").text()
+        says = [row["It says"] for row in walker.rows(EVIDENCE)]
+        assert any("is stored, the body has" in one for one in says)
+        whats = [row["Looked at"] for row in walker.rows(EVIDENCE)]
+        assert whats[0] == "Unit"
+        assert "Damaged" in walker.said
+        await walker.choose(EVIDENCE, 0)
+        await walker.follow(EVIDENCE)
+        assert walker.window.view == "log"
+        assert walker.value("units.table", "Physical offset") == 1_310_900
+        await walker.act("go.back")
+        assert walker.window.view == "where"
+        assert walker.values(RESULTS, "Verdict") == ["truncated", "truncated", "damaged"], "the answer still stands"
+
+    run(walk())
+
+
+def test_row_59_a_group_and_what_was_never_there(run: Run, walker: Walker, orders: Path) -> None:
+    async def walk() -> None:
+        await walker.open(orders, "where:OrderPaid/1/3")
+        pane = walker.window.panes["where"]
+        await walker.until(lambda: not pane.busy(), "the place asked by itself")
+        assert walker.values(RESULTS, "Verdict") == ["found"]
+        assert await ask(walker, "OrderPaid/1/3", "billing") == ["consumed"]
+        whats = [row["Looked at"] for row in walker.rows(EVIDENCE)]
+        await walker.choose(EVIDENCE, whats.index("Consumer group"))
+        await walker.follow(EVIDENCE)
+        assert walker.window.view == "groups"
+        await walker.act("go.back")
+        assert await ask(walker, "no-such-key") == ["neverSeen"]
+        assert "other brokers" in walker.find(QLabel, "where.next").text()
+        await walker.act("copy.cli")
+        assert walker.clipboard.startswith("storescope where ")
+        assert walker.clipboard.endswith("--json -- no-such-key")
+
+    run(walk())
+
+
+def test_row_90_the_verdict_speaks_chinese(run: Run, walker: Walker, damaged: Path) -> None:
+    async def walk() -> None:
+        await walker.open(damaged)
+        await walker.act("language.zh_CN")
+        walker.window.show_view("where")
+        await ask(walker, "SO-000749")
+        says = [row["内容"] for row in walker.rows(EVIDENCE)]
+        assert all(any("\u4e00" <= letter <= "\u9fff" for letter in one) for one in says), says
+
+    run(walk())

@@ -1,0 +1,1 @@
+"""What a person keeps beside a store: bookmarks, session files, the report, the tour, last words."""
