@@ -6,12 +6,16 @@ cache.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import json
 import os
 import random
 import re
 import shutil
 import subprocess
+import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,9 @@ from typing import Any
 PEER = Path(__file__).resolve().parent.parent / "peer" / "java" / "peer"
 RELEASES = ("5.3.3", "4.9.8")
 HALTED = 9
+COMMANDS = 40  # that one process carries out: what it gathers in memory goes with it
+PATIENCE = 240.0  # seconds for one command
+DONE = '{"t":"done"}\n'
 
 # Taken before the tests give themselves a cache of their own: what Maven fetched is worth keeping.
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -37,8 +44,83 @@ def missing() -> str | None:
     return None
 
 
+class _Server:
+    """A process of one release that carries out commands one after the other, as long as each leaves nothing open.
+
+    A command that halts, fails or leaves a store open ends it, as it would end a process of its own; so does every
+    :data:`COMMANDS`-th one.
+    """
+
+    def __init__(self, release: str) -> None:
+        environment = {**os.environ, "PEER_BUILD": _BUILD, "PEER_JVM": "-Xmx1g -XX:TieredStopAtLevel=1"}
+        self._chatter = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
+        self._process = subprocess.Popen(
+            ["bash", str(PEER), "-v", release, "serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._chatter,
+            encoding="utf-8",
+            env=environment,
+        )
+        self._left = COMMANDS
+
+    def carry_out(self, arguments: tuple[object, ...]) -> tuple[int, str]:
+        """How the command ended (0, or the exit status of the process) and the last that the libraries said."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._left -= 1
+        watch = threading.Timer(PATIENCE, self._process.kill)
+        watch.start()
+        try:
+            self._process.stdin.write(json.dumps([str(argument) for argument in arguments]) + "\n")
+            self._process.stdin.flush()
+            done = any(line == DONE for line in self._process.stdout)
+            status = 0 if done else self._process.wait()
+        finally:
+            watch.cancel()
+        return status, self._said()
+
+    def usable(self) -> bool:
+        """Whether it takes another command. One that is about to end has told so before, or is seen to have ended."""
+        if self._left > 0 and self._process.poll() is None:
+            return True
+        self.close()
+        return False
+
+    def close(self) -> None:
+        """Ends the process."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.wait(PATIENCE)
+        self._process.stdout.close()
+        self._chatter.close()
+
+    def _said(self) -> str:
+        end = self._chatter.seek(0, os.SEEK_END)
+        self._chatter.seek(max(0, end - 3000))
+        return self._chatter.read()
+
+
+_servers: dict[str, _Server] = {}
+
+
+def _server(release: str) -> _Server:
+    kept = _servers.get(release)
+    if kept is None or not kept.usable():
+        kept = _servers[release] = _Server(release)
+    return kept
+
+
+@atexit.register
+def _close_servers() -> None:
+    while _servers:
+        _servers.popitem()[1].close()
+
+
 class Peer:
-    """One release of the RocketMQ store, run in a process of its own for each call."""
+    """One release of the RocketMQ store, in a process apart. It serves on while nothing halts or fails."""
 
     def __init__(self, release: str, work: Path) -> None:
         self.release = release
@@ -65,10 +147,8 @@ class Peer:
         return path
 
     def _run(self, *arguments: object, ends: int = 0) -> None:
-        command = ["bash", str(PEER), "-v", self.release, *map(str, arguments)]
-        environment = {**os.environ, "PEER_BUILD": _BUILD, "PEER_JVM": "-Xmx1g -XX:TieredStopAtLevel=1"}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240)
-        assert done.returncode == ends, f"{arguments[0]} ended with {done.returncode}: {done.stderr[-3000:]}"
+        status, said = _server(self.release).carry_out(arguments)
+        assert status == ends, f"{arguments[0]} ended with {status}: {said}"
 
 
 def plans(seed: int, release: str) -> Iterator[tuple[str, dict[str, Any]]]:
