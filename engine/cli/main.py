@@ -33,6 +33,7 @@ COMMANDS = (
     "where",
     "positions",
     "groups",
+    "space",
     "check",
     "config",
     "recover",

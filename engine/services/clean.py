@@ -7,7 +7,6 @@ each step says how long the next one waits.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, Protocol
@@ -16,11 +15,11 @@ from engine.config import MessageStoreConfig
 from engine.mapped.disk import Disk
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.rules.retention_rules import delete_hours, grade_of, is_due, is_hour, levels, pressure
 from engine.store.running_flags import DISK_FULL, RunningFlags
 
 FIRST_PAUSE_MS: Final = 60_000.0
 MANUAL_ROUNDS: Final = 20
-_HOUR_MS: Final = 3_600_000
 Clock = Callable[[], int]
 _log = logging.getLogger(__name__)
 
@@ -58,10 +57,8 @@ class CleanFiles:
         self._disk = disk
         self._clock = clock
         self._queue_folder = queue_folder
-        self._hours = [hour.strip() for hour in config.delete_when.split(";")]
-        self._warn = min(max(config.disk_space_warning_level_ratio, 35), 90) / 100
-        self._force = min(max(config.disk_space_clean_forcibly_ratio, 30), 85) / 100
-        self._full = min(max(config.disk_max_used_space_ratio, 10), 95) / 100
+        self._hours = delete_hours(config.delete_when)
+        self._levels = levels(config)
         self._manual = 0
         self._followed = -1  # the log's minimum that the queues were cleaned to
         self._last_retry = 0
@@ -110,20 +107,19 @@ class CleanFiles:
         by_hand = self._manual > 0
         if by_hand:
             self._manual -= 1
-        if not (pressed or by_hand or self._is_hour()):
+        if not (pressed or by_hand or is_hour(self._clock(), self._hours)):
             return
         config = self._config
         at_once = at_once and config.clean_file_forcibly_enable
-        age = config.file_reserved_time * _HOUR_MS
 
-        def is_due(file: MappedFile) -> bool:
-            return at_once or self._clock() >= self._files.modified(file) + age
+        def may_go(file: MappedFile) -> bool:
+            return at_once or is_due(self._files.modified(file), self._clock(), config.file_reserved_time)
 
         for number in range(config.delete_file_batch_max):
             if number:
                 yield config.delete_commit_log_files_interval
             gone = self._files.delete_oldest(
-                is_due, force_after_ms=config.destroy_maped_file_interval_forcibly, now=self._clock(), at_most=1
+                may_go, force_after_ms=config.destroy_maped_file_interval_forcibly, now=self._clock(), at_most=1
             )
             if not gone:
                 if pressed and not number:
@@ -132,29 +128,21 @@ class CleanFiles:
             self.deleted_files += 1
             _log.info("%s deleted", gone[0].path)
 
-    def _is_hour(self) -> bool:
-        hour = time.localtime(self._clock() / 1000).tm_hour
-        return any(text.isdigit() and int(text) == hour for text in self._hours)
-
     def _space(self) -> tuple[bool, bool]:
         """(room is needed, at once and whatever the age); raises or takes down the disk-full flag (spec 11)."""
         log = min((self._disk.usage(folder) for folder in self._files.folders), default=-1.0)
         queues = self._disk.usage(self._queue_folder)
         for used, what in ((log, "log"), (queues, "queues")):
-            if used > self._warn:
-                if self._flags.raise_flag(DISK_FULL, f"the disk of the {what} is {used:.0%} full"):
-                    _log.error("the disk of the %s is %.0f %% full: puts are refused", what, used * 100)
-                return True, True
-            if used > self._force:
+            grade = grade_of(used, self._levels)
+            if grade == "warn" and self._flags.raise_flag(DISK_FULL, f"the disk of the {what} is {used:.0%} full"):
+                _log.error("the disk of the %s is %.0f %% full: puts are refused", what, used * 100)
+            if grade:
                 return True, True
             if self._flags.clear(DISK_FULL):
                 _log.warning("the disk of the %s is %.0f %% full: puts are taken again", what, used * 100)
-        shared = self._share_of_partition()
-        if shared is not None:
-            if shared > self._config.logical_disk_space_clean_forcibly_threshold:
-                return True, True
-            return shared > self._full, False
-        return log < 0 or log > self._full or queues < 0 or queues > self._full, False
+        threshold = self._config.logical_disk_space_clean_forcibly_threshold
+        rule = pressure(log, queues, self._levels, self._share_of_partition(), threshold)
+        return rule.needed, rule.at_once
 
     def _share_of_partition(self) -> float | None:
         """Of the part of the partition that one of several stores on it may use; None where it has it alone."""

@@ -154,6 +154,26 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "state": {"behind", "caughtUp", "beyondMax", "belowMin", "gone"},
         "mode": {"cluster", "broadcast"},
     },
+    "space": {
+        "topic": OPTIONAL_TEXT, "queueId": OPTIONAL_NUMBER, "kind": str, "part": str, "day": OPTIONAL_TEXT,
+        "bytes": int, "allocated": int, "messages": OPTIONAL_NUMBER, "dead": bool,
+    },
+    "spaceTag": {"topic": OPTIONAL_TEXT, "tag": OPTIONAL_TEXT, "bytes": int, "messages": int},
+    "spaceProducer": {"topic": OPTIONAL_TEXT, "host": OPTIONAL_TEXT, "bytes": int, "messages": int},
+    "spaceSum": {
+        "bytes": int, "counted": int, "equal": bool, "allocated": int, "files": int, "changed": int, "dead": int,
+        "how": {"walked", "cut", "queues", "sampled"}, "deletedTopics": [str],
+        "kinds": [{"kind": str, "files": int, "bytes": int, "allocated": int}],
+    },
+    "retention": {
+        "at": int, "rule": {"none", "max", "force", "warn", "share", "shareForce", "unknown"},
+        "diskUsage": dict, "fileReservedTime": int, "deleteWhen": str, "configured": bool, "running": bool,
+        "nextTime": OPTIONAL_NUMBER, "nextFiles": [str], "nextBytes": int, "readers": [{"name": str, "offset": int}],
+        "files": [{
+            "name": str, "startOffset": int, "size": int, "modified": int, "dueAt": int, "goesAt": OPTIONAL_NUMBER,
+            "heldBy": {"goes", "age", "hour", "order", "newest", "off"}, "readers": [str],
+        }],
+    },
     "config": {"table": str, "file": OPTIONAL_TEXT, "value": (dict, None)},
     "snapshot": {"source": str, "destination": str, "files": int, "bytes": int, "manifest": str},
     "topicStatus": {"topic": str, "queueId": int, "minOffset": int, "maxOffset": int},

@@ -146,6 +146,7 @@ READING: dict[str, Ask] = {
     ],
     "where": _where,
     "positions": lambda _, __: [],
+    "space": lambda _, __: [],
     "groups": _groups,
     "config": lambda _, __: [],
     "check": _check,

@@ -20,6 +20,8 @@ QUESTIONS = [
     ["where", "STORE", "Orders/0/1"],
     ["positions", "STORE"],
     ["groups", "STORE"],
+    ["space", "STORE"],
+    ["space", "STORE", "--quick"],
     ["config", "STORE"],
     ["check", "STORE"],
     ["recover", "STORE", "--plan"],

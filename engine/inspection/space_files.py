@@ -1,0 +1,149 @@
+"""Every file of a store with its length and what the disk gave it: the ground that all accounts of space are held to.
+
+Folders that hold the store's parts may be links to other disks; any other link counts as the few bytes it is.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+
+SECTOR = 512
+"""Bytes that ``st_blocks`` counts in."""
+LOG = "commitlog"
+QUEUE_KINDS = ("consumequeue", "batchconsumequeue", "consumequeue_ext")
+KINDS = (
+    LOG,
+    *QUEUE_KINDS,
+    "index",
+    "config",
+    "checkpoint",
+    "abort",
+    "lock",
+    "timerlog",
+    "timerwheel",
+    "compaction",
+)
+"""Names right below a store that its account calls by their own name; everything else is ``other``."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFile:
+    """One file: ``size`` is its apparent length, ``allocated`` what the file system gave it (both bytes),
+    ``modified`` in ms; ``name`` is relative to the store, with ``/``.
+    """
+
+    path: str
+    name: str
+    kind: str
+    size: int
+    allocated: int
+    modified: int
+
+
+def list_files(store: StoreSnapshot) -> list[StoreFile]:
+    """Every file of the store: those of the log first, in its order, then by name. What vanishes meanwhile is left
+    out; nothing is raised.
+    """
+    found: dict[str, StoreFile] = {}
+    for file in store.log.files:
+        _add(found, file.path, f"{LOG}/{file.name}", LOG, follow=True)
+    if store.kind != "file":
+        for number, folder in enumerate(store.log_folders):
+            for path in _walk(str(folder), links=True):
+                name = os.path.relpath(path, folder)
+                shown = f"{LOG}/{name}" if len(store.log_folders) == 1 else f"{LOG}[{number}]/{name}"
+                _add(found, path, shown, LOG, follow=True)
+    if store.paths is not None:
+        root = store.paths.root
+        for entry in sorted(_scan(str(root)), key=lambda e: e.name):
+            kind = entry.name if entry.name in KINDS and entry.name != LOG else "other"
+            if Path(entry.path) in store.log_folders:
+                continue
+            paths = _walk(entry.path, links=kind != "other") if _is_folder(entry, kind) else (entry.path,)
+            for path in paths:
+                _add(found, path, os.path.relpath(path, root), kind, follow=kind != "other")
+    return list(found.values())
+
+
+def bytes_of(files: list[StoreFile]) -> int:
+    """Apparent bytes of all of them."""
+    return sum(file.size for file in files)
+
+
+def still_as_listed(files: list[StoreFile]) -> int:
+    """How many of the files have another length now, or are gone: a broker went on meanwhile."""
+    changed = 0
+    for file in files:
+        try:
+            changed += Path(file.path).lstat().st_size != file.size and Path(file.path).stat().st_size != file.size
+        except OSError:
+            changed += 1
+    return changed
+
+
+def _add(found: dict[str, StoreFile], path: str, name: str, kind: str, *, follow: bool) -> None:
+    if path in found:
+        return
+    try:
+        info = Path(path).stat() if follow else Path(path).lstat()
+    except OSError:
+        try:
+            info = Path(path).lstat()  # a link to nowhere is still a name with a length
+        except OSError:
+            return
+    if stat.S_ISDIR(info.st_mode):
+        return
+    plain = stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)
+    allocated = getattr(info, "st_blocks", -(-info.st_size // SECTOR)) * SECTOR
+    found[path] = StoreFile(
+        path, name, kind, info.st_size if plain else 0, allocated if plain else 0, round(info.st_mtime * 1000)
+    )
+
+
+def _is_folder(entry: os.DirEntry[str], kind: str) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=kind != "other")
+    except OSError:
+        return False
+
+
+def _walk(folder: str, *, links: bool) -> Iterator[str]:
+    """Paths of everything below ``folder`` that is no folder, by name; each folder once, whatever links say."""
+    seen: set[tuple[int, int]] = set()
+    pending = [folder]
+    while pending:
+        one = pending.pop()
+        try:
+            place = Path(one).stat()
+        except OSError:
+            continue
+        if (place.st_dev, place.st_ino) in seen:
+            continue
+        seen.add((place.st_dev, place.st_ino))
+        folders = []
+        for entry in sorted(_scan(one), key=lambda e: e.name):
+            try:
+                inside = entry.is_dir(follow_symlinks=links)
+            except OSError:
+                inside = False
+            if inside:
+                folders.append(entry.path)
+            else:
+                yield entry.path
+        pending += reversed(folders)
+
+
+def _scan(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []

@@ -1,0 +1,80 @@
+"""``space``: rows as promised, a sum that holds, tables for people, and the forecast last."""
+
+from __future__ import annotations
+
+import json
+
+import agree
+import contract_records
+import pytest
+from made_stores import MadeStore
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    made = MadeStore()
+    for number in range(60):
+        made.put(topic=("Orders", "Paid")[number % 2], tags=f"T{number % 3}", queue_id=number % 3)
+    return made.write(tmp_path_factory.mktemp("space") / "store")
+
+
+def records(*arguments: str) -> list[dict]:
+    status, out, _ = agree.command("space", *arguments, "--json")
+    assert status == 0
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_row_83_json_rows_add_up_and_end_with_the_forecast(root):
+    found = records(str(root))
+    rows = [one for one in found if one["type"] == "space"]
+    total = next(one for one in found if one["type"] == "spaceSum")
+    size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+    assert sum(row["bytes"] for row in rows) == total["bytes"] == total["counted"] == size
+    assert sum(row["allocated"] for row in rows) == total["allocated"]
+    assert total["equal"]
+    assert found[-1]["type"] == "retention"
+    assert sum(one["bytes"] for one in found if one["type"] == "spaceTag") == sum(
+        one["bytes"] for one in found if one["type"] == "spaceProducer"
+    )
+
+
+def test_every_record_has_what_scripts_rely_on(root):
+    for record in records(str(root)):
+        assert not contract_records.complaints(record), record
+
+
+def test_quick_asks_files_and_queues_only(root):
+    found = records(str(root), "--quick")
+    assert not [one for one in found if one["type"] == "spaceTag"]
+    total = next(one for one in found if one["type"] == "spaceSum")
+    assert total["how"] == "queues"
+    assert total["equal"]
+
+
+def test_people_get_tables_a_sum_and_the_rule(root):
+    status, out, _ = agree.command("space", str(root))
+    assert status == 0
+    for words in ("Orders", "Paid", "zero tail", "equal to the files", "fileReservedTime 72 h", "newest file", "T1",
+                  "127.0.0.1"):  # fmt: skip
+        assert words in out
+
+
+def test_markdown_has_its_tables(root):
+    status, out, _ = agree.command("space", str(root), "--markdown")
+    assert status == 0
+    assert "| Topic | Commit log | Queue files |" in out
+    assert "- **Retention**:" in out
+
+
+def test_a_configuration_settles_the_forecast(root, tmp_path):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("fileReservedTime=5\ndeleteWhen=23\n")
+    last = records(str(root), "--config", str(conf))[-1]
+    assert (last["fileReservedTime"], last["deleteWhen"], last["configured"]) == (5, "23", True)
+
+
+def test_a_folder_that_is_no_store_is_one_clear_line(tmp_path):
+    status, out, err = agree.command("space", str(tmp_path))
+    assert (status, out) == (3, "")
+    assert err.startswith("storescope: ")
+    assert err.count("\n") == 1

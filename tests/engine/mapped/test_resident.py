@@ -1,0 +1,103 @@
+"""Pages in memory: asked for without touching one, honest where the system does not tell."""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+import pytest
+
+from engine.mapped import resident
+from engine.mapped.resident import PageMap, ResidencyUnknown, may_know, page_map
+
+PAGE = mmap.PAGESIZE
+
+
+def _evicted(path):
+    """Whether the system let go of the file's pages; some file systems keep them."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return page_map(str(path)).resident == 0
+
+
+def test_what_was_just_written_is_in_memory(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * (10 * PAGE + 5))
+    found = page_map(str(path))
+    assert len(found.flags) == 11
+    assert found.resident == found.size == 10 * PAGE + 5
+    assert found.shares(5) == (1.0,) * 5
+
+
+def test_asking_brings_no_page_into_memory(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * (64 * PAGE))
+    if _evicted(path):
+        assert page_map(str(path)).resident == 0
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+            file.seek(8 * PAGE)
+            os.pread(file.fileno(), 1, 8 * PAGE)
+        assert page_map(str(path)).flags[8]
+
+
+def test_shares_are_of_equal_stretches():
+    import numpy as np
+
+    found = PageMap(8 * PAGE, PAGE, np.array([1, 1, 0, 0, 1, 0, 0, 0], bool))
+    assert found.shares(4) == (1.0, 0.0, 0.5, 0.0)
+    assert found.shares(100) == (1, 1, 0, 0, 1, 0, 0, 0)
+    assert found.resident == 3 * PAGE
+
+
+def test_an_empty_file_has_no_pages(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"")
+    assert page_map(str(path)).shares(4) == ()
+    assert page_map(str(path)).resident == 0
+
+
+def test_a_file_that_shrinks_while_it_is_asked_about_does_no_harm(tmp_path, monkeypatch):
+    """A touched page behind the end of a mapped file would kill the process; asking does not touch."""
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * (64 * PAGE))
+    ask = resident._mincore()
+
+    def shrink_first(address, length, answer):
+        os.truncate(path, 0)
+        return ask(address, length, answer)
+
+    monkeypatch.setattr(resident, "_mincore", lambda: shrink_first)
+    found = page_map(str(path))
+    assert found.size == 64 * PAGE
+
+
+def test_pieces_of_a_large_file_are_put_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(resident, "PIECE", 4 * PAGE)
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * (10 * PAGE))
+    assert page_map(str(path)).resident == 10 * PAGE
+
+
+def test_a_system_without_mincore_says_so(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"x")
+    monkeypatch.setattr(resident.ctypes, "CDLL", lambda *_args, **_more: object())
+    with pytest.raises(ResidencyUnknown, match="no mincore"):
+        page_map(str(tmp_path / "file"))
+
+
+def test_others_are_not_told_and_hear_it(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"x")
+    monkeypatch.setattr(resident, "may_know", lambda *_: False)
+    with pytest.raises(ResidencyUnknown, match="owner"):
+        page_map(str(tmp_path / "file"))
+    monkeypatch.undo()
+    assert may_know(os.geteuid(), str(tmp_path / "file"))
+
+
+def test_a_refusal_is_a_reason(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"x")
+    monkeypatch.setattr(resident, "_mincore", lambda: lambda *_: -1)
+    with pytest.raises(ResidencyUnknown, match="mincore:"):
+        page_map(str(tmp_path / "file"))

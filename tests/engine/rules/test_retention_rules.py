@@ -1,0 +1,122 @@
+"""When files go, and what holds them, as pure rules."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from engine.config import MessageStoreConfig, from_mapping
+from engine.rules.retention_rules import (
+    HOUR_MS,
+    Levels,
+    delete_hours,
+    forecast,
+    grade_of,
+    is_due,
+    is_hour,
+    levels,
+    next_hour,
+    pressure,
+)
+
+LEVELS = Levels(0.75, 0.85, 0.90)
+DAY = 24 * HOUR_MS
+
+
+def at(hour: int, minute: int = 0) -> int:
+    return int(time.mktime((2026, 3, 10, hour, minute, 0, 0, 0, -1)) * 1000)
+
+
+def test_the_levels_are_kept_within_rocketmqs_bounds():
+    assert levels(MessageStoreConfig()) == LEVELS
+    wild = from_mapping({"diskSpaceWarningLevelRatio": 99, "diskSpaceCleanForciblyRatio": 1})[0]
+    assert (levels(wild).warn, levels(wild).force) == (0.90, 0.30)
+
+
+CASES = [
+    pytest.param(0.10, 0.10, "none", "log", id="room"),
+    pytest.param(0.75, 0.75, "none", "log", id="at the level is not over it"),
+    pytest.param(0.76, 0.10, "max", "log", id="log over 75"),
+    pytest.param(0.10, 0.76, "max", "queues", id="queues over 75"),
+    pytest.param(0.86, 0.10, "force", "log", id="log over 85"),
+    pytest.param(0.91, 0.10, "warn", "log", id="log over 90"),
+    pytest.param(0.10, 0.91, "warn", "queues", id="queues over 90"),
+    pytest.param(-1.0, 0.10, "unknown", "log", id="unknown counts as full"),
+    pytest.param(0.10, -1.0, "unknown", "queues", id="unknown queues"),
+]
+
+
+@pytest.mark.parametrize(("log", "queues", "rule", "of"), CASES)
+def test_row_55_the_rule_in_force(log, queues, rule, of):
+    found = pressure(log, queues, LEVELS)
+    assert (found.rule, found.of) == (rule, of)
+    assert found.needed == (rule != "none")
+    assert found.at_once == (rule in {"force", "warn"})
+    assert found.refused == (rule == "warn")
+
+
+def test_a_shared_disk_goes_by_its_share():
+    assert pressure(0.5, 0.5, LEVELS, 0.2).rule == "none"
+    assert pressure(0.5, 0.5, LEVELS, 0.78).rule == "share"
+    assert pressure(0.5, 0.5, LEVELS, 0.81).rule == "shareForce"
+    assert pressure(0.86, 0.5, LEVELS, 0.1).rule == "force"
+
+
+def test_grades_begin_above_their_level():
+    assert [grade_of(used, LEVELS) for used in (0.85, 0.86, 0.90, 0.91)] == ["", "force", "force", "warn"]
+
+
+def test_hours_that_are_none_count_for_nothing():
+    assert delete_hours("04") == (4,)
+    assert delete_hours("04; 16;x;") == (4, 16)
+    assert delete_hours("never") == ()
+
+
+def test_the_next_hour_is_now_or_the_first_to_come():
+    assert next_hour(at(4, 30), (4,)) == at(4, 30)
+    assert next_hour(at(3, 10), (4,)) == at(4)
+    assert next_hour(at(5), (4, 16)) == at(16)
+    assert next_hour(at(5), (4,)) == at(4) + DAY
+    assert next_hour(at(5), (25,)) is None
+    assert is_hour(at(4, 59), (4,))
+
+
+def test_a_file_is_due_at_its_age_to_the_millisecond():
+    assert not is_due(at(4), at(4) + 72 * HOUR_MS - 1, 72)
+    assert is_due(at(4), at(4) + 72 * HOUR_MS, 72)
+
+
+def told(modified: list[int], now: int, log: float = 0.1, **more: object) -> list[tuple[str, int | None]]:
+    rule = pressure(log, 0.1, LEVELS)
+    wanted = {"reserved_hours": 72, "hours": (4,), "rule": rule} | more
+    return [(one.held_by, one.goes_at) for one in forecast(modified, now, **wanted)]
+
+
+def test_row_55_what_holds_each_file_and_until_when():
+    now = at(12)
+    old, young, new = now - 80 * HOUR_MS, now - 60 * HOUR_MS, now
+    tomorrow = at(4) + DAY
+    assert told([old, young, new], now) == [("hour", tomorrow), ("age", tomorrow), ("newest", None)]
+    assert told([young, old, new], now)[1] == ("order", tomorrow)
+    assert told([old, new], at(4, 20) + 0) == [("goes", at(4, 20)), ("newest", None)]
+
+
+def test_over_75_percent_the_hour_does_not_count_but_the_age_does():
+    now = at(12)
+    assert told([now - 80 * HOUR_MS, now - HOUR_MS, now], now, log=0.80) == [
+        ("goes", now),
+        ("age", now + 71 * HOUR_MS),
+        ("newest", None),
+    ]
+
+
+def test_over_85_percent_only_the_newest_file_stays():
+    now = at(12)
+    assert told([now, now, now], now, log=0.86) == [("goes", now), ("goes", now), ("newest", None)]
+    assert told([now, now], now, log=0.86, forcibly=False)[0][0] == "age"
+
+
+def test_without_an_hour_nothing_goes():
+    now = at(12)
+    assert told([now - 80 * HOUR_MS, now, now], now, hours=()) == [("off", None), ("off", None), ("newest", None)]
