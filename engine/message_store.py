@@ -33,7 +33,7 @@ from engine.errors import StoreError
 from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
-from engine.services.look import count, take_positions
+from engine.services.look import Activity, count, take_activity, take_positions
 from engine.services.opening import let_go, load
 from engine.services.store_services import StoreServices
 from engine.services.wiring import wire
@@ -57,6 +57,7 @@ from engine.store.query_message import (
 )
 from engine.store.recovery_plan import RecoveryPlan
 from engine.store.running_flags import RunningFlags
+from engine.store.store_parts import StoreParts
 from engine.store.stream import StreamBlock, stream
 from engine.store.unit_check import Release, Request
 
@@ -157,8 +158,8 @@ class MessageStore:
             pass
         try:
             self._services.shutdown()
-            if not self._flags.writeable:
-                _log.warning("the store may be wrong, abort stays: %s", self._flags.why)
+            if not self.flags.writeable:
+                _log.warning("the store may be wrong, abort stays: %s", self.flags.why)
             elif self._services.reput.behind:
                 _log.warning("dispatch is %d bytes behind, abort stays", self._services.reput.behind)
             else:
@@ -200,7 +201,7 @@ class MessageStore:
         self.close()
 
     def _flags_changed(self) -> None:
-        refuses = None if self._flags.writeable else PutMessageStatus.SERVICE_NOT_AVAILABLE
+        refuses = None if self.flags.writeable else PutMessageStatus.SERVICE_NOT_AVAILABLE
         if not self._closed and not (self.config.broker_role == "SLAVE" and not self.config.duplication_enable):
             self._parts.commit_log.refuses = refuses
 
@@ -308,15 +309,13 @@ class MessageStore:
         None where the store is closed or not readable. ``group`` is whom they are for; no account is kept of it here.
         """
         del group
-        if self._closed or not self._flags.readable:
+        if self._closed or not self.flags.readable:
             return None
         queue = self._parts.queues.find_or_create(topic, queue_id)
         return get_message(queue, self._parts.log, offset, max_count, message_filter, self._limits)
 
     def offset_in_queue_by_time(self, topic: str, queue_id: int, timestamp: int, boundary: str = "lower") -> int:
-        """Queue offset of the first message stored at or after ``timestamp``, or with ``upper`` the last at or before
-        it (spec 3.5); 4.9 knows no boundary.
-        """
+        """Queue offset of the first message stored at or after ``timestamp``, or (``upper``) the last not behind it."""
         queue = self._parts.queues.find_or_create(topic, queue_id)
         if self.like == "4.9":
             return offset_by_time_49(queue, self._parts.log, timestamp, queue.modified_times())
@@ -375,14 +374,19 @@ class MessageStore:
         """What happened since the store was opened: puts by status, units dispatched, flushes, files deleted."""
         return count(self._services, self._put_latencies, self._refused)
 
+    def activity(self) -> Activity:
+        """What the services have done and what waits for them."""
+        return take_activity(self._parts, self._services)
+
     @property
     def flags(self) -> RunningFlags:
         """What keeps the store from taking or giving messages, and why (:attr:`RunningFlags.why`)."""
-        return self._flags
+        return self._parts.flags
 
     @property
-    def _flags(self) -> RunningFlags:
-        return self._parts.flags
+    def parts(self) -> StoreParts:
+        """What the store is made of, for whoever shows it."""
+        return self._parts
 
     @property
     def tables(self) -> ConfigTables:
@@ -437,9 +441,9 @@ class MessageStore:
         return self._services.thread(name).step()
 
     def pause(self, name: str) -> None:
-        """No further round of a service's thread until :meth:`resume`."""
-        self._services.thread(name).pause()
+        """No further round of a service until :meth:`resume`: puts that wait for a flush wait for :meth:`step` then."""
+        self._services.pause(name)
 
     def resume(self, name: str) -> None:
         """Let a service's thread go on."""
-        self._services.thread(name).resume()
+        self._services.resume(name)

@@ -133,12 +133,15 @@ class RealDisk:
         try:
             found = path.stat()
         except FileNotFoundError:
-            return RealFile(text, size, self._files, self._create(path, size))
+            return self._file(text, size, self._create(path, size))
         if not stat.S_ISREG(found.st_mode):
             raise OSError(22, "expected a regular file", text)
         if found.st_size < size:
             os.truncate(text, size)
-        return RealFile(text, size, self._files)
+        return self._file(text, size)
+
+    def _file(self, path: str, size: int, new_folders: tuple[str, ...] = ()) -> RealFile:
+        return RealFile(path, size, self._files, new_folders)
 
     def _create(self, path: Path, size: int) -> tuple[str, ...]:
         """Make the file; gives the folders that hold a new name by it, the innermost first."""

@@ -7,6 +7,7 @@ read and flush meanwhile.
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -15,6 +16,7 @@ from typing import Protocol
 from engine.mapped.disk import DiskFile
 
 PAGE = 4096
+_NUMBER = struct.Struct(">i")
 RESERVE_STEP = 8 << 20
 """Bytes, a power of two, for which the disk is asked for room at a time, ahead of appends through the map.
 
@@ -222,6 +224,24 @@ class MappedFile:
             raise
         return Lent(view, self.start_offset + position, self)
 
+    def hold_unit(self, position: int) -> memoryview | None:
+        """The bytes from ``position`` on that begin with their own number (four bytes, big-endian), of a mapped file;
+        None where that many may not be read. Otherwise the file is held until :meth:`release`.
+        """
+        room = (self.wrote if self._buffer is None else self.committed) - position
+        if position < 0 or room <= _NUMBER.size or not self.hold():
+            return None
+        try:
+            view = self._file.view
+            (size,) = _NUMBER.unpack_from(view, position)
+        except BaseException:
+            self.release()
+            raise
+        if _NUMBER.size < size <= room:
+            return view[position : position + size]
+        self.release()
+        return None
+
     def read(self, position: int, size: int) -> bytes:
         """A copy of up to ``size`` readable bytes from ``position``; b"" where nothing may be read."""
         size = min(size, self.readable - position)
@@ -233,6 +253,15 @@ class MappedFile:
             return self._file.read(position, size)
         finally:
             self.release()
+
+    def appended(self, position: int, size: int) -> bytes:
+        """A copy of bytes that were appended, though they may still be in the pool; what is not there is left out."""
+        size = min(size, self.wrote - position)
+        buffer = self._buffer
+        if buffer is None or position < 0 or size <= 0:
+            return self.read(position, size)
+        early = self.read(position, min(size, self.committed - position))
+        return early + bytes(buffer.view[position + len(early) : position + size])
 
     # Flushing and committing
 

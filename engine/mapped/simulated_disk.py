@@ -19,12 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from engine.errors import StoreLocked
+from engine.mapped.power_loss import NameChange, PowerLoss, chance_of, surviving
 from engine.mapped.simulated_file import SimulatedFile, SimulatedLock
-from engine.mapped.simulated_node import NameChange, Node
+from engine.mapped.simulated_node import Node
 
-
-class PowerLoss(Exception):
-    """The plug has been pulled: this call and every later one."""
+__all__ = ["Fault", "PowerLoss", "SimulatedDisk"]
 
 
 @dataclass(slots=True)
@@ -79,7 +78,7 @@ class SimulatedDisk:
         self.guard = threading.RLock()
         self._nodes: dict[str, Node] = {}
         self._durable_names: dict[str, Node] = {}
-        self._pending: list[NameChange] = []
+        self._pending: list[NameChange[Node]] = []
         self._folders: set[str] = set()
         self._faults: list[Fault] = []
         self._locked: set[str] = set()
@@ -113,15 +112,10 @@ class SimulatedDisk:
         ``keep`` is the chance (0 to 1) of each thing that was not flushed to be there; by chance if not given.
         """
         with self.guard:
-            chance = keep if keep is not None else rng.choice((0.0, 1.0, 0.5, rng.random()))
+            chance = keep if keep is not None else chance_of(rng)
             names = dict(self._durable_names)
-            pending = self._pending[: round(len(self._pending) * rng.random())] if chance else []
-            if chance >= 1.0:
-                pending = list(self._pending)
-            last = pending[-1].group if pending else -1
-            for change in self._pending:
-                if change.group <= last:
-                    _apply(names, change)
+            for change in surviving(self._pending, rng, chance):
+                change.apply(names)
             found = SimulatedDisk(clock=self._clock)
             for path, node in names.items():
                 content = node.after_power_loss(rng, chance)
@@ -305,20 +299,13 @@ class SimulatedDisk:
         for path, node in changes.items():
             change = NameChange(path, node, group)
             self._pending.append(change)
-            _apply(self._nodes, change)
+            change.apply(self._nodes)
 
     def _commit_names(self) -> None:
         for change in self._pending:
-            _apply(self._durable_names, change)
+            change.apply(self._durable_names)
         self._pending.clear()
 
     def _check_alive(self) -> None:
         if self._dead:
             raise PowerLoss
-
-
-def _apply(names: dict[str, Node], change: NameChange) -> None:
-    if change.node is None:
-        names.pop(change.path, None)
-    else:
-        names[change.path] = change.node

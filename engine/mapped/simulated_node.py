@@ -6,10 +6,8 @@ Pure: no disk is touched here.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 
-PAGE = 4096
-SECTOR = 512
+from engine.mapped.power_loss import PAGE, lose_pages, lose_rewritten
 
 
 class Node:
@@ -51,29 +49,9 @@ class Node:
 
     def after_power_loss(self, rng: random.Random, keep: float) -> bytes:
         """What is found afterwards: ``keep`` is the chance of each dirty page; some pages are torn between sectors."""
-        if len(self.live) != len(self.durable):  # a file cut and written anew: old, cut, or new up to some byte
-            chance = rng.random()
-            if chance < (1 - keep) / 2:
-                return self.durable
-            return bytes(self.live[: rng.choice((0, rng.randint(0, len(self.live)), len(self.live)))])
+        if len(self.live) != len(self.durable):
+            return lose_rewritten(self.live, self.durable, rng, keep)
         found = bytearray(self.durable)
-        for page in self.dirty_pages():
-            if rng.random() >= keep:
-                continue
-            start, stop = page * PAGE, min((page + 1) * PAGE, len(found))
-            torn = rng.random() < 0.25
-            for at in range(start, stop, SECTOR):
-                if not torn or rng.random() < 0.5:
-                    found[at : min(at + SECTOR, stop)] = self.live[at : min(at + SECTOR, stop)]
+        if self.live != found:
+            lose_pages(found, self.live, rng, keep)
         return bytes(found)
-
-
-@dataclass(frozen=True, slots=True)
-class NameChange:
-    """A change of names that is not on the disk yet: ``node`` is at ``path`` now (None: nothing is). A rename is two of
-    them in one ``group``, which reach the disk together.
-    """
-
-    path: str
-    node: Node | None
-    group: int

@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
@@ -24,12 +25,25 @@ LAST_ROUNDS: Final = 10
 PIECE: Final = 64
 """Queues that are brought to disk in one step."""
 SLOW_NANOSECONDS: Final = 1_000_000_000
+MARKS: Final = 1024
+"""Flushes of the log that are remembered."""
 Clock = Callable[[], int]
 _log = logging.getLogger(__name__)
 
 
 class FlushFailed(StoreError):
     """The log could not be brought to disk; the store takes no messages any more."""
+
+
+class Flushed(NamedTuple):
+    """One flush of the log that moved something; the ``number``-th since the store was opened."""
+
+    number: int
+    at: int  # ns since 1970, when it was over
+    to_offset: int
+    bytes: int
+    took: int  # ns
+    waiters: int  # puts that waited for it, as far as they did when it began
 
 
 class LogFlush:
@@ -39,8 +53,13 @@ class LogFlush:
         self.files = files
         self.latencies = Latencies()
         self.failure: str | None = None
+        self.marks: deque[Flushed] = deque(maxlen=MARKS)
+        self.committed = 0, 0
+        """The last commit that moved something: ns since 1970, bytes."""
+        self.waiters: Callable[[], int] = _nobody
         self._checkpoint = checkpoint
         self._flags = flags
+        self._flushes = 0
         self._lock = threading.Lock()
 
     @property
@@ -57,13 +76,17 @@ class LogFlush:
         with self._lock:
             if self.failure is not None:
                 raise FlushFailed(self.failure)
+            before, waiters = files.flushed_where, self.waiters()
             began = time.perf_counter_ns()
             try:
                 unmoved = files.flush(least_pages)
             except OSError as error:
                 raise self._failed("flush", error) from error
             if not unmoved:
-                self._count(time.perf_counter_ns() - began)
+                took, flushed = time.perf_counter_ns() - began, files.flushed_where
+                self._count(took)
+                self._flushes += 1
+                self.marks.append(Flushed(self._flushes, time.time_ns(), flushed, flushed - before, took, waiters))
             if files.store_timestamp > 0:
                 self._checkpoint.physic = files.store_timestamp
         return unmoved
@@ -72,8 +95,13 @@ class LogFlush:
         """Hand pool buffers to their files; True where nothing moved. Raises ``OSError``; the next call tries again:
         the bytes are still in the buffer.
         """
+        files = self.files
         with self._lock:
-            return self.files.commit(least_pages)
+            before = files.max_offset
+            unmoved = files.commit(least_pages)
+            if not unmoved:
+                self.committed = time.time_ns(), files.max_offset - before
+            return unmoved
 
     def flush_all(self, end: int | None = None) -> None:
         """Commit and flush until everything written so far (or up to ``end``) is on disk. Raises as those do."""
@@ -285,6 +313,11 @@ class FlushCheckpoint:
                 _log.warning("the checkpoint cannot be written: %s", error)
             self.failure = str(error)
         return self.interval
+
+
+def _nobody() -> int:
+    """Without group commit nobody waits."""
+    return 0
 
 
 def _quietly(flush: Callable[[int], bool], pages: int) -> None:

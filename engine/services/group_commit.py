@@ -55,8 +55,11 @@ class GroupCommit:
         self._queue: deque[_Waiting] = deque()
         self._served: deque[_Waiting] = deque()  # each that wakes wakes the next
         self._leading = False
+        self._led_by_put = False
         self._slow = False
+        self._held = False
         self.ring: Callable[[], None] | None = None
+        log.waiters = self._waiters
 
     @property
     def waiting(self) -> int:
@@ -70,11 +73,11 @@ class GroupCommit:
         if self._files.flushed_where >= end:
             return True
         with self._lock:
-            if self._leading or (self._slow and self.ring is not None):
+            if self._leading or self._left_to_service:
                 waiting = _Waiting(end)
                 self._queue.append(waiting)
             else:
-                self._leading = True
+                self._leading = self._led_by_put = True
                 waiting = None
         if waiting is None:
             return self._lead(end)
@@ -91,6 +94,18 @@ class GroupCommit:
             return self._lead(end)
         return not waiting.lost
 
+    @property
+    def _left_to_service(self) -> bool:
+        """No producer flushes itself."""
+        return self._held or (self._slow and self.ring is not None)
+
+    def _waiters(self) -> int:
+        return len(self._queue) + self._led_by_put
+
+    def hold(self, held: bool) -> None:
+        """While ``held`` nobody flushes but :meth:`step`: producers wait, and time out."""
+        self._held = held
+
     def step(self) -> float:
         """A round of the service: flush for messages that nobody waits for, and for all where the disk is slow."""
         with self._lock:
@@ -99,7 +114,7 @@ class GroupCommit:
             files = self._files
             if not self._queue and (self._log.failure is not None or files.flushed_where >= files.wrote_offset):
                 return IDLE_MS
-            self._leading = True
+            self._leading, self._led_by_put = True, False
             end = self._queue[-1].end if self._queue else files.wrote_offset
         self._lead(end)
         return IDLE_MS
@@ -107,7 +122,7 @@ class GroupCommit:
     def close(self) -> None:
         """At shutdown: one more round for those that still wait."""
         self.ring = None
-        self._slow = False
+        self._slow = self._held = False
         self.step()
 
     def _lead(self, end: int) -> bool:
@@ -159,9 +174,9 @@ class GroupCommit:
                 for waiting in self._queue:
                     (served if waiting.end <= flushed else later).append(waiting)
                 self._queue = later
-            if self._queue and not (self._slow and self.ring is not None):
+            if self._queue and not self._left_to_service:
                 leader = self._queue.popleft()
-                leader.lead = True
+                leader.lead = self._led_by_put = True
                 served.insert(0, leader)
             else:
                 self._leading = False

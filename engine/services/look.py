@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from engine.services.flush import Flushed
 from engine.services.store_services import StoreServices
 from engine.store.latency import Latencies
 from engine.store.positions import Positions
@@ -45,3 +47,50 @@ def count(services: StoreServices, puts: Latencies, refused: Mapping[PutMessageS
         "flush.log": sum(services.log.latencies.counts),
         "clean.logFiles": services.clean.deleted_files,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceLook:
+    """One service: whether it is paused, and its rounds since the store was opened."""
+
+    paused: bool
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What the services do. Offsets and sizes are bytes of the log, ``committed`` is (ns since 1970, bytes).
+
+    ``flushes`` are the newest of the log's, oldest first. ``pending_entries`` are queue entries not yet handed to
+    their files, ``dirty_queues`` queues with something to flush; ``last_file`` is −1 in an empty log.
+    """
+
+    services: dict[str, ServiceLook]
+    flushes: tuple[Flushed, ...]
+    committed: tuple[int, int]
+    dispatched_units: int
+    deleted_files: int
+    pending_entries: int
+    dirty_queues: int
+    last_file: int
+    file_size: int
+
+
+def take_activity(parts: StoreParts, services: StoreServices) -> Activity:
+    """What the services have done up to now, and what waits for them."""
+    last = parts.files.last
+    looks = {}
+    for name in services.names:
+        thread = services.thread(name)
+        looks[name] = ServiceLook(thread.paused, thread.rounds)
+    return Activity(
+        services=looks,
+        flushes=tuple(services.log.marks.copy()),
+        committed=services.log.committed,
+        dispatched_units=services.reput.units,
+        deleted_files=services.clean.deleted_files,
+        pending_entries=parts.queues.pending.count,
+        dirty_queues=parts.queues.dirty_count,
+        last_file=last.start_offset if last is not None else -1,
+        file_size=parts.files.file_size,
+    )

@@ -63,6 +63,7 @@ class ServiceThread:
         self._failed = failed
         self._bell = Bell()
         self._stepping = threading.Lock()
+        self.rounds = 0
         self._stopped = False
         self._paused = False
         self._thread: threading.Thread | None = None
@@ -90,6 +91,7 @@ class ServiceThread:
     def step(self) -> float:
         """One round on the caller's thread; the milliseconds until the next is due."""
         with self._stepping:
+            self.rounds += 1
             return self.service.step()
 
     def pause(self) -> None:
@@ -137,4 +139,7 @@ class ServiceThread:
 
     def _round(self) -> float:
         with self._stepping:
-            return _PAUSED_MS if self._paused else self.service.step()
+            if self._paused:
+                return _PAUSED_MS
+            self.rounds += 1
+            return self.service.step()

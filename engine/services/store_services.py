@@ -114,6 +114,20 @@ class StoreServices:
             raise UsageError(f"expected a service of {', '.join(self._threads)}, found {name!r}")
         return found
 
+    def pause(self, name: str) -> None:
+        """No further round of a service until :meth:`resume`; under SYNC_FLUSH puts do not flush themselves then."""
+        thread = self.thread(name)
+        if thread.service is self.group and self.group is not None:
+            self.group.hold(True)
+        thread.pause()
+
+    def resume(self, name: str) -> None:
+        """Let a service go on."""
+        thread = self.thread(name)
+        if thread.service is self.group and self.group is not None:
+            self.group.hold(False)
+        thread.resume()
+
     def wakeup(self, name: str) -> None:
         """End the pause of a service, unless its configuration says that nothing can (``flushCommitLogTimed``)."""
         timed = self.flush_real_time is not None and self.flush_real_time.timed

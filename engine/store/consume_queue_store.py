@@ -274,6 +274,11 @@ class ConsumeQueueStore:
         """Write in small pieces what waits for its queues (see :class:`PendingEntries`). Raises ``OSError``."""
         return self.pending.pieces()
 
+    @property
+    def dirty_count(self) -> int:
+        """How many queues have something to flush."""
+        return len(self._dirty)
+
     def dirty(self) -> list[Queue]:
         """The queues that were written since they were last clean."""
         self.pending.settle_idle()

@@ -78,7 +78,7 @@ class Worker:
         ours, theirs = context.Pipe()
         self._pipe = ours
         self._process = context.Process(target=serve, args=(theirs,), name="storescope-worker", daemon=True)
-        with _quiet_main():
+        with quiet_main():
             self._process.start()
         theirs.close()
         threading.Thread(target=self._listen, args=(ours,), name="worker-pipe", daemon=True).start()
@@ -241,7 +241,7 @@ def _warm_up() -> None:
 
 
 @contextlib.contextmanager
-def _quiet_main() -> Any:
+def quiet_main() -> Any:
     """While a process is spawned: the child must not run the program's own main module again."""
     main = sys.modules["__main__"]
     kept = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}

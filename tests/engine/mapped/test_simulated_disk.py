@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.mapped.power_loss import PAGE, SECTOR
 from engine.mapped.simulated_disk import PowerLoss, SimulatedDisk
-from engine.mapped.simulated_node import PAGE, SECTOR
 
 FILE = Path("/store/commitlog/0")
 SIZE = 8 * PAGE

@@ -1,0 +1,163 @@
+"""A lab store: a directory that the lab made, with a real store in it and what a disk would have kept of it.
+
+``<folder>/store`` is the store, ``<folder>/durable`` what flushes made durable, ``<folder>/storescope-lab.json`` the
+marker without which nothing is ever plugged or deleted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from engine.config import MessageStoreConfig, from_mapping
+from engine.errors import CannotRead, StoreError, UsageError
+from engine.lab.presets import NOT_IN_A_LAB, changes_of
+from engine.lab.shadow_disk import ShadowDisk
+from engine.message_store import MessageStore
+from engine.store.unit_check import Release
+
+MARKER: Final = "storescope-lab.json"
+DISK_BYTES: Final = 16 << 30
+"""Bytes of the disk that a lab store believes to have: retention and refusals follow from it."""
+_PARTS: Final = ("store", "durable", "before", "kept")
+_LARGEST_MARKER: Final = 1 << 20
+
+
+class NotALab(StoreError):
+    """The directory was not made by the lab: it is neither plugged nor deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabMarker:
+    """What the marker says: how the store is to be opened."""
+
+    config: MessageStoreConfig
+    like: Release
+    disk_bytes: int
+    made_ms: int
+
+
+class LabStore:
+    """An open lab store: ``store`` is the engine, ``disk`` what it writes to. Open from construction to :meth:`close`.
+
+    Made by :meth:`create` or :meth:`open`.
+    """
+
+    def __init__(self, folder: Path, marker: LabMarker) -> None:
+        self.folder = folder
+        self.marker = marker
+        self.root = folder / "store"
+        self.disk = ShadowDisk(self.root, folder / "durable", marker.disk_bytes)
+        try:
+            self.store = MessageStore(self.root, marker.config, disk=self.disk, like=marker.like)
+        except BaseException:
+            self.disk.close()
+            raise
+        self.disk.log_stands_at(self.store.positions().flushed)
+
+    @classmethod
+    def create(
+        cls, folder: Path, config: MessageStoreConfig, *, like: Release = "5.3", disk_bytes: int = DISK_BYTES
+    ) -> LabStore:
+        """A new store below ``folder``, which must be absent or empty.
+
+        Raises :class:`UsageError` where something is there or the configuration leads out of the directory,
+        :class:`CannotRead` where it cannot be made, :class:`StoreError` where the engine refuses.
+        """
+        folder = Path(folder).absolute()
+        changes = changes_of(config)
+        for key in NOT_IN_A_LAB & changes.keys():
+            raise UsageError(f"{key}: a lab store keeps the default, found {changes[key]!r}")
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UsageError("expected a directory that is absent or empty, found something there", file=str(folder))
+        marker = LabMarker(config, like, disk_bytes, time.time_ns() // 1_000_000)
+        text = {"lab": 1, "madeMs": marker.made_ms, "like": like, "diskBytes": disk_bytes, "config": changes}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / MARKER).write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise CannotRead(f"the directory cannot be made: {error.strerror}", file=str(folder)) from error
+        return cls(folder, marker)
+
+    @classmethod
+    def open(cls, folder: Path) -> LabStore:
+        """The lab store at ``folder``, recovered as a start does it. Raises :class:`NotALab`, :class:`StoreLocked`,
+        :class:`StoreError`, ``OSError``.
+        """
+        folder = Path(folder).absolute()
+        return cls(folder, read_marker(folder))
+
+    def close(self) -> None:
+        """As a broker that ends in order."""
+        try:
+            self.store.close()
+        finally:
+            self.disk.close()
+
+    def abandon(self) -> None:
+        """As a process that is killed: nothing is flushed, nothing is lost but what a pool held."""
+        try:
+            self.store.abandon()
+        finally:
+            self.disk.close()
+
+
+def is_lab(folder: Path) -> bool:
+    """Whether the lab made this directory."""
+    try:
+        read_marker(Path(folder))
+    except StoreError:
+        return False
+    return True
+
+
+def read_marker(folder: Path) -> LabMarker:
+    """What the marker of a lab store says; raises :class:`NotALab` without a good one."""
+    path = folder / MARKER
+    try:
+        if path.is_symlink() or path.stat().st_size > _LARGEST_MARKER:
+            raise NotALab("the marker of a lab store is no plain small file", file=str(path))
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise NotALab("this directory was not made by the lab: it has no marker", file=str(path)) from error
+    if not isinstance(found, dict) or found.get("lab") != 1 or not isinstance(found.get("config"), Mapping):
+        raise NotALab("this directory was not made by the lab: its marker says something else", file=str(path))
+    config, unknown = from_mapping(cast("dict[str, Any]", found["config"]), file=str(path))
+    if unknown or NOT_IN_A_LAB & config.given:
+        raise NotALab(f"the marker names what no lab store has: {', '.join(unknown) or 'paths'}", file=str(path))
+    like: Release = "4.9" if found.get("like") == "4.9" else "5.3"
+    return LabMarker(config, like, int(found.get("diskBytes", DISK_BYTES)), int(found.get("madeMs", 0)))
+
+
+def delete_lab(folder: Path) -> None:
+    """Delete a lab store: the parts that the lab made, its marker last, and the directory if nothing else is in it.
+
+    Raises :class:`NotALab` for any other directory, :class:`StoreLocked` where it is open, ``OSError``.
+    """
+    folder = Path(folder).absolute()
+    read_marker(folder)
+    if (folder / "store").is_dir():
+        ShadowDisk(folder / "store", None, 0).lock(folder / "store" / "lock").release()
+    for part in _PARTS:
+        remove_part(folder, part)
+    (folder / MARKER).unlink()
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def remove_part(folder: Path, part: str) -> None:
+    """Delete one of the lab's own subdirectories; never follows a link out of it. Raises ``NotALab``, ``OSError``."""
+    read_marker(folder)
+    if part not in _PARTS:
+        raise UsageError(f"expected one of {', '.join(_PARTS)}, found {part!r}")
+    place = folder / part
+    if place.is_symlink():
+        place.unlink()
+    elif os.path.lexists(place):
+        shutil.rmtree(place)

@@ -1,0 +1,292 @@
+"""A load: producers that put messages as fast as they are told to, with settings that change while they run.
+
+Each producer is a thread that takes short turns, so that whoever asks the store something meanwhile is answered.
+What was put is made from tables laid out beforehand: nothing but the put itself should cost time.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from engine.errors import UsageError
+from engine.lab.acknowledged import PRUNE_FROM, Acknowledged
+from engine.lab.load_messages import MessageMaker
+from engine.lab.samples import LoadCounts
+from engine.message_store import MessageStore
+from engine.services.service_thread import ServiceThread
+from engine.store.latency import Latencies
+from engine.store.put_message import PutMessageStatus
+
+TURN_SECONDS: Final = 0.004
+"""A producer looks at its settings and the clock this often."""
+MOST_PRODUCERS: Final = 64
+LEAST_FREE: Final = 1 << 30
+"""Bytes of free disk below which a load stops by itself."""
+_REFUSED_PAUSE_MS: Final = 20.0
+_LOOK_AT_DISK: Final = 1.0
+_OK = PutMessageStatus.PUT_OK
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """What a load puts. ``rate`` is messages a second of all producers together, 0 as fast as it goes.
+
+    Bodies are ``body_size`` ± ``body_spread`` bytes, evenly spread. ``topics`` are fed alike, or by Zipf's law with
+    ``zipf``. ``keys`` is how many different keys there are, 0 for messages without a key. ``batch`` messages are handed
+    over in one call. ``queues`` is the number of queues of each topic. Raises :class:`UsageError` where a value is out
+    of its range.
+    """
+
+    producers: int = 1
+    rate: int = 0
+    body_size: int = 200
+    body_spread: int = 0
+    topics: int = 1
+    zipf: bool = False
+    keys: int = 0
+    batch: int = 1
+    seed: int = 0
+    queues: int = 4
+    topic: str = "Lab"
+
+    def __post_init__(self) -> None:
+        for name, low, high in _RANGES:
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise UsageError(f"{name}: expected {low:,} to {high:,}, found {value:,}")
+
+
+_RANGES: Final = (
+    ("producers", 1, MOST_PRODUCERS), ("rate", 0, 100_000_000), ("body_size", 0, 4 << 20), ("body_spread", 0, 4 << 20),
+    ("topics", 1, 10_000), ("keys", 0, 1_000_000_000), ("batch", 1, 1024), ("queues", 1, 1024),
+)  # fmt: skip
+"""What each setting may be: (name, least, most)."""
+LOAD_RANGES: Final = {name: (low, high) for name, low, high in _RANGES}
+
+
+class Load:
+    """A load on ``store``; nothing is put before :meth:`start`. All calls may come from any thread.
+
+    ``folder`` is where free room is looked for: the load stops by itself before the disk is full.
+    """
+
+    def __init__(self, store: MessageStore, settings: LoadSettings, *, folder: Path | None = None) -> None:
+        self.settings = settings
+        self._store = store
+        self._folder = folder or store.paths.root
+        self._producers: list[_Producer] = []
+        self._threads: list[ServiceThread] = []
+        self._lock = threading.Lock()
+        self._running = False
+        self.stopped = ""
+        self.acknowledged: list[Acknowledged] = []
+        """Of every producer there ever was: the ends of what was answered PUT_OK."""
+
+    @property
+    def running(self) -> bool:
+        """Whether messages are put."""
+        return self._running
+
+    def start(self) -> None:
+        """Let the producers begin; nothing where they run."""
+        with self._lock:
+            if not self._running:
+                self._running = True
+                self.stopped = ""
+                self._fit()
+
+    def change(self, settings: LoadSettings) -> None:
+        """Other settings from the next turn of each producer on."""
+        with self._lock:
+            self.settings = settings
+            for producer in self._producers:
+                producer.change(settings)
+            if self._running:
+                self._fit()
+
+    def stop(self, seconds: float = 60.0) -> bool:
+        """End the producers; True where all of them were through in time. What they have put still counts."""
+        with self._lock:
+            self._running = False
+            threads, self._threads = self._threads, []
+            for thread in threads:
+                thread.stop()
+            ended = [thread.join(seconds) for thread in threads]
+            return all(ended)
+
+    def counts(self) -> LoadCounts:
+        """What was done so far."""
+        statuses: dict[str, int] = {}
+        latencies = Latencies()
+        size = 0
+        for producer in list(self._producers):
+            size += producer.bytes
+            for status, number in list(producer.statuses.items()):
+                if number:
+                    statuses[status.name] = statuses.get(status.name, 0) + number
+            for bucket, number in enumerate(producer.latencies.counts):
+                latencies.counts[bucket] += number
+        total = sum(statuses.values())
+        return LoadCounts(self._running, total, size, statuses, latencies.snapshot(), self.stopped)
+
+    def _fit(self) -> None:
+        """As many threads as the settings say; the lock is held."""
+        wanted = self.settings.producers
+        while len(self._threads) > wanted:
+            self._threads.pop().stop()
+        while len(self._threads) < wanted:
+            number = len(self._threads)
+            if number == len(self._producers):
+                self._producers.append(_Producer(self, self._store, number, self.settings))
+                self.acknowledged.append(self._producers[number].acknowledged)
+            self._producers[number].begin()
+            thread = ServiceThread(self._producers[number], self._broken)
+            self._threads.append(thread)
+            thread.start()
+
+    def give_up(self, why: str) -> None:
+        """A producer found that it cannot go on."""
+        self.stopped = self.stopped or why
+        self._running = False
+        for thread in list(self._threads):
+            thread.stop()
+
+    def _broken(self, name: str, error: Exception) -> None:
+        self.give_up(f"{name}: {type(error).__name__}: {error}")
+
+    def check_room(self) -> None:
+        """Stop where the disk has hardly any room left."""
+        try:
+            free = shutil.disk_usage(self._folder).free
+        except OSError as error:
+            self.give_up(f"the disk of {self._folder} cannot be asked for room: {error.strerror}")
+            return
+        if free < LEAST_FREE:
+            self.give_up(
+                f"the load has stopped: the disk of {self._folder} has {free >> 20:,} MiB left, "
+                f"{LEAST_FREE >> 20:,} MiB are kept free"
+            )
+
+
+class _Producer:
+    """One thread's work: a turn of puts, then a look around."""
+
+    def __init__(self, load: Load, store: MessageStore, number: int, settings: LoadSettings) -> None:
+        self.name = f"lab-producer-{number}"
+        self.bytes = 0
+        self.statuses: dict[PutMessageStatus, int] = {_OK: 0}
+        self.latencies = Latencies()
+        self.acknowledged = Acknowledged()
+        self._load = load
+        self._store = store
+        self._number = number
+        self._wanted = settings
+        self._settings: LoadSettings | None = None
+        self._maker = MessageMaker(settings, number)
+        self._began = 0.0
+        self._done = 0
+        self._looked = 0.0
+        self._prune_at = PRUNE_FROM
+
+    def begin(self) -> None:
+        """The clock of a limited rate begins now."""
+        self._settings = None
+
+    def change(self, settings: LoadSettings) -> None:
+        """Take over other settings at the next turn."""
+        self._wanted = settings
+
+    def step(self) -> float:
+        """One turn; the milliseconds until the next."""
+        if self._settings is not self._wanted:
+            self._take_over(self._wanted)
+        settings = self._wanted
+        now = time.perf_counter()
+        if self._number == 0 and now - self._looked > _LOOK_AT_DISK:
+            self._looked = now
+            self._load.check_room()
+        if len(self.acknowledged.ends) > self._prune_at:
+            self.acknowledged.prune(self._store.positions().flushed)
+            self._prune_at = len(self.acknowledged.ends) + PRUNE_FROM
+        most = 1 << 30
+        if settings.rate:
+            share = settings.rate / settings.producers
+            due = int((now - self._began) * share) - self._done
+            if due < settings.batch:
+                return max(1.0, min((settings.batch - due) / share * 1000.0, 50.0))
+            if due > share:  # more than a second behind: what was missed is not made up for
+                self._began += (due - share) / share
+                due = int(share)
+            most = due
+        turn = self._singly if settings.batch == 1 else self._in_batches
+        refused = turn(most, now + TURN_SECONDS)
+        if refused:
+            return _REFUSED_PAUSE_MS
+        return 0.0
+
+    def _take_over(self, settings: LoadSettings) -> None:
+        self._settings = settings
+        self._maker = MessageMaker(settings, self._number)
+        self._began = time.perf_counter()
+        self._done = 0
+
+    def _singly(self, most: int, until: float) -> bool:
+        put, make, counts = self._store.put_message, self._maker.one, self.latencies.counts
+        clock, note, ok = time.perf_counter_ns, self.acknowledged.ends.append, _OK
+        stop = int(until * 1e9)
+        done = size = refused = 0
+        at = clock()
+        while done < most and at < stop:
+            message = make()
+            began = clock()
+            result = put(message)
+            at = clock()
+            counts[(at - began).bit_length()] += 1
+            done += 1
+            if result.status is ok and (fields := result.fields) is not None:
+                note(fields[1] + fields[2])
+                size += len(message.body)
+            else:
+                refused += 1
+                self.statuses[result.status] = self.statuses.get(result.status, 0) + 1
+                if refused > 8:
+                    break
+        self.statuses[ok] += done - refused
+        self.bytes += size
+        self._done += done
+        self.acknowledged.bound()
+        return refused > 8
+
+    def _in_batches(self, most: int, until: float) -> bool:
+        put, make, counts = self._store.put_messages, self._maker.many, self.latencies.counts
+        clock, ok, batch = time.perf_counter_ns, _OK, self._wanted.batch
+        stop = int(until * 1e9)
+        refused = False
+        at = clock()
+        while most >= batch and at < stop and not refused:
+            messages = make(batch)
+            began = clock()
+            results = put(messages)
+            at = clock()
+            counts[(at - began).bit_length()] += 1
+            most -= batch
+            self._done += batch
+            timed_out = results.waits and results.ok and results[0].status is not ok
+            if results.ok and not timed_out:
+                self.acknowledged.note_many(results.end_offset, batch)
+                self.statuses[ok] += batch
+                self.bytes += sum([len(message.body) for message in messages])
+                continue
+            for message, result in zip(messages, results, strict=True):
+                self.statuses[result.status] = self.statuses.get(result.status, 0) + 1
+                if result.status is ok and result.append is not None:
+                    self.acknowledged.ends.append(result.append.end_offset)
+                    self.bytes += len(message.body)
+            refused = not results.ok
+        self.acknowledged.bound()
+        return refused

@@ -1,0 +1,99 @@
+"""The report of a pulled plug: how the store stood, what the disk kept, and how recovery left it. Values only.
+
+Offsets and sizes are bytes of the commit log, times are ms since 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.codec.checkpoint import Checkpoint
+from engine.store.recovery_plan import RecoveryPlan
+
+Queue = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreState:
+    """A store at one moment. ``end_offset`` is the end of the last byte that says something; before the plug that is
+    where the next message would have gone, the pool included.
+
+    ``units`` are whole messages of the log, ``torn`` says whether bytes follow that are none. ``queues`` has the queue
+    offset behind each queue's last entry, ``index_entries`` those of all index files. The three positions are −1 where
+    nobody can know them from files.
+    """
+
+    at_ms: int
+    min_offset: int
+    end_offset: int
+    units: int
+    torn: bool
+    queues: Mapping[Queue, int]
+    index_entries: int
+    index_files: int
+    checkpoint: Checkpoint | None
+    log_files: int
+    flushed: int = -1
+    committed: int = -1
+    dispatched: int = -1
+    confirm: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of the recovery plan beside what was really done."""
+
+    name: str
+    planned: int
+    done: int
+
+    @property
+    def equal(self) -> bool:
+        return self.planned == self.done
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Messages that producers had been told are stored, and that are gone.
+
+    ``below_flushed`` of them lay below the flushed offset: more than none is a fault of the engine. ``allowed`` says
+    whether the flush mode permits the loss (ASYNC_FLUSH: whatever was not flushed). ``exact`` is False where so many
+    messages were at stake that they were only counted in heaps.
+    """
+
+    messages: int = 0
+    below_flushed: int = 0
+    allowed: bool = True
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PlugReport:
+    """What a pulled plug did. ``after``, ``loss`` and ``figures`` are there once the store has been recovered.
+
+    ``plan`` is the recovery plan of what the disk kept. ``keep`` was the chance of each page that was not flushed to
+    be on the disk all the same; of ``dirty_pages`` of 4 KiB ``kept_pages`` were, ``torn_pages`` of them in part;
+    ``lost_names`` are names made, changed or removed that the disk had not learnt of.
+    """
+
+    seed: int
+    keep: float
+    flush_mode: str
+    transient_pool: bool
+    before: StoreState
+    kept: StoreState
+    plan: RecoveryPlan
+    dirty_pages: int = 0
+    kept_pages: int = 0
+    torn_pages: int = 0
+    lost_names: int = 0
+    after: StoreState | None = None
+    recovered_ms: float = 0.0
+    loss: Loss = field(default_factory=Loss)
+    figures: tuple[Figure, ...] = ()
+
+    @property
+    def as_planned(self) -> bool:
+        """Whether recovery did what its plan said, in every figure."""
+        return all(figure.equal for figure in self.figures)

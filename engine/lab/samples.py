@@ -1,0 +1,113 @@
+"""What the lab tells of a running store, several times a second: frozen values, picklable, no link back to the store.
+
+Offsets and sizes are bytes of the commit log, times ``*_ms`` are ms since 1970, durations say so in their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.store.latency import Histogram
+from engine.store.positions import Positions
+
+
+@dataclass(frozen=True, slots=True)
+class FlushMark:
+    """One flush of the log that moved something, up to ``to_offset``; ``waiters`` puts waited for it, 0 where none
+    did. ``number`` counts the flushes since the store was opened, so that a gap shows what a look came too late for.
+    """
+
+    number: int
+    at_ms: int
+    to_offset: int
+    bytes: int
+    took_ms: float
+    waiters: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceState:
+    """A service as it stands: ``waiting_bytes`` of work are before it (None where that is not counted in bytes).
+
+    ``last_ms`` is when it last moved something (None: not yet), ``moved`` how much that was in ``unit``s: ``bytes``,
+    ``units`` (messages), ``queues``, ``files``, or ``rounds`` where it is only known to have run. ``waiting`` counts
+    what waits in the same units, None where nobody knows.
+    """
+
+    paused: bool
+    waiting_bytes: int | None
+    last_ms: int | None
+    moved: int = 0
+    unit: str = "rounds"
+    waiting: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """A second's worth of each, since the sample before: what was answered PUT_OK, and by how much positions moved."""
+
+    messages: float = 0.0
+    wrote: float = 0.0  # bytes
+    committed: float = 0.0  # bytes
+    flushed: float = 0.0  # bytes
+    dispatched: float = 0.0  # units
+    flushes: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PositionSample:
+    """One look at a store. ``statuses`` count messages by the answer of their put, since the store was opened.
+
+    ``flushes`` are those since the sample before; ``files`` is the start offset of the log's last file (−1 without
+    one), so that a roll shows. ``trouble`` says in words why the store takes no messages, "" while it does.
+    """
+
+    at_ms: int
+    positions: Positions
+    rates: Rates = Rates()
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    flushes: tuple[FlushMark, ...] = ()
+    services: Mapping[str, ServiceState] = field(default_factory=dict)
+    last_file: int = -1
+    file_size: int = 0
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PutAnswer:
+    """What became of one message: ``unit`` is its bytes in the log, b"" where it is not there. ``took_ms`` includes
+    the wait for a flush.
+    """
+
+    status: str
+    offset: int = -1
+    size: int = 0
+    queue_offset: int = -1
+    store_timestamp: int = 0
+    message_id: str = ""
+    unit: bytes = b""
+    took_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCounts:
+    """What a load has done since it was started. ``latency`` is of put calls, in the load's threads; ``bytes`` are
+    those of the bodies; ``stopped`` says why it ended by itself, "" while it goes on.
+    """
+
+    running: bool = False
+    messages: int = 0
+    bytes: int = 0
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    latency: Histogram = field(default_factory=Histogram)
+    stopped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepAnswer:
+    """One round of a service by hand: where the store stood before and after, and when the next round is due."""
+
+    before: Positions
+    after: Positions
+    next_ms: float

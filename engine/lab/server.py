@@ -1,0 +1,276 @@
+"""The lab's own process: a store, a load on it, and a pipe that asks for both.
+
+Requests are ``(number, verb, args)``, answers ``(number, value, error)``. A look is answered by the thread that reads
+the pipe, everything else by a few others, so that a put that waits for a disk keeps nobody else waiting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final
+
+from engine.codec.encode import Message
+from engine.config import MessageStoreConfig
+from engine.errors import StoreError, UsageError
+from engine.lab.acknowledged import Acknowledged
+from engine.lab.lab_store import LabStore, is_lab
+from engine.lab.load import Load, LoadSettings
+from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer
+from engine.lab.watch import Watch
+from engine.message_store import MessageStore
+from engine.store.put_message import PutMessageStatus
+from engine.store.recovery_plan import RecoveryPlan
+from engine.store.unit_check import Release
+
+SWITCH_SECONDS: Final = 0.0005
+"""How long a thread may keep the interpreter: whoever asks waits a few of these at most."""
+_PUTS: Final = 4
+_OTHERS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A store that is open now. ``is_lab`` says whether its plug may be pulled; ``plan`` is the recovery that opening
+    it carried out.
+    """
+
+    folder: Path
+    root: Path
+    is_lab: bool
+    config: MessageStoreConfig
+    like: Release
+    services: tuple[str, ...]
+    plan: RecoveryPlan
+    pid: int
+
+
+class Lab:
+    """What the process holds: one store at a time. Every public method is a verb of the pipe."""
+
+    def __init__(self) -> None:
+        self._lab: LabStore | None = None
+        self._store: MessageStore | None = None
+        self._load: Load | None = None
+        self._by_hand: dict[str, int] = {}
+        self._earlier: dict[str, int] = {}  # statuses of loads that were ended
+        self._acknowledged = Acknowledged()
+        self._watches: dict[str, Watch] = {}
+        self._lock = threading.Lock()
+
+    # -- life
+
+    def start(self, folder: Path, config: MessageStoreConfig | None, like: Release, disk_bytes: int) -> Opened:
+        """Open the lab store at ``folder``, or make one there."""
+        self._refuse_second()
+        if is_lab(folder):
+            self._lab = LabStore.open(folder)
+        else:
+            self._lab = LabStore.create(folder, config or MessageStoreConfig(), like=like, disk_bytes=disk_bytes)
+        self._store = self._lab.store
+        return self._opened(self._lab.folder, is_lab=True)
+
+    def open_store(self, path: Path, config: MessageStoreConfig, like: Release) -> Opened:
+        """Open somebody's own store for writing: it has no plug."""
+        self._refuse_second()
+        self._store = MessageStore(path, config, like=like)
+        return self._opened(Path(path), is_lab=False)
+
+    def close(self) -> None:
+        """End the load, and the store in order. A second call does nothing."""
+        with self._lock:
+            store, self._store = self._store, None
+            lab, self._lab = self._lab, None
+            self._watches.clear()
+            if store is None:
+                return
+            if self._load is not None:
+                self._load.stop()
+            if lab is not None:
+                lab.close()
+            else:
+                store.close()
+
+    # -- putting
+
+    def put(self, message: Message) -> PutAnswer:
+        """Put one message, as a producer does; with the bytes that it became."""
+        store = self._open
+        began = time.perf_counter_ns()
+        result = store.put_message(message)
+        took = (time.perf_counter_ns() - began) / 1e6
+        status = result.status
+        with self._lock:
+            self._by_hand[status.name] = self._by_hand.get(status.name, 0) + 1
+        where = result.append
+        if where is None or not result.ok:
+            return PutAnswer(status.name, took_ms=took)
+        if status is PutMessageStatus.PUT_OK:
+            with self._lock:
+                self._acknowledged.ends.append(where.end_offset)
+        return PutAnswer(
+            status.name, where.physical_offset, where.size, where.queue_offset, where.store_timestamp, where.msg_id,
+            _bytes_of(store, where.physical_offset, where.size), took,
+        )  # fmt: skip
+
+    def load(self, settings: LoadSettings | None) -> LoadCounts:
+        """Begin a load, change it, or with None end it; what it has done so far."""
+        store = self._open
+        with self._lock:
+            load = self._load
+            if settings is None:
+                if load is not None:
+                    load.stop()
+            elif load is not None and load.running:
+                load.change(settings)
+            else:
+                if load is not None:
+                    self._bank(load)
+                self._load = load = Load(store, settings)
+                load.start()
+            return load.counts() if load is not None else LoadCounts()
+
+    def counts(self) -> LoadCounts:
+        """What the load has done so far."""
+        return self._load.counts() if self._load is not None else LoadCounts()
+
+    # -- services by hand
+
+    def pause(self, name: str) -> None:
+        """No further round of a service until it is resumed."""
+        self._open.pause(name)
+
+    def resume(self, name: str) -> None:
+        """Let a service go on."""
+        self._open.resume(name)
+
+    def step(self, name: str) -> StepAnswer:
+        """One round of a service, now."""
+        store = self._open
+        before = store.positions()
+        pause = store.step(name)
+        return StepAnswer(before, store.positions(), pause)
+
+    def flush(self) -> int:
+        """Everything put so far to disk; the flushed offset."""
+        return self._open.flush()
+
+    def commit(self) -> int:
+        """What waits in the pool to the page cache; the committed offset."""
+        return self._open.commit()
+
+    # -- looking
+
+    def sample(self, reader: str = "") -> PositionSample:
+        """How the store stands, and what happened since this ``reader``'s last look."""
+        store = self._open
+        watch = self._watches.get(reader)
+        if watch is None:
+            watch = self._watches[reader] = Watch(store, self._statuses)
+        return watch.look()
+
+    # -- inside
+
+    @property
+    def _open(self) -> MessageStore:
+        store = self._store
+        if store is None:
+            raise UsageError("no store is open in the lab")
+        return store
+
+    def _refuse_second(self) -> None:
+        if self._store is not None:
+            raise UsageError("a store is open in this lab already")
+
+    def _opened(self, folder: Path, *, is_lab: bool) -> Opened:
+        store = self._open
+        return Opened(
+            folder, store.paths.root, is_lab, store.config, store.like, store.services, store.recovery_plan, os.getpid()
+        )
+
+    def _bank(self, load: Load) -> None:
+        for name, number in load.counts().statuses.items():
+            self._earlier[name] = self._earlier.get(name, 0) + number
+
+    def _statuses(self) -> dict[str, int]:
+        found = dict(self._earlier)
+        load = self._load
+        for part in (self._by_hand, load.counts().statuses if load is not None else {}):
+            for name, number in part.items():
+                found[name] = found.get(name, 0) + number
+        return found
+
+
+def _bytes_of(store: MessageStore, offset: int, size: int) -> bytes:
+    """The unit at ``offset``, also while it is in the pool only."""
+    file = store.parts.files.find(offset)
+    return file.appended(offset - file.start_offset, size) if file is not None else b""
+
+
+def serve(pipe: Connection) -> None:
+    """The process's own main: answer until the other end goes away, then close what is open."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    lab = Lab()
+    lock = threading.Lock()
+    puts = ThreadPoolExecutor(_PUTS, "lab-put")
+    others = ThreadPoolExecutor(_OTHERS, "lab-ask")
+
+    def answer(number: int, verb: str, args: tuple[Any, ...]) -> None:
+        value, error = _do(lab, verb, args)
+        try:
+            text = pickle.dumps((number, value, error))
+        except Exception as wrong:  # noqa: BLE001 (an answer has to come, whatever it was)
+            text = pickle.dumps((number, None, RuntimeError(f"{type(wrong).__name__}: {wrong}")))
+        with lock, contextlib.suppress(OSError):
+            pipe.send_bytes(text)
+
+    try:
+        while True:
+            number, verb, args = pipe.recv()
+            if verb == "sample":
+                answer(number, verb, args)
+            elif verb == "put":
+                puts.submit(answer, number, verb, args)
+            else:
+                others.submit(answer, number, verb, args)
+            if verb == "end":
+                return
+    except (EOFError, OSError):
+        pass
+    finally:
+        others.shutdown(wait=True)
+        with contextlib.suppress(StoreError, OSError):
+            lab.close()
+        puts.shutdown(wait=True)
+
+
+def _do(lab: Lab, verb: str, args: tuple[Any, ...]) -> tuple[object, Exception | None]:
+    function: Callable[..., object] | None = None if verb.startswith("_") else getattr(lab, verb, None)
+    if verb == "end":
+        return None, None
+    if function is None:
+        return None, UsageError(f"the lab knows no {verb!r}")
+    try:
+        return function(*args), None
+    except Exception as error:  # noqa: BLE001 (carried to whoever asked)
+        return None, _portable(error)
+
+
+def _portable(error: Exception) -> Exception:
+    """``error`` itself where it survives the pipe, else its words."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 (bytes made in the line itself)
+    except Exception:  # noqa: BLE001 (whatever a foreign class does when it is copied)
+        return StoreError(f"{type(error).__name__}: {error}")
+    return error

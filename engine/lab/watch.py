@@ -1,0 +1,120 @@
+"""Looking at a running store ten times a second: positions, rates since the look before, flushes, services."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from engine.lab.samples import FlushMark, PositionSample, Rates, ServiceState
+from engine.message_store import MessageStore
+from engine.services.flush import Flushed
+from engine.services.look import Activity
+from engine.store.positions import Positions
+
+_MILLION = 1_000_000
+
+
+class Watch:
+    """The looks of one reader at ``store``; ``statuses`` gives messages by the answer of their put.
+
+    Whoever looks has a watch of his own: rates and flushes are those since *his* look before.
+    """
+
+    def __init__(self, store: MessageStore, statuses: Callable[[], Mapping[str, int]]) -> None:
+        self._store = store
+        self._statuses = statuses
+        self._before: PositionSample | None = None
+        self._activity: Activity | None = None
+        self._at = 0
+        self._moved: dict[str, tuple[int, int]] = {}  # ms since 1970, how much
+
+    def look(self) -> PositionSample:
+        """How the store stands now."""
+        store = self._store
+        positions, activity = store.positions(), store.activity()
+        at, now = time.perf_counter_ns(), time.time_ns() // _MILLION
+        statuses = dict(self._statuses())
+        before, was = self._before, self._activity
+        newest = was.flushes[-1].number if was is not None and was.flushes else 0
+        flushes = tuple(_mark(flushed) for flushed in activity.flushes if flushed.number > newest)
+        rates = Rates()
+        if before is not None and was is not None and at > self._at:
+            rates = _rates(before, positions, statuses, activity, was, (at - self._at) / 1e9)
+        self._note_moved(activity, now)
+        self._before = PositionSample(
+            now, positions, rates, statuses, flushes, self._states(positions, activity), activity.last_file,
+            activity.file_size, store.flags.why,
+        )  # fmt: skip
+        self._activity, self._at = activity, at
+        return self._before
+
+    def _note_moved(self, activity: Activity, now: int) -> None:
+        """When what is only counted last moved, as exactly as looks go."""
+        was = self._activity
+        if was is None:
+            return
+        for name, before, after in (
+            ("reput", was.dispatched_units, activity.dispatched_units),
+            ("clean", was.deleted_files, activity.deleted_files),
+            ("queues", was.dirty_queues, activity.dirty_queues),
+        ):
+            moved = before - after if name == "queues" else after - before
+            if moved > 0:
+                self._moved[name] = now, moved
+
+    def _states(self, positions: Positions, activity: Activity) -> dict[str, ServiceState]:
+        states = {}
+        for name, look in activity.services.items():
+            last, moved = self._moved.get(name, (None, 0))
+            unit, waiting, waiting_bytes = "rounds", None, None
+            if name == "flush":
+                unit, waiting = "bytes", positions.waiting
+                waiting_bytes = max(positions.committed - positions.flushed, 0)
+                if activity.flushes:
+                    newest = activity.flushes[-1]
+                    last, moved = newest.at // _MILLION, newest.bytes
+            elif name == "commit":
+                unit, waiting_bytes = "bytes", max(positions.wrote - positions.committed, 0)
+                if activity.committed[0]:
+                    last, moved = activity.committed[0] // _MILLION, activity.committed[1]
+            elif name == "reput":
+                unit, waiting_bytes = "units", positions.behind
+            elif name == "queues":
+                unit, waiting = "queues", activity.dirty_queues
+            elif name == "clean":
+                unit = "files"
+            else:
+                moved = look.rounds
+            states[name] = ServiceState(look.paused, waiting_bytes, last, moved, unit, waiting)
+        return states
+
+
+def _mark(flushed: Flushed) -> FlushMark:
+    return FlushMark(
+        flushed.number, flushed.at // _MILLION, flushed.to_offset, flushed.bytes, flushed.took / 1e6, flushed.waiters
+    )
+
+
+def _rates(
+    before: PositionSample,
+    positions: Positions,
+    statuses: Mapping[str, int],
+    activity: Activity,
+    was: Activity,
+    seconds: float,
+) -> Rates:
+    old = before.positions
+
+    def rate(now: int, then: int) -> float:
+        return max(now - then, 0) / seconds
+
+    flushes = activity.flushes[-1].number if activity.flushes else 0
+    flushes_before = was.flushes[-1].number if was.flushes else 0
+    return Rates(
+        messages=rate(statuses.get("PUT_OK", 0), before.statuses.get("PUT_OK", 0)),
+        wrote=rate(positions.wrote, old.wrote),
+        committed=rate(positions.committed, old.committed),
+        flushed=rate(positions.flushed, old.flushed),
+        dispatched=rate(activity.dispatched_units, was.dispatched_units),
+        flushes=rate(flushes, flushes_before),
+    )
