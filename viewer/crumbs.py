@@ -37,6 +37,8 @@ def crumbs_of(place: Place, session: StoreSession | None) -> list[tuple[str, obj
                 parts.append((f"{place.queue_offset:,}", place))
         case "trace":
             parts += [(tr("Index"), places.index()), (tr("Trace"), places.index()), (place.key, place)]
+        case "filter":
+            parts += [(tr("Commit log"), places.log()), (place.name, place)]
         case "index":
             parts.append((tr("Index"), places.index()))
             if place.name:

@@ -122,6 +122,7 @@ class MainWindow(QMainWindow):
         if found is None:
             found = self.panes[view] = make_pane(view)
             self.stack.addWidget(found)
+            found.use(self.settings)
             self._zooms.watch(found)
             self.layouts.restore_pane(view, found)
             found.placeRequested.connect(self.go)

@@ -13,6 +13,7 @@ from viewer.assets import tr
 from viewer.bridge import places
 from viewer.bridge.places import Search, UnknownPlace
 from viewer.models.store_tree import short_count
+from viewer.widgets.filter_pills import FIRST, LAST_MINUTES
 from viewer.widgets.palette_box import Entry, rank
 
 if TYPE_CHECKING:
@@ -85,6 +86,11 @@ def _places(window: MainWindow, query: str) -> Iterator[Entry]:
 def _filters(window: MainWindow, query: str) -> Iterator[Entry]:
     if window.session is None:
         return
+    kept = window.settings.saved_filters
+    for name, text in kept if kept is not None else [(tr(name), text) for name, text in FIRST]:
+        if text != LAST_MINUTES and (rank(name, query) is not None or rank(text, query) is not None):
+            yield Entry(tr("Filters"), "filter", text, tr("saved as {name}", name=name), "",
+                        partial(apply_filter, window, text))  # fmt: skip
     used = [text for text in window.settings.filters if rank(text, query) is not None]
     for text in [*([query] if query and query not in used and _looks_like_filter(query) else []), *used[:MOST_PLACES]]:
         yield Entry(tr("Filters"), "filter", text, tr("in the log"), "", partial(apply_filter, window, text))

@@ -145,6 +145,45 @@ class Settings:
         used = [text, *(other for other in self.filters if other != text)][:FILTERS]
         self._file.setValue("filter/used", json.dumps(used))
 
+    @property
+    def saved_filters(self) -> list[tuple[str, str]] | None:
+        """(name, text) of the filters on buttons; None where nobody has changed them yet."""
+        if self._file.value("filter/saved") is None:
+            return None
+        return [(item[0], item[1]) for item in self._json("filter/saved") if _is_texts(item, 2)]
+
+    @saved_filters.setter
+    def saved_filters(self, value: list[tuple[str, str]]) -> None:
+        self._file.setValue("filter/saved", json.dumps(value))
+
+    @property
+    def colour_rules(self) -> list[dict[str, Any]]:
+        """Colouring rules as they were kept, in order; :mod:`viewer.models.colour_rules` reads them."""
+        return [item for item in self._json("filter/colours") if isinstance(item, dict)]
+
+    @colour_rules.setter
+    def colour_rules(self, value: list[dict[str, Any]]) -> None:
+        self._file.setValue("filter/colours", json.dumps(value))
+
+    @property
+    def sought(self) -> list[str]:
+        """What was looked for before, newest first."""
+        return [text for text in self._json("find/used") if isinstance(text, str)]
+
+    def remember_sought(self, text: str) -> None:
+        """Put ``text`` first."""
+        used = [text, *(other for other in self.sought if other != text)][:FILTERS]
+        self._file.setValue("find/used", json.dumps(used))
+
+    @property
+    def inspector_shown(self) -> bool:
+        """Whether the data inspector stands beside the bytes."""
+        return self._number("look/inspector", 0, 0, 1) == 1
+
+    @inspector_shown.setter
+    def inspector_shown(self, value: bool) -> None:
+        self._file.setValue("look/inspector", int(value))
+
     # ---- below -------------------------------------------------------------------------------------------------------
 
     def _word(self, key: str, permitted: tuple[str, ...]) -> str:
@@ -167,6 +206,10 @@ class Settings:
         except ValueError:
             return []
         return value if isinstance(value, list) else []
+
+
+def _is_texts(item: object, count: int) -> bool:
+    return isinstance(item, list) and len(item) == count and all(isinstance(part, str) for part in item)
 
 
 def default_folder() -> Path:

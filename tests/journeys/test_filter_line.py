@@ -167,7 +167,7 @@ def test_saved_filters_and_filters_from_a_cell(run: Run, walker: Walker, damaged
         assert walker.values(LOG, "Physical offset") == [1_310_900]
         assert "flip" in " ".join(walker.fields().values()) + " ".join(walker.fields())
         await walker.act("filter.clear")
-        walker.table(LOG).filterRequested.emit('topic = "UserClicks"')
+        walker.table(LOG).termRequested.emit("and", 'topic = "UserClicks"')
         await walker.until(lambda: walker.table(LOG).total_rows() > 100 and state(walker) != "loading")
         await walker.rest()
         assert {row["Topic"] for row in walker.rows(LOG)} == {"UserClicks"}

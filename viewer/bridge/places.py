@@ -1,7 +1,8 @@
 """Places in a store: values that links, history, ``--at`` and the go-to box speak of.
 
 Written ``log:123456`` · ``queue:Topic/0/42`` · ``trace:Topic/Key`` · ``index:FILE`` · ``positions`` ·
-``findings:CQ03`` · ``groups:NAME`` · ``config:topics``; each kind by itself is the view as a whole. Pure, no Qt.
+``findings:CQ03`` · ``groups:NAME`` · ``config:topics`` · ``filter:topic = "X"`` (the log, filtered); each kind by
+itself is the view as a whole. Pure, no Qt.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from datetime import date, datetime, time
 from typing import Literal
 
 Kind = Literal[
-    "log", "queue", "index", "trace", "positions", "findings", "groups", "config", "checkpoint", "abort",
+    "log", "queue", "index", "trace", "positions", "findings", "groups", "config", "checkpoint", "abort", "filter",
     "where", "bookmarks",
 ]  # fmt: skip
 KINDS = (
-    "log", "queue", "index", "trace", "positions", "findings", "groups", "config", "checkpoint", "abort",
+    "log", "queue", "index", "trace", "positions", "findings", "groups", "config", "checkpoint", "abort", "filter",
     "where", "bookmarks",
 )  # fmt: skip
 
@@ -44,7 +45,8 @@ class Place:
     @property
     def view(self) -> str:
         """The view that shows it."""
-        return {"trace": "index", "checkpoint": "positions", "abort": "findings"}.get(self.kind, self.kind)
+        elsewhere = {"trace": "index", "checkpoint": "positions", "abort": "findings", "filter": "log"}
+        return elsewhere.get(self.kind, self.kind)
 
 
 def log(offset: int | None = None, field: str = "") -> Place:
@@ -65,6 +67,11 @@ def index(name: str = "", part: str = "", number: int | None = None) -> Place:
 def trace(topic: str, key: str, offset: int | None = None, time: int | None = None) -> Place:
     """The chain of a key, as far as the unit at ``offset``, stored at ``time`` (ms), where one is named."""
     return Place("trace", offset, topic, key=key, time=time)
+
+
+def filtered(how: str, term: str) -> Place:
+    """The log under a filter: ``how`` is one of :data:`viewer.models.cell_filter.HOWS`, ``only`` for the term alone."""
+    return Place("filter", name=term, part=how)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,8 @@ class Column:
     elide: str = "right"
     slim: bool = False
     filterable: bool = True
+    term: Callable[[Record], str | None] | None = None
+    """The condition that a cell makes where it is more than "this field has this value"."""
 
     def filter_text(self, record: Record, exclude: bool = False) -> str | None:
         """This cell as a term of the filter language; None where its field cannot be asked for."""

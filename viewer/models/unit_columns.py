@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from viewer.assets import tr, words
+from viewer.models.cell_filter import body_term, letters_term
 from viewer.models.columns import (
     Chip,
     Column,
@@ -59,13 +60,13 @@ def unit_kind(to_entry: ToEntry) -> RecordKind:
         number_column("queueOffset", words("Queue offset"), 104, jump=entry_of),
         time_column("storeTimestamp", words("Stored")),
         text_column("tags", words("Tag"), 76, tone=lambda _: "text2"),
-        Column("keys", words("Keys"), 168, _keys, _key_list, mono=True, elide="middle", filterable=False),
+        Column("keys", words("Keys"), 168, _keys, _key_list, mono=True, elide="middle"),
         chip_column("crc", words("CRC"), 78, _crc),
-        Column("", words("Marks"), 62, _letters, _letters, paint="letters", tip=_letter_words, filterable=False),
-        Column(
-            "body", words("Body"), 120, _body, _preview, mono=True, tone=lambda _: "text3", slim=True, filterable=False
-        ),
-    )
+        Column("", words("Marks"), 62, _letters, _letters, paint="letters", tip=_letter_words, filterable=False,
+               term=lambda row: letters_term(_letters(row))),
+        Column("body", words("Body"), 120, _body, _preview, mono=True, tone=lambda _: "text3", slim=True,
+               filterable=False, term=lambda row: body_term(_preview(row))),
+    )  # fmt: skip
     return RecordKind("unit", columns, look, verdict, record, command)
 
 

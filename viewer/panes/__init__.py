@@ -34,6 +34,7 @@ from PySide6.QtWidgets import QWidget
 if TYPE_CHECKING:
     from viewer.bridge.places import Place
     from viewer.bridge.store_session import StoreSession
+    from viewer.settings import Settings
 
 
 class Pane(QWidget):
@@ -45,6 +46,8 @@ class Pane(QWidget):
     """The :class:`Place` the selection moved to; no step of history."""
     statusMessage = Signal(str)
     """One sentence, already translated."""
+    did = Signal(str, str, object, str)
+    """For the operation log: command id, words, parameters as a dict, the equal command line ("" for none)."""
 
     view_id = ""
     """Name of the view: log, queue, index, positions, findings, groups, config."""
@@ -57,9 +60,17 @@ class Pane(QWidget):
         super().__init__(parent)
         self.session: StoreSession | None = None
 
+    def use(self, settings: Settings) -> None:
+        """Take what is remembered between starts; called once, before the first store."""
+
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
+        from viewer.bridge.places import filtered
+        from viewer.widgets.record_view import RecordView
+
         self.session = session
+        for table in self.findChildren(RecordView):
+            table.filter_place = filtered
 
     def show_place(self, place: Place) -> None:
         """Bring ``place`` into view."""

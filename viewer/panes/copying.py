@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from functools import partial
 
+from viewer.assets import tr
+from viewer.models.cell_filter import CELL_COMMANDS, cell_term
 from viewer.models.columns import Record
 from viewer.panes import Pane
 from viewer.panes.exporting import ask_export
+from viewer.widgets.record_menu import use_term
 from viewer.widgets.record_view import RecordView
 
 
@@ -23,6 +27,19 @@ def command_copier(table: RecordView, path: str) -> Callable[[str, Record], str 
     return text
 
 
+def use_cell(pane: Pane, shown: Callable[[], RecordView], how: str) -> None:
+    """Use the chosen cell of the table in front as a condition for the log."""
+    table = shown()
+    row, at = table.current_row(), table.currentIndex().column()
+    term = None
+    if row is not None and 0 <= at < len(table.kind.columns):
+        term = cell_term(table.kind.name, table.kind.columns[at], row)
+    if term is None:
+        pane.statusMessage.emit(tr("This value cannot be asked for in a filter."))
+    else:
+        use_term(table, how, term)
+
+
 def table_commands(pane: Pane, table: Callable[[], RecordView], name: str) -> dict[str, Callable[[], object]]:
     """The commands that act on the table in front; ``name`` is the file that an export proposes."""
     return {
@@ -30,6 +47,7 @@ def table_commands(pane: Pane, table: Callable[[], RecordView], name: str) -> di
         "copy.row": lambda: table().copy_current("row"),
         "copy.json": lambda: table().copy_current("json"),
         "copy.cli": lambda: table().copy_current("cli"),
+        **{name: partial(use_cell, pane, table, how) for name, how in CELL_COMMANDS.items()},
         "export.table": lambda: ask_export(pane, table(), name),
         "list.next": lambda: table().choose_next(1),
         "list.previous": lambda: table().choose_next(-1),

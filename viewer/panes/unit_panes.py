@@ -48,10 +48,10 @@ class Loaded:
 
 
 class UnitPanes(QObject):
-    """Wires detail, bytes and body to the chosen row. ``placeRequested``, ``filterRequested`` as in their widgets."""
+    """Wires detail, bytes and body to the chosen row. ``placeRequested``, ``termRequested`` as in their widgets."""
 
     placeRequested = Signal(object)
-    filterRequested = Signal(str)
+    termRequested = Signal(str, str)
     loaded = Signal(object)
 
     def __init__(self, parent: QWidget) -> None:
@@ -81,7 +81,7 @@ class UnitPanes(QObject):
     def _connect(self) -> None:
         self.detail.fieldChosen.connect(self._field_chosen)
         self.detail.placeRequested.connect(self.placeRequested)
-        self.detail.filterRequested.connect(self.filterRequested)
+        self.detail.termRequested.connect(self.termRequested)
         self.hex.fieldChosen.connect(self._byte_field_chosen)
         self.hex.byteChosen.connect(lambda _offset: self._say_field())
         self.tabs.chosen.connect(self._tab_chosen)
@@ -181,13 +181,14 @@ class UnitPanes(QObject):
     def _show_words(self, loaded: Loaded) -> None:
         row = loaded.row
         if loaded.decoded is not None:
-            unit = loaded.decoded.unit
+            unit = self.detail.unit = loaded.decoded.unit
             self.detail.show_groups(describe(loaded.decoded, places))
             self.detail_head.set_note(f"{plain(unit.topic)} / {unit.queue_id} / {number(unit.queue_offset)}")
             return
         said = look(row)
         sentence = said.words if said is not None else ""
         self.detail_head.set_note(sentence)
+        self.detail.unit = None
         self.detail.show_groups(_edge_groups(row, sentence, loaded.problem))
 
     def _field_chosen(self, name: str) -> None:

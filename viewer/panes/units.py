@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtGui import QGuiApplication
@@ -29,6 +29,7 @@ from viewer.panes.exporting import ask_export
 from viewer.panes.log_count import LogCount
 from viewer.panes.log_filter import LogFilter
 from viewer.panes.log_survey import LogSurvey
+from viewer.panes.log_tools import LogTools
 from viewer.panes.unit_panes import UnitPanes
 from viewer.widgets.filter_line import FilterLine
 from viewer.widgets.kit import splitter
@@ -38,8 +39,8 @@ from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
     from engine.inspection.side_index import SideIndex
+    from viewer.settings import Settings
 
-FIVE_MINUTES = 300_000
 LARGEST_JSON = 16 << 20
 
 
@@ -61,20 +62,12 @@ class UnitsPane(Pane):
         self.survey.lined.connect(self._lined)
         self.filtering = LogFilter(self)
         self.count = LogCount(self)
+        self.tools = LogTools(self)
         self._connect()
 
     def _build(self) -> None:
         self.line = LineStrip()
         self.filter = FilterLine()
-        self.filter.values = self._known_values
-        self.filter.set_saved(
-            (
-                (tr("CRC bad"), lambda: 'crc = "bad"'),
-                (tr("Transactions"), lambda: "transaction is not null"),
-                (tr("Retries"), lambda: "retry or reconsumeTimes > 0"),
-                (tr("last 5 min"), self._last_minutes),
-            )
-        )
         self.table = RecordView("units.table", unit_kind(places.queue), runner=self._read)
         self.table.setAccessibleName(tr("Units of the log"))
         self.table.filters = True
@@ -102,9 +95,7 @@ class UnitsPane(Pane):
         self.table.moved.connect(self._moved)
         self.table.filled.connect(self._filled)
         self.table.failed.connect(self._failed)
-        self.table.filterRequested.connect(self.add_filter)
         self.unit.placeRequested.connect(self.placeRequested)
-        self.unit.filterRequested.connect(self.add_filter)
         self.line.placed.connect(self._line_placed)
         self.filter.applied.connect(self._filter_applied)
         self.filter.edited.connect(self._filter_edited)
@@ -116,6 +107,10 @@ class UnitsPane(Pane):
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
+    def use(self, settings: Settings) -> None:
+        """Show the filters that were saved."""
+        self.tools.use(settings)
+
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
         super().set_session(session)
@@ -125,6 +120,7 @@ class UnitsPane(Pane):
         self.survey.set_session(session)
         self.count.set_session(session)
         self.unit.set_session(session)
+        self.tools.set_session(session)
         self._extent = None
         if session is None:
             self.log = None
@@ -140,11 +136,13 @@ class UnitsPane(Pane):
 
     def show_place(self, place: Place) -> None:
         """Bring a unit, and a field of it, into view."""
-        if place.kind != "log":
+        if place.kind not in {"log", "filter"}:
             return
         if self.session is None or self.log is None:
             self._wanted = place
             return
+        if place.kind == "filter":
+            self.tools.show_place(place)
         if place.offset is not None:
             self._go_to(place.offset, place.field)
 
@@ -182,6 +180,7 @@ class UnitsPane(Pane):
             "problem.previous": lambda: self.next_problem(-1),
             "go.first": self.table.first_row,
             "go.last": self.table.last_row,
+            **self.tools.commands(),
         }
 
     def busy(self) -> bool:
@@ -313,29 +312,6 @@ class UnitsPane(Pane):
             self.statusMessage.emit(tr("No problem is known in this direction. A check of the whole store finds all."))
 
     # ---- filter ------------------------------------------------------------------------------------------------------
-
-    def add_filter(self, term: str) -> None:
-        """Narrow the filter down by ``term``."""
-        from engine.query import and_
-
-        self.filter.apply(and_(self.filtering.text, term))
-
-    def _known_values(self, field: str) -> Iterable[str]:
-        survey = self.session.survey if self.session is not None else None
-        return [topic.name for topic in survey.topics] if survey is not None and field == "topic" else ()
-
-    def _last_minutes(self) -> str:
-        """The last five minutes of the log, whatever the clock says now."""
-        from engine.query import condition
-
-        survey = self.session.survey if self.session is not None else None
-        last = survey.last_time if survey is not None else None
-        if last is None:
-            return "storeTimestamp > now - 5m"
-        from datetime import datetime
-
-        zone = datetime.now().astimezone().tzinfo
-        return condition("storeTimestamp", last - FIVE_MINUTES, zone=zone).replace(" = ", " >= ", 1)
 
     def _filter_edited(self, good: bool) -> None:
         if not good and self.filtering.source is not None:

@@ -16,13 +16,16 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QListWidget, QListWidgetIt
 from engine.errors import BadFilter
 from viewer.assets import tr
 from viewer.theme import C, mono, px, scale, theme, ui
-from viewer.widgets.kit import Button, Field, Key, icon
+from viewer.widgets.filter_pills import FilterPills
+from viewer.widgets.kit import Field, Key, icon
 
 if TYPE_CHECKING:
     from engine.query import Completion
 
 Values = Callable[[str], Iterable[str]]
 NARROW = 1120
+ROOM = 760
+"""Px at 100 % that the field keeps before the buttons get any."""
 MOST_OFFERED = 9
 
 
@@ -48,7 +51,14 @@ class FilterLine(QWidget):
         self.field.textChanged.connect(self._changed)
         self.field.installEventFilter(self)
         self._key = Key("Ctrl L")
-        self._pills: list[tuple[Button, Callable[[], str]]] = []
+        self.pills = FilterPills()
+        self.pills.current = self.text
+        self.pills.chosen.connect(self._saved_chosen)
+        self.meaning: Callable[[str], str] = lambda text: text
+        """What the text of a button stands for."""
+        self.used: Callable[[], Sequence[str]] = lambda: ()
+        """Filters used before, newest first: Up and Down leaf through them."""
+        self._leaf = -1
         self._fault = _Fault(self.field)
         self._offers = _Offers(self)
         self._offers.chosen.connect(self._take)
@@ -57,6 +67,7 @@ class FilterLine(QWidget):
         self._line.setSpacing(8)
         self._line.addWidget(self.field, 1)
         self._line.addWidget(self._key)
+        self._line.addWidget(self.pills)
         box = QVBoxLayout(self)
         box.setSpacing(0)
         box.addLayout(self._line)
@@ -65,19 +76,22 @@ class FilterLine(QWidget):
         self._fit()
         theme.changed.connect(self._fit)
 
-    def set_saved(self, saved: Sequence[tuple[str, Callable[[], str]]]) -> None:
-        """Buttons behind the field: a name and what gives the filter's text when it is pressed."""
-        for button, _ in self._pills:
-            button.deleteLater()
-        self._pills = []
-        for name, text in saved:
-            button = Button(name, "pill")
-            button.setObjectName(f"filter.saved.{len(self._pills)}")
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.clicked.connect(lambda _=False, text=text: self.apply(text()))
-            self._line.addWidget(button)
-            self._pills.append((button, text))
-        self._show_pills()
+    def _saved_chosen(self, text: str) -> None:
+        self.apply(self.meaning(text))
+
+    def prepare(self, text: str) -> None:
+        """Put ``text`` into the field, checked but not applied, and go there."""
+        blocked = self.field.blockSignals(True)
+        self.set_text(text)
+        self.field.blockSignals(blocked)
+        self._clear.setVisible(bool(text))
+        self.check()
+        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    @property
+    def in_force(self) -> str:
+        """The filter whose rows are shown; "" for none."""
+        return self._in_force
 
     def text(self) -> str:
         """What stands in the field."""
@@ -98,7 +112,7 @@ class FilterLine(QWidget):
         self._offers.hide()
         if not self.check():
             return False
-        self._in_force = self.text().strip()
+        self._in_force, self._leaf = self.text().strip(), -1
         self._mark("ok" if self._in_force else "")
         self.applied.emit(self._in_force)
         return True
@@ -194,6 +208,9 @@ class FilterLine(QWidget):
         elif key == Qt.Key.Key_Space and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self._offer()
             return True
+        elif key in {Qt.Key.Key_Up, Qt.Key.Key_Down}:
+            self._leaf_through(1 if key == Qt.Key.Key_Up else -1)
+            return True
         elif key == Qt.Key.Key_Escape and self.text() != self._in_force:
             self.set_text(self._in_force)
             self.check()
@@ -203,13 +220,16 @@ class FilterLine(QWidget):
             return True
         return False
 
+    def _leaf_through(self, step: int) -> None:
+        """An older or a newer one of the filters used before; in front of the newest stands the one in force."""
+        used = [text for text in self.used() if text != self._in_force]
+        self._leaf = max(-1, min(len(used) - 1, self._leaf + step))
+        self.set_text(used[self._leaf] if self._leaf >= 0 else self._in_force)
+        self.check()
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._show_pills()
-
-    def _show_pills(self) -> None:
-        for button, _ in self._pills:
-            button.setVisible(self.width() >= NARROW * scale())
+        self.pills.set_room(self.width() - px(ROOM) if self.width() >= NARROW * scale() else 0)
 
     def _fit(self) -> None:
         self.setMinimumHeight(px(40))

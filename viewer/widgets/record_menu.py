@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, Qt
@@ -13,7 +15,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
 from viewer.assets import tr
-from viewer.models.columns import Column, Record
+from viewer.models.cell_filter import HOWS, cell_term
+from viewer.models.columns import Record
 
 if TYPE_CHECKING:
     from viewer.widgets.record_view import RecordView
@@ -67,20 +70,41 @@ def build_menu(view: RecordView, row: Record, section: int) -> QMenu:
     if view.copier is not None or view.kind.command is not None:
         menu.addAction(tr("Copy the equal command"), lambda: copy_text(view, "cli", row, section))
     look = view.kind.look(row)
-    if column is not None and view.filters and not (look is not None and look.words):
-        _add_filters(view, menu, column, row)
+    if column is not None and not (look is not None and look.words):
+        add_filters(view, menu, cell_term(view.kind.name, column, row))
     return menu
 
 
-def _add_filters(view: RecordView, menu: QMenu, column: Column, row: Record) -> None:
-    only, without = column.filter_text(row), column.filter_text(row, exclude=True)
-    if not column.key or only is None or without is None:
+def add_filters(view: RecordView, menu: QMenu, term: str | None) -> None:
+    """What can be done with the condition that a cell makes: here where the rows are filtered, else in the log."""
+    if term is None or not (view.filters or view.filter_place):
         return
+    if not view.filters:
+        menu.addSeparator()
+        menu = menu.addMenu(tr("In the log"))
+    add_terms(menu, term, lambda how, term: use_term(view, how, term))
+
+
+def add_terms(menu: QMenu, term: str, use: Callable[[str, str], object]) -> None:
+    """Every way to use a condition as an action; ``use(how, term)`` does it."""
     menu.addSeparator()
-    shown = only if len(only) <= 60 else only[:59] + "…"
-    hidden = without if len(without) <= 60 else without[:59] + "…"
-    menu.addAction(tr("Only {term}").format(term=shown.replace("&", "&&")), lambda: view.filterRequested.emit(only))
-    menu.addAction(tr("Only {term}").format(term=hidden.replace("&", "&&")), lambda: view.filterRequested.emit(without))
+    shown = (term if len(term) <= 60 else term[:59] + "…").replace("&", "&&")
+    more = None
+    for how, text in HOWS:
+        if how in {"and", "prepare"}:
+            more = menu.addMenu(tr("Add to the filter")) if how == "and" else None
+        action = (more or menu).addAction(tr(text, term=shown), partial(use, how, term))
+        action.setObjectName(f"filter.{how}")
+
+
+def use_term(view: RecordView, how: str, term: str) -> None:
+    """Filter by ``term``: in the table itself, or through a place of the log."""
+    if how == "copy":
+        QGuiApplication.clipboard().setText(term)
+    elif view.filters:
+        view.termRequested.emit(how, term)
+    elif view.filter_place is not None:
+        view.placeRequested.emit(view.filter_place(how, term))
 
 
 def _plain(value: object) -> object:

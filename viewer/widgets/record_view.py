@@ -18,7 +18,6 @@ from PySide6.QtWidgets import QWidget
 from viewer.models.columns import Record, RecordKind
 from viewer.models.window import ListSource, Page, RowSource, Want, Window
 from viewer.widgets.record_menu import copy_text, open_menu
-from viewer.widgets.record_state import IN_TABLE, State, StateLine
 from viewer.widgets.row_table import RowTable
 from viewer.widgets.runner import Runner, run_here
 
@@ -31,14 +30,14 @@ class RecordView(RowTable):
     """Rows of a :class:`RowSource` under the columns of a :class:`RecordKind`.
 
     ``rowChosen(record)`` as the choice moves (None: nothing), ``placeRequested(place)`` when a link is followed,
-    ``moved(first, last)`` with the positions on the screen, ``filterRequested(term)`` from the context menu,
+    ``moved(first, last)`` with the positions on the screen, ``termRequested(how, term)`` from the context menu,
     ``failed(error)`` when rows cannot be read, ``filled()`` when rows have come, ``rowsDrawn()`` when the first ones
     of a source have been painted.
     """
 
     rowChosen = Signal(object)
     moved = Signal(object, object)
-    filterRequested = Signal(str)
+    termRequested = Signal(str, str)
     failed = Signal(object)
     filled = Signal()
     rowsDrawn = Signal()
@@ -48,21 +47,23 @@ class RecordView(RowTable):
         self.runner = runner
         self.copier: Callable[[str, Record], str | None] | None = None
         self.filters = False
+        """Whether the rows are those of a filter line; else a cell's condition leads to ``filter_place``."""
+        self.filter_place: Callable[[str, str], object] | None = None
         self._window: Window[Record] = Window(ListSource(), whole=WHOLE)
         self._asked: tuple[Want, Then] | None = None
         self._next: tuple[Want, Then] | None = None
         self._turn = 0
         self._current: int | None = None
         self._settling = False
+        self._section = 0
         self.drawn = False
         """Whether rows of this source have been painted, or that there are none."""
         self._held_back = False
         self._number_wanted: int | None = None
         self._sort = (-1, False)
-        self.strip = StateLine(strip=True)
         self.bar.placed.connect(self._dragged)
         self.bar.stepped.connect(self._bar_stepped)
-        self.selectionModel().currentRowChanged.connect(self._current_changed)
+        self.selectionModel().currentChanged.connect(self._current_changed)
         self.verticalScrollBar().valueChanged.connect(self._scrolled)
         self.horizontalHeader().sectionClicked.connect(self._head_clicked)
         self.menuRequested.connect(lambda row, section, at: open_menu(self, row, section, at))
@@ -198,24 +199,10 @@ class RecordView(RowTable):
                 return True
         return False
 
-    def set_state(self, state: State | None) -> None:
-        """Say that rows are loading, why there are none, or that there are more than are shown."""
-        inside = state is not None and state.kind in IN_TABLE
-        self.note.show_state(state if inside else None)
-        self.strip.show_state(None if inside else state)
-        self._dim = state is not None and state.kind == "stale"
-        self._place_children()
-        self.viewport().update()
-
     def copy_current(self, what: str) -> str | None:
         """Copy ``cell``, ``row``, ``json`` or ``cli`` of the chosen row; gives the text, None where there is none."""
         row = self.current_row()
         return None if row is None else copy_text(self, what, row, self.currentIndex().column())
-
-    def refresh_look(self) -> None:
-        """Theme, zoom or language changed."""
-        super().refresh_look()
-        self.strip.show_state(self.strip.state)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -270,7 +257,7 @@ class RecordView(RowTable):
         """Put the window's rows into the model, with row ``top`` at the top and the choice where it was."""
         self._settling = True
         try:
-            section = max(0, self.currentIndex().column())
+            section = self._column()
             self._painter.keep_only(self._window.rows)
             self.table.set_rows(self._window.rows)
             self.executeDelayedItemsLayout()
@@ -318,7 +305,12 @@ class RecordView(RowTable):
 
     def _choose_number(self, at: int) -> None:
         if 0 <= at < len(self._window.rows):
-            self._mark_current(at, max(0, self.currentIndex().column()))
+            self._mark_current(at, self._column())
+
+    def _column(self) -> int:
+        """The column of the choice; it stays while rows come and go."""
+        section = self.currentIndex().column()
+        return section if section >= 0 else self._section
 
     def _mark_current(self, at: int, section: int) -> None:
         index = self.table.index(at, min(section, self.table.columnCount() - 1))
@@ -342,6 +334,7 @@ class RecordView(RowTable):
             super().mousePressEvent(event)
 
     def _current_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        self._section = current.column() if current.column() >= 0 else self._section
         if self._settling:
             return
         at = current.row()

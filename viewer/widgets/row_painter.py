@@ -223,6 +223,8 @@ class RowPainter:
                 pen.forget()
             else:
                 self._paint_text(pen, rect, slot, row, texts[section], look, state)
+            if state.chosen and state.focused and section == state.current and column.key:
+                p.fillRect(QRect(slot.x + PAD, rect.bottom() - 1, slot.width - 2 * PAD, 1), self.color("accent"))
 
     def _paint_ground(self, p: QPainter, rect: QRect, look: RowLook | None, state: RowState) -> None:
         if state.chosen:

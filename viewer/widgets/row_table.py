@@ -23,7 +23,7 @@ from viewer.models.columns import Column, RecordKind
 from viewer.models.record_table import RecordTable
 from viewer.theme import scale, ui
 from viewer.widgets.long_scroll_bar import LongScrollBar
-from viewer.widgets.record_state import StateLine
+from viewer.widgets.record_state import IN_TABLE, State, StateLine
 from viewer.widgets.row_painter import RowPainter, RowState, Slot
 
 ROW = 24
@@ -57,6 +57,7 @@ class RowTable(QTableView):
         self._set_up()
         self.bar = LongScrollBar(self)
         self.note = StateLine(self.viewport(), strip=False)
+        self.strip = StateLine(strip=True)
         self.apply_sizes()
 
     def _set_up(self) -> None:
@@ -111,6 +112,16 @@ class RowTable(QTableView):
         self.apply_sizes()
         self.fit_columns()
         self.note.show_state(self.note.state)
+        self.strip.show_state(self.strip.state)
+        self.viewport().update()
+
+    def set_state(self, state: State | None) -> None:
+        """Say that rows are loading, why there are none, or that there are more than are shown."""
+        inside = state is not None and state.kind in IN_TABLE
+        self.note.show_state(state if inside else None)
+        self.strip.show_state(None if inside else state)
+        self._dim = state is not None and state.kind == "stale"
+        self._place_children()
         self.viewport().update()
 
     # ---- columns -----------------------------------------------------------------------------------------------------

@@ -27,18 +27,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.codec.message import Unit
 from viewer.assets import tr
+from viewer.models.cell_filter import line_term
 from viewer.models.record_table import ACCESSIBLE_TEXT_ROLE, ValueRole
 from viewer.models.unit_fields import Group, Line
 from viewer.theme import C, mono, px, theme, ui
+from viewer.widgets.record_menu import add_terms
 
 ROW = 24
 NAMES = 216
 LEAST_NAMES = 112
-NUMBERS = frozenset(
-    ("queueId", "flag", "queueOffset", "physicalOffset", "reconsumeTimes", "preparedTransactionOffset", "bodyLength")
-)
-TEXTS = frozenset(("topic", "bornHost", "storeHost"))
 LINE_ROLE = int(Qt.ItemDataRole.UserRole) + 10
 GROUP_ROLE = int(Qt.ItemDataRole.UserRole) + 11
 Index = QModelIndex | QPersistentModelIndex
@@ -46,12 +45,12 @@ Index = QModelIndex | QPersistentModelIndex
 
 class UnitDetail(QTreeView):
     """``fieldChosen(name)`` as a field is chosen, ``placeRequested(place)`` as a link is followed,
-    ``filterRequested(term)`` from the context menu.
+    ``termRequested(how, term)`` from the context menu.
     """
 
     fieldChosen = Signal(str)
     placeRequested = Signal(object)
-    filterRequested = Signal(str)
+    termRequested = Signal(str, str)
 
     def __init__(self, name: str = "unit.detail", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -60,6 +59,8 @@ class UnitDetail(QTreeView):
         self._closed: set[str] = set()
         self._opened: set[str] = set()
         self._filling = False
+        self.unit: Unit | None = None
+        """The unit whose fields are shown: conditions are made of its values, not of what is written."""
         self._items = QStandardItemModel(self)
         self._items.setColumnCount(2)
         self.setModel(self._items)
@@ -220,10 +221,13 @@ class UnitDetail(QTreeView):
         super().keyPressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        line = self._line(self.indexAt(event.pos()))
+        index = self.indexAt(event.pos())
+        line = self._line(index)
         if line is None:
             return
+        self.setCurrentIndex(index)
         menu = QMenu(self)
+        menu.setObjectName("unit.detail.menu")
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         clipboard = QGuiApplication.clipboard()
         if line.place is not None:
@@ -231,29 +235,26 @@ class UnitDetail(QTreeView):
             menu.addSeparator()
         menu.addAction(tr("Copy the value"), lambda: clipboard.setText(line.value))
         menu.addAction(tr("Copy name and value"), lambda: clipboard.setText(f"{line.label or line.name}={line.value}"))
-        term = filter_term(line)
+        term = self.term()
         if term:
-            menu.addSeparator()
-            shown = term if len(term) <= 60 else term[:59] + "…"
-            menu.addAction(tr("Only {term}", term=shown.replace("&", "&&")), lambda: self.filterRequested.emit(term))
+            add_terms(menu, term, self._use_term)
         menu.popup(event.globalPos())
+
+    def term(self) -> str | None:
+        """The chosen field as a condition of the filter language; None where it is none."""
+        line = self._line(self.currentIndex())
+        return line_term(line.name, line.value, self.unit) if line is not None else None
+
+    def _use_term(self, how: str, term: str) -> None:
+        if how == "copy":
+            QGuiApplication.clipboard().setText(term)
+        else:
+            self.termRequested.emit(how, term)
 
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Leave:
             self.viewport().unsetCursor()
         return bool(super().viewportEvent(event))
-
-
-def filter_term(line: Line) -> str:
-    """The line as a term of the filter language; "" where it is none."""
-    from engine.query import condition
-
-    if line.name.startswith("properties."):
-        name = line.name.removeprefix("properties.")
-        return condition(f"properties.{name}", line.value)
-    if line.name in NUMBERS:
-        return condition(line.name, int(line.value.replace(",", "")))
-    return condition(line.name, line.value) if line.name in TEXTS else ""
 
 
 class _Painter(QStyledItemDelegate):

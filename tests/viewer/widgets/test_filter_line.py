@@ -10,7 +10,7 @@ from viewer.widgets.filter_line import FilterLine
 def line(qtbot):
     made = FilterLine()
     made.values = lambda field: ("OrderPaid", "OrderCreated") if field == "topic" else ()
-    made.set_saved((("CRC bad", lambda: 'crc = "bad"'),))
+    made.pills.show_saved([("CRC bad", 'crc = "bad"')])
     qtbot.addWidget(made)
     made.resize(1300, 60)
     made.show()
@@ -60,12 +60,31 @@ def test_completion_offers_fields_then_values_and_tab_takes_one(line, qtbot):
 
 
 def test_a_saved_filter_is_one_press_away_and_leaves_a_narrow_line(line, qtbot):
-    button = line._pills[0][0]
+    button = line.pills._buttons[0]
     assert button.isVisible()
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert line.heard == ['crc = "bad"']
     line.resize(800, 60)
     assert not button.isVisible()
+
+
+def test_filters_used_before_come_back_with_the_arrows(line, qtbot):
+    line.used = lambda: ["size > 1", "size > 2"]
+    for key, text in ((Qt.Key.Key_Up, "size > 1"), (Qt.Key.Key_Up, "size > 2"), (Qt.Key.Key_Down, "size > 1")):
+        qtbot.keyClick(line.field, key)
+        assert line.text() == text
+    qtbot.keyClick(line.field, Qt.Key.Key_Down)
+    assert line.text() == ""
+    assert line.heard == []
+
+
+def test_a_prepared_filter_waits_for_enter(line, qtbot):
+    line.apply("size > 1")
+    line.prepare("size > 1 and flag = 2")
+    assert line.heard == ["size > 1"]
+    assert line.in_force == "size > 1"
+    qtbot.keyClick(line.field, Qt.Key.Key_Return)
+    assert line.heard[-1] == "size > 1 and flag = 2"
 
 
 def test_clearing_the_text_takes_the_filter_away(line, qtbot):

@@ -190,9 +190,9 @@ def test_the_menu_offers_links_copies_and_filters(entries):
         "Copy as JSON",
     ]
     terms = []
-    entries.filterRequested.connect(terms.append)
+    entries.termRequested.connect(lambda how, term: terms.append((how, term)))
     next(a for a in menu.actions() if a.text().startswith("Only physicalOffset")).trigger()
-    assert terms == [f"physicalOffset = {row.physical_offset}"]
+    assert terms == [("only", f"physicalOffset = {row.physical_offset}")]
     menu.deleteLater()
 
 

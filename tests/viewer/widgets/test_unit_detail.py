@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from viewer.models.unit_fields import Group, Line
-from viewer.widgets.unit_detail import UnitDetail, filter_term
+from viewer.widgets.unit_detail import UnitDetail
 
 GROUPS = [
     Group(
@@ -85,15 +85,10 @@ def test_a_sentence_runs_over_the_whole_width(detail):
     assert detail.grab().height() == 400
 
 
-@pytest.mark.parametrize(
-    ("line", "term"),
-    [
-        (Line("queueOffset", "2,095,125"), "queueOffset = 2095125"),
-        (Line("topic", 'or"ders'), 'topic = "or\\"ders"'),
-        (Line("properties.region", "eu"), 'properties.region = "eu"'),
-        (Line("properties.a-b", "eu"), 'properties["a-b"] = "eu"'),
-        (Line("bodyCRC", "0x1"), ""),
-    ],
-)
-def test_a_field_becomes_a_term_of_the_filter(line, term):
-    assert filter_term(line) == term
+def test_a_chosen_field_becomes_a_condition_of_the_filter(detail):
+    detail.choose_field("physicalOffset")
+    assert detail.term() is None, "without its unit a field is only words"
+    wanted = []
+    detail.termRequested.connect(lambda how, term: wanted.append((how, term)))
+    detail._use_term("and", "size = 3")
+    assert wanted == [("and", "size = 3")]
