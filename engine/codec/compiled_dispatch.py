@@ -1,5 +1,4 @@
-"""Compiled twins of dispatch: rows grouped by queue, index entries chained, keys looked up in mapped files (spec 3.1,
-4.2).
+"""Compiled twins of dispatch: rows grouped by queue, index entries chained (spec 3.1, 4.2).
 
 Imported late and only through :func:`engine.codec.dispatch_twin.twin`. Raw addresses know no bounds: the callers in
 ``queue_builder`` and ``index_builder`` prove lengths, numbers that come out of a file are proven here.
@@ -8,10 +7,9 @@ Imported late and only through :func:`engine.codec.dispatch_twin.twin`. Raw addr
 from __future__ import annotations
 
 import numpy as np
-from numba import int32, int64, njit, uint32, uint64
+from numba import int32, int64, njit, uint64
 
-from engine.codec.compiled import _hash, _positive
-from engine.codec.intrinsics import be32, be64, prefetch
+from engine.codec.intrinsics import be32, prefetch
 from engine.codec.intrinsics_write import put_be32, put_be64
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -107,67 +105,3 @@ def chain_entries(file, first_begin, begin, number, slots, key_hash, phy_offset,
         put_be32(slot, int32(number))
         number += 1
     return fresh
-
-
-@njit(cache=True, nogil=True)
-def find_key(file, slots, count, begin, text, low, high, most, out):
-    """Offsets of matching entries of one key, newest first; gives how many. ``text`` is ``topic#key``, ASCII only."""
-    h = uint32(0)
-    for i in range(len(text)):
-        h = uint32(h * uint32(31) + uint32(text[i]))
-    return _chain(file, slots, count, begin, _positive(h), low, high, most, out)
-
-
-@njit(cache=True, nogil=True)
-def find_keys(file, slots, count, begin, key_hash, low, high, most, taken, out):
-    """:func:`find_key` for many hashes; row ``i`` of ``out`` has ``taken[i]`` offsets already.
-
-    Slots and first entries are asked for ahead of need: the memory answers all keys at once.
-    """
-    keys = key_hash.shape[0]
-    table, entries = file + _HEADER, file + _HEADER + 4 * slots
-    for i in range(keys):
-        prefetch(table + 4 * (int64(key_hash[i]) % slots))
-    for i in range(keys):
-        number = int64(int32(be32(table + 4 * (int64(key_hash[i]) % slots))))
-        if 0 < number < count:
-            prefetch(entries + 20 * number)
-    for i in range(keys):
-        if taken[i] < most:
-            taken[i] += _chain(file, slots, count, begin, key_hash[i], low, high, most - taken[i], out[i, taken[i] :])
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _chain(file, slots, count, begin, wanted, low, high, most, out):
-    """One walk along a chain of entries below ``count``. Numbers fall, so every walk ends."""
-    entries, found, above = file + _HEADER + 4 * slots, 0, int64(count)
-    number = int64(int32(be32(file + _HEADER + 4 * (int64(wanted) % slots))))
-    while 0 < number < above and found < most:
-        p = entries + 20 * number
-        seconds = int64(int32(be32(p + 12)))
-        if seconds < 0:
-            break
-        time = begin + seconds * 1000
-        if int32(be32(p)) == wanted and low <= time <= high:
-            out[found] = int64(be64(p + 4))
-            found += 1
-        if time < low:
-            break
-        above = number
-        number = int64(int32(be32(p + 16)))
-    return found
-
-
-@njit(cache=True, nogil=True)
-def hash_texts(prefix, texts, ends, out):
-    """Index hashes of UTF-8 texts that lie one behind the other, each after a topic's ``prefix``; gives how many were
-    done: one that is no UTF-8 stops it.
-    """
-    at = texts
-    for i in range(ends.shape[0]):
-        h, known = _hash(prefix, at, texts + ends[i])
-        if not known:
-            return i
-        out[i] = _positive(h)
-        at = texts + ends[i]
-    return ends.shape[0]

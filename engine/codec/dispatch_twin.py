@@ -16,9 +16,6 @@ class Compiled(Protocol):
     group_rows: Callable[..., tuple[int, int]]
     scatter_rows: Callable[..., None]
     chain_entries: Callable[..., int]
-    find_key: Callable[..., int]
-    find_keys: Callable[..., None]
-    hash_texts: Callable[..., int]
 
 
 _ready: list[Compiled] = []
@@ -35,8 +32,3 @@ def twin() -> Compiled | None:
 
         _ready.append(cast("Compiled", compiled_dispatch))
     return _ready[0]
-
-
-def loaded() -> Compiled | None:
-    """:func:`twin` where something has asked for it before; None rather than a wait of a second."""
-    return _ready[0] if _ready else None

@@ -1,26 +1,28 @@
-"""Keys looked up in the bytes of an index file that is mapped (spec 4.4): one key, or many at once.
+"""Keys looked up in the bytes of index files that are mapped (spec 4.4): one key, or many at once.
 
-Pure. Every number that comes out of the file is proven against the file's bounds. Two twins keep one contract, chosen
-as in :mod:`engine.codec.columns`. For files that somebody else writes see ``engine.inspection.chain_query``: nothing is
-mapped there.
+Pure. Every number that comes out of a file is proven against the file's bounds. Two twins keep one contract, chosen
+as :mod:`engine.codec.query_twin` tells. For files that somebody else writes see ``engine.inspection.chain_query``:
+nothing is mapped there.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec import dispatch_twin
 from engine.codec import index as codec
-from engine.codec.java import index_key_hash, jhash
+from engine.codec import query_twin
+from engine.codec.java import hash_on, index_key_hash, topic_hash
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 _SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
-_MANY = 20_000
+_FIRST, _LAST = -(1 << 63), (1 << 63) - 1
+_SEVERAL = -2
 
 
 class Window(NamedTuple):
@@ -32,83 +34,112 @@ class Window(NamedTuple):
 
 
 class MappedIndex(NamedTuple):
-    """A whole index file in memory, as far as its header counts: entries from ``limit`` on do not."""
+    """A whole index file in memory, as far as ``header`` counts: entries from ``limit`` on do not."""
 
+    view: memoryview
     address: int
     slots: int
     limit: int
-    begin_timestamp: int
-    view: memoryview
+    header: codec.IndexHeader
+
+
+class MappedFiles(NamedTuple):
+    """Index files in memory, the newest first; a row of ``rows`` is what the compiled twin knows of one: address,
+    slots, limit, begin and end timestamp.
+    """
+
+    files: tuple[MappedIndex, ...]
+    rows: Int64
 
 
 def mapped_index(view: memoryview, address: int, geometry: codec.Geometry, header: codec.IndexHeader) -> MappedIndex:
     """The file whose bytes are ``view``, at ``address``."""
     limit = min(header.index_count + 1, geometry.entries) if header.index_count > 1 else 0
-    return MappedIndex(address, geometry.slots, limit, header.begin_timestamp, view)
+    return MappedIndex(view, address, geometry.slots, limit, header)
 
 
-class Key:
-    """One key of a topic on its way through the files."""
-
-    __slots__ = ("_text", "_wanted")
-
-    def __init__(self, topic: str, key: str) -> None:
-        text = f"{topic}#{key}"
-        compiled = dispatch_twin.loaded() is not None and text.isascii()
-        self._text = text.encode() if compiled else b""
-        self._wanted = -1 if compiled else index_key_hash(topic, key)
-
-    def find(self, file: MappedIndex, begin: int, end: int, most: int) -> list[int]:
-        """Offsets into the log of the entries with the key's hash and a time in [begin, end], newest first."""
-        if self._wanted >= 0:
-            return _find_plain(file, self._wanted, Window(begin, end, most))
-        out = np.empty(most, np.int64)
-        found = dispatch_twin.loaded().find_key(*file[:4], self._text, begin, end, most, out)  # type: ignore[union-attr]
-        offsets: list[int] = out[:found].tolist()
-        return offsets
+def mapped_files(files: Iterable[MappedIndex]) -> MappedFiles:
+    """The files, which come with the newest first, to be asked together."""
+    files = tuple(files)
+    rows = [(f.address, f.slots, f.limit, f.header.begin_timestamp, f.header.end_timestamp) for f in files]
+    return MappedFiles(files, np.array(rows, np.int64).reshape(-1, 5))
 
 
-def find_keys(file: MappedIndex, key_hash: Int32, window: Window, taken: Int64, out: Int64) -> None:
-    """:meth:`Key.find` for many hashes: row ``i`` of ``out`` has ``taken[i]`` offsets and gets what this file adds."""
-    compiled = _twin_for(len(key_hash))
-    if compiled is not None:
-        compiled.find_keys(*file[:4], key_hash, *window, taken, out)
-        return
+def find_key(files: MappedFiles, topic: str, key: str, begin: int, end: int, most: int) -> list[int]:
+    """Offsets into the log of the entries with the key's hash and a time in [begin, end] ms, newest first, at most
+    ``most``. Files are asked as RocketMQ does: those that the window takes in, back to the one that begins before it.
+    """
+    if not files.files:
+        return []
+    twin = query_twin.ready(1)
+    if twin is None:
+        return _find_plain(files, index_key_hash(topic, key), Window(begin, end, most))
+    if key.isascii():
+        h, text = topic_hash(topic), key.encode()
+    else:
+        h, text = hash_on(topic_hash(topic), key), b""
+    try:
+        only = twin.find_one(files.rows, h, text, begin, end, most)
+    except OverflowError:
+        return find_key(files, topic, key, max(begin, _FIRST), min(end, _LAST), min(most, _LAST))
+    if only != _SEVERAL:
+        return [only] if only >= 0 else []
+    out = np.empty(min(most, sum(file.limit for file in files.files)), np.int64)
+    offsets: list[int] = out[: twin.find_all(files.rows, h, text, begin, end, out)].tolist()
+    return offsets
+
+
+def find_keys(files: MappedFiles, key_hash: Int32, window: Window) -> tuple[Int64, Int64]:
+    """:func:`find_key` for many hashes: (how many each, rows of offsets that hold so many)."""
+    taken, out = np.zeros(len(key_hash), np.int64), np.empty((len(key_hash), max(window.most, 0)), np.int64)
+    twin = query_twin.ready(len(key_hash))
+    if twin is not None and files.files:
+        twin.find_keys(files.rows, key_hash, max(window.begin, _FIRST), min(window.end, _LAST), taken, out)
+        return taken, out
     for row, wanted in enumerate(key_hash.tolist()):
-        left = window.most - int(taken[row])
-        found = _find_plain(file, wanted, Window(window.begin, window.end, left))
-        out[row, taken[row] : taken[row] + len(found)] = found
-        taken[row] += len(found)
+        found = _find_plain(files, wanted, window)
+        taken[row] = len(found)
+        out[row, : len(found)] = found
+    return taken, out
 
 
 def hashes_of(topic: str, keys: list[str]) -> Int32:
     """The index hash of each key of a topic."""
-    compiled = _twin_for(len(keys))
-    if compiled is None:
+    twin = query_twin.ready(0)
+    if twin is None:
         return np.array([index_key_hash(topic, key) for key in keys], np.int32)
-    texts = [key.encode(errors="surrogatepass") for key in keys]
-    blob = np.frombuffer(b"".join(texts) or b"\0", np.uint8)
+    text = "".join(keys)
+    if text.isascii():
+        texts: list[str] | list[bytes] = keys
+        joined = text.encode()
+    else:
+        texts = [key.encode(errors="surrogatepass") for key in keys]
+        joined = b"".join(texts)
     ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
     out = np.empty(len(keys), np.int32)
-    done = compiled.hash_texts(np.uint32(jhash(f"{topic}#") & 0xFFFFFFFF), blob.ctypes.data, ends, out)
-    for number in range(done, len(keys)):
+    for number in range(twin.hash_texts(topic_hash(topic), joined, ends, out), len(keys)):
         out[number] = index_key_hash(topic, keys[number])
     return out
 
 
-def _twin_for(keys: int) -> dispatch_twin.Compiled | None:
-    """The compiled twin where it is there, or the work is worth the second that it takes to load."""
-    return dispatch_twin.loaded() if keys < _MANY else dispatch_twin.twin()
+def _find_plain(files: MappedFiles, wanted: int, window: Window) -> list[int]:
+    found: list[int] = []
+    for file in files.files:
+        if file.limit and codec.time_matched(file.header, window.begin, window.end):
+            _walk_plain(file, wanted, window, found)
+        if len(found) >= window.most or file.header.begin_timestamp < window.begin:
+            break
+    return found
 
 
-def _find_plain(file: MappedIndex, wanted: int, window: Window) -> list[int]:
-    view, slots = file.view, file.slots
+def _walk_plain(file: MappedIndex, wanted: int, window: Window, found: list[int]) -> None:
+    """Add what one file has. Numbers fall along a chain, so every walk ends."""
+    view, slots, begin_timestamp = file.view, file.slots, file.header.begin_timestamp
     (number,) = _SLOT.unpack_from(view, codec.HEADER_SIZE + codec.SLOT_SIZE * (wanted % slots))
     above, entries = file.limit, codec.HEADER_SIZE + codec.SLOT_SIZE * slots
-    found: list[int] = []
     while 0 < number < above and len(found) < window.most:
         stored, offset, seconds, previous = _ENTRY.unpack_from(view, entries + codec.ENTRY_SIZE * number)
-        time = file.begin_timestamp + seconds * 1000
+        time = begin_timestamp + seconds * 1000
         if seconds < 0:
             break
         if stored == wanted and window.begin <= time <= window.end:
@@ -116,4 +147,3 @@ def _find_plain(file: MappedIndex, wanted: int, window: Window) -> list[int]:
         if time < window.begin:
             break
         above, number = number, previous
-    return found

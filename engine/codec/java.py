@@ -23,11 +23,11 @@ def i64(value: int) -> int:
 
 def jhash(text: str) -> int:
     """``String.hashCode``: over UTF-16 code units, so a character outside the BMP counts twice."""
-    h = _hashed(0, text)
+    h = hash_on(0, text)
     return h - (1 << 32) if h & 0x80000000 else h
 
 
-def _hashed(h: int, text: str) -> int:
+def hash_on(h: int, text: str) -> int:
     """The unsigned hash of a text whose beginning has the hash ``h``, and which goes on with ``text``."""
     if text.isascii():
         if len(text) <= _SHORT:  # growing a little costs less than 32 bits at each step
@@ -44,13 +44,14 @@ def _hashed(h: int, text: str) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _topic_hash(topic: str) -> int:
-    return _hashed(0, f"{topic}#")
+def topic_hash(topic: str) -> int:
+    """The unsigned hash of ``topic#``, with which every key of the topic begins."""
+    return hash_on(0, f"{topic}#")
 
 
 def index_key_hash(topic: str, key: str) -> int:
     """Hash that an index file stores for ``topic#key``: made positive, and 0 for −2³¹, which stays negative in Java."""
-    h = _hashed(_topic_hash(topic), key)
+    h = hash_on(topic_hash(topic), key)
     if h & 0x80000000:
         h = (1 << 32) - h
         return 0 if h == 1 << 31 else h

@@ -14,11 +14,11 @@ from enum import StrEnum
 from functools import cache
 from operator import add
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 from engine.codec.message import Unit, decode
 from engine.config import MessageStoreConfig
-from engine.store.mapped_log import LentBytes, ReadableLog
+from engine.store.mapped_log import Held, LentBytes, ReadableLog
 from engine.store.message_filter import MessageFilter
 from engine.store.queue_entry import CqEntry, QueueBytes, entries_of_file
 
@@ -90,7 +90,7 @@ class LentMessages:
     __slots__ = ("_lent", "_messages", "_sizes", "offsets")
 
     def __init__(
-        self, messages: list[memoryview] | None, offsets: Sequence[int], sizes: Sequence[int], lent: list[LentBytes]
+        self, messages: list[memoryview] | None, offsets: Sequence[int], sizes: Sequence[int], lent: Sequence[Held]
     ) -> None:
         self._messages = messages
         self.offsets = offsets
@@ -102,7 +102,7 @@ class LentMessages:
         """The units' bytes; cut out of the log when first asked for, which has to be before the release."""
         found = self._messages
         if found is None:
-            lent = self._lent[0]
+            lent = cast("LentBytes", self._lent[0])  # messages are left uncut only where one file has all of them
             view, start = lent.view, lent.start_offset
             found = self._messages = [
                 view[at - start : at - start + size] for at, size in zip(self.offsets, self._sizes, strict=True)
@@ -126,7 +126,7 @@ class LentMessages:
 
     def release(self) -> None:
         """Give the bytes back; a second time does nothing."""
-        lent, self._lent = self._lent, []
+        lent, self._lent = self._lent, ()
         if lent and self._messages is None:
             self._messages = []
         for one in lent:

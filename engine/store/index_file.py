@@ -38,12 +38,13 @@ class IndexFile:
         self._raw: npt.NDArray[np.uint8] = np.frombuffer(self._view, np.uint8)
         self._address = self._raw.ctypes.data
         self.header = self._begun(after)
+        self.mapped: MappedIndex
+        """What keys are looked up in. Its header is the one that readers go by: entries of a block under way count."""
         self._show(self.header)
 
     def _show(self, header: codec.IndexHeader) -> None:
         """Readers go by ``header`` from now on."""
-        self._seen = header
-        self._mapped = mapped_index(self._view, self._address, self.geometry, header)
+        self.mapped = mapped_index(self._view, self._address, self.geometry, header)
 
     def _begun(self, after: IndexFile | None) -> codec.IndexHeader:
         stored = codec.decode_header(self._view)
@@ -121,18 +122,6 @@ class IndexFile:
             start = self._reserved
             self._file.reserve(start, ahead, touch=self._is_new)
             self._reserved = ahead
-
-    # -- asking
-
-    @property
-    def seen(self) -> codec.IndexHeader:
-        """The header that readers go by: entries of a block under way count in it."""
-        return self._seen
-
-    @property
-    def mapped(self) -> MappedIndex:
-        """What keys are looked up in."""
-        return self._mapped
 
     # -- keeping
 

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec import properties as props
-from engine.codec.index import Geometry, time_matched
+from engine.codec.index import Geometry
 from engine.codec.index_builder import IndexKeys
-from engine.codec.index_query import Key, Window, find_keys, hashes_of
+from engine.codec.index_query import MappedFiles, Window, find_key, find_keys, hashes_of, mapped_files
 from engine.codec.java import index_key_hash
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.config import MessageStoreConfig
@@ -30,18 +30,10 @@ _NAME = "%Y%m%d%H%M%S"
 _log = logging.getLogger(__name__)
 
 
-class IndexAnswer(NamedTuple):
-    """Offsets into the log that may hold the key (hash collisions are among them), newest first; how far the newest
-    file goes.
-    """
-
-    offsets: list[int]
-    last_update_timestamp: int
-    last_update_offset: int
-
-
 class KeyAnswers(NamedTuple):
-    """As :class:`IndexAnswer` for many keys: ``offsets[i, :counts[i]]`` are those of key ``i``, newest first."""
+    """Offsets into the log that may hold many keys (hash collisions are among them), newest first: those of key ``i``
+    are ``offsets[i, :counts[i]]``; and how far the newest file goes.
+    """
 
     counts: npt.NDArray[np.int64]
     offsets: npt.NDArray[np.int64]
@@ -75,6 +67,7 @@ class IndexService:
         self._most = config.max_msgs_num_batch
         self.files: tuple[IndexFile, ...] = ()
         """Oldest first, by name; replaced and never changed."""
+        self._seen: tuple[tuple[IndexFile, ...], MappedFiles] = (), mapped_files(())
 
     def load(self, *, abnormal: bool = False, index_msg_timestamp: int = 0) -> list[str]:
         """Take the files that are there; gives the names of those deleted.
@@ -126,6 +119,7 @@ class IndexService:
         """See :meth:`IndexFile.cut`: after a power loss the index may know more than the log. Raises ``OSError``."""
         for file in self.files:
             file.cut(log_end)
+        self._forget_seen()
 
     def put_keys(self, keys: IndexKeys) -> None:
         """Index the units of a block, as :meth:`put` for each (spec 4.3); their offsets do not fall. Raises
@@ -186,38 +180,40 @@ class IndexService:
 
     # -- asking
 
-    def query_offset(self, topic: str, key: str, max_count: int, begin: int, end: int) -> IndexAnswer:
-        """Where the log may hold ``key``: files newest first, entries with a time in [begin, end] ms (spec 4.4)."""
-        files = self.files
-        if not files:
-            return IndexAnswer([], 0, 0)
-        most = max(min(max_count, self._most), 0)
-        wanted = Key(topic, key)
-        found: list[int] = []
-        for file in reversed(files):
-            header = file.seen
-            first = header.begin_timestamp
-            if (begin < first and end > header.end_timestamp) or time_matched(header, begin, end):
-                found += wanted.find(file.mapped, begin, end, most - len(found))
-            if len(found) >= most or first < begin:
-                break
-        last = files[-1].seen
-        return IndexAnswer(found, last.end_timestamp, last.end_phy_offset)
+    def query_offset(self, topic: str, key: str, max_count: int, begin: int, end: int) -> tuple[list[int], int, int]:
+        """Where the log may hold ``key``: files newest first, entries with a time in [begin, end] ms (spec 4.4).
+
+        Gives the offsets (hash collisions are among them), newest first, and time (ms) and offset up to which the
+        newest file goes.
+        """
+        mapped = self._mapped_files()
+        if not mapped.files:
+            return [], 0, 0
+        header = mapped.files[0].header
+        most = max_count if max_count < self._most else self._most  # noqa: FURB136 (a third of the price)
+        return find_key(mapped, topic, key, begin, end, most), header.end_timestamp, header.end_phy_offset
 
     def query_offsets(self, topic: str, keys: list[str], max_count: int, begin: int, end: int) -> KeyAnswers:
         """:meth:`query_offset` for many keys of one topic in one walk over the files."""
+        mapped = self._mapped_files()
+        found = find_keys(mapped, hashes_of(topic, keys), Window(begin, end, max(min(max_count, self._most), 0)))
+        last = mapped.files[0].header if mapped.files else None
+        return KeyAnswers(*found, last.end_timestamp if last else 0, last.end_phy_offset if last else 0)
+
+    def _mapped_files(self) -> MappedFiles:
+        """The files as readers see them now; worked out anew only where something was put since."""
+        files, mapped = self._seen
+        if files is self.files and (not files or mapped.files[0] is files[-1].mapped):
+            return mapped
         files = self.files
-        window = Window(begin, end, max(min(max_count, self._most), 0))
-        taken, out = np.zeros(len(keys), np.int64), np.empty((len(keys), window.most), np.int64)
-        hashes = hashes_of(topic, keys)
-        for file in reversed(files):
-            header = file.seen
-            if time_matched(header, begin, end):
-                find_keys(file.mapped, hashes, window, taken, out)
-            if header.begin_timestamp < begin or int(taken.min(initial=window.most)) >= window.most:
-                break
-        last = files[-1] if files else None
-        return KeyAnswers(taken, out, last.end_timestamp if last else 0, last.end_phy_offset if last else 0)
+        mapped = mapped_files(file.mapped for file in reversed(files))
+        self._seen = files, mapped
+        if files is not self.files:  # some may have been deleted meanwhile: nothing holds their maps
+            self._forget_seen()
+        return mapped
+
+    def _forget_seen(self) -> None:
+        self._seen = (), mapped_files(())
 
     # -- keeping
 
@@ -234,6 +230,7 @@ class IndexService:
                 break
             gone.append(file)
         self.files = self.files[len(gone) :]
+        self._forget_seen()
         for file in gone:
             file.delete()
         return [file.name for file in gone]
@@ -241,12 +238,14 @@ class IndexService:
     def destroy(self) -> None:
         """Delete every file."""
         files, self.files = self.files, ()
+        self._forget_seen()
         for file in files:
             file.delete()
 
     def close(self) -> None:
         """Give back what is open."""
         files, self.files = self.files, ()
+        self._forget_seen()
         for file in files:
             file.close()
 

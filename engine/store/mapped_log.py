@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
 
 
-class LentBytes(Protocol):
+class Held(Protocol):
+    """Something that is not taken away before :meth:`release`."""
+
+    def release(self) -> None:
+        """Give it back."""
+
+
+class LentBytes(Held, Protocol):
     """Bytes lent until :meth:`release`; ``start_offset`` is the absolute offset of the first."""
 
     @property
     def view(self) -> memoryview: ...
     @property
     def start_offset(self) -> int: ...
-    def release(self) -> None: ...
 
 
 class ReadableLog(Protocol):
@@ -38,8 +45,17 @@ class ReadableLog(Protocol):
         """At least ``size`` bytes from ``offset``, or more of the same file; None where they are not all there."""
 
 
+class QueryableLog(ReadableLog, Protocol):
+    """A commit log that gives a single unit without detours."""
+
+    def lend_unit(self, offset: int) -> tuple[memoryview, Held] | None:
+        """The bytes of the unit at ``offset``, by the size that it begins with, and what holds them; None where none
+        is there whole.
+        """
+
+
 class MappedLog:
-    """:class:`ReadableLog` over the mapped files of a live store. What is lent is the file from ``offset`` on."""
+    """:class:`QueryableLog` over the mapped files of a live store. What is lent is the file from ``offset`` on."""
 
     __slots__ = ("_files", "file_size")
 
@@ -60,14 +76,25 @@ class MappedLog:
         return self._files.read(offset, size)
 
     def lend(self, offset: int, size: int) -> LentBytes | None:
+        file = self._file_of(offset)
+        if file is None:
+            return None
+        position = offset - file.start_offset
+        return file.select(position) if position + size <= file.readable else None
+
+    def lend_unit(self, offset: int) -> tuple[memoryview, Held] | None:
+        file = self._file_of(offset)
+        if file is None:
+            return None
+        view = file.hold_unit(offset - file.start_offset)
+        return (view, file) if view is not None else None
+
+    def _file_of(self, offset: int) -> MappedFile | None:
         files = self._files.files
         if not files:
             return None
         number = (offset - files[0].start_offset) // self.file_size
         file = files[number] if 0 <= number < len(files) else None
         if file is None or not 0 <= offset - file.start_offset < self.file_size:
-            file = self._files.find(offset)  # there is a gap, or nothing
-            if file is None:
-                return None
-        position = offset - file.start_offset
-        return file.select(position) if position + size <= file.readable else None
+            return self._files.find(offset)  # there is a gap, or nothing
+        return file

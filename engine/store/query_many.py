@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import struct
-from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from engine.codec.unit_places import Span, place_units
 from engine.store.get_message import LentMessages
 from engine.store.mapped_log import LentBytes, ReadableLog
-from engine.store.query_message import LAST_TIME
-
-_SIZE = struct.Struct(">i")
+from engine.store.query_message import LAST_TIME, SIZE_BYTES
 
 
 class ManyAnswers(Protocol):
@@ -65,26 +62,35 @@ def query_messages(
     if index is None or not keys:
         return QueryMessagesResult([], [], [0] * len(keys), [])
     answers = index.query_offsets(topic, keys, max_count, begin, end)
-    counts, most = answers.counts, answers.offsets.shape[1]
-    wanted = answers.offsets[:, ::-1][np.arange(most) >= most - counts[:, None]].tolist()
-    found, offsets, lost = [], [], []
-    files: dict[int, LentBytes | None] = {}
-    file_size, unpack = log.file_size, _SIZE.unpack_from
-    for number, offset in enumerate(wanted):
-        file = offset // file_size
-        if file not in files:
-            files[file] = log.lend(file * file_size, _SIZE.size)
-        lent = files[file]
-        if lent is not None:
-            view, at = lent.view, offset - lent.start_offset
-            room = len(view) - at
-            (size,) = unpack(view, at) if room >= _SIZE.size else (0,)
-            if _SIZE.size < size <= room:
-                found.append(view[at : at + size])
-                offsets.append(offset)
-                continue
-        lost.append(number)
-    ends = list(accumulate(counts.tolist()))
-    if lost:
-        ends = [end - int(np.searchsorted(lost, end)) for end in ends]
-    return QueryMessagesResult(found, offsets, ends, [lent for lent in files.values() if lent is not None])
+    lent: list[LentBytes] = []
+    views: list[memoryview] = []
+
+    def span_at(offset: int) -> Span:
+        span, held = _span(log, offset)
+        views.append(span.view or memoryview(b""))
+        if held is not None:
+            lent.append(held)
+        return span
+
+    units = place_units(answers.counts, answers.offsets, span_at)
+    if len(views) == 1:
+        view = views[0]
+        messages = [view[at:stop] for at, stop in zip(units.begins, units.stops, strict=True)]
+    else:
+        places = zip(units.spans, units.begins, units.stops, strict=True)
+        messages = [views[span][at:stop] for span, at, stop in places]
+    return QueryMessagesResult(messages, units.offsets, units.ends, lent)
+
+
+def _span(log: ReadableLog, offset: int) -> tuple[Span, LentBytes | None]:
+    """What may be read of the log's file around ``offset``, and what holds it; where that is not to be had, all from
+    there on that is not.
+    """
+    start = offset - offset % log.file_size
+    for place in (start, offset):
+        held = log.lend(place, SIZE_BYTES)
+        if held is not None and offset < held.start_offset + len(held.view):
+            return Span(held.start_offset, held.start_offset + len(held.view), held.view), held
+        if held is not None:
+            held.release()
+    return Span(offset, start + log.file_size, None), None

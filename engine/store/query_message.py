@@ -5,36 +5,29 @@ lookMessageByOffset).
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Protocol
 
 from engine.codec.message import Unit, decode, parse_offset_message_id
 from engine.errors import CorruptUnit
 from engine.store.get_message import LentMessages
-from engine.store.mapped_log import LentBytes, ReadableLog
+from engine.store.mapped_log import Held, QueryableLog, ReadableLog
 from engine.store.offset_by_time import store_time
 
 LAST_TIME = (1 << 63) - 1
 MOST_ROUNDS = 3
 _SIZE = struct.Struct(">i")
+SIZE_BYTES = 4
 _EARLIEST_SIZE = 64
-
-
-class Answer(Protocol):
-    """What the index answers for a key."""
-
-    @property
-    def offsets(self) -> list[int]: ...
-    @property
-    def last_update_timestamp(self) -> int: ...
-    @property
-    def last_update_offset(self) -> int: ...
 
 
 class KeyIndex(Protocol):
     """What a query asks of the index files."""
 
-    def query_offset(self, topic: str, key: str, max_count: int, begin: int, end: int) -> Answer:
-        """Offsets of the log under which the key's hash is indexed, newest first."""
+    def query_offset(self, topic: str, key: str, max_count: int, begin: int, end: int) -> tuple[list[int], int, int]:
+        """Offsets of the log under which the key's hash is indexed, newest first; time and offset of the last update
+        of the index.
+        """
 
 
 class QueryMessageResult(LentMessages):
@@ -49,7 +42,7 @@ class QueryMessageResult(LentMessages):
         self,
         messages: list[memoryview],
         offsets: list[int],
-        lent: list[LentBytes],
+        lent: Sequence[Held],
         last_update_timestamp: int = 0,
         last_update_offset: int = 0,
     ) -> None:
@@ -63,7 +56,7 @@ class QueryMessageResult(LentMessages):
 
 def query_message(
     index: KeyIndex | None,
-    log: ReadableLog,
+    log: QueryableLog,
     topic: str,
     key: str,
     max_count: int = 32,
@@ -75,44 +68,49 @@ def query_message(
     Where none of those that were found can be read any more, older ones are asked for, up to three rounds.
     """
     if index is None:
-        return QueryMessageResult([], [], [])
+        return QueryMessageResult([], [], ())
     for _ in range(MOST_ROUNDS):
-        answer = index.query_offset(topic, key, max_count, begin, end)
-        offsets = answer.offsets if len(answer.offsets) == 1 else sorted(answer.offsets)
+        offsets, last_timestamp, last_offset = index.query_offset(topic, key, max_count, begin, end)
+        if len(offsets) == 1:
+            unit = log.lend_unit(offsets[0])
+            if unit is not None:
+                return QueryMessageResult([unit[0]], offsets, (unit[1],), last_timestamp, last_offset)
+        else:
+            offsets.sort()
         messages, places, lent = _units(log, offsets)
         if not offsets or messages:
             break
         end = store_time(log, offsets[0], _EARLIEST_SIZE)
         if end < begin:
             break
-    return QueryMessageResult(messages, places, lent, answer.last_update_timestamp, answer.last_update_offset)
+    return QueryMessageResult(messages, places, lent, last_timestamp, last_offset)
 
 
-def _units(log: ReadableLog, offsets: list[int]) -> tuple[list[memoryview], list[int], list[LentBytes]]:
+def _units(log: ReadableLog, offsets: list[int]) -> tuple[list[memoryview], list[int], list[Held]]:
     """The units that begin at ``offsets`` (ascending) by what their first four bytes say, those that are there; and
     what holds them.
     """
     messages: list[memoryview] = []
     places: list[int] = []
-    lent: list[LentBytes] = []
+    lent: list[Held] = []
     start, room = 0, -1
     for offset in offsets:
         at = offset - start
-        if at + _SIZE.size > room:
-            held = log.lend(offset, _SIZE.size)
+        if at + SIZE_BYTES > room:
+            held = log.lend(offset, SIZE_BYTES)
             if held is None:
                 continue
             lent.append(held)
             view, start = held.view, held.start_offset
             at, room = offset - start, len(view)
         end = at + _SIZE.unpack_from(view, at)[0]
-        if at + _SIZE.size < end <= room:
+        if at + SIZE_BYTES < end <= room:
             messages.append(view[at:end])
             places.append(offset)
     return messages, places, lent
 
 
-def by_unique_key(index: KeyIndex | None, log: ReadableLog, topic: str, unique_key: str) -> Unit | None:
+def by_unique_key(index: KeyIndex | None, log: QueryableLog, topic: str, unique_key: str) -> Unit | None:
     """The newest message of ``topic`` with this unique key, None where the index leads to none."""
     with query_message(index, log, topic, unique_key) as found:
         for offset, message in sorted(zip(found.offsets, found.messages, strict=True), reverse=True):

@@ -49,6 +49,15 @@ class MemoryLog:
         self.lent += 1
         return LentPiece(self, offset, memoryview(self._data)[offset - self.min_offset : end - self.min_offset])
 
+    def lend_unit(self, offset):
+        lent = self.lend(offset, 4)
+        if lent is not None:
+            size = int.from_bytes(lent.view[:4], "big", signed=True)
+            if 4 < size <= len(lent.view):
+                return lent.view[:size], lent
+            lent.release()
+        return None
+
 
 class MemoryQueue:
     """A simple queue of (physical offset, size, tags code), or a batch queue of ``BATCH`` fields."""

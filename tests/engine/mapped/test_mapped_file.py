@@ -100,6 +100,39 @@ def test_what_may_be_read_is_lent(file, position, size, expected):
     assert not file.is_lent
 
 
+UNITS = [
+    pytest.param(0, b"\0\0\0\x06ab", id="its own number of bytes"),
+    pytest.param(6, b"\0\0\0\x05c", id="up to the end of what may be read"),
+    pytest.param(1, None, id="more than there are"),
+    pytest.param(4, None, id="far more than there are"),
+    pytest.param(8, None, id="no room for a number"),
+    pytest.param(7, None, id="room for a number only"),
+    pytest.param(-4, None, id="before the file"),
+    pytest.param(11, None, id="at the end"),
+    pytest.param(1 << 40, None, id="behind the file"),
+]
+
+
+@pytest.mark.parametrize(("position", "expected"), UNITS)
+def test_a_unit_is_held_by_the_number_that_it_begins_with(file, position, expected):
+    file.append(b"\0\0\0\x06ab\0\0\0\x05c")
+    view = file.hold_unit(position)
+    assert (view and bytes(view)) == expected
+    assert file.is_lent == (expected is not None)
+    if view is not None:
+        file.release()
+    assert not file.is_lent
+
+
+@pytest.mark.parametrize("number", [-1, 0, 4, 1 << 30])
+def test_a_number_that_is_no_size_holds_nothing(file, number):
+    file.append(number.to_bytes(4, "big", signed=True) + b"abcd")
+    assert file.hold_unit(0) is None
+    assert not file.is_lent
+    file.shutdown(0, 0)
+    assert file.hold_unit(0) is None
+
+
 DUE = [
     pytest.param(0, 1, 0, 1, id="anything when asked for everything"),
     pytest.param(0, PAGE - 1, 1, 0, id="no whole page"),

@@ -1,0 +1,61 @@
+"""The compiled twins of queries by key, loaded when enough keys have been asked for (see
+:mod:`engine.codec.dispatch_twin`).
+
+Choosing machine code by the types of its arguments costs numba more than a query takes, so the functions here are the
+machine code itself, as Python calls it: each has one signature, and other types are an error, never a wrong number.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+from engine.codec import columns
+
+SOON, LATE = 1000, 20_000
+"""Keys after which loading is worth its time: where numba is there already (milliseconds), and where not (a second)."""
+
+
+class QueryTwin(NamedTuple):
+    """The functions of :mod:`engine.codec.compiled_query`."""
+
+    find_one: Callable[..., int]
+    find_all: Callable[..., int]
+    hash_texts: Callable[..., int]
+    find_keys: Callable[..., None]
+    place_units: Callable[..., int]
+
+
+_ready: list[QueryTwin] = []
+_asked = [0]
+
+
+def ready(keys: int) -> QueryTwin | None:
+    """The compiled twins for a query of so many keys; None where plain Python is the quicker way, or the only one."""
+    return _ready[0] if _ready else _consider(keys)
+
+
+def load() -> QueryTwin | None:
+    """The compiled twins, loaded now; None where only plain Python is to be had."""
+    if columns.twin() is None:
+        return None
+    if not _ready:
+        from engine.codec import compiled_query
+
+        _ready.append(QueryTwin(*(_machine_code(getattr(compiled_query, name)) for name in QueryTwin._fields)))
+    return _ready[0]
+
+
+def _consider(keys: int) -> QueryTwin | None:
+    _asked[0] += keys
+    if _asked[0] < (SOON if "engine.codec.compiled" in sys.modules else LATE):
+        return None
+    _asked[0] = 0
+    return load()
+
+
+def _machine_code(function: Any) -> Callable[..., Any]:
+    """What numba would call for the one signature that ``function`` has."""
+    (compiled,) = function.overloads.values()
+    return cast("Callable[..., Any]", compiled.entry_point)

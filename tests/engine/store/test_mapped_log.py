@@ -1,0 +1,55 @@
+"""Readers find their place in the log by offset, whatever files there are."""
+
+import pytest
+from put_logs import PutLog
+
+from engine.codec.encode import Message
+from engine.codec.message import decode
+from engine.store.mapped_log import MappedLog
+
+
+@pytest.fixture
+def put(tmp_path):
+    put = PutLog(tmp_path, file_size=512)
+    for number in range(12):
+        assert put.log.put_message(Message("T", b"%d" % number)).ok
+    assert len(put.files.files) > 2
+    return put
+
+
+def test_each_unit_is_lent_by_its_offset_and_given_back(put):
+    log = MappedLog(put.files)
+    bodies = []
+    for unit in put.units():
+        found = log.lend_unit(unit.offset)
+        assert found is not None
+        view, held = found
+        assert len(view) == unit.size
+        bodies.append(decode(view, 0, unit.offset).body)
+        assert any(file.is_lent for file in put.files.files)
+        held.release()
+    assert bodies == [b"%d" % number for number in range(12)]
+    assert not any(file.is_lent for file in put.files.files)
+
+
+@pytest.mark.parametrize("offset", [-1, 1, 1 << 40, (1 << 63) - 1, -(1 << 63)])
+def test_where_no_unit_begins_none_is_lent(put, offset):
+    log = MappedLog(put.files)
+    assert log.lend_unit(offset) is None
+    assert not any(file.is_lent for file in put.files.files)
+
+
+def test_a_gap_between_files_holds_nothing(put):
+    log, gone = MappedLog(put.files), put.files.files[1]
+    put.files.remove([gone])
+    assert log.lend_unit(gone.start_offset) is None
+    assert log.lend(gone.start_offset, 4) is None
+    last = put.files.files[-1]
+    found = log.lend_unit(last.start_offset)
+    assert found is not None
+    assert found[1] is last
+    found[1].release()
+
+
+def test_an_empty_log_has_nothing(tmp_path):
+    assert MappedLog(PutLog(tmp_path).files).lend_unit(0) is None
