@@ -35,6 +35,7 @@ COMMANDS = (
     Command("store.close", words("Close the store"), "File", "close", ("Ctrl+W",)),
     Command("export.table", words("Export the table…"), "File", "", ("Ctrl+E",), view=True, group=1),
     Command("app.quit", words("Quit"), "File", "", ("Ctrl+Q",), needs=False, group=2),
+    Command("edit.undo", words("Undo"), "Edit", "", ("Ctrl+Z",), view=True),
     Command("copy.cell", words("Copy"), "Edit", "", (), view=True),
     Command("copy.row", words("Copy the row"), "Edit", "", (), view=True),
     Command("copy.json", words("Copy as JSON"), "Edit", "", ("Ctrl+Shift+C",), view=True),
@@ -75,6 +76,12 @@ COMMANDS = (
     Command("go.back", words("Back"), "Go", "back", ("Alt+Left",)),
     Command("go.forward", words("Forward"), "Go", "forward", ("Alt+Right",)),
     Command("go.to", words("Go to…"), "Go", "go-to", ("Ctrl+G",)),
+    Command("finding.next", words("Next finding, from anywhere"), "Go", "", ("F4",), group=2),
+    Command("finding.previous", words("Previous finding, from anywhere"), "Go", "", ("Shift+F4",), group=2),
+    Command("bookmark.here", words("Bookmark this place…"), "Go", "bookmark", ("Ctrl+B",), group=3),
+    Command("view.bookmarks", words("Bookmarks"), "Go", "", ("Ctrl+Shift+B",), group=3),
+    Command("bookmark.edit", words("Change the bookmark…"), "Go", "", (), view=True, group=3),
+    Command("bookmark.remove", words("Remove the bookmark"), "Go", "", (), view=True, group=3),
     Command("go.first", words("First row"), "Go", "", ("Ctrl+Home",), view=True, group=1),
     Command("go.last", words("Last row"), "Go", "", ("Ctrl+End",), view=True, group=1),
     Command("list.next", words("Next row"), "Go", "", ("F8",), view=True, group=2),
@@ -99,7 +106,7 @@ ARROWS = {"Left": "←", "Right": "→", "Up": "↑", "Down": "↓"}
 BY_ID = {command.id: command for command in COMMANDS}
 VIEW_OF = {
     "view.units": "log", "view.queues": "queue", "view.index": "index", "view.positions": "positions",
-    "view.findings": "findings", "view.groups": "groups", "view.config": "config", "view.where": "where",
+    "view.findings": "findings", "view.groups": "groups", "view.config": "config", "view.where": "where", "view.bookmarks": "bookmarks",
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 VIEWS = {
     "positions": "Positions", "findings": "Findings", "groups": "Consumer groups", "config": "Config",
     "checkpoint": "Positions", "abort": "Findings", "where": "Where is my message",
+    "bookmarks": "Bookmarks",
 }  # fmt: skip
 
 

@@ -45,6 +45,7 @@ def deeds(window: MainWindow) -> dict[str, Deed]:
         "check.run": lambda: (window.show_view("findings"), _pane_deed(window, "check.run")),
         "recovery.preview": lambda: (window.show_view("findings"), _pane_deed(window, "recovery.preview")),
         "jobs.cancel": window.jobs.cancel_all,
+        **window.desk.deeds(),
         "pane.next": lambda: _next_pane(window, 1),
         "pane.previous": lambda: _next_pane(window, -1),
         "layout.reset": lambda: (window.layouts.reset(), show_choices(window)),

@@ -26,6 +26,7 @@ from viewer.bridge.resolve import NothingFound
 from viewer.bridge.samples import Sample, unpacked
 from viewer.bridge.store_session import StoreSession
 from viewer.crumbs import crumbs_of
+from viewer.desk.desk import Desk
 from viewer.layout import SMALLEST, Layout
 from viewer.menus import MenuStrip, draw_icons, enable_actions, make_actions, retranslate_actions
 from viewer.models.formats import zone_text
@@ -68,6 +69,7 @@ class MainWindow(QMainWindow):
         self.layouts = Layout(self)
         self.error_words = ""
         """Why the last store could not be opened."""
+        self.desk = Desk(self)
         self.stages, self.news = Stages(self), News(self)
         self._palette: PaletteBox | None = None
         self.closed = False
@@ -164,6 +166,7 @@ class MainWindow(QMainWindow):
         self.top.forward.clicked.connect(act["go.forward"].trigger)
         self.top.refresh.clicked.connect(act["view.refresh"].trigger)
         self.top.follow.clicked.connect(act["view.follow"].trigger)
+        self.top.bookmark.clicked.connect(act["bookmark.here"].trigger)
         self.top.crumbs.followed.connect(self.go)
         self.top.goto.asked.connect(lambda text: self.jobs.start(self.go_to_text(text)))
         self.top.goto.left.connect(lambda: self.pane(self.view).setFocus())
@@ -208,6 +211,7 @@ class MainWindow(QMainWindow):
         session.findingsChanged.connect(self.news.found)
         session.followingChanged.connect(self.actions_by_id["view.follow"].setChecked)
         session.followingChanged.connect(self.top.follow.setChecked)
+        self.desk.began(session)
         self._attach()
 
     @property

@@ -18,6 +18,7 @@ PANES = {
     "groups": ("groups", "GroupsPane"),
     "config": ("config", "ConfigPane"),
     "where": ("where", "WherePane"),
+    "bookmarks": ("bookmarks", "BookmarksPane"),
 }
 
 USED_LATER = ("viewer.widgets.palette_box",)

@@ -10,6 +10,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from viewer.assets import tr
+from viewer.bridge.bookmarks import bookmarks_of
 from viewer.bridge.store_session import StoreSession
 from viewer.models.formats import plain
 from viewer.models.log_line import LogLine, Mix, Pin, line_of, sample, sample_places
@@ -47,6 +48,7 @@ class LogSurvey(QObject):
         self._strip.set_pins(())
         if session is not None:
             session.findingsChanged.connect(self.show_findings)
+            bookmarks_of(session).changed.connect(self.show_findings)
 
     def look(self) -> None:
         """Look at the extent of the log, then sample what has not been sampled."""
@@ -71,6 +73,8 @@ class LogSurvey(QObject):
             found = pins_of(self._session.findings)
             known = {pin.offset for pin in found}
             found += [Pin(low, "error", tr("unreadable")) for low, _ in self._damage if low not in known]
+            marks = bookmarks_of(self._session).list
+            found += [Pin(one.offset, one.kind, one.name) for one in marks if one.offset is not None]
             self._strip.set_pins(found, self._damage)
 
     def _show(self, line: LogLine) -> None:

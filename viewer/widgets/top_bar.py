@@ -145,6 +145,7 @@ class TopBar(Paper):
         self.key = Key("Ctrl G")
         self.follow = Tool("follow", tr("Follow the end of the log"), tr("Follow"), checkable=True)
         self.follow.setObjectName("top.follow")
+        self.bookmark = self._tool("bookmark", "bookmark.here", tr("Bookmark this place…"), "Ctrl+B")
         self.refresh = self._tool("refresh", "view.refresh", tr("Look again"), "F5")
         layout = QHBoxLayout(self)
         layout.setContentsMargins(px(12), 0, px(12), 2)
@@ -156,7 +157,7 @@ class TopBar(Paper):
         layout.addWidget(self.goto)
         layout.addWidget(self.key)
         layout.addSpacing(px(8))
-        for part in (self.follow, self.refresh):
+        for part in (self.follow, self.bookmark, self.refresh):
             layout.addWidget(part)
         self._fit()
         theme.changed.connect(self._fit)

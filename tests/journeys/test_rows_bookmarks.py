@@ -1,0 +1,83 @@
+"""Bookmarks with names, marks and notes; the next finding from anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QWidget
+from walker import CTRL, SHIFT, Run, Walker
+
+from viewer.bridge.bookmarks import bookmarks_of, file_of, read
+from viewer.widgets.line_strip import LineStrip
+
+pytestmark = pytest.mark.journey
+LOG, TABLE = "units.table", "bookmarks.table"
+
+
+def test_row_9_bookmarks_with_names_marks_and_notes(run: Run, walker: Walker, damaged: Path) -> None:
+    async def walk() -> None:
+        window = walker.window
+        await walker.open(damaged, "log:1310900")
+        walker.press(window, Qt.Key.Key_B, CTRL)
+        box = walker.find(QDialog, "bookmark.box")
+        assert "1,310,900" in walker.find(QLineEdit, "bookmark.name").text()
+        walker.find(QLineEdit, "bookmark.name").setText("the flipped bit")
+        walker.find(QPushButton, "bookmark.error").click()
+        walker.find(QPlainTextEdit, "bookmark.note").setPlainText("ask the replica")
+        assert box.isVisible()
+        walker.find(QPushButton, "bookmark.keep").click()
+        await walker.rest()
+        pins = walker.find(LineStrip, "units.line")._pins
+        assert ("the flipped bit", "error") in [(pin.text, pin.kind) for pin in pins]
+        await walker.act("view.bookmarks")
+        assert window.view == "bookmarks"
+        assert walker.row(TABLE)["Name"] == "the flipped bit"
+        assert walker.find(QLabel, "bookmarks.note").text() == "ask the replica"
+        await walker.follow(TABLE, "Place")
+        assert walker.value(LOG, "Physical offset") == 1_310_900
+        await walker.act("go.back")
+        await walker.act("bookmark.remove")
+        assert walker.table(TABLE).model().rowCount() == 0
+        await walker.act("edit.undo")
+        assert walker.row(TABLE)["Name"] == "the flipped bit"
+        await walker.until(lambda: window.jobs.quick_idle, "it is written")
+        session = window.session
+        assert session is not None
+        kept = read(file_of(window.settings.folder, session.path))
+        assert [(one.place, one.note) for one in kept] == [("log:1310900", "ask the replica")]
+        await walker.open(damaged, "bookmarks")
+        await walker.until(lambda: walker.table(TABLE).model().rowCount() == 1, "it is there again")
+        assert walker.window.session is not None
+        bookmarks_of(walker.window.session).remove("log:1310900")
+        await walker.rest()
+
+    run(walk())
+
+
+def test_row_88_the_next_finding_from_anywhere_by_a_key(run: Run, walker: Walker, damaged: Path) -> None:
+    async def walk() -> None:
+        window = walker.window
+        await walker.open(damaged)
+        session = window.session
+        assert session is not None
+        await walker.until(lambda: session.findings_complete, "the check ends")
+        window.activateWindow()
+        await walker.rest()
+        seen = []
+        for _ in range(3):
+            walker.press(window, Qt.Key.Key_F4)
+            await walker.rest()
+            seen.append((window.view, walker.place))
+        assert seen[0] == ("log", seen[0][1])
+        assert seen[0][1].endswith("1,310,900")
+        assert seen[1][1].endswith("2,068,179")
+        assert seen[2][0] != "log"
+        walker.press(window, Qt.Key.Key_F4, SHIFT)
+        await walker.rest()
+        assert walker.place.endswith("2,068,179")
+        assert "CL06" in walker.said
+        assert walker.find(QWidget, "top.bookmark.here").isVisible()
+
+    run(walk())

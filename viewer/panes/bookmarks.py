@@ -1,0 +1,170 @@
+"""The bookmarks of a store: a table, each a link to its place; the note of the chosen one below."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from viewer.assets import tr, words
+from viewer.bridge import places
+from viewer.bridge.bookmarks import Bookmark, bookmarks_of
+from viewer.bridge.places import Place
+from viewer.models.columns import Chip, Column, RecordKind, chip_column, moment_column, text_column
+from viewer.panes import Pane
+from viewer.panes.copying import table_commands
+from viewer.panes.log_survey import LogSurvey
+from viewer.widgets.kit import Button, Hairline, Label, PaneHead, column, stacked
+from viewer.widgets.line_strip import LineStrip
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+
+if TYPE_CHECKING:
+    from viewer.bridge.store_session import StoreSession
+
+BOOKMARKS = RecordKind(
+    "bookmark",
+    (
+        chip_column("kind", "", 36, lambda row: Chip(row.kind)),
+        text_column("name", words("Name"), 280),
+        Column("place", words("Place"), 260, lambda row: row.place, lambda row: row.place, mono=True, elide="middle",
+               jump=lambda row: row.goal),
+        text_column("note", words("Note"), 360),
+        moment_column("made", words("Made"), 186),
+    ),
+    verdict=lambda row: row.kind,
+    record=lambda row: {"place": row.place, "name": row.name, "mark": row.kind, "note": row.note, "made": row.made},
+    command=lambda row: ["storescope", "view", "STORE", "--at", row.place],
+)  # fmt: skip
+
+
+def ask_bookmark(parent: QWidget, session: StoreSession, place: str, name: str) -> None:
+    """Ask for name, mark and note of the bookmark at ``place``; one that is there already is changed."""
+    from viewer.widgets.bookmark_box import BookmarkBox
+
+    marks = bookmarks_of(session)
+    known = marks.at(place)
+    shown = known if known is not None else Bookmark(place, name)
+    box = BookmarkBox(parent, place, shown.name, shown.kind, shown.note, known=known is not None)
+
+    def keep(name: str, kind: str, note: str) -> None:
+        marks.put(Bookmark(place, name or place, kind, note, round(time.time() * 1000)))
+
+    box.kept.connect(keep)
+    box.removed.connect(lambda: marks.remove(place))
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.open()
+    box.name.setFocus()
+
+
+class BookmarksPane(Pane):
+    """The list."""
+
+    view_id = "bookmarks"
+    title = "Bookmarks"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("bookmarks.pane")
+        self.strip = LineStrip("bookmarks.line")
+        self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
+        self._survey = LogSurvey(self.strip)
+        edit, remove = Button(tr("Edit…"), "flat"), Button(tr("Remove"), "flat")
+        edit.setObjectName("bookmarks.edit")
+        remove.setObjectName("bookmarks.remove")
+        edit.clicked.connect(self.edit)
+        remove.clicked.connect(self.remove)
+        self.head = PaneHead(tr("Bookmarks"), tr("kept for this store, outside of it"), edit, remove)
+        self.table = RecordView("bookmarks.table", BOOKMARKS)
+        self.table.setAccessibleName(tr("Bookmarks"))
+        self.table.placeRequested.connect(self.placeRequested)
+        self.table.rowChosen.connect(self._show_note)
+        self._note = Label("", 13, "text", wrap=True, select=True)
+        self._note.setObjectName("bookmarks.note")
+        below = column(self._note, margins=(14, 8, 14, 10))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(stacked(self.strip, self.head, self.table, self.table.strip, Hairline(), below, room=2))
+        self.setFocusProxy(self.table)
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """The bookmarks of another store."""
+        super().set_session(session)
+        self._survey.set_session(session)
+        if session is not None:
+            bookmarks_of(session).changed.connect(self._fill)
+            self._survey.look()
+        self._fill()
+
+    def show_place(self, place: Place) -> None:
+        """All of them, or one chosen by its name."""
+        at = next((n for n, one in enumerate(self._list()) if one.name == place.name), None)
+        if at is not None:
+            self.table.go_to_row(at)
+
+    def refresh(self) -> None:
+        """The store has grown."""
+        self._survey.look()
+
+    def retheme(self) -> None:
+        """Fonts and colours."""
+        self.table.refresh_look()
+
+    def status(self) -> str:
+        """How many there are."""
+        return tr("{n:,} bookmarks", n=len(self._list()))
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Copying and stepping, changing, removing, and taking that back."""
+        found: dict[str, Callable[[], object]] = table_commands(self, lambda: self.table, "bookmarks.jsonl")
+        if self._chosen() is not None:
+            found |= {"bookmark.edit": self.edit, "bookmark.remove": self.remove}
+        if self.session is not None and bookmarks_of(self.session).can_undo:
+            found["edit.undo"] = self.undo
+        return found
+
+    def edit(self) -> None:
+        """Ask for name, mark and note of the chosen one."""
+        chosen = self._chosen()
+        if chosen is not None and self.session is not None:
+            ask_bookmark(self, self.session, chosen.place, chosen.name)
+
+    def remove(self) -> None:
+        """Take the chosen one away."""
+        chosen = self._chosen()
+        if chosen is not None and self.session is not None:
+            bookmarks_of(self.session).remove(chosen.place)
+            said = tr("Removed {name}.", name=chosen.name)
+            self.table.set_state(State("note", said, steps=((tr("Undo"), self.undo),)))
+            self.statusMessage.emit(said)
+
+    def undo(self) -> None:
+        """Bring back what was removed last."""
+        if self.session is not None:
+            bookmarks_of(self.session).undo()
+
+    def _list(self) -> tuple[Bookmark, ...]:
+        return bookmarks_of(self.session).list if self.session is not None else ()
+
+    def _chosen(self) -> Bookmark | None:
+        found = self.table.current_row()
+        return found if isinstance(found, Bookmark) else None
+
+    def _fill(self) -> None:
+        rows, chosen = list(self._list()), self._chosen()
+        self.table.set_rows(list(rows))
+        empty = State("empty", tr("No bookmark yet. Ctrl+B keeps the place where you are, with a name and a note."))
+        self.table.set_state(None if rows else empty)
+        same = next((n for n, one in enumerate(rows) if chosen is not None and one.place == chosen.place), 0)
+        if rows:
+            self.table.go_to_row(same)
+        else:
+            self._show_note(None)
+
+    def _show_note(self, chosen: Bookmark | None) -> None:
+        self._note.setText((chosen.note or tr("No note.")) if chosen is not None else "")
+        if chosen is not None and chosen.offset is not None:
+            self.strip.set_frame(chosen.offset, chosen.offset + 1)
