@@ -16,13 +16,19 @@ PRUNE_FROM: Final = 1 << 16
 MOST: Final = 1 << 20
 """Ends kept one by one: 8 MiB for each producer."""
 _HEAP: Final = 1 << 12
+_ONE: Final = (1, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """Messages that had been acknowledged and lie behind an offset. ``exact`` is False where heaps were cut in two."""
+class LostBehind:
+    """Messages that had been acknowledged and do not end at or before an offset.
+
+    ``cut`` is where a call began whose messages (they are counted) lie on both sides of it, −1 where none does.
+    ``exact`` is False where a heap does.
+    """
 
     messages: int = 0
+    cut: int = -1
     exact: bool = True
 
 
@@ -33,13 +39,13 @@ class Acknowledged:
 
     def __init__(self) -> None:
         self.ends = array("q")
-        self._many: dict[int, int] = {}  # end of a call → its messages, where they are several
+        self._many: dict[int, tuple[int, int]] = {}  # end of a call that put several → how many, and its start
         self._heaps: list[tuple[int, int, int]] = []  # end of the first, end of the last, messages
 
-    def note_many(self, end: int, messages: int) -> None:
-        """One call put ``messages`` of them, the last up to ``end``."""
+    def note_many(self, start: int, end: int, messages: int) -> None:
+        """One call put ``messages`` of them, from ``start`` up to ``end``."""
+        self._many[end] = messages, start
         self.ends.append(end)
-        self._many[end] = messages
 
     def prune(self, flushed: int) -> None:
         """Forget what a power loss cannot take."""
@@ -56,24 +62,28 @@ class Acknowledged:
         while len(self.ends) > MOST:
             taken = self.ends[:_HEAP]
             del self.ends[:_HEAP]
-            many = self._many
-            self._heaps.append((taken[0], taken[-1], sum(many.pop(end, 1) for end in taken) if many else _HEAP))
+            self._heaps.append((taken[0], taken[-1], sum(self._many.pop(end, _ONE)[0] for end in taken)))
 
-    def lost_behind(self, offset: int) -> Lost:
-        """How many acknowledged messages do not end at or before ``offset``: what was lost with the log cut there."""
-        first = bisect_right(self.ends, offset)
+    def lost_behind(self, offset: int) -> LostBehind:
+        """What would be lost were the log cut at ``offset``."""
+        behind = self.ends[bisect_right(self.ends, offset) :]
         many = self._many
-        behind = self.ends[first:]
-        messages = sum(many.get(end, 1) for end in behind) if many else len(behind)
-        exact = not many or first == len(self.ends) or many.get(self.ends[first], 1) == 1
+        messages = sum(many.get(end, _ONE)[0] for end in behind) if many else len(behind)
+        cut = -1
+        if behind and behind[0] in many and many[behind[0]][1] < offset:
+            cut = many[behind[0]][1]
+        exact = True
         for begin, end, count in self._heaps:
             if end > offset:
                 messages += count
                 exact = exact and begin > offset
-        return Lost(messages, exact)
+        return LostBehind(messages, cut, exact)
 
 
-def lost_behind(everybody: Iterable[Acknowledged], offset: int) -> Lost:
-    """The same of several producers together."""
+def lost_behind(everybody: Iterable[Acknowledged], offset: int) -> LostBehind:
+    """The same of several producers together; one call at most is cut, for a call is one stretch of the log."""
     found = [one.lost_behind(offset) for one in everybody]
-    return Lost(sum(lost.messages for lost in found), all(lost.exact for lost in found))
+    return LostBehind(
+        sum(lost.messages for lost in found), max((lost.cut for lost in found), default=-1),
+        all(lost.exact for lost in found),
+    )  # fmt: skip

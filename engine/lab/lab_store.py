@@ -83,7 +83,9 @@ class LabStore:
             (folder / MARKER).write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
         except OSError as error:
             raise CannotRead(f"the directory cannot be made: {error.strerror}", file=str(folder)) from error
-        return cls(folder, marker)
+        made = cls(folder, marker)
+        made.store.begin_at(0)  # from its first moment on it can be looked at: there is a log, with nothing in it
+        return made
 
     @classmethod
     def open(cls, folder: Path) -> LabStore:
@@ -91,7 +93,10 @@ class LabStore:
         :class:`StoreError`, ``OSError``.
         """
         folder = Path(folder).absolute()
-        return cls(folder, read_marker(folder))
+        marker = read_marker(folder)
+        if not (folder / "store").exists() and (folder / "before").is_dir():  # it ended while its plug was pulled
+            (folder / "before").rename(folder / "store")
+        return cls(folder, marker)
 
     def close(self) -> None:
         """As a broker that ends in order."""

@@ -17,10 +17,11 @@ from engine.errors import UsageError
 from engine.lab.acknowledged import PRUNE_FROM, Acknowledged
 from engine.lab.load_messages import MessageMaker
 from engine.lab.samples import LoadCounts
+from engine.mapped.power_loss import PowerLoss
 from engine.message_store import MessageStore
 from engine.services.service_thread import ServiceThread
 from engine.store.latency import Latencies
-from engine.store.put_message import PutMessageStatus
+from engine.store.put_message import PutMessageResult, PutMessageStatus
 
 TURN_SECONDS: Final = 0.004
 """A producer looks at its settings and the clock this often."""
@@ -202,7 +203,13 @@ class _Producer:
         self._wanted = settings
 
     def step(self) -> float:
-        """One turn; the milliseconds until the next."""
+        """One turn; the milliseconds until the next. After the plug was pulled there are none."""
+        try:
+            return self._turn()
+        except PowerLoss:
+            return _REFUSED_PAUSE_MS
+
+    def _turn(self) -> float:
         if self._settings is not self._wanted:
             self._take_over(self._wanted)
         settings = self._wanted
@@ -278,7 +285,7 @@ class _Producer:
             self._done += batch
             timed_out = results.waits and results.ok and results[0].status is not ok
             if results.ok and not timed_out:
-                self.acknowledged.note_many(results.end_offset, batch)
+                self.acknowledged.note_many(_start_of(results[0]), results.end_offset, batch)
                 self.statuses[ok] += batch
                 self.bytes += sum([len(message.body) for message in messages])
                 continue
@@ -290,3 +297,7 @@ class _Producer:
             refused = not results.ok
         self.acknowledged.bound()
         return refused
+
+
+def _start_of(first: PutMessageResult) -> int:
+    return first.append.physical_offset if first.append is not None else 0

@@ -26,6 +26,8 @@ from engine.errors import StoreError, UsageError
 from engine.lab.acknowledged import Acknowledged
 from engine.lab.lab_store import LabStore, is_lab
 from engine.lab.load import Load, LoadSettings
+from engine.lab.plug import PlugReport
+from engine.lab.pulling import finish_report, pull_the_plug, timed_open
 from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer
 from engine.lab.watch import Watch
 from engine.message_store import MessageStore
@@ -65,7 +67,9 @@ class Lab:
         self._by_hand: dict[str, int] = {}
         self._earlier: dict[str, int] = {}  # statuses of loads that were ended
         self._acknowledged = Acknowledged()
+        self._ended_loads: list[Acknowledged] = []
         self._watches: dict[str, Watch] = {}
+        self.plugged = False
         self._lock = threading.Lock()
 
     # -- life
@@ -100,6 +104,27 @@ class Lab:
                 lab.close()
             else:
                 store.close()
+
+    # -- the plug
+
+    def pull_the_plug(self, seed: int, keep: float | None) -> PlugReport:
+        """End as a power loss would; nothing is asked of this process afterwards."""
+        with self._lock:
+            lab, load = self._lab, self._load
+            if lab is None:
+                raise UsageError("only a store that the lab made has a plug")
+            everybody = [self._acknowledged, *self._ended_loads]
+            report = pull_the_plug(lab, load, everybody + (load.acknowledged if load is not None else []), seed, keep)
+            self._store = self._lab = None
+            self.plugged = True
+            return report
+
+    def recover(self, folder: Path, report: PlugReport | None) -> tuple[Opened, PlugReport | None]:
+        """Open a lab store after its plug was pulled, and complete the report."""
+        self._refuse_second()
+        self._lab, took = timed_open(folder)
+        self._store = self._lab.store
+        return self._opened(folder, is_lab=True), finish_report(self._lab, report, took) if report else None
 
     # -- putting
 
@@ -199,6 +224,10 @@ class Lab:
         )
 
     def _bank(self, load: Load) -> None:
+        flushed = self._open.positions().flushed
+        for acknowledged in (*self._ended_loads, *load.acknowledged):
+            acknowledged.prune(flushed)
+        self._ended_loads = [one for one in (*self._ended_loads, *load.acknowledged) if one.ends]
         for name, number in load.counts().statuses.items():
             self._earlier[name] = self._earlier.get(name, 0) + number
 
@@ -249,6 +278,8 @@ def serve(pipe: Connection) -> None:
     except (EOFError, OSError):
         pass
     finally:
+        if lab.plugged:
+            os._exit(0)  # as a power loss ends a process: whoever still waits for a disk waits in vain
         others.shutdown(wait=True)
         with contextlib.suppress(StoreError, OSError):
             lab.close()

@@ -16,13 +16,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import StoreError
+from engine.errors import StoreError, UsageError
 from viewer.bridge.worker import quiet_main
 
 if TYPE_CHECKING:
     from engine.codec.encode import Message
     from engine.config import MessageStoreConfig
     from engine.lab.load import LoadSettings
+    from engine.lab.plug import PlugReport
     from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer
     from engine.lab.server import Opened
     from engine.store.unit_check import Release
@@ -44,6 +45,7 @@ class LabClient:
     def __init__(self, died: Callable[[LabDied], None] | None = None) -> None:
         self.opened: Opened | None = None
         self.error: LabDied | None = None
+        self.report: PlugReport | None = None
         self._died = died
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
@@ -52,11 +54,12 @@ class LabClient:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sending = threading.Lock()
         self._closing = False
+        self._unplugged = False  # the plug was pulled, and the store was not opened since
 
     @property
     def alive(self) -> bool:
         """Whether the process runs and answers."""
-        return self._process is not None and self.error is None and not self._closing
+        return self._process is not None and not (self.error or self._closing or self._unplugged)
 
     # ---- life
 
@@ -69,11 +72,15 @@ class LabClient:
         ``disk_bytes`` is how large its disk shall seem. Raises ``StoreError`` (``UsageError`` for what is in the way,
         ``CannotRead`` for missing rights, ``StoreLocked``), ``OSError``.
         """
-        return await self._begin("start", Path(folder), config, like, disk_bytes)
+        opened: Opened = await self._begin("start", Path(folder), config, like, disk_bytes)
+        self.opened = opened
+        return opened
 
     async def open_store(self, path: Path, config: MessageStoreConfig, like: Release = "5.3") -> Opened:
         """Open a store that is no lab's for writing; its plug is never pulled. Raises as :meth:`start`."""
-        return await self._begin("open_store", Path(path), config, like)
+        opened: Opened = await self._begin("open_store", Path(path), config, like)
+        self.opened = opened
+        return opened
 
     async def close(self) -> None:
         """End the load, close the store in order, end the process. A second call does nothing. Raises what closing
@@ -82,7 +89,7 @@ class LabClient:
         if self._closing or self._process is None:
             return
         try:
-            if self.error is None:
+            if self.error is None and not self._unplugged:
                 await asyncio.wait_for(self._ask("close"), CLOSE_SECONDS)
         finally:
             self._closing = True
@@ -92,6 +99,37 @@ class LabClient:
         """End the process at once, as ``kill -9`` does; whoever waits is told."""
         if self._process is not None:
             self._process.kill()
+
+    # ---- the plug
+
+    async def pull_the_plug(self, seed: int, keep: float | None = None) -> PlugReport:
+        """End the store as a power loss would, and the process with it; :meth:`recover` goes on from there.
+
+        ``keep`` is the chance (0 to 1) of what was not flushed to be on the disk all the same, by chance where it is
+        not given. Raises ``NotALab`` where the lab has not made the store; then nothing was done.
+        """
+        report: PlugReport = await self._ask("pull_the_plug", seed, keep)
+        self.report = report
+        self._unplugged = True
+        await asyncio.to_thread(self._end)
+        return report
+
+    async def recover(self) -> PlugReport:
+        """Open the store again in a new process, as a start after the power loss; the report is complete then.
+
+        Raises as :meth:`start`, and ``UsageError`` where no plug was pulled.
+        """
+        if self.opened is None or self.report is None or not self._unplugged:
+            raise UsageError("no plug was pulled")
+        folder, report = self.opened.folder, self.report
+        self._process = self._pipe = None
+        self._unplugged = False
+        try:
+            self.opened, self.report = await self._begin("recover", folder, report)
+        except BaseException:
+            self._unplugged, self._closing = True, False
+            raise
+        return self.report
 
     # ---- putting
 
@@ -144,18 +182,17 @@ class LabClient:
 
     # ---- below
 
-    async def _begin(self, verb: str, *args: object) -> Opened:
+    async def _begin(self, verb: str, *args: object) -> Any:
         await asyncio.to_thread(self._spawn)
         self._loop = asyncio.get_running_loop()
         assert self._pipe is not None
         threading.Thread(target=self._listen, args=(self._pipe,), name="lab-pipe", daemon=True).start()
         try:
-            self.opened = await self._ask(verb, *args)
+            return await self._ask(verb, *args)
         except BaseException:
             self._closing = True
             await asyncio.to_thread(self._end)
             raise
-        return self.opened
 
     def _spawn(self) -> None:
         if self._process is not None:
@@ -172,7 +209,7 @@ class LabClient:
     async def _ask(self, verb: str, *args: object) -> Any:
         if self.error is not None:
             raise self.error
-        if self._process is None or self._closing:
+        if self._process is None or self._closing or self._unplugged:
             raise LabDied("the lab is closed")
         number = next(self._numbers)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -218,14 +255,15 @@ class LabClient:
         if pipe is not self._pipe or self.error is not None:
             return
         error = LabDied("the lab's process has ended; its store was not closed in order and is recovered when opened")
-        if not self._closing:
+        called_for = self._closing or self._unplugged
+        if not called_for:
             self.error = error
         waiting = list(self._waiting.values())
         self._waiting.clear()
         for future in waiting:
             if not future.done():
                 future.set_exception(error)
-        if not self._closing and self._died is not None:
+        if not called_for and self._died is not None:
             self._died(error)
 
     def _end(self) -> None:

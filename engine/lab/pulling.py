@@ -1,0 +1,157 @@
+"""Pulling the plug of a lab store, and comparing what recovery makes of it.
+
+The live directory is kept as ``before/``; what the disk kept is put in its place. Only a directory with the lab's
+marker is ever touched.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from engine.lab import store_state
+from engine.lab.acknowledged import Acknowledged, lost_behind
+from engine.lab.lab_store import LabStore, read_marker, remove_part
+from engine.lab.load import Load
+from engine.lab.plug import Figure, Loss, PlugReport, StoreState
+from engine.lab.shadow_disk import ShadowDisk
+from engine.mapped.power_loss import PageFates, chance_of, surviving
+from engine.message_store import MessageStore
+from engine.store.put_message import PutMessageStatus
+from engine.store.recovery_plan import RecoveryPlan
+
+_QUICK_SECONDS = 0.5
+
+
+def pull_the_plug(
+    lab: LabStore, load: Load | None, acknowledged: Iterable[Acknowledged], seed: int, keep: float | None = None
+) -> PlugReport:
+    """End ``lab`` as a power loss would; its process is to end after it. ``keep`` is the chance (0 to 1) of each page
+    and name that was not flushed to be on the disk all the same, by chance where it is not given.
+
+    Raises :class:`NotALab` before anything is done, ``OSError``.
+    """
+    read_marker(lab.folder)
+    rng = random.Random(seed)
+    chance = chance_of(rng) if keep is None else keep
+    store, config, like = lab.store, lab.marker.config, lab.marker.like
+    _hold_puts(store)
+    queues = store_state.queue_ends(store)
+    lab.disk.pull_the_plug()
+    before = store_state.of_running(store, 0, queues)
+    in_pool = store_state.count_in_memory(_only_in_pool(store))
+    if load is not None:
+        load.stop(_QUICK_SECONDS)
+    lab.store.abandon()
+    fates = PageFates()
+    lost_names = _find_kept(lab.disk, lab.root, _fresh(lab.folder, "kept"), rng, chance, fates)
+    _put_in_place(lab)
+    before = replace(before, units=store_state.units_of(lab.folder / "before", config, like) + in_pool)
+    kept, plan = store_state.of_files(lab.root, config, like)
+    lab.disk.close()
+    return PlugReport(
+        seed=seed,
+        keep=chance,
+        flush_mode=config.flush_disk_type,
+        transient_pool=config.transient_store_pool_enable,
+        before=before,
+        kept=kept,
+        plan=plan,
+        dirty_pages=fates.dirty,
+        kept_pages=fates.kept,
+        torn_pages=fates.torn,
+        lost_names=lost_names,
+        loss=_loss(lab, list(acknowledged), plan, before),
+    )
+
+
+def finish_report(lab: LabStore, report: PlugReport, took_ms: float) -> PlugReport:
+    """The report with how the store stands after recovery, and the plan held against it. Raises ``OSError``."""
+    store = lab.store
+    store.wait_dispatched()
+    after = store_state.of_running(store, 0)
+    after = replace(after, units=store_state.units_of(lab.root, lab.marker.config, lab.marker.like))
+    return replace(report, after=after, recovered_ms=took_ms, figures=tuple(_figures(report, after, store)))
+
+
+def _hold_puts(store: MessageStore) -> None:
+    """Whoever is appending is through; nobody appends any more, and nothing is dispatched."""
+    log = store.parts.commit_log
+    log.refuses = PutMessageStatus.SERVICE_NOT_AVAILABLE
+    with log.lock:
+        pass
+    store.pause("reput")
+
+
+def _only_in_pool(store: MessageStore) -> list[bytes]:
+    return [
+        file.appended(file.committed, file.wrote - file.committed)
+        for file in store.parts.files.files
+        if file.has_buffer and file.wrote > file.committed
+    ]
+
+
+def _fresh(folder: Path, part: str) -> Path:
+    remove_part(folder, part)
+    place = folder / part
+    place.mkdir()
+    return place
+
+
+def _find_kept(disk: ShadowDisk, root: Path, target: Path, rng: random.Random, chance: float, fates: PageFates) -> int:
+    """Make below ``target`` what the disk kept of ``root``; how many changes of names it had not learnt of."""
+    with disk.guard:
+        names = dict(disk.durable_names)
+        there = surviving(disk.pending, rng, chance)
+        for change in there:
+            change.apply(names)
+        for path in sorted(names):
+            names[path].found_after(target / Path(path).relative_to(root), rng, chance, fates)
+        return len(disk.pending) - len(there)
+
+
+def _put_in_place(lab: LabStore) -> None:
+    remove_part(lab.folder, "before")
+    lab.root.rename(lab.folder / "before")
+    (lab.folder / "kept").rename(lab.root)
+    remove_part(lab.folder, "durable")
+
+
+def _loss(lab: LabStore, acknowledged: list[Acknowledged], plan: RecoveryPlan, before: StoreState) -> Loss:
+    """What producers had been told is stored and the planned end of the log leaves out."""
+    end = max(plan.end_offset, 0)
+    lost, beyond = lost_behind(acknowledged, end), lost_behind(acknowledged, before.flushed)
+    messages = lost.messages
+    if lost.cut >= 0:
+        messages -= store_state.units_behind(lab.root, lab.marker.config, lab.marker.like, lost.cut, end)
+    below = max(messages - beyond.messages, 0) if end < before.flushed else 0
+    waits = lab.marker.config.flush_disk_type == "SYNC_FLUSH"
+    return Loss(messages, below, allowed=not below and not (waits and messages), exact=lost.exact)
+
+
+def _figures(report: PlugReport, after: StoreState, store: MessageStore) -> Iterable[Figure]:
+    plan, kept = report.plan, report.kept
+    yield Figure("endOffset", max(plan.end_offset, 0), after.end_offset)
+    yield Figure("dispatchedTo", max(plan.end_offset, 0), after.dispatched)
+    yield Figure("logFiles", kept.log_files - len(plan.log_files_deleted), after.log_files)
+    yield Figure("unitsDispatched", plan.units, store.recovery_plan.units)
+    yield Figure("unitsDropped", plan.units_dropped, store.recovery_plan.units_dropped)
+    gone = [path for path in plan.log_files_deleted if not Path(path).exists()]
+    yield Figure("logFilesDeleted", len(plan.log_files_deleted), len(gone))
+    names = {file.name for file in store.parts.index.files} if store.parts.index is not None else set()
+    yield Figure("indexKept", len(plan.index_kept), sum(one.name in names for one in plan.index_kept))
+    index_gone = sum(one.name not in names for one in plan.index_deleted)
+    yield Figure("indexDeleted", len(plan.index_deleted), index_gone)
+    for queue in plan.queues:
+        done = after.queues.get((queue.topic, queue.queue_id), 0)
+        yield Figure(f"{queue.topic}/{queue.queue_id}", queue.max_offset, done)
+
+
+def timed_open(folder: Path) -> tuple[LabStore, float]:
+    """The lab store at ``folder``, recovered, and the milliseconds that took. Raises as :meth:`LabStore.open`."""
+    began = time.perf_counter()
+    lab = LabStore.open(folder)
+    return lab, (time.perf_counter() - began) * 1000.0

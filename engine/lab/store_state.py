@@ -1,0 +1,191 @@
+"""How a store stands at one moment, for the report of a pulled plug: out of the running engine, or out of its files."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.codec.columns import BLANK, UnitColumns, scan_block
+from engine.codec.dtypes import CQ_UNIT
+from engine.codec.topic_table import TopicTable
+from engine.config import MessageStoreConfig
+from engine.errors import CannotRead
+from engine.lab.plug import Queue, StoreState
+from engine.layout import StorePaths
+from engine.mapped.disk import RealDisk
+from engine.mapped.read_only import ReadOnlyFile
+from engine.mapped.sparse import last_byte
+from engine.message_store import MessageStore
+from engine.store import load_source, recovery
+from engine.store.recovery_plan import RecoveryPlan
+from engine.store.recovery_source import QueueFiles, RecoverySource
+from engine.store.recovery_walk import LogWalk
+from engine.store.unit_check import Release, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ROWS = 1 << 14
+
+
+def of_running(store: MessageStore, units: int, queues: Mapping[Queue, int] | None = None) -> StoreState:
+    """How ``store`` stands now; ``units`` are counted by the caller, from its files. With ``queues`` nothing of the
+    store is asked that could touch its disk.
+    """
+    positions, parts = store.positions(), store.parts
+    index = parts.index.files if parts.index is not None else ()
+    return StoreState(
+        at_ms=_now(),
+        min_offset=positions.min,
+        end_offset=positions.wrote,
+        units=units,
+        torn=False,
+        queues=queue_ends(store) if queues is None else queues,
+        index_entries=sum(file.header.index_count - 1 for file in index),
+        index_files=len(index),
+        checkpoint=positions.checkpoint,
+        log_files=len(parts.files.files),
+        flushed=positions.flushed,
+        committed=positions.committed,
+        dispatched=positions.dispatched,
+        confirm=positions.confirm,
+    )
+
+
+def queue_ends(store: MessageStore) -> dict[Queue, int]:
+    """The queue offset behind the last entry of every queue."""
+    return {(queue.topic, queue.queue_id): queue.max_offset for queue in store.parts.queues}
+
+
+def of_files(root: Path, config: MessageStoreConfig, like: Release) -> tuple[StoreState, RecoveryPlan]:
+    """How the files below ``root`` stand while nobody has them open, and what a start would do. Raises ``OSError``."""
+    disk = RealDisk()
+    try:
+        source = load_source.source(StorePaths(root), config, disk)
+        plan = recovery.plan(source, like)
+        units, whole_to = count_units(source, like)
+        end = _data_end(source, whole_to)
+        heads = [head.header for head in source.index if head.header is not None]
+        state = StoreState(
+            at_ms=_now(),
+            min_offset=source.log.files[0].start_offset if source.log.files else -1,
+            end_offset=max(end, 0),
+            units=units,
+            torn=end > whole_to,
+            queues={(queue.topic, queue.queue_id): _entries_end(queue, plan) for queue in source.queues},
+            index_entries=sum(max(head.index_count - 1, 0) for head in heads),
+            index_files=len(source.index),
+            checkpoint=source.checkpoint,
+            log_files=len(source.log.files),
+        )
+        return state, plan
+    finally:
+        disk.close()
+
+
+def units_of(root: Path, config: MessageStoreConfig, like: Release) -> int:
+    """Whole units of the log below ``root``. Raises ``OSError``."""
+    disk = RealDisk()
+    try:
+        return count_units(load_source.source(StorePaths(root), config, disk), like)[0]
+    finally:
+        disk.close()
+
+
+def count_units(source: RecoverySource, like: Release) -> tuple[int, int]:
+    """Whole units of the log from its first file on, and where they end."""
+    if not source.log.files:
+        return 0, 0
+    walked = LogWalk(source.log.files, recovery.rules_of(source, like), _Nobody()).run(0)
+    return walked.units, walked.end_offset
+
+
+def units_behind(root: Path, config: MessageStoreConfig, like: Release, start: int, end: int) -> int:
+    """Whole units of [start, end) of the log below ``root``; ``start`` is where one begins. Raises ``OSError``."""
+    disk = RealDisk()
+    try:
+        source = load_source.source(StorePaths(root), config, disk)
+        counter = _Nobody()
+        rules = recovery.dispatch_rules(recovery.rules_of(source, like))
+        LogWalk(source.log.files, rules, counter).run_dispatch(start, end)
+        return counter.units
+    finally:
+        disk.close()
+
+
+def count_in_memory(pieces: list[bytes]) -> int:
+    """Whole units in each of some stretches of a log, which begin at a unit: what a pool held."""
+    columns, topics = UnitColumns(_ROWS), TopicTable()
+    units = 0
+    for piece in pieces:
+        at = 0
+        data: NDArray[np.uint8] = np.frombuffer(piece, np.uint8)
+        while at < len(data):
+            done = scan_block(data, len(data), 0, at, columns, topics, False, False)
+            units += int(np.count_nonzero(columns.kind[: columns.count] != BLANK))
+            if done.stopped != "full":
+                break
+            at = done.next_position
+        columns.forget_buffer()
+    return units
+
+
+class _Nobody:
+    """Takes units and only counts them."""
+
+    def __init__(self) -> None:
+        self.units = 0
+
+    def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: int) -> None:  # noqa: ARG002
+        self.units += rows
+
+    def take(self, place: int, request: Request) -> None:  # noqa: ARG002
+        self.units += 1
+
+
+def _data_end(source: RecoverySource, whole_to: int) -> int:
+    """Behind the last byte of the log that says something, at least ``whole_to``."""
+    for file in reversed(source.log.files):
+        if file.end_offset <= whole_to:
+            break
+        inside = max(whole_to - file.start_offset, 0)
+        end = last_byte(file, inside)
+        if end > inside:
+            return file.start_offset + end
+    return whole_to
+
+
+def _entries_end(queue: QueueFiles, plan: RecoveryPlan) -> int:
+    """The queue offset behind the last entry that stands in the files; of batch queues what the plan says."""
+    if queue.kind != "simple":
+        planned = [one for one in plan.queues if (one.topic, one.queue_id) == (queue.topic, queue.queue_id)]
+        return planned[0].max_offset if planned else 0
+    for file in reversed(queue.sequence.files):
+        end = _last_entry(file)
+        if end:
+            return file.start_offset // CQ_UNIT.itemsize + end
+    return 0
+
+
+def _last_entry(file: ReadOnlyFile) -> int:
+    """Entries of one queue file up to the last that says something."""
+    unit = CQ_UNIT.itemsize
+    try:
+        for start, stop in reversed(file.extents(0)):
+            first = start // unit
+            data = file.read(first * unit, stop - first * unit)
+            entries = np.frombuffer(data[: len(data) // unit * unit], CQ_UNIT)
+            filled = np.flatnonzero(entries["size"] > 0)
+            if len(filled):
+                return first + int(filled[-1]) + 1
+    except CannotRead:
+        return 0
+    return 0
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
