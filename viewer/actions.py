@@ -28,7 +28,8 @@ class Command:
     tip: str = ""
 
 
-MENUS = (words("File"), words("Edit"), words("View"), words("Go"), words("Analyse"), words("Window"), words("Help"))
+MENUS = (words("File"), words("Edit"), words("View"), words("Go"), words("Analyse"), words("Lab"),
+         words("Window"), words("Help"))
 COMMANDS = (
     Command("store.open", words("Open a store…"), "File", "open", ("Ctrl+O",), needs=False),
     Command("store.openFile", words("Open one file of a log…"), "File", "file", ("Ctrl+Shift+O",), needs=False),
@@ -94,6 +95,20 @@ COMMANDS = (
     Command("recovery.preview", words("Recovery: show what the next start does"), "Analyse", "positions",
             ("Ctrl+Shift+R",)),
     Command("jobs.cancel", words("Stop all work"), "Analyse", "stop", ("Ctrl+Esc",), group=1),
+    Command("lab.create", words("Make a lab store…"), "Lab", "lab", ("Ctrl+Shift+N",), needs=False),
+    Command("lab.openFolder", words("Open a lab store…"), "Lab", "open", (), needs=False),
+    Command("lab.write", words("Open this store for writing…"), "Lab", "", ()),
+    Command("view.lab", words("Lab"), "Lab", "lab", ("Ctrl+9",)),
+    Command("lab.put", words("Put the message"), "Lab", "", (), group=1),
+    Command("lab.again", words("Put again"), "Lab", "", ("Ctrl+Alt+Return",), group=1),
+    Command("lab.start", words("Start the load"), "Lab", "play", ("Ctrl+Alt+L",), group=2),
+    Command("lab.pause", words("Pause the load or go on"), "Lab", "pause", ("Ctrl+Alt+P",), group=2),
+    Command("lab.stop", words("Stop the load"), "Lab", "stop", ("Ctrl+Alt+S",), group=2),
+    Command("lab.flush", words("Flush now"), "Lab", "", ("Ctrl+Alt+F",), group=3),
+    Command("lab.commit", words("Commit now"), "Lab", "", ("Ctrl+Alt+M",), group=3),
+    Command("lab.plug", words("Pull the plug…"), "Lab", "plug", ("Ctrl+Alt+U",), group=4),
+    Command("lab.recover", words("Recover"), "Lab", "", ("Ctrl+Alt+R",), group=4),
+    Command("lab.compare", words("Two ways at once"), "Lab", "", ("Ctrl+Alt+2",), group=5),
     Command("pane.next", words("Next pane"), "Window", "", ("F6",)),
     Command("pane.previous", words("Previous pane"), "Window", "", ("Shift+F6",)),
     Command("layout.reset", words("Reset the layout"), "Window", "", (), needs=False, group=1),
@@ -106,7 +121,8 @@ ARROWS = {"Left": "←", "Right": "→", "Up": "↑", "Down": "↓"}
 BY_ID = {command.id: command for command in COMMANDS}
 VIEW_OF = {
     "view.units": "log", "view.queues": "queue", "view.index": "index", "view.positions": "positions",
-    "view.findings": "findings", "view.groups": "groups", "view.config": "config", "view.where": "where", "view.bookmarks": "bookmarks",
+    "view.findings": "findings", "view.groups": "groups", "view.config": "config",
+    "view.lab": "lab", "view.where": "where", "view.bookmarks": "bookmarks",
 }  # fmt: skip
 
 

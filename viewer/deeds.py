@@ -46,6 +46,7 @@ def deeds(window: MainWindow) -> dict[str, Deed]:
         "recovery.preview": lambda: (window.show_view("findings"), _pane_deed(window, "recovery.preview")),
         "jobs.cancel": window.jobs.cancel_all,
         **window.desk.deeds(),
+        **window.lab.deeds(),
         "pane.next": lambda: _next_pane(window, 1),
         "pane.previous": lambda: _next_pane(window, -1),
         "layout.reset": lambda: (window.layouts.reset(), show_choices(window)),
@@ -160,7 +161,7 @@ def _next_pane(window: MainWindow, step: int) -> None:
 _PARTS = (
     "goto.field", "store.tree", "filter.field", "units.table", "unit.detail", "unit.hex", "queue.table", "index.files",
     "trace.key", "trace.steps", "positions.ruler", "findings.table", "recovery.plan", "groups.table", "config.tables",
-    "config.values",
+    "config.values", "lab.put.topic", "lab.load.producers", "lab.hex", "lab.comparison",
 )  # fmt: skip
 
 

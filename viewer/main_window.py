@@ -27,6 +27,7 @@ from viewer.bridge.samples import Sample, unpacked
 from viewer.bridge.store_session import StoreSession
 from viewer.crumbs import crumbs_of
 from viewer.desk.desk import Desk
+from viewer.lab_room import LabRoom
 from viewer.layout import SMALLEST, Layout
 from viewer.menus import MenuStrip, draw_icons, enable_actions, make_actions, retranslate_actions
 from viewer.models.formats import zone_text
@@ -37,7 +38,7 @@ from viewer.panes.store_tree import StoreTreePane
 from viewer.settings import Settings, default_cache
 from viewer.stages import Stages
 from viewer.theme import theme
-from viewer.views import RAIL, VIEWS, make_pane
+from viewer.views import FOOT, RAIL, VIEWS, make_pane
 from viewer.widgets.rail import Rail
 from viewer.widgets.status_strip import StatusStrip
 from viewer.widgets.top_bar import TopBar
@@ -70,7 +71,7 @@ class MainWindow(QMainWindow):
         self.error_words = ""
         """Why the last store could not be opened."""
         self.desk = Desk(self)
-        self.stages, self.news = Stages(self), News(self)
+        self.stages, self.news, self.lab = Stages(self), News(self), LabRoom(self)
         self._palette: PaletteBox | None = None
         self.closed = False
         self._opening: Path | None = None
@@ -94,7 +95,10 @@ class MainWindow(QMainWindow):
         self.strip = MenuStrip(self.actions_by_id)
         self.setMenuWidget(self.strip)
         self.top = TopBar()
-        self.rail = Rail([(view, icon, tr(text), keys) for view, icon, text, keys in RAIL])
+        self.rail = Rail(
+            [(view, icon, tr(text), keys) for view, icon, text, keys in RAIL],
+            [(view, icon, tr(text), keys) for view, icon, text, keys in FOOT],
+        )
         self.side = StoreTreePane()
         self.stack = QStackedWidget()
         self.stack.setObjectName("views")
@@ -124,6 +128,7 @@ class MainWindow(QMainWindow):
         if found is None:
             found = self.panes[view] = make_pane(view)
             self.stack.addWidget(found)
+            self.lab.made(found)
             found.use(self.settings)
             self._zooms.watch(found)
             self.layouts.restore_pane(view, found)
@@ -230,6 +235,7 @@ class MainWindow(QMainWindow):
 
     def close_store(self) -> None:
         """Back to a window without a store; work under way is stopped."""
+        self.lab.leaving()
         self._opening = None
         if self.session is None:
             return
@@ -242,6 +248,7 @@ class MainWindow(QMainWindow):
         self.session = None
         self.history.clear()
         self.status.counters.set_counts({})
+        self.rail.set_mark("findings", "")
         self.status.format.setText("")
         self.strip.show_store("")
         self._enable()

@@ -59,12 +59,14 @@ def enable_actions(window: MainWindow) -> None:
         "go.back": is_open and window.history.can_go_back,
         "go.forward": is_open and window.history.can_go_forward,
         "jobs.cancel": bool(window.jobs.list),
+        **window.lab.able(),
     }
     for command in COMMANDS:
         enabled = (is_open or not command.needs) and (not command.view or command.id in answered)
         window.actions_by_id[command.id].setEnabled(able.get(command.id, enabled))
     window.top.back.setEnabled(able["go.back"])
     window.top.forward.setEnabled(able["go.forward"])
+    window.lab.show_words()
 
 
 class MenuStrip(Paper):
@@ -118,6 +120,17 @@ class MenuStrip(Paper):
         self.path.setText(path)
         self.path.setVisible(bool(path) and not self._slim)
         self.path.setAccessibleName(path)
+
+    def set_writing(self, on: bool, *, own: bool = False) -> None:
+        """Say that the store is open for writing: a lab store, or somebody's ``own``."""
+        words = tr("Open for writing") if own else tr("Lab store, open for writing")
+        self.promise.setText(words if on else tr("Read-only"))
+        self.promise.set_role("live" if on else "ok")
+        self.lock.set_glyph("lab" if on else "lock", "live" if on else "ok")
+        self.promise.setToolTip(
+            tr("The lab's engine has this store open for writing, in a process of its own.") if on
+            else tr("Files are opened with read rights only. No lock is taken, nothing is created.")
+        )  # fmt: skip
 
     def set_slim(self, slim: bool) -> None:
         """Narrow windows leave the path out."""

@@ -30,6 +30,7 @@ def welcome_page(window: MainWindow) -> QWidget:
     page.storeChosen.connect(lambda path: window.jobs.start(window.open(Path(path))))
     page.sampleChosen.connect(lambda sample: window.jobs.start(window.open_sample(sample)))
     page.openAsked.connect(window.actions_by_id["store.open"].trigger)
+    page.labAsked.connect(window.actions_by_id["lab.create"].trigger)
     page.clearAsked.connect(lambda: (window.settings.forget_recent(), window.show_welcome()))
     return _framed(page)
 

@@ -184,6 +184,16 @@ class Settings:
     def inspector_shown(self, value: bool) -> None:
         self._file.setValue("look/inspector", int(value))
 
+    @property
+    def lab_folder(self) -> Path:
+        """Where lab stores are made."""
+        kept = self._file.value("lab/folder")
+        return Path(kept) if isinstance(kept, str) and kept else Path.home() / "storescope" / "lab"
+
+    @lab_folder.setter
+    def lab_folder(self, value: Path) -> None:
+        self._file.setValue("lab/folder", str(value))
+
     # ---- below -------------------------------------------------------------------------------------------------------
 
     def _word(self, key: str, permitted: tuple[str, ...]) -> str:

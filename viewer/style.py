@@ -65,8 +65,8 @@ QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
 QSlider {{ min-height: {p24}; }}
 QSlider::groove:horizontal {{ height: 3px; background: {line}; border-radius: 1px; }}
 QSlider::sub-page:horizontal {{ background: {accent}; border-radius: 1px; }}
-QSlider::handle:horizontal {{ background: {pane}; border: 2px solid {accent}; width: {p12}; height: {p12};
-    margin: -6px 0; border-radius: {p8}; }}
+QSlider::handle:horizontal {{ background: {pane}; border: 2px solid {accent}; width: 11px; height: 11px;
+    margin: -6px 0; border-radius: 7px; }}
 QSlider::handle:horizontal:focus {{ background: {select}; border: 3px solid {accent}; }}
 QSlider::sub-page:horizontal:disabled {{ background: {line}; }}
 QSlider::handle:horizontal:disabled {{ border-color: {line}; }}

@@ -9,6 +9,9 @@ from viewer.panes import Pane
 
 ON_RAIL = ("view.units", "view.queues", "view.index", "view.positions", "view.findings")
 RAIL = tuple((VIEW_OF[name], BY_ID[name].icon, BY_ID[name].text, BY_ID[name].keys[0]) for name in ON_RAIL)
+AT_FOOT = ("view.lab",)
+"""Views that do something stand apart, at the foot of the rail."""
+FOOT = tuple((VIEW_OF[name], BY_ID[name].icon, BY_ID[name].text, BY_ID[name].keys[0]) for name in AT_FOOT)
 PANES = {
     "log": ("units", "UnitsPane"),
     "queue": ("queues", "QueuesPane"),
@@ -17,6 +20,7 @@ PANES = {
     "findings": ("findings", "FindingsPane"),
     "groups": ("groups", "GroupsPane"),
     "config": ("config", "ConfigPane"),
+    "lab": ("lab", "LabPane"),
     "where": ("where", "WherePane"),
     "bookmarks": ("bookmarks", "BookmarksPane"),
 }

@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -71,16 +71,13 @@ class LabStore:
         :class:`CannotRead` where it cannot be made, :class:`StoreError` where the engine refuses.
         """
         folder = Path(folder).absolute()
-        changes = changes_of(config)
-        for key in NOT_IN_A_LAB & changes.keys():
-            raise UsageError(f"{key}: a lab store keeps the default, found {changes[key]!r}")
+        _check(config)
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError("expected a directory that is absent or empty, found something there", file=str(folder))
         marker = LabMarker(config, like, disk_bytes, time.time_ns() // 1_000_000)
-        text = {"lab": 1, "madeMs": marker.made_ms, "like": like, "diskBytes": disk_bytes, "config": changes}
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / MARKER).write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
+            _write_marker(folder, marker)
         except OSError as error:
             raise CannotRead(f"the directory cannot be made: {error.strerror}", file=str(folder)) from error
         made = cls(folder, marker)
@@ -138,6 +135,29 @@ def read_marker(folder: Path) -> LabMarker:
         raise NotALab(f"the marker names what no lab store has: {', '.join(unknown) or 'paths'}", file=str(path))
     like: Release = "4.9" if found.get("like") == "4.9" else "5.3"
     return LabMarker(config, like, int(found.get("diskBytes", DISK_BYTES)), int(found.get("madeMs", 0)))
+
+
+def change_config(folder: Path, config: MessageStoreConfig) -> None:
+    """Have the lab store at ``folder`` opened with ``config`` from its next start on.
+
+    Raises :class:`NotALab`, :class:`UsageError` where a value is not for a lab store, ``OSError``.
+    """
+    _check(config)
+    _write_marker(folder, replace(read_marker(folder), config=config))
+
+
+def _check(config: MessageStoreConfig) -> None:
+    changes = changes_of(config)
+    for key in NOT_IN_A_LAB & changes.keys():
+        raise UsageError(f"{key}: a lab store keeps the default, found {changes[key]!r}")
+
+
+def _write_marker(folder: Path, marker: LabMarker) -> None:
+    text = {"lab": 1, "madeMs": marker.made_ms, "like": marker.like, "diskBytes": marker.disk_bytes,
+            "config": changes_of(marker.config)}  # fmt: skip
+    new = folder / f"{MARKER}.new"
+    new.write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
+    new.replace(folder / MARKER)
 
 
 def delete_lab(folder: Path) -> None:

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -31,7 +31,7 @@ from engine.lab.pulling import finish_report, pull_the_plug, timed_open
 from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer
 from engine.lab.watch import Watch
 from engine.message_store import MessageStore
-from engine.store.put_message import PutMessageStatus
+from engine.store.put_message import PutMessageResult, PutMessageStatus
 from engine.store.recovery_plan import RecoveryPlan
 from engine.store.unit_check import Release
 
@@ -130,13 +130,20 @@ class Lab:
 
     def put(self, message: Message) -> PutAnswer:
         """Put one message, as a producer does; with the bytes that it became."""
-        store = self._open
         began = time.perf_counter_ns()
-        result = store.put_message(message)
+        return self._answer(self._open.put_message(message), 1, began)
+
+    def put_batch(self, messages: Sequence[Message]) -> PutAnswer:
+        """Put messages of one topic and queue as a client's batch; ``unit`` is the bytes of all of them."""
+        began = time.perf_counter_ns()
+        return self._answer(self._open.put_batch(messages), len(messages), began)
+
+    def _answer(self, result: PutMessageResult, count: int, began: int) -> PutAnswer:
+        store = self._open
         took = (time.perf_counter_ns() - began) / 1e6
         status = result.status
         with self._lock:
-            self._by_hand[status.name] = self._by_hand.get(status.name, 0) + 1
+            self._by_hand[status.name] = self._by_hand.get(status.name, 0) + count
         where = result.append
         if where is None or not result.ok:
             return PutAnswer(status.name, took_ms=took)
@@ -269,7 +276,7 @@ def serve(pipe: Connection) -> None:
             number, verb, args = pipe.recv()
             if verb == "sample":
                 answer(number, verb, args)
-            elif verb == "put":
+            elif verb in ("put", "put_batch"):
                 puts.submit(answer, number, verb, args)
             else:
                 others.submit(answer, number, verb, args)

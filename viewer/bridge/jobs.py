@@ -23,6 +23,8 @@ from viewer.bridge.worker import Cancelled, Worker
 __all__ = ["Cancelled", "Control", "Job", "Jobs"]
 T = TypeVar("T")
 QUICK_THREADS = 3
+LAST_SECONDS = 30.0
+"""How long the end waits for what must still be done: a lab store that is being closed."""
 LONG_THREADS = 2
 REPORT_EVERY = 0.1
 """Seconds between two reports of one job that reach the loop."""
@@ -89,6 +91,7 @@ class Jobs(QObject):
         self._numbers = itertools.count(1)
         self._pending = 0
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._last: set[asyncio.Task[Any]] = set()
         self._controls: set[Control] = set()
         self._closed = False
         self.list: list[Job] = []
@@ -179,6 +182,12 @@ class Jobs(QObject):
         task.add_done_callback(self._task_ended)
         return task
 
+    def finish(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        """Have ``coroutine`` done whatever is closed meanwhile: it is not cancelled, and :meth:`drain` waits for it."""
+        task = asyncio.ensure_future(coroutine)
+        self._last.add(task)
+        task.add_done_callback(self._last.discard)
+
     @property
     def idle(self) -> bool:
         """Whether nothing is under way."""
@@ -210,6 +219,8 @@ class Jobs(QObject):
         """After :meth:`close`: let what was begun see that it was stopped, so that nothing is left half-ended."""
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=seconds)
+        if self._last:
+            await asyncio.wait(list(self._last), timeout=LAST_SECONDS)
 
     # ---- below -------------------------------------------------------------------------------------------------------
 

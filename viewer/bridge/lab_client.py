@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import multiprocessing
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,6 +136,11 @@ class LabClient:
     async def put(self, message: Message) -> PutAnswer:
         """Put one message and wait as its sender would; with the bytes that it became."""
         answer: PutAnswer = await self._ask("put", message)
+        return answer
+
+    async def put_batch(self, messages: Sequence[Message]) -> PutAnswer:
+        """Put messages of one topic and queue as a client's batch; with the bytes of all of them."""
+        answer: PutAnswer = await self._ask("put_batch", list(messages))
         return answer
 
     async def load(self, settings: LoadSettings | None) -> LoadCounts:

@@ -152,6 +152,7 @@ class WelcomePage(QScrollArea):
     sampleChosen = Signal(object)
     openAsked = Signal()
     clearAsked = Signal()
+    labAsked = Signal()
 
     def __init__(self, recent: Sequence[RecentStore], samples: Sequence[Sample]) -> None:
         super().__init__()
@@ -269,8 +270,22 @@ class WelcomePage(QScrollArea):
         )
         lines = [_numbered(n, question, answer) for n, (question, answer) in enumerate(questions, 1)]
         head = row(Glyph("tour", "accent", 20), Label(tr("Four questions it answers"), 15, "text", 600), None, gap=8)
-        parts += [6, Card(head, *lines, gap=9, pad=16), None]
+        parts += [6, self._lab(), 6, Card(head, *lines, gap=9, pad=16), None]
         return column(*parts, gap=10)
+
+    def _lab(self) -> QWidget:
+        said = column(
+            Label(tr("Make a lab store"), 13, "text", 600),
+            Label(tr("Put messages, load it, pull its plug; nothing of yours is touched"), 12, "text2", wrap=True),
+            gap=2,
+        )
+        line = row(Glyph("lab", "live", 20), said, gap=10, margins=(14, 12, 14, 12))
+        line.layout().setStretch(1, 1)
+        pick = Pick(line)
+        pick.setObjectName("welcome.lab")
+        pick.setAccessibleName(tr("Make a lab store"))
+        pick.picked.connect(self.labAsked)
+        return Card(pick, pad=1)
 
     def _keys(self) -> QWidget:
         said = (

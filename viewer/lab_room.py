@@ -1,0 +1,260 @@
+"""What the window does for the lab: its dialogs, its commands, the words at the top, opening and leaving lab stores."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QFileDialog
+
+from engine.errors import StoreError
+from viewer.assets import tr
+from viewer.bridge.lab_desk import LabDesk
+from viewer.menus import enable_actions
+from viewer.panes import Pane
+from viewer.sayings import engine_words
+
+if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
+    from engine.store.unit_check import Release
+    from viewer.main_window import MainWindow
+    from viewer.panes.lab import LabPane
+
+
+class LabRoom(QObject):
+    """The lab of one window; it outlives the panes, which are made anew with the language."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._pane: LabPane | None = None
+        self._staying = False
+        self.desk = LabDesk()
+        self.desk.changed.connect(self.show_state)
+        self.desk.died.connect(self._died)
+
+    # ---- the pane ----------------------------------------------------------------------------------------------------
+
+    def made(self, pane: Pane) -> None:
+        """A pane was made; the lab's is wired."""
+        if pane.view_id != "lab":
+            return
+        from viewer.panes.lab import LabPane
+
+        assert isinstance(pane, LabPane)
+        self._pane = pane
+        pane.createAsked.connect(self.create)
+        pane.writeAsked.connect(self.open_for_writing)
+        pane.plugAsked.connect(self.plug)
+        pane.recoverAsked.connect(self.recover)
+        pane.compareAsked.connect(self.compare)
+        pane.set_desk(self.desk)
+
+    def pane(self) -> LabPane:
+        """The lab's view; made where nobody has looked at it yet."""
+        self._window.awake("lab")
+        assert self._pane is not None
+        return self._pane
+
+    # ---- what can be done now ----------------------------------------------------------------------------------------
+
+    def able(self) -> dict[str, bool]:
+        """Command → whether it can be done now."""
+        desk = self.desk
+        alive = desk.alive and not desk.unplugged
+        running = desk.load is not None
+        return {
+            "lab.put": alive, "lab.again": alive and bool(desk.done), "lab.flush": alive,
+            "lab.commit": alive and bool(getattr(desk.config, "transient_store_pool_enable", False)),
+            "lab.start": alive and not running, "lab.pause": alive and running, "lab.stop": alive and running,
+            "lab.plug": desk.plug_possible and not desk.unplugged, "lab.recover": desk.unplugged and not desk.busy,
+            "lab.write": self._window.session is not None and not desk.there,
+        }  # fmt: skip
+
+    def deeds(self) -> dict[str, Callable[[], object]]:
+        """Command → what it does."""
+        return {
+            "lab.create": self.create, "lab.openFolder": self.open_folder, "lab.write": self.open_for_writing,
+            "lab.put": self.put, "lab.again": self.again, "lab.start": self.load, "lab.pause": self.pause,
+            "lab.stop": self.stop, "lab.flush": self.flush, "lab.commit": self.commit, "lab.plug": self.plug,
+            "lab.recover": self.recover, "lab.compare": self.compare,
+        }  # fmt: skip
+
+    def show_words(self) -> None:
+        """The words at the top right: open for writing, or for reading only."""
+        self._window.strip.set_writing(self.desk.there and self._shows_desk(), own=self.desk.folder is None)
+
+    def show_state(self) -> None:
+        """The words at the top right, and what is greyed."""
+        if not self._window.closed:
+            enable_actions(self._window)
+
+    def _shows_desk(self) -> bool:
+        session = self._window.session
+        return session is not None and session.path.absolute() == self.desk.store
+
+    # ---- deeds -------------------------------------------------------------------------------------------------------
+
+    def create(self) -> None:
+        """Ask what kind of store shall be made."""
+        from viewer.panes.lab_create import CreateDialog
+
+        dialog = CreateDialog(self._window, self._window.settings.lab_folder)
+        dialog.made.connect(self.begin)
+        dialog.open()
+
+    def open_folder(self) -> None:
+        """Ask which lab store shall be opened again."""
+        window = self._window
+        dialog = QFileDialog(window, tr("Open a lab store"), str(window.settings.lab_folder))
+        dialog.setObjectName("lab.open.dialog")
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda path: window.jobs.start(self.start_again(Path(path))))
+        dialog.open()
+
+    async def start_again(self, folder: Path) -> bool:
+        """Open the lab store that is in ``folder``, or whose ``store`` folder it is."""
+        from engine.lab.lab_store import MARKER
+
+        if not (folder / MARKER).exists() and (folder.parent / MARKER).exists():
+            folder = folder.parent
+        return await self.start(folder, None, "5.3")
+
+    def begin(self, folder: Path, config: MessageStoreConfig, like: Release) -> None:
+        """Make a lab store in ``folder`` and show it."""
+        self._window.jobs.start(self.start(folder, config, like))
+
+    async def start(self, folder: Path, config: MessageStoreConfig | None, like: Release) -> bool:
+        """Make the lab store ``folder``, or open the one that is there, and show it in the lab."""
+        window = self._window
+        window.close_store()
+        window.say(tr("Making {path}", path=str(folder)))
+        try:
+            await self.desk.open(folder, config, like)
+        except (StoreError, OSError, EOFError) as error:
+            window.show_error(folder, engine_words(str(error)))
+            return False
+        window.settings.lab_folder = folder.parent
+        assert self.desk.store is not None
+        return await self._open_window(self.desk.store)
+
+    async def _open_window(self, store: Path) -> bool:
+        """Show the directory through the read-only door, following its end."""
+        window = self._window
+        self._staying = True
+        try:
+            opened = await window.open(store, "lab")
+        finally:
+            self._staying = False
+        if opened and window.session is not None:
+            window.session.follow(True)
+        self.show_state()
+        return opened
+
+    def open_for_writing(self) -> None:
+        """Say who holds the store, show the recovery plan, and ask."""
+        session = self._window.session
+        if session is None or self.desk.there:
+            return
+        from engine.lab.lab_store import is_lab
+        from viewer.panes.lab_write import WriteDialog
+
+        if session.path.name == "store" and is_lab(session.path.parent):
+            self._window.jobs.start(self.start_again(session.path.parent))
+            return
+        dialog = WriteDialog(self._window, session)
+        dialog.agreed.connect(lambda: self._window.jobs.start(self._write(session.path)))
+        dialog.open()
+
+    async def _write(self, store: Path) -> None:
+        window = self._window
+        from engine.config import MessageStoreConfig
+
+        config = window.config or MessageStoreConfig()
+        try:
+            await self.desk.open_store(store, config, "5.3")
+        except (StoreError, OSError, EOFError) as error:
+            window.say(engine_words(str(error)))
+            if self._pane is not None:
+                self._pane.say_why(engine_words(str(error)))
+            return
+        await self._open_window(store)
+
+    def put(self) -> None:
+        """Put what stands in the form."""
+        self.pane().put.put_now()
+
+    def again(self) -> None:
+        """Put the last message once more."""
+        self.pane().put.put_again()
+
+    def load(self) -> None:
+        """Start the load that stands on the sliders."""
+        if self.desk.load is None:
+            self.pane().load.toggle()
+
+    def pause(self) -> None:
+        """Pause the load, or go on."""
+        self.desk.begin(self.desk.pause_load(not self.desk.load_paused))
+
+    def stop(self) -> None:
+        """Stop the load."""
+        self.desk.begin(self.desk.set_load(None))
+
+    def flush(self) -> None:
+        """Bring everything put so far to disk."""
+        self.desk.begin(self.desk.flush())
+
+    def commit(self) -> None:
+        """Hand the pool's buffers to the page cache."""
+        self.desk.begin(self.desk.commit())
+
+    def plug(self) -> None:
+        """Say what a power loss would take, and ask."""
+        if not self.desk.plug_possible:
+            return
+        from viewer.panes.lab_write import PlugDialog
+
+        dialog = PlugDialog(self._window, self.desk)
+        dialog.agreed.connect(lambda: self._window.jobs.start(self.pull_the_plug()))
+        dialog.open()
+
+    async def pull_the_plug(self, seed: int | None = None) -> None:
+        """End the engine as a power loss would, and show the directory that the disk kept."""
+        store = self.desk.store
+        self._window.say(tr("Pulling the plug"))
+        await self.desk.pull_the_plug(random.SystemRandom().randrange(1 << 31) if seed is None else seed)
+        if store is not None:
+            await self._open_window(store)
+
+    def recover(self) -> None:
+        """Open the store again, as its next start would."""
+        self._window.jobs.start(self.recover_now())
+
+    async def recover_now(self) -> None:
+        """Recover, and show the directory as it is then."""
+        store = self.desk.store
+        self._window.say(tr("Recovering"))
+        await self.desk.recover()
+        if store is not None:
+            await self._open_window(store)
+
+    def compare(self) -> None:
+        """The same load on two lab stores side by side."""
+        self._window.show_view("lab")
+        self.pane().show_two_ways()
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def leaving(self) -> None:
+        """The window lets go of its store: its lab engine is closed cleanly, behind."""
+        if self.desk.there and not self._staying:
+            self._window.jobs.finish(self.desk.close())
+
+    def _died(self, words: str) -> None:
+        self._window.say(tr("The lab's engine has ended: {why}", why=words))
