@@ -22,6 +22,7 @@ from engine.config import MessageStoreConfig
 from viewer import assets
 from viewer.bridge.garbage import LoopGarbage
 from viewer.deeds import show_choices
+from viewer.desk.windows import all_closed, close_all
 from viewer.main_window import MainWindow
 from viewer.settings import Settings
 from viewer.theme import theme
@@ -78,6 +79,7 @@ def main(start: Start) -> int:
     finally:
         window.close()
         with contextlib.suppress(RuntimeError):
+            loop.run_until_complete(close_all())
             loop.run_until_complete(window.jobs.drain())
             loop.close()
         garbage.end()
@@ -114,16 +116,19 @@ async def run(window: MainWindow, start: Start) -> int:
     closed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     ender = _Ender(window, closed)
     window.installEventFilter(ender)
-    if start.store is None:
+    store = start.store or (window.desk.last() if window.remembers else None)
+    if store is None:
         window.show_welcome()
     window.show()
     with _interruptible(window):
-        opened = await window.open(start.store, start.at) if start.store is not None else True
+        opened = await window.open(store, start.at) if store is not None else True
         if start.screenshot is not None:
             return await take_picture(window, start.screenshot, opened)
         if start.drive is not None:
             return await drive(window, start.drive)
-        return await closed
+        code = await closed
+        await all_closed()
+        return code
 
 
 async def take_picture(window: MainWindow, target: Path, opened: bool) -> int:

@@ -189,6 +189,7 @@ def show_choices(window: MainWindow) -> None:
     for language in assets.LANGUAGES:
         window.actions_by_id[f"language.{language}"].setChecked(assets.language() == language)
     window.actions_by_id["view.tree"].setChecked(window.settings.tree_shown)
+    window.actions_by_id["session.restore"].setChecked(window.settings.restore)
 
 
 def _open_palette(window: MainWindow) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray
@@ -83,6 +84,20 @@ class Layout:
             self._window.settings.geometry = self._window.saveGeometry()
             for name, state in self._states.items():
                 self._window.settings.set_splitter(name, state)
+
+    def states(self) -> dict[str, bytes]:
+        """Where everything stands now, to be kept elsewhere."""
+        self.keep()
+        return {name: bytes(state.data()) for name, state in self._states.items()}
+
+    def take(self, states: Mapping[str, bytes]) -> None:
+        """Put everything where :meth:`states` said it stood."""
+        if not states:
+            return
+        self._states |= {name: QByteArray(state) for name, state in states.items()}
+        self.restore_side()
+        for view, pane in self._window.panes.items():
+            self.restore_pane(view, pane)
 
     def reset(self) -> None:
         """Everything as on the first day."""

@@ -187,7 +187,8 @@ class MainWindow(QMainWindow):
         self._opening = path
         self.say(tr("Opening {path}", path=str(path)))
         try:
-            session = await StoreSession.open(path, self.jobs, self.config)
+            taken = await self.desk.taken(path)
+            session = await StoreSession.open(taken.store, self.jobs, taken.config or self.config)
         except (StoreError, OSError) as error:
             if self._opening == path:
                 self._opening = None
@@ -200,7 +201,7 @@ class MainWindow(QMainWindow):
         session.hold()
         self._begin(session)
         self.say("")
-        await self.go_to_text(at or "log", first=True)
+        await self.go_to_text(at or self.desk.first_place(), first=True)
         self.pane(self.view).setFocus()
         await self.stages.first_rows_painted()
         if session is not self.session:
@@ -286,7 +287,10 @@ class MainWindow(QMainWindow):
     # ---- places ------------------------------------------------------------------------------------------------------
 
     def go(self, place: Place) -> None:
-        """Show ``place`` and make a step of history."""
+        """Show ``place`` and make a step of history; in a window of its own where it says so."""
+        if place.own:
+            self.desk.show_beside(place)
+            return
         self.history.visit(place)
         self._show(place)
 
@@ -432,6 +436,7 @@ class MainWindow(QMainWindow):
         """Remember the layout, stop the work, let go of the store."""
         self.layouts.keep()
         self.layouts.write()
+        self.desk.keep_last()
         self.closed = True
         self.close_store()
         self.jobs.close()

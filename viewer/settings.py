@@ -94,6 +94,15 @@ class Settings:
     def tree_shown(self, value: bool) -> None:
         self._file.setValue("layout/tree", int(value))
 
+    @property
+    def restore(self) -> bool:
+        """Whether a start opens what stood in the window at the end."""
+        return self._number("start/restore", 0, 0, 1) == 1
+
+    @restore.setter
+    def restore(self, value: bool) -> None:
+        self._file.setValue("start/restore", int(value))
+
     def splitter(self, name: str) -> QByteArray:
         """Where a splitter was dragged to, empty where it never was."""
         return self._bytes(f"layout/splitter.{name}")

@@ -46,7 +46,7 @@ def test_row_9_bookmarks_with_names_marks_and_notes(run: Run, walker: Walker, da
         session = window.session
         assert session is not None
         kept = read(file_of(window.settings.folder, session.path))
-        assert [(one.place, one.note) for one in kept] == [("log:1310900", "ask the replica")]
+        assert [(one.place, one.note) for one in kept.marks] == [("log:1310900", "ask the replica")]
         await walker.open(damaged, "bookmarks")
         await walker.until(lambda: walker.table(TABLE).model().rowCount() == 1, "it is there again")
         assert walker.window.session is not None

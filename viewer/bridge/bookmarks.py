@@ -48,6 +48,14 @@ class Bookmark:
         return goal.offset if goal is not None and goal.kind == "log" else None
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a store: its bookmarks, and the notes about it as a whole."""
+
+    marks: tuple[Bookmark, ...] = ()
+    notes: str = ""
+
+
 class Bookmarks(QObject):
     """The bookmarks of one store, in the order in which they were made. ``changed()`` after every change."""
 
@@ -57,13 +65,25 @@ class Bookmarks(QObject):
         super().__init__(session)
         self._list: list[Bookmark] = []
         self._gone: list[tuple[int, Bookmark]] = []
-        self.keep: Callable[[Sequence[Bookmark]], object] = lambda _list: None
-        """Called with all of them after every change."""
+        self._notes = ""
+        self.keep: Callable[[Kept], object] = lambda _kept: None
+        """Called with everything after every change."""
 
     @property
     def list(self) -> tuple[Bookmark, ...]:
         """All of them."""
         return tuple(self._list)
+
+    @property
+    def notes(self) -> str:
+        """What somebody wrote about the store as a whole."""
+        return self._notes
+
+    def set_notes(self, text: str) -> None:
+        """Other words about the store; kept, not told: whoever writes them sees them."""
+        if text != self._notes:
+            self._notes = text
+            self.keep(Kept(self.list, text))
 
     def at(self, place: str) -> Bookmark | None:
         """The bookmark of a place."""
@@ -98,19 +118,23 @@ class Bookmarks(QObject):
             self._list.insert(min(at, len(self._list)), mark)
             self._tell()
 
-    def fill(self, marks: Sequence[Bookmark]) -> None:
-        """Take these instead; told, not kept."""
-        self._list = list(marks)
+    def fill(self, kept: Kept) -> None:
+        """What was kept, in front of what was made meanwhile; told, not kept."""
+        known = {one.place for one in kept.marks}
+        self._list = [*kept.marks, *(one for one in self._list if one.place not in known)]
+        self._notes = self._notes or kept.notes
         self.changed.emit()
 
-    def merge(self, marks: Sequence[Bookmark]) -> None:
-        """Add those whose places have none yet."""
+    def merge(self, kept: Kept) -> None:
+        """Add the bookmarks whose places have none yet, and the notes that are not there yet."""
         known = {one.place for one in self._list}
-        self._list += [one for one in marks if one.place not in known]
+        self._list += [one for one in kept.marks if one.place not in known]
+        if kept.notes and kept.notes not in self._notes:
+            self._notes = f"{self._notes}\n{kept.notes}".strip()
         self._tell()
 
     def _tell(self) -> None:
-        self.keep(self.list)
+        self.keep(Kept(self.list, self._notes))
         self.changed.emit()
 
 
@@ -150,24 +174,27 @@ def file_of(folder: Path, store: Path) -> Path:
     return folder / "bookmarks" / f"{name}.json"
 
 
-def read(file: Path) -> list[Bookmark]:
-    """The bookmarks in ``file``; none where it is not there or holds nothing of the kind."""
+def read(file: Path) -> Kept:
+    """What ``file`` keeps; nothing where it is not there or holds nothing of the kind."""
     try:
         found = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
-        return []
-    return from_records(found.get("bookmarks")) if isinstance(found, dict) else []
+        return Kept()
+    if not isinstance(found, dict):
+        return Kept()
+    notes = found.get("notes")
+    return Kept(tuple(from_records(found.get("bookmarks"))), notes if isinstance(notes, str) else "")
 
 
-def write(file: Path, store: Path, marks: Sequence[Bookmark]) -> None:
-    """Keep ``marks``; the file is replaced at once, or stays as it was. Raises OSError."""
-    if not marks and not file.exists():
+def write(file: Path, store: Path, kept: Kept) -> None:
+    """Keep it; the file is replaced at once, or stays as it was. Raises OSError."""
+    if kept == Kept() and not file.exists():
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(".part")
     try:
-        kept = {"store": str(store), "bookmarks": records(marks)}
-        partial.write_text(json.dumps(kept, ensure_ascii=False, indent=1), "utf-8")
+        said = {"store": str(store), "notes": kept.notes, "bookmarks": records(kept.marks)}
+        partial.write_text(json.dumps(said, ensure_ascii=False, indent=1), "utf-8")
         partial.replace(file)
     finally:
         with suppress(OSError):

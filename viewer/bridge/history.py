@@ -19,6 +19,11 @@ class History:
         """Where one is."""
         return self._places[self._at] if self._at >= 0 else None
 
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Every place up to where one is, oldest first."""
+        return tuple(self._places[: self._at + 1])
+
     def visit(self, place: Place) -> None:
         """A new step; what lay ahead is forgotten."""
         if place == self.current:

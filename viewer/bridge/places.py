@@ -28,7 +28,7 @@ class Place:
 
     ``offset``: byte in the log, or the number of an entry or slot in an index file (``part`` says which). ``name``:
     index file, rule, group or table. ``field``: a field of the unit to choose. A trace that began at a unit has its
-    ``offset`` and store ``time`` (ms); both stay out of the written form.
+    ``offset`` and store ``time`` (ms); both stay out of the written form. ``own`` asks for a window of its own.
     """
 
     kind: Kind
@@ -41,6 +41,7 @@ class Place:
     part: str = ""
     field: str = ""
     time: int | None = None
+    own: bool = False
 
     @property
     def view(self) -> str:

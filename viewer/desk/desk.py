@@ -1,20 +1,38 @@
-"""What the window keeps for a person beside the store: bookmarks now, session and report where they are asked for."""
+"""What the window keeps for a person beside the store: bookmarks, notes, the session and its file, the way to findings.
+
+One :class:`Desk` a window. What it keeps stands in the settings' folder, never in the store.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QLineEdit
+
+from engine.errors import StoreError
 from viewer.assets import tr
 from viewer.bridge import bookmarks, places
-from viewer.bridge.bookmarks import Bookmark, bookmarks_of
-from viewer.bridge.places import Place
+from viewer.bridge.bookmarks import Kept, bookmarks_of
+from viewer.bridge.places import Place, Search, UnknownPlace
 from viewer.bridge.store_session import StoreSession
 from viewer.crumbs import crumbs_of
+from viewer.desk import session_file
+from viewer.desk.session_file import Session
+from viewer.desk.taking import Taken, kind_of, take
+from viewer.desk.windows import show_beside
 from viewer.menus import enable_actions
+from viewer.palette_source import apply_filter
+from viewer.settings import default_cache
 
 if TYPE_CHECKING:
     from viewer.main_window import MainWindow
+
+LAST = "last" + session_file.SUFFIX
+"""The session that stood in the window when it was closed; below the settings' folder."""
 
 
 class Desk:
@@ -22,25 +40,8 @@ class Desk:
 
     def __init__(self, window: MainWindow) -> None:
         self._window = window
-
-    def began(self, session: StoreSession) -> None:
-        """A store was opened: its bookmarks are read, and kept from now on."""
-        marks = bookmarks_of(session)
-        file = bookmarks.file_of(self._window.settings.folder, session.path)
-
-        def keep(found: Sequence[Bookmark]) -> None:
-            listed = tuple(found)
-            session.jobs.read(lambda: bookmarks.write(file, session.path, listed), lambda _none: None, self._failed)
-
-        def known(found: list[Bookmark]) -> None:
-            marks.fill([*found, *(one for one in marks.list if all(one.place != old.place for old in found))])
-            marks.keep = keep
-
-        session.jobs.read(lambda: bookmarks.read(file), known, self._failed)
-        marks.changed.connect(lambda: enable_actions(self._window))
-
-    def _failed(self, error: Exception) -> None:
-        self._window.say(str(error))
+        self._taken: Taken | None = None
+        window.opened.connect(self._opened)
 
     def deeds(self) -> dict[str, Callable[..., object]]:
         """Command id → what it does."""
@@ -48,7 +49,166 @@ class Desk:
             "bookmark.here": self.bookmark,
             "finding.next": lambda: self.next_finding(1),
             "finding.previous": lambda: self.next_finding(-1),
+            "session.save": self.ask_save,
+            "session.restore": self._restore_chosen,
+            "window.own": self._own_window,
         }
+
+    def _failed(self, error: Exception) -> None:
+        self._window.say(str(error))
+
+    # ---- opening -----------------------------------------------------------------------------------------------------
+
+    async def taken(self, path: Path) -> Taken:
+        """What ``path`` means: a store, or what leads to one. Raises StoreError, OSError."""
+        window = self._window
+        kind = kind_of(path)
+        if not kind:
+            self._taken = Taken(path)
+        elif kind == "archive":
+            said = tr("Unpacking a copy of {name}", name=path.name)
+            self._taken = await window.jobs.run(said, lambda control: take(control, path, default_cache()))
+        else:
+            self._taken = await window.jobs.run(path.name, lambda control: take(control, path, default_cache()))
+        return self._taken
+
+    def first_place(self) -> str:
+        """Where the window begins in the store that was taken."""
+        session = self._taken.session if self._taken is not None else None
+        return session.place if session is not None else "log"
+
+    def began(self, session: StoreSession) -> None:
+        """A store was opened: what is kept of it is read, and kept from now on."""
+        marks = bookmarks_of(session)
+        file = bookmarks.file_of(self._window.settings.folder, session.path)
+        told = self._taken.session if self._taken is not None else None
+
+        def keep(kept: Kept) -> None:
+            session.jobs.read(lambda: bookmarks.write(file, session.path, kept), lambda _none: None, self._failed)
+
+        def known(kept: Kept) -> None:
+            marks.fill(kept)
+            marks.keep = keep
+            if told is not None:
+                marks.merge(Kept(told.bookmarks, told.notes))
+
+        session.jobs.read(lambda: bookmarks.read(file), known, self._failed)
+        marks.changed.connect(lambda: enable_actions(self._window))
+        if told is not None:
+            self._take_up(told)
+
+    def _take_up(self, told: Session) -> None:
+        window = self._window
+        if window.remembers and told.size != (0, 0):
+            window.resize(*told.size)
+        window.layouts.take(told.layout)
+        for text in told.places:
+            place = _place(text)
+            if place is not None:
+                window.history.visit(place)
+
+    def _opened(self) -> None:
+        told = self._taken.session if self._taken is not None else None
+        self._taken = None
+        if told is not None and told.filter:
+            here = self._window.history.current
+            apply_filter(self._window, told.filter)
+            if here is not None and here.view != "log":
+                self._window.go(here)
+
+    # ---- the session -------------------------------------------------------------------------------------------------
+
+    def session(self) -> Session | None:
+        """What a session file would say now; None without a store."""
+        window = self._window
+        if window.session is None:
+            return None
+        marks = bookmarks_of(window.session)
+        field = window.panes["log"].findChild(QLineEdit, "filter.field") if "log" in window.panes else None
+        return Session(
+            store=str(window.session.path),
+            place=self.here() or "log",
+            places=tuple(places.text_of(place) for place in window.history.places),
+            bookmarks=marks.list,
+            notes=marks.notes,
+            filter=field.text().strip() if field is not None else "",
+            size=(window.width(), window.height()),
+            layout=window.layouts.states(),
+            saved=round(time.time() * 1000),
+        )
+
+    def ask_save(self) -> None:
+        """Ask where the session is to be saved."""
+        window = self._window
+        session = window.session
+        if session is None:
+            return
+        name = session.survey.name if session.survey is not None else session.path.name
+        dialog = QFileDialog(window, tr("Save the session"), str(Path.home() / f"{name}{session_file.SUFFIX}"))
+        dialog.setObjectName("session.dialog")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters([tr("Storescope session") + f" (*{session_file.SUFFIX})"])
+        dialog.setDefaultSuffix(session_file.SUFFIX.removeprefix("."))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda path: self.save(Path(path)))
+        dialog.open()
+
+    def save(self, target: Path) -> None:
+        """Write the session to ``target``, off the loop and never into the store."""
+        window, said = self._window, self.session()
+        if said is None or window.session is None:
+            return
+        if in_store(window.session, target):
+            window.say(tr("Nothing is written into the store: choose another folder."))
+            return
+
+        def done(_none: object) -> None:
+            window.say(tr("Session saved: {path}", path=str(target)))
+
+        window.session.jobs.read(lambda: session_file.write(target, said), done, self._failed)
+
+    def keep_last(self) -> None:
+        """Keep what stands in the window for the next start; called when the window closes."""
+        window = self._window
+        said = self.session() if window.remembers and window.settings.restore else None
+        file = window.settings.folder / LAST
+        try:
+            if said is not None:
+                session_file.write(file, said)
+            elif window.remembers:
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            self._failed(error)
+
+    def last(self) -> Path | None:
+        """The session to begin with; None where nobody chose so, or where there is none."""
+        file = self._window.settings.folder / LAST
+        if not self._window.settings.restore or not file.exists():
+            return None
+        try:
+            session_file.read(file)
+        except (StoreError, OSError):
+            return None
+        return file
+
+    def _restore_chosen(self) -> None:
+        window = self._window
+        window.settings.restore = not window.settings.restore
+        window.actions_by_id["session.restore"].setChecked(window.settings.restore)
+        window.say(
+            tr("The next start opens what stands in the window at the end.") if window.settings.restore
+            else tr("The next start begins with the welcome page.")
+        )  # fmt: skip
+
+    def _own_window(self) -> None:
+        place = self._window.history.current
+        if place is not None:
+            self.show_beside(place)
+
+    def show_beside(self, place: Place) -> None:
+        """Show ``place`` in a window of its own."""
+        if self._window.session is not None and show_beside(self._window, place) is None:
+            self._window.say(tr("There are too many windows: close one first."))
 
     # ---- bookmarks ---------------------------------------------------------------------------------------------------
 
@@ -66,8 +226,8 @@ class Desk:
             ask_bookmark(window, window.session, text, self._name_of(text))
 
     def _name_of(self, text: str) -> str:
-        found = places.parse(text)
-        if not isinstance(found, Place):
+        found = _place(text)
+        if found is None:
             return text
         parts = [words for words, _ in crumbs_of(found, self._window.session)][1:]
         return " ".join(parts[-2:]) or text
@@ -96,6 +256,20 @@ class Desk:
         place, one = goals[(at + step) % len(goals)]
         window.go(place)
         window.say(f"{one.id} {title(one)}")
+
+
+def in_store(session: StoreSession, target: Path) -> bool:
+    """Whether a file would be written into the store that is open."""
+    store = session.path.resolve()
+    return target.resolve().is_relative_to(store if store.is_dir() else store.parent)
+
+
+def _place(text: str) -> Place | None:
+    try:
+        found = places.parse(text)
+    except UnknownPlace:
+        return None
+    return None if isinstance(found, Search) else found
 
 
 def _order(place: Place) -> tuple[int, int, str]:

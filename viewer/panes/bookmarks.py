@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from viewer.assets import tr, words
 from viewer.bridge import places
@@ -17,6 +17,7 @@ from viewer.models.columns import Chip, Column, RecordKind, chip_column, moment_
 from viewer.panes import Pane
 from viewer.panes.copying import table_commands
 from viewer.panes.log_survey import LogSurvey
+from viewer.theme import px, ui
 from viewer.widgets.kit import Button, Hairline, Label, PaneHead, column, stacked
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.record_state import State
@@ -84,7 +85,15 @@ class BookmarksPane(Pane):
         self.table.rowChosen.connect(self._show_note)
         self._note = Label("", 13, "text", wrap=True, select=True)
         self._note.setObjectName("bookmarks.note")
-        below = column(self._note, margins=(14, 8, 14, 10))
+        self.notes = QPlainTextEdit()
+        self.notes.setObjectName("bookmarks.notes")
+        self.notes.setAccessibleName(tr("Notes on this store"))
+        self.notes.setPlaceholderText(tr("Notes on this store: what was seen, what was tried"))
+        self.notes.setTabChangesFocus(True)
+        self.notes.textChanged.connect(self._noted)
+        below = column(self._note, Label(tr("Notes on this store"), 12, "text3"), self.notes, gap=6,
+                       margins=(14, 8, 14, 10))  # fmt: skip
+        self.retheme()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(stacked(self.strip, self.head, self.table, self.table.strip, Hairline(), below, room=2))
@@ -111,6 +120,8 @@ class BookmarksPane(Pane):
 
     def retheme(self) -> None:
         """Fonts and colours."""
+        self.notes.setFont(ui(13))
+        self.notes.setFixedHeight(px(110))
         self.table.refresh_look()
 
     def status(self) -> str:
@@ -163,6 +174,15 @@ class BookmarksPane(Pane):
             self.table.go_to_row(same)
         else:
             self._show_note(None)
+        written = bookmarks_of(self.session).notes if self.session is not None else ""
+        if written != self.notes.toPlainText():
+            self.notes.blockSignals(True)
+            self.notes.setPlainText(written)
+            self.notes.blockSignals(False)
+
+    def _noted(self) -> None:
+        if self.session is not None:
+            bookmarks_of(self.session).set_notes(self.notes.toPlainText())
 
     def _show_note(self, chosen: Bookmark | None) -> None:
         self._note.setText((chosen.note or tr("No note.")) if chosen is not None else "")

@@ -51,7 +51,7 @@ class BookmarkBox(QDialog):
         layout.addWidget(self.note)
         layout.addWidget(self._buttons(known))
         self.name.returnPressed.connect(self._keep)
-        QShortcut(QKeySequence("Ctrl+Return"), self, activated=self._keep)
+        QShortcut(QKeySequence("Ctrl+Return"), self, self._keep)
 
     @property
     def kind(self) -> str:

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QMenu
 from viewer.assets import tr
 from viewer.models.cell_filter import HOWS, cell_term
 from viewer.models.columns import Record
+from viewer.models.elsewhere import elsewhere
 
 if TYPE_CHECKING:
     from viewer.widgets.record_view import RecordView
@@ -62,6 +63,7 @@ def build_menu(view: RecordView, row: Record, section: int) -> QMenu:
     place = column.jump(row) if column is not None and column.jump is not None else None
     if place is not None:
         menu.addAction(tr("Follow the link"), lambda: view.placeRequested.emit(place))
+        menu.addAction(tr("Open in a window of its own"), lambda: view.placeRequested.emit(elsewhere(place)))
         menu.addSeparator()
     if column is not None and column.key:
         menu.addAction(tr("Copy cell"), lambda: copy_text(view, "cell", row, section))

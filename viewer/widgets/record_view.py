@@ -16,6 +16,7 @@ from PySide6.QtGui import QMouseEvent, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from viewer.models.columns import Record, RecordKind
+from viewer.models.elsewhere import elsewhere
 from viewer.models.window import ListSource, Page, RowSource, Want, Window
 from viewer.widgets.record_menu import copy_text, open_menu
 from viewer.widgets.row_table import RowTable
@@ -185,8 +186,8 @@ class RecordView(RowTable):
         """Choose the very last row."""
         self._go_to_end(self._window.last, self._window.source.end, -1)
 
-    def follow(self) -> bool:
-        """Follow the link of the current cell, or else the row's first link."""
+    def follow(self, own: bool = False) -> bool:
+        """Follow the link of the current cell, or else the row's first link; ``own``: into a window of its own."""
         at = self._current_number()
         if at is None:
             return False
@@ -195,7 +196,7 @@ class RecordView(RowTable):
         for column in [*columns, *self.kind.columns]:
             place = self.place_at(at, column)
             if place is not None:
-                self.placeRequested.emit(place)
+                self.placeRequested.emit(elsewhere(place) if own else place)
                 return True
         return False
 

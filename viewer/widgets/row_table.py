@@ -328,6 +328,7 @@ class RowTable(QTableView):
             event.key(),
             not event.modifiers() & ~(Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ControlModifier),
         )
+        shift = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == Qt.KeyboardModifier.ShiftModifier
         page = max(1, self.visible_rows() - 1)
         steps = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: page, Qt.Key.Key_PageUp: -page}
         if plain and key in steps:
@@ -338,6 +339,9 @@ class RowTable(QTableView):
             self.last_row()
         elif plain and key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             if not self.follow():
+                event.ignore()
+        elif shift and key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if not self.follow(True):
                 event.ignore()
         else:
             super().keyPressEvent(event)
@@ -351,7 +355,7 @@ class RowTable(QTableView):
     def last_row(self) -> None:
         """Choose the very last row."""
 
-    def follow(self) -> bool:
+    def follow(self, _own: bool = False) -> bool:
         """Follow the link of the current cell."""
         return False
 

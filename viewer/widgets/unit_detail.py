@@ -30,6 +30,7 @@ from PySide6.QtWidgets import (
 from engine.codec.message import Unit
 from viewer.assets import tr
 from viewer.models.cell_filter import line_term
+from viewer.models.elsewhere import elsewhere
 from viewer.models.record_table import ACCESSIBLE_TEXT_ROLE, ValueRole
 from viewer.models.unit_fields import Group, Line
 from viewer.theme import C, mono, px, theme, ui
@@ -216,7 +217,8 @@ class UnitDetail(QTreeView):
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             line = self._line(self.currentIndex())
             if line is not None and line.place is not None:
-                self.placeRequested.emit(line.place)
+                own = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+                self.placeRequested.emit(elsewhere(line.place) if own else line.place)
                 return
         super().keyPressEvent(event)
 

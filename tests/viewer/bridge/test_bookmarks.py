@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from viewer.bridge import bookmarks
-from viewer.bridge.bookmarks import Bookmark, Bookmarks, file_of, from_records, read, records, write
+from viewer.bridge.bookmarks import Bookmark, Bookmarks, Kept, file_of, from_records, read, records, write
 from viewer.bridge.places import queue
 
 HERE = Bookmark("log:1310900", "flipped", "error", "byte 79", 5)
@@ -23,7 +23,7 @@ def marks(monkeypatch: pytest.MonkeyPatch, dressed: object) -> Bookmarks:
 
 def test_a_place_has_one_bookmark(marks: Bookmarks) -> None:
     kept: list[int] = []
-    marks.keep = lambda found: kept.append(len(found))
+    marks.keep = lambda found: kept.append(len(found.marks))
     marks.put(HERE)
     marks.put(THERE)
     marks.put(Bookmark("log:1310900", "renamed", made=99))
@@ -45,18 +45,20 @@ def test_what_was_removed_comes_back_to_its_place(marks: Bookmarks) -> None:
     marks.undo()
     assert marks.list == (HERE, THERE)
     assert not marks.can_undo
-    marks.merge([Bookmark(HERE.place, "other"), Bookmark("positions", "ruler")])
+    marks.set_notes("mine")
+    marks.merge(Kept((Bookmark(HERE.place, "other"), Bookmark("positions", "ruler")), "theirs"))
+    assert marks.notes == "mine\ntheirs"
     assert [one.name for one in marks.list] == ["flipped", "entry", "ruler"]
 
 
 def test_they_are_kept_in_a_file_of_the_settings(tmp_path: Path) -> None:
     store = tmp_path / "store"
     file = file_of(tmp_path / "config", store)
-    assert read(file) == []
-    write(file, store, [])
+    assert read(file) == Kept()
+    write(file, store, Kept())
     assert not file.exists(), "a store without bookmarks leaves no file"
-    write(file, store, [HERE, THERE])
-    assert read(file) == [HERE, THERE]
+    write(file, store, Kept((HERE, THERE), "both"))
+    assert read(file) == Kept((HERE, THERE), "both")
     assert json.loads(file.read_text("utf-8"))["store"] == str(store)
     assert file != file_of(tmp_path / "config", tmp_path / "other")
 
@@ -65,7 +67,7 @@ def test_they_are_kept_in_a_file_of_the_settings(tmp_path: Path) -> None:
 def test_a_broken_file_holds_none(tmp_path: Path, text: str) -> None:
     file = tmp_path / "x.json"
     file.write_text(text, "utf-8")
-    assert read(file) == []
+    assert read(file) == Kept()
 
 
 def test_an_unknown_mark_becomes_a_dot() -> None:

@@ -1,0 +1,115 @@
+"""What can be opened beside a store: a session file, a broker's configuration, an archive of which a copy is unpacked.
+
+Nothing is unpacked beside the archive or into the store: copies go to the cache. No Qt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tarfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.config import MessageStoreConfig, read_properties
+from engine.errors import StoreError
+from viewer.bridge.jobs import Control
+from viewer.desk import session_file
+from viewer.desk.session_file import Session
+
+ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".txz", ".tar.bz2")
+LARGEST_UNPACKED = 64 << 30
+"""Bytes of content up to which an archive is unpacked by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What to open: the store, its configuration where that was named, and the session to take up."""
+
+    store: Path
+    config: MessageStoreConfig | None = None
+    session: Session | None = None
+
+
+def kind_of(path: Path) -> str:
+    """``session``, ``archive``, ``conf`` or empty, by the name alone."""
+    name = path.name.lower()
+    if name.endswith(session_file.SUFFIX):
+        return "session"
+    if name.endswith(ARCHIVES):
+        return "archive"
+    return "conf" if name.endswith((".conf", ".properties")) else ""
+
+
+def take(control: Control, path: Path, cache: Path) -> Taken:
+    """What ``path`` means; reads the disk and may unpack a copy below ``cache``. Raises StoreError, OSError."""
+    if not path.is_file():
+        return Taken(path)
+    match kind_of(path):
+        case "session":
+            session = session_file.read(path)
+            return Taken(Path(session.store), session=session)
+        case "archive":
+            return Taken(unpack(control, path, cache))
+        case "conf":
+            config = read_properties(path)[0]
+            if not config.store_path_root_dir:
+                raise StoreError("expected storePathRootDir in the configuration, found none", file=str(path))
+            return Taken(Path(config.store_path_root_dir), config)
+    return Taken(path)
+
+
+def unpack(control: Control, archive: Path, cache: Path) -> Path:
+    """A folder below ``cache`` with the content of ``archive``, unpacked where it is not there yet; whole or not at
+    all.
+    """
+    seen = archive.stat()
+    print_ = hashlib.sha256(f"{archive.absolute()}|{seen.st_size}|{seen.st_mtime_ns}".encode()).hexdigest()[:12]
+    folder = cache / "opened" / f"{archive.name.split('.')[0]}-{print_}"
+    if folder.is_dir():
+        return folder
+    partial = folder.with_name(folder.name + ".part")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        if archive.name.lower().endswith(".zip"):
+            _unzip(control, archive, partial)
+        else:
+            _untar(control, archive, partial)
+        partial.rename(folder)
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+        raise StoreError(f"expected an archive, found one that cannot be read: {error}", file=str(archive)) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return folder
+
+
+def _untar(control: Control, archive: Path, target: Path) -> None:
+    done = 0
+    with tarfile.open(archive) as packed:
+        for member in packed:
+            control.check()
+            done += member.size
+            _not_too_much(done, archive)
+            packed.extract(member, target, filter="data")
+            control.report(done)
+
+
+def _unzip(control: Control, archive: Path, target: Path) -> None:
+    with zipfile.ZipFile(archive) as packed:
+        members = packed.infolist()
+        total = sum(member.file_size for member in members)
+        _not_too_much(total, archive)
+        done = 0
+        for member in members:
+            control.check()
+            packed.extract(member, target)
+            done += member.file_size
+            control.report(done, max(total, 1))
+
+
+def _not_too_much(size: int, archive: Path) -> None:
+    if size > LARGEST_UNPACKED:
+        raise StoreError(f"expected at most {LARGEST_UNPACKED:,} bytes in it, found more: unpack it yourself",
+                         file=str(archive))  # fmt: skip
