@@ -29,6 +29,8 @@ MOST_PRODUCERS: Final = 64
 LEAST_FREE: Final = 1 << 30
 """Bytes of free disk below which a load stops by itself."""
 _REFUSED_PAUSE_MS: Final = 20.0
+_REFUSED: Final = 8
+"""Refusals in one turn after which a producer pauses."""
 _LOOK_AT_DISK: Final = 1.0
 _OK = PutMessageStatus.PUT_OK
 
@@ -127,7 +129,7 @@ class Load:
         size = 0
         for producer in list(self._producers):
             size += producer.bytes
-            for status, number in list(producer.statuses.items()):
+            for status, number in [(_OK, producer.ok), *list(producer.refused.items())]:
                 if number:
                     statuses[status.name] = statuses.get(status.name, 0) + number
             for bucket, number in enumerate(producer.latencies.counts):
@@ -180,7 +182,8 @@ class _Producer:
     def __init__(self, load: Load, store: MessageStore, number: int, settings: LoadSettings) -> None:
         self.name = f"lab-producer-{number}"
         self.bytes = 0
-        self.statuses: dict[PutMessageStatus, int] = {_OK: 0}
+        self.ok = 0
+        self.refused: dict[PutMessageStatus, int] = {}
         self.latencies = Latencies()
         self.acknowledged = Acknowledged()
         self._load = load
@@ -246,9 +249,9 @@ class _Producer:
         put, make, counts = self._store.put_message, self._maker.one, self.latencies.counts
         clock, note, ok = time.perf_counter_ns, self.acknowledged.ends.append, _OK
         stop = int(until * 1e9)
-        done = size = refused = 0
+        done = refused = 0
         at = clock()
-        while done < most and at < stop:
+        while done < most and at < stop and refused < _REFUSED:
             message = make()
             began = clock()
             result = put(message)
@@ -257,17 +260,17 @@ class _Producer:
             done += 1
             if result.status is ok and (fields := result.fields) is not None:
                 note(fields[1] + fields[2])
-                size += len(message.body)
+                self.ok += 1
+                self.bytes += len(message.body)
             else:
                 refused += 1
-                self.statuses[result.status] = self.statuses.get(result.status, 0) + 1
-                if refused > 8:
-                    break
-        self.statuses[ok] += done - refused
-        self.bytes += size
+                self._count(result.status)
         self._done += done
         self.acknowledged.bound()
-        return refused > 8
+        return refused >= _REFUSED
+
+    def _count(self, status: PutMessageStatus) -> None:
+        self.refused[status] = self.refused.get(status, 0) + 1
 
     def _in_batches(self, most: int, until: float) -> bool:
         put, make, counts = self._store.put_messages, self._maker.many, self.latencies.counts
@@ -286,14 +289,16 @@ class _Producer:
             timed_out = results.waits and results.ok and results[0].status is not ok
             if results.ok and not timed_out:
                 self.acknowledged.note_many(_start_of(results[0]), results.end_offset, batch)
-                self.statuses[ok] += batch
+                self.ok += batch
                 self.bytes += sum([len(message.body) for message in messages])
                 continue
             for message, result in zip(messages, results, strict=True):
-                self.statuses[result.status] = self.statuses.get(result.status, 0) + 1
                 if result.status is ok and result.append is not None:
                     self.acknowledged.ends.append(result.append.end_offset)
+                    self.ok += 1
                     self.bytes += len(message.body)
+                else:
+                    self._count(result.status)
             refused = not results.ok
         self.acknowledged.bound()
         return refused

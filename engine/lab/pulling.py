@@ -110,6 +110,7 @@ def _find_kept(disk: ShadowDisk, root: Path, target: Path, rng: random.Random, c
             change.apply(names)
         for path in sorted(names):
             names[path].found_after(target / Path(path).relative_to(root), rng, chance, fates)
+        (target / "commitlog").mkdir(exist_ok=True)  # without a file it is still a store
         return len(disk.pending) - len(there)
 
 

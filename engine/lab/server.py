@@ -7,6 +7,7 @@ the pipe, everything else by a few others, so that a put that waits for a disk k
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import pickle
 import signal
@@ -271,6 +272,7 @@ def serve(pipe: Connection) -> None:
         with lock, contextlib.suppress(OSError):
             pipe.send_bytes(text)
 
+    others.submit(_warm_up)
     try:
         while True:
             number, verb, args = pipe.recv()
@@ -291,6 +293,13 @@ def serve(pipe: Connection) -> None:
         with contextlib.suppress(StoreError, OSError):
             lab.close()
         puts.shutdown(wait=True)
+
+
+def _warm_up() -> None:
+    """Import and compile what puts in batches and dispatch need, before anybody waits for it."""
+    with contextlib.suppress(Exception):
+        importlib.import_module("engine.codec.compiled_write")
+        importlib.import_module("engine.codec.compiled")
 
 
 def _do(lab: Lab, verb: str, args: tuple[Any, ...]) -> tuple[object, Exception | None]:

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+from engine.mapped.power_loss import PowerLoss
+
 JOIN_SECONDS = 60.0
 _PAUSED_MS = 1000.0
 _log = logging.getLogger(__name__)
@@ -131,6 +133,8 @@ class ServiceThread:
                 return
             try:
                 pause = self._round()
+            except PowerLoss:  # a simulated one: the process is to end as it stands
+                return
             except Exception as error:  # noqa: BLE001  whatever it was, the store must hear of it
                 _log.exception("service %s ended", self.service.name)
                 if self._failed is not None:

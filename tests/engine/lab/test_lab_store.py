@@ -1,0 +1,145 @@
+"""Making, opening and deleting lab stores: only in directories of their own, and told clearly where that fails."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import other_user
+import pytest
+
+from engine.codec.encode import Message
+from engine.config import MessageStoreConfig
+from engine.errors import CannotRead, StoreLocked, UsageError
+from engine.lab.lab_store import MARKER, LabStore, NotALab, delete_lab, is_lab, read_marker, remove_part
+from engine.lab.presets import PRESETS, changes_of, config_rows, with_changes
+
+TINY = PRESETS[3].config
+
+
+def test_a_lab_store_is_opened_as_it_was_made(tmp_path: Path) -> None:
+    lab = LabStore.create(tmp_path / "lab", TINY, like="4.9", disk_bytes=1 << 30)
+    lab.store.put_message(Message("T", b"tea"))
+    lab.close()
+    assert is_lab(tmp_path / "lab")
+    again = LabStore.open(tmp_path / "lab")
+    assert (again.marker.like, again.marker.disk_bytes) == ("4.9", 1 << 30)
+    assert again.store.config.mapped_file_size_commit_log == 1 << 20
+    assert again.store.max_offset_in_queue("T", 0) == 1
+    assert again.store.recovery_plan.exit == "normal"
+    again.close()
+
+
+def test_a_killed_lab_process_loses_nothing_that_was_put(tmp_path: Path) -> None:
+    lab = LabStore.create(tmp_path / "lab", TINY)
+    lab.store.put_message(Message("T", b"tea"))
+    lab.abandon()
+    again = LabStore.open(tmp_path / "lab")
+    assert again.store.recovery_plan.exit == "abnormal"
+    assert again.store.positions().wrote == lab.store.positions().wrote
+    again.close()
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_a_place_where_something_is_refused(tmp_path: Path, what: str) -> None:
+    place = tmp_path / "mine"
+    if what == "folder":
+        place.mkdir()
+        (place / "notes.txt").write_text("mine")
+    else:
+        place.write_text("mine")
+    with pytest.raises(UsageError, match="absent or empty, found something there"):
+        LabStore.create(place, TINY)
+    assert list(tmp_path.iterdir()) == [place]
+
+
+@pytest.mark.parametrize("key", ["store_path_commit_log", "store_path_root_dir", "read_only_commit_log_store_paths"])
+def test_a_configuration_that_leads_out_of_the_directory_is_refused(tmp_path: Path, key: str) -> None:
+    config = replace(MessageStoreConfig(), **{key: str(tmp_path / "elsewhere")})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="a lab store keeps the default"):
+        LabStore.create(tmp_path / "lab", config)
+    assert not (tmp_path / "lab").exists()
+
+
+def test_missing_rights_are_named() -> None:
+    def create() -> str:
+        try:
+            LabStore.create(folder / "lab", TINY)
+        except CannotRead as error:
+            return str(error)
+        return "made"
+
+    with other_user.open_folder() as folder:
+        folder.chmod(0o555)
+        said = other_user.as_nobody(create)
+        folder.chmod(0o755)
+    assert said == f"{folder / 'lab'}: the directory cannot be made: Permission denied"
+
+
+def test_two_cannot_have_it_open(tmp_path: Path) -> None:
+    lab = LabStore.create(tmp_path / "lab", TINY)
+    with pytest.raises(StoreLocked, match="this process has the store open"):
+        LabStore.open(tmp_path / "lab")
+    with pytest.raises(StoreLocked):
+        delete_lab(tmp_path / "lab")
+    lab.store.put_message(Message("T", b"unharmed"))
+    lab.close()
+
+
+def test_deleting_takes_the_labs_own_parts_and_nothing_else(tmp_path: Path) -> None:
+    LabStore.create(tmp_path / "lab", TINY).close()
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious/file").write_text("mine")
+    (tmp_path / "lab/notes.txt").write_text("mine too")
+    (tmp_path / "lab/before").symlink_to(tmp_path / "precious")
+    delete_lab(tmp_path / "lab")
+    assert os.listdir(tmp_path / "lab") == ["notes.txt"]
+    assert (tmp_path / "precious/file").read_text() == "mine"
+    with pytest.raises(NotALab):
+        delete_lab(tmp_path / "lab")
+
+
+def test_without_its_marker_nothing_is_deleted(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/file").write_text("mine")
+    for text in (None, "", "[]", '{"lab": 2, "config": {}}', '{"lab": 1}', '{"lab": 1, "config": {"storePathCommitLog": "/"}}'):
+        if text is not None:
+            (tmp_path / MARKER).write_text(text)
+        with pytest.raises(NotALab):
+            delete_lab(tmp_path)
+        with pytest.raises(NotALab):
+            remove_part(tmp_path, "store")
+    assert (tmp_path / "store/file").read_text() == "mine"
+
+
+def test_only_named_parts_are_removed(tmp_path: Path) -> None:
+    LabStore.create(tmp_path / "lab", TINY).close()
+    with pytest.raises(UsageError, match="expected one of store, durable"):
+        remove_part(tmp_path / "lab", "../lab")
+
+
+def test_a_process_that_died_while_its_plug_was_pulled_lost_nothing_more(tmp_path: Path) -> None:
+    LabStore.create(tmp_path / "lab", TINY).close()
+    (tmp_path / "lab/store").rename(tmp_path / "lab/before")
+    LabStore.open(tmp_path / "lab").close()
+    assert (tmp_path / "lab/store/checkpoint").exists()
+
+
+def test_every_value_has_a_row(tmp_path: Path) -> None:
+    rows = {row.key: row for row in config_rows()}
+    assert len(rows) > 100
+    assert rows["flushDiskType"].choices == ("ASYNC_FLUSH", "SYNC_FLUSH")
+    assert (rows["syncFlushTimeout"].default, rows["syncFlushTimeout"].low) == (5000, 0)
+    assert all(row.meaning for row in rows.values())
+    assert rows["storePathCommitLog"].fixed
+    for preset in PRESETS:
+        assert set(changes_of(preset.config)) == {
+            row.key for row in rows.values() if row.attribute in preset.changes
+        }
+        LabStore.create(tmp_path / preset.name, preset.config).close()
+        assert read_marker(tmp_path / preset.name).config == preset.config
+
+
+def test_changes_count_as_given() -> None:
+    assert "flushDiskType" in with_changes(MessageStoreConfig(), {"flush_disk_type": "SYNC_FLUSH"}).given

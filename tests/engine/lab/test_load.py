@@ -1,0 +1,142 @@
+"""A load puts what its settings say, changes while it runs, and ends."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.errors import UsageError
+from engine.lab import load as load_module
+from engine.lab.acknowledged import Acknowledged, lost_behind
+from engine.lab.load import Load, LoadSettings
+from engine.lab.load_messages import MessageMaker
+from engine.lab.presets import PRESETS
+from engine.message_store import MessageStore
+
+TINY = replace(PRESETS[3].config, mapped_file_size_commit_log=1 << 24)
+_never = threading.Event()
+
+
+def until(done: object, seconds: float = 20.0) -> None:
+    """Wait until ``done()`` holds."""
+    for _ in range(int(seconds * 100)):
+        if done():  # type: ignore[operator]
+            return
+        _never.wait(0.01)
+    raise AssertionError("it did not come to that")
+
+
+@pytest.mark.parametrize("batch", [1, 16])
+def test_what_it_counts_is_what_is_in_the_store(tmp_path: Path, batch: int) -> None:
+    with MessageStore(tmp_path, TINY) as store:
+        load = Load(store, LoadSettings(producers=3, batch=batch, topics=2, queues=3, keys=10))
+        load.start()
+        until(lambda: load.counts().messages > 500)
+        assert load.running
+        assert load.stop()
+        counts = load.counts()
+        store.wait_dispatched()
+        ends = {(queue.topic, queue.queue_id): queue.max_offset for queue in store.parts.queues}
+        assert sum(ends.values()) == counts.statuses["PUT_OK"] == counts.messages
+        assert {topic for topic, _ in ends} == {"Lab-1", "Lab-2"}
+        assert {queue for _, queue in ends} == {0, 1, 2}
+        assert counts.latency.count * batch == counts.messages
+        assert not counts.running
+        assert not counts.stopped
+
+
+def test_the_rate_is_kept_and_changed_while_it_runs(tmp_path: Path) -> None:
+    with MessageStore(tmp_path, TINY) as store:
+        load = Load(store, LoadSettings(producers=2, rate=200, body_size=10))
+        load.start()
+        _never.wait(1.0)
+        slow = load.counts().messages
+        assert 60 <= slow <= 260
+        load.change(replace(load.settings, rate=0, producers=1))
+        until(lambda: load.counts().messages > slow + 3000)
+        load.change(replace(load.settings, producers=4))
+        until(lambda: len({*load.acknowledged}) == 4)
+        assert load.stop()
+        rest = load.counts().messages
+        _never.wait(0.05)
+        assert load.counts().messages == rest
+
+
+def test_refused_puts_are_counted_and_waited_after(tmp_path: Path) -> None:
+    with MessageStore(tmp_path, TINY) as store:
+        store.flags.raise_flag(1 << 4, "the disk is full")
+        load = Load(store, LoadSettings())
+        load.start()
+        until(lambda: load.counts().statuses.get("SERVICE_NOT_AVAILABLE", 0) > 10)
+        load.stop()
+        assert set(load.counts().statuses) == {"SERVICE_NOT_AVAILABLE"}
+        assert load.counts().messages < 2000
+
+
+def test_it_stops_before_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load_module, "LEAST_FREE", 1 << 62)
+    with MessageStore(tmp_path, TINY) as store:
+        load = Load(store, LoadSettings())
+        load.start()
+        until(lambda: not load.running)
+        assert "MiB left" in load.counts().stopped
+        assert load.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("producers", 0), ("rate", -1), ("batch", 2000), ("topics", 0), ("body_size", 1 << 30)]
+)
+def test_a_setting_out_of_its_range_is_named(name: str, value: int) -> None:
+    with pytest.raises(UsageError, match=f"{name}: expected .* found"):
+        LoadSettings(**{name: value})  # type: ignore[arg-type]
+
+
+def test_messages_are_what_the_settings_say() -> None:
+    settings = LoadSettings(body_size=100, body_spread=50, topics=3, zipf=True, keys=7, seed=4)
+    made = MessageMaker(settings, 0).many(4000)
+    sizes = [len(message.body) for message in made]
+    assert (min(sizes) >= 50, max(sizes) <= 150, 95 < sum(sizes) / 4000 < 105) == (True, True, True)
+    topics = Counter(message.topic for message in made)
+    assert topics["Lab-1"] > topics["Lab-2"] > topics["Lab-3"] > 0
+    texts = [message.properties_raw or b"" for message in made]
+    assert len({text.split(b"KEYS\x01")[1].split(b"\x02")[0] for text in texts}) == 7
+    assert len({text.split(b"\x02")[0] for text in texts}) == 4000
+    again = MessageMaker(settings, 0).many(4000)
+    assert [message.body for message in again] == [message.body for message in made]
+    assert [message.body for message in MessageMaker(settings, 1).many(50)] != [message.body for message in made[:50]]
+    assert all(b"KEYS" not in (message.properties_raw or b"") for message in MessageMaker(LoadSettings(), 0).many(9))
+
+
+def test_what_is_flushed_is_not_lost() -> None:
+    one = Acknowledged()
+    for end in range(100, 1100, 100):
+        one.ends.append(end)
+    one.note_many(1000, 1640, 64)
+    assert one.lost_behind(500).messages == 5 + 64
+    assert one.lost_behind(1200).cut == 1000
+    assert one.lost_behind(1640).messages == 0
+    one.prune(600)
+    assert list(one.ends) == [700, 800, 900, 1000, 1640]
+    two = Acknowledged()
+    two.ends.append(5000)
+    assert lost_behind([one, two], 1000).messages == 65
+
+
+def test_memory_for_what_may_be_lost_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine.lab import acknowledged
+
+    monkeypatch.setattr(acknowledged, "MOST", 10_000)
+    one = Acknowledged()
+    for end in range(1, 50_001):
+        one.ends.append(end)
+        one.bound()
+    assert len(one.ends) <= 10_000
+    assert one.lost_behind(0).messages == 50_000
+    assert one.lost_behind(0).exact
+    assert not one.lost_behind(5000).exact
+    one.prune(49_000)
+    assert one.lost_behind(49_000).messages == 1000

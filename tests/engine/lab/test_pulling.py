@@ -1,0 +1,172 @@
+"""The plug of a lab store: what was acknowledged under SYNC_FLUSH is never lost, the plan is what is done, and nothing
+but the lab's own directories is ever touched.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.codec.encode import Message
+from engine.codec.message import Unit
+from engine.codec.unit_scan import walk
+from engine.config import MessageStoreConfig
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+from engine.lab.acknowledged import Acknowledged
+from engine.lab.lab_store import MARKER, LabStore, NotALab
+from engine.lab.load import Load, LoadSettings
+from engine.lab.pulling import finish_report, pull_the_plug, timed_open
+from engine.rules.findings import Finding
+from engine.store.put_message import PutMessageStatus
+
+TINY = {
+    "mapped_file_size_commit_log": 1 << 16,
+    "max_message_size": 1 << 14,
+    "mapped_file_size_consume_queue": 20 * 40,
+    "max_hash_slot_num": 50,
+    "max_index_num": 200,
+}
+MODES = {
+    "sync": {"flush_disk_type": "SYNC_FLUSH"},
+    "async": {},
+    "pool": {"transient_store_pool_enable": True, "transient_store_pool_size": 3},
+    "sync pool": {"flush_disk_type": "SYNC_FLUSH", "transient_store_pool_enable": True},
+}
+
+
+def config_of(mode: str) -> MessageStoreConfig:
+    return replace(MessageStoreConfig(), **{**TINY, **MODES[mode]})  # type: ignore[arg-type]
+
+
+class Ledger:
+    """What each put was answered, kept apart from the lab's own account."""
+
+    def __init__(self) -> None:
+        self.acknowledged: dict[bytes, int] = {}  # body → end in the log
+        self.own = Acknowledged()
+
+    def put(self, lab: LabStore, body: bytes, topic: str, queue: int) -> None:
+        result = lab.store.put_message(Message(topic, body, queue, keys=f"k{len(self.acknowledged)}"))
+        if result.status is PutMessageStatus.PUT_OK and result.append is not None:
+            self.acknowledged[body] = result.append.end_offset
+            self.own.ends.append(result.append.end_offset)
+
+
+def bodies(root: Path) -> set[bytes]:
+    """The bodies of all whole units of a log."""
+    found = set()
+    for path in sorted((root / "commitlog").glob("*")):
+        for seen in walk(path.read_bytes(), int(path.name)):
+            if isinstance(seen, Unit):
+                found.add(seen.body)
+    return found
+
+
+def lived(folder: Path, mode: str, seed: int) -> tuple[LabStore, Ledger]:
+    """A lab store that was put to, flushed and rolled by chance."""
+    rng = random.Random(seed)
+    lab = LabStore.create(folder, config_of(mode))
+    ledger = Ledger()
+    for number in range(rng.randint(20, 250)):
+        body = b"%d %d " % (seed, number) + rng.randbytes(rng.choice((0, 30, 400, 5000)))
+        ledger.put(lab, body, rng.choice(("Orders", "Stock")), rng.randrange(2))
+        if rng.random() < 0.05:
+            lab.store.step(rng.choice([name for name in lab.store.services if name not in ("allocate", "clean")]))
+    return lab, ledger
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seed", range(6))
+def test_what_was_acknowledged_and_flushed_is_there_after_the_plug(tmp_path: Path, mode: str, seed: int) -> None:
+    lab, ledger = lived(tmp_path / "lab", mode, seed)
+    flushed = lab.store.positions().flushed
+    report = pull_the_plug(lab, None, [ledger.own], seed)
+    again, took = timed_open(tmp_path / "lab")
+    report = finish_report(again, report, took)
+    again.close()
+    found = bodies(tmp_path / "lab/store")
+    lost = [body for body in ledger.acknowledged if body not in found]
+    assert report.loss.messages == len(lost)
+    assert report.loss.below_flushed == 0
+    if mode.startswith("sync"):
+        assert not lost
+        assert report.loss.allowed
+    assert all(ledger.acknowledged[body] > flushed for body in lost)
+    assert found <= ledger.acknowledged.keys()
+    assert report.as_planned, [figure for figure in report.figures if not figure.equal]
+    assert report.after is not None
+    assert (report.after.units, sum(report.after.queues.values())) == (len(found), len(found))
+    assert report.before.units == len(ledger.acknowledged)
+    with open_store(tmp_path / "lab/store") as snapshot:
+        grave = [one for one in check(snapshot) if isinstance(one, Finding) and one.severity in ("error", "warn")]
+    assert not grave
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("batch", [1, 32])
+def test_under_load_the_report_counts_what_producers_were_told(tmp_path: Path, batch: int) -> None:
+    lab = LabStore.create(tmp_path / "lab", config_of("async"))
+    load = Load(lab.store, LoadSettings(producers=3, batch=batch, keys=50, topics=3, zipf=True, body_size=100))
+    load.start()
+    done = threading.Event()
+    while load.counts().messages < 2000:
+        done.wait(0.01)
+    report = pull_the_plug(lab, load, load.acknowledged, 5, keep=0.5)
+    counts = load.counts()
+    again, took = timed_open(tmp_path / "lab")
+    report = finish_report(again, report, took)
+    again.close()
+    assert report.after is not None
+    assert report.before.units == counts.statuses["PUT_OK"]
+    assert report.loss.messages == counts.statuses["PUT_OK"] - report.after.units
+    assert report.loss.exact
+    assert report.as_planned, [figure for figure in report.figures if not figure.equal]
+
+
+@pytest.mark.crash
+def test_producers_that_wait_for_the_disk_are_not_told_that_their_message_is_stored(tmp_path: Path) -> None:
+    lab = LabStore.create(tmp_path / "lab", replace(config_of("sync"), sync_flush_timeout=60_000))
+    load = Load(lab.store, LoadSettings(producers=4, body_size=100))
+    load.start()
+    done = threading.Event()
+    while load.counts().messages < 20:
+        done.wait(0.01)
+    lab.store.pause("flush")
+    while lab.store.positions().waiting < 4:
+        done.wait(0.01)
+    report = pull_the_plug(lab, load, load.acknowledged, 1, keep=0.0)
+    assert report.loss.messages == 0
+    assert report.before.end_offset > report.before.flushed
+    assert report.kept.units == load.counts().statuses["PUT_OK"]
+    load.stop(0)
+
+
+def test_only_what_the_lab_made_has_a_plug(tmp_path: Path) -> None:
+    lab = LabStore.create(tmp_path / "lab", config_of("async"))
+    lab.store.put_message(Message("T", b"precious"))
+    (tmp_path / "lab" / MARKER).unlink()
+    with pytest.raises(NotALab, match="not made by the lab"):
+        pull_the_plug(lab, None, [], 0)
+    assert lab.store.put_message(Message("T", b"still works")).ok
+    lab.close()
+    assert bodies(tmp_path / "lab/store") == {b"precious", b"still works"}
+    assert not (tmp_path / "lab/before").exists()
+
+
+@pytest.mark.crash
+def test_a_second_plug_begins_from_where_the_first_recovery_ended(tmp_path: Path) -> None:
+    ledger = Ledger()
+    lab = LabStore.create(tmp_path / "lab", config_of("sync"))
+    for turn in range(4):
+        for number in range(40):
+            ledger.put(lab, b"%d %d " % (turn, number) + bytes(200), "T", number % 3)
+        pull_the_plug(lab, None, [ledger.own], turn)
+        lab, _ = timed_open(tmp_path / "lab")
+    lab.close()
+    assert bodies(tmp_path / "lab/store") == ledger.acknowledged.keys()

@@ -1,0 +1,145 @@
+"""What a shadowed disk keeps of a real directory: flushed bytes and synced names, and of the rest whatever chance left."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from engine.lab.shadow_disk import ShadowDisk
+from engine.mapped.power_loss import PAGE, PageFates, PowerLoss, surviving
+
+SIZE = 4 * PAGE
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> ShadowDisk:
+    return ShadowDisk(tmp_path / "store", tmp_path / "durable")
+
+
+def found_after(disk: ShadowDisk, target: Path, keep: float, seed: int = 1) -> dict[str, bytes]:
+    """The files that a power loss leaves, by their path in the store."""
+    rng = random.Random(seed)
+    names = dict(disk.durable_names)
+    for change in surviving(disk.pending, rng, keep):
+        change.apply(names)
+    found = {}
+    for path, shadow in names.items():
+        inside = Path(path).relative_to(disk.root)
+        shadow.found_after(target / inside, rng, keep, PageFates())
+        found[inside.as_posix()] = (target / inside).read_bytes()
+    return found
+
+
+def test_what_was_flushed_is_there_and_nothing_else(disk: ShadowDisk, tmp_path: Path) -> None:
+    file = disk.open(disk.root / "consumequeue/a/0/0", SIZE)
+    file.write(0, b"flushed")
+    file.flush(0, 7)
+    file.write(7, b" and not")
+    assert found_after(disk, tmp_path / "none", 0.0)["consumequeue/a/0/0"].rstrip(b"\0") == b"flushed"
+    assert found_after(disk, tmp_path / "all", 1.0)["consumequeue/a/0/0"].startswith(b"flushed")
+
+
+def test_bytes_that_came_through_the_map_are_kept_apart_too(disk: ShadowDisk, tmp_path: Path) -> None:
+    file = disk.open(disk.root / "index/1", SIZE)
+    view = file.view
+    view[:5] = b"first"
+    file.flush(0, SIZE)
+    view[:5] = b"later"
+    view[PAGE : PAGE + 4] = b"more"
+    kept = found_after(disk, tmp_path / "none", 0.0)["index/1"]
+    assert (kept[:5], kept[PAGE : PAGE + 4]) == (b"first", bytes(4))
+    view.release()
+
+
+def test_a_log_file_keeps_its_flushed_length(disk: ShadowDisk, tmp_path: Path) -> None:
+    file = disk.open(disk.root / "commitlog/00000000000000000000", SIZE)
+    file.view[: 2 * PAGE] = b"x" * (2 * PAGE)
+    file.flush(0, PAGE + 10)
+    kept = found_after(disk, tmp_path / "none", 0.0)["commitlog/00000000000000000000"]
+    assert kept == b"x" * (PAGE + 10) + bytes(SIZE - PAGE - 10)
+
+
+def test_warming_a_new_log_file_up_makes_only_zeros_durable(disk: ShadowDisk, tmp_path: Path) -> None:
+    """SYNC_FLUSH flushes the zeros of a warmed-up file; what is appended later is not durable by that."""
+    file = disk.open(disk.root / "commitlog/00000000000000000000", SIZE)
+    file.view[::PAGE] = bytes(4)
+    file.flush(0, SIZE)
+    file.view[:4] = b"unit"
+    assert not any(found_after(disk, tmp_path / "none", 0.0)["commitlog/00000000000000000000"])
+
+
+def test_a_file_whose_name_was_never_synced_may_be_missing(disk: ShadowDisk, tmp_path: Path) -> None:
+    disk.open(disk.root / "index/1", SIZE).write(0, b"there")
+    assert found_after(disk, tmp_path / "none", 0.0) == {}
+    assert list(found_after(disk, tmp_path / "all", 1.0)) == ["index/1"]
+
+
+def test_a_deleted_file_is_there_until_its_folder_is_synced(disk: ShadowDisk, tmp_path: Path) -> None:
+    path = disk.root / "commitlog/00000000000000000000"
+    file = disk.open(path, SIZE)
+    file.view[:4] = b"unit"
+    file.flush(0, 4)
+    file.delete()
+    assert not path.exists()
+    assert found_after(disk, tmp_path / "before", 0.0)["commitlog/00000000000000000000"][:4] == b"unit"
+    disk.sync_folder(path.parent)
+    assert found_after(disk, tmp_path / "after", 0.0) == {}
+    assert list((tmp_path / "durable").iterdir()) == []
+
+
+def test_a_table_is_the_old_or_the_new_one(disk: ShadowDisk, tmp_path: Path) -> None:
+    table, new = disk.root / "config/topics.json", disk.root / "config/topics.json.tmp"
+    disk.write_file(table, b"old", sync=True)
+    disk.write_file(new, b"new one", sync=True)
+    disk.replace(new, table)
+    assert found_after(disk, tmp_path / "none", 0.0)["config/topics.json"] == b"old"
+    assert found_after(disk, tmp_path / "all", 1.0)["config/topics.json"] == b"new one"
+    disk.sync_folder(table.parent)
+    assert found_after(disk, tmp_path / "synced", 0.0) == {"config/topics.json": b"new one"}
+
+
+def test_what_is_there_when_the_disk_is_opened_counts_as_durable(tmp_path: Path) -> None:
+    queue = tmp_path / "store/consumequeue/a/0/0"
+    queue.parent.mkdir(parents=True)
+    queue.write_bytes(b"old".ljust(SIZE, b"\0"))
+    disk = ShadowDisk(tmp_path / "store", tmp_path / "durable")
+    disk.open(queue, SIZE).write(0, b"new")
+    assert found_after(disk, tmp_path / "none", 0.0)["consumequeue/a/0/0"][:3] == b"old"
+
+
+def test_pages_are_lost_torn_or_kept(disk: ShadowDisk, tmp_path: Path) -> None:
+    size = 64 * PAGE
+    file = disk.open(disk.root / "index/1", size)
+    file.view[:] = b"y" * size
+    disk.sync_folder(disk.root / "index")
+    fates = PageFates()
+    disk.durable_names[file.path].found_after(tmp_path / "found", random.Random(3), 0.5, fates)
+    found = (tmp_path / "found").read_bytes()
+    whole = sum(found[at : at + PAGE] == b"y" * PAGE for at in range(0, size, PAGE))
+    assert (fates.dirty, fates.kept) == (64, whole + fates.torn)
+    assert 0 < fates.torn < fates.kept < 64
+
+
+def test_after_the_plug_nothing_reaches_the_disk(disk: ShadowDisk) -> None:
+    file = disk.open(disk.root / "index/1", SIZE)
+    disk.pull_the_plug()
+    for call in (
+        lambda: file.write(0, b"x"),
+        lambda: file.flush(0, 1),
+        lambda: file.delete(),
+        lambda: disk.write_file(disk.root / "abort", b"", sync=True),
+        lambda: disk.sync_folder(disk.root),
+        lambda: disk.open(disk.root / "index/2", SIZE),
+    ):
+        with pytest.raises(PowerLoss):
+            call()
+
+
+def test_it_seems_as_large_as_it_is_told(tmp_path: Path) -> None:
+    disk = ShadowDisk(tmp_path / "store", tmp_path / "durable", 100 * PAGE)
+    file = disk.open(tmp_path / "store/index/1", 64 * PAGE)
+    file.write(0, b"z" * 64 * PAGE)
+    assert disk.total(tmp_path) == 100 * PAGE
+    assert 0.64 <= disk.usage(tmp_path / "store") <= 0.70
