@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 _SOURCES = (
-    "compiled.py", "compiled_chains.py", "compiled_write.py", "intrinsics.py", "intrinsics_write.py", "write_job.py",
+    "compiled.py", "compiled_chains.py", "compiled_gather.py", "compiled_write.py", "gather_job.py", "intrinsics.py",
+    "intrinsics_write.py", "write_job.py",
 )  # fmt: skip
 
 

@@ -23,9 +23,10 @@ from engine.codec.message import INNER_BATCH, NEED_UNWRAP, PREPARED, ROLLBACK, T
 
 I32: TypeAlias = "npt.NDArray[np.int32] | array[int]"
 I64: TypeAlias = "npt.NDArray[np.int64] | array[int]"
-Blob = bytes | npt.NDArray[np.uint8]
+Blob: TypeAlias = "bytes | npt.NDArray[np.uint8] | array[int]"
 RULED_BITS = HOST_BITS | INNER_BATCH | NEED_UNWRAP
 """SYSFLAG bits of messages that need more than encoding."""
+_ZERO = array("q", [0])
 _COPIED = 1 << 16
 """Bytes of a blob that is copied sooner than numpy tells the address of the original."""
 
@@ -137,7 +138,7 @@ class Run:
         self.row = 0
         self.body = 0
         self.text = 0
-        self.out = array("q", bytes(24 * self.rows))
+        self.out = _ZERO * (3 * self.rows)
         """Offsets (−1: left out), then queue offsets, then sizes in bytes."""
 
     def message(self) -> Message:
@@ -266,7 +267,7 @@ def _host_table(hosts: tuple[bytes, ...]) -> array[int]:
 
 def _addressed(blob: Blob) -> npt.NDArray[np.uint8] | array[int]:
     """``blob`` as something that tells its address; a copy where that is quicker."""
-    if isinstance(blob, np.ndarray):
+    if isinstance(blob, (np.ndarray, array)):
         return blob
     return array("B", blob) if len(blob) <= _COPIED else np.frombuffer(blob, np.uint8)
 

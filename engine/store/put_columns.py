@@ -144,10 +144,9 @@ def _results(
             AppendMessageResult(AppendMessageStatus.PUT_OK, offset, size, now, queue_offset, 1, stored),
         )
 
+    if rows and not answers:
+        return PutMessageResults(rows, make, ok=True, end_offset=out[rows - 1] + out[-1], waits=waits)
     ends = [result.append.end_offset for result in answers.values() if result.ok and result.append is not None]
-    if rows and rows - 1 not in answers:
-        ends.append(out[rows - 1] + out[-1])
-    else:
-        ends += (out[row] + out[2 * rows + row] for row in range(rows) if row not in answers)
+    ends += (out[row] + out[2 * rows + row] for row in range(rows) if row not in answers)
     ok = all(result.ok for result in answers.values())
     return PutMessageResults(rows, make, ok=ok, end_offset=max(ends, default=0), waits=waits)
