@@ -28,8 +28,10 @@ class Command:
     tip: str = ""
 
 
-MENUS = (words("File"), words("Edit"), words("View"), words("Go"), words("Analyse"), words("Lab"),
-         words("Window"), words("Help"))
+MENUS = (
+    words("File"), words("Edit"), words("View"), words("Go"), words("Analyse"), words("Lab"), words("Window"),
+    words("Help"),
+)  # fmt: skip
 COMMANDS = (
     Command("store.open", words("Open a store…"), "File", "open", ("Ctrl+O",), needs=False),
     Command("store.openFile", words("Open one file of a log…"), "File", "file", ("Ctrl+Shift+O",), needs=False),
