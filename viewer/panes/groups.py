@@ -1,4 +1,4 @@
-"""Consumer groups: how far each came in each queue, as the offset tables say it, held against the queues."""
+"""Consumer groups: how far each came in each queue, how old its oldest unread message is, when retention overtakes."""
 
 from __future__ import annotations
 
@@ -7,73 +7,27 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QVBoxLayout
 
-from viewer.assets import tr, words
+from viewer.assets import tr
 from viewer.bridge import places
 from viewer.bridge.places import Place
-from viewer.models.columns import (
-    Chip,
-    RecordKind,
-    chip_column,
-    field_of,
-    gutter,
-    moment_column,
-    number_column,
-    text_column,
-    topic_column,
-)
+from viewer.models.log_line import Pin
 from viewer.panes import Pane
 from viewer.panes.copying import command_copier, table_commands
-from viewer.panes.table_reading import read_into
-from viewer.widgets.kit import PaneHead, stacked
+from viewer.panes.group_rows import GroupRow, GroupsRead, groups_kind, order, read_groups, sentence
+from viewer.panes.log_survey import LogSurvey
+from viewer.widgets.kit import Hairline, Label, PaneHead, column, stacked
+from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from engine.inspection.groups import GroupProgress
-    from engine.inspection.snapshot import StoreSnapshot
     from viewer.bridge.store_session import StoreSession
 
-STATES = {
-    "behind": Chip("note", words("behind")),
-    "caughtUp": Chip("ok", words("caught up")),
-    "beyondMax": Chip("error", words("beyond the end")),
-    "belowMin": Chip("warn", words("below the beginning")),
-    "gone": Chip("out", words("queue is gone")),
-}
-
-
-def _queue_place(row: GroupProgress) -> Place | None:
-    return places.queue(row.topic, row.queue_id, row.offset) if row.state not in {"gone", "beyondMax"} else None
-
-
-def _state(row: GroupProgress) -> Chip:
-    chip = STATES.get(row.state, Chip("chat", row.state))
-    return Chip(chip.kind, tr(chip.word))
-
-
-_JSON = ("group", "topic", "queueId", "offset", "maxOffset", "behind", "oldestUnreadTimestamp", "state", "mode")
-GROUPS = RecordKind(
-    "groupProgress",
-    (
-        gutter(12),
-        text_column("group", words("Group"), 200, elide="middle"),
-        topic_column(width=220, jump=lambda row: places.queue(row.topic)),
-        number_column("queueId", words("Queue"), 64),
-        number_column("offset", words("Next offset"), 130, jump=_queue_place),
-        number_column("maxOffset", words("Queue's end"), 130),
-        number_column("behind", words("Behind"), 110),
-        chip_column("state", words("State"), 170, _state),
-        moment_column("oldestUnreadTimestamp", words("Oldest unread"), 186),
-        text_column("mode", words("Mode"), 100),
-    ),
-    verdict=lambda row: _state(row).word,
-    record=lambda row: {"type": "groupProgress"} | {key: field_of(key)(row) for key in _JSON},
-    command=lambda _row: ["storescope", "groups", "STORE"],
-)
+PINS = 200
 
 
 class GroupsPane(Pane):
-    """One table over all groups and queues."""
+    """One table over all groups and queues, what needs somebody first."""
 
     view_id = "groups"
     title = "Consumer groups"
@@ -83,20 +37,34 @@ class GroupsPane(Pane):
         self.setObjectName("groups.pane")
         self._wanted = ""
         self._said = ""
+        self._rows: list[GroupRow] = []
+        self.strip = LineStrip("groups.line")
+        self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
+        self._survey = LogSurvey(self.strip)
+        self._survey.lined.connect(lambda _line: self._pin())
         self.head = PaneHead(tr("Consumer groups"), tr("config/consumerOffset.json against the queues"))
-        self.table = RecordView("groups.table", GROUPS)
+        self.table = RecordView("groups.table", groups_kind())
         self.table.setAccessibleName(tr("Consumer groups"))
         self.table.placeRequested.connect(self.placeRequested)
+        self.table.rowChosen.connect(self._chosen)
+        self._sentence = Label("", 13, "text", wrap=True, select=True)
+        self._sentence.setObjectName("groups.says")
+        below = column(self._sentence, margins=(14, 8, 14, 10))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(stacked(self.head, self.table, self.table.strip))
+        layout.addWidget(stacked(self.strip, self.head, self.table, self.table.strip, Hairline(), below, room=2))
+        self.setFocusProxy(self.table)
 
     def set_session(self, session: StoreSession | None) -> None:
         """Read the tables of another store when they are asked for."""
         super().set_session(session)
+        self._survey.set_session(session)
         self.table.copier = None if session is None else command_copier(self.table, str(session.path))
         self.table.set_rows([])
-        self._said = ""
+        self._rows, self._said = [], ""
+        self._sentence.setText("")
+        if session is not None:
+            self._survey.look()
 
     def show_place(self, place: Place) -> None:
         """All groups, or one chosen."""
@@ -105,21 +73,61 @@ class GroupsPane(Pane):
 
     def refresh(self) -> None:
         """Read the tables again."""
-        read_into(self, self.table, _read, self._fill)
+        session = self.session
+        if session is None or not self.isVisible():
+            return
+        self._survey.look()
 
-    def _fill(self, rows: list[GroupProgress]) -> None:
-        self.table.set_rows(rows)
-        groups = len({row.group for row in rows})
-        behind = sum(row.behind for row in rows)
-        self._said = tr("{groups:,} groups, {queues:,} offsets, {behind:,} messages behind", groups=groups,
-                        queues=len(rows), behind=behind)  # fmt: skip
+        def done(found: GroupsRead) -> None:
+            if session is self.session:
+                self._fill(found)
+
+        session.jobs.read(lambda: read_groups(session.snapshot), done,
+                          lambda error: self.table.set_state(State("error", str(error))))  # fmt: skip
+
+    def _fill(self, found: GroupsRead) -> None:
+        chosen = self.table.current_row()
+        rows = self._rows = order(found.rows)
+        self.table.set_rows(list(rows))
+        told = [row.progress for row in rows]
+        self._said = tr(
+            "{groups:,} groups, {queues:,} offsets, {behind:,} messages behind",
+            groups=len({one.group for one in told}), queues=len(rows), behind=sum(one.behind for one in told),
+        )  # fmt: skip
+        rule = tr("retention: files older than {hours:,} h, at {when} h", hours=found.reserved_hours,
+                  when=found.delete_when)  # fmt: skip
+        whose = tr("as the broker is configured") if found.configured else tr("by RocketMQ's defaults")
+        runs = "" if found.running else tr("; no broker runs, nothing is deleted before one does")
+        self.head.set_note(f"{tr('config/consumerOffset.json against the queues')} · {rule}, {whose}{runs}")
         self.statusMessage.emit(self._said)
         empty = State("empty", tr("No group has an offset in this store. Looked at: consumerOffset.json and its .bak"))
         self.table.set_state(None if rows else empty)
-        if self._wanted:
-            at = next((number for number, row in enumerate(rows) if row.group == self._wanted), None)
-            if at is not None:
-                self.table.go_to_row(at)
+        self._pin()
+        self._choose(chosen)
+
+    def _choose(self, before: GroupRow | None) -> None:
+        wanted = self._wanted or (before.progress.group if before is not None else "")
+        same = (before.progress.group, before.progress.topic, before.progress.queue_id) if before is not None else None
+        at = next((n for n, row in enumerate(self._rows)
+                   if same == (row.progress.group, row.progress.topic, row.progress.queue_id)), None)  # fmt: skip
+        if at is None or (self._wanted and self._rows[at].progress.group != self._wanted):
+            at = next((n for n, row in enumerate(self._rows) if row.progress.group == wanted), 0)
+        if self._rows:
+            self.table.go_to_row(at)
+
+    def _pin(self) -> None:
+        """Where groups read next, on the Line."""
+        pins = [
+            Pin(row.unread, "warn" if row.progress.state == "belowMin" else "note", sentence(row))
+            for row in self._rows[:PINS]
+            if row.unread is not None
+        ]
+        self.strip.set_pins(pins)
+
+    def _chosen(self, row: GroupRow | None) -> None:
+        self._sentence.setText(sentence(row) if row is not None else "")
+        if row is not None and row.unread is not None:
+            self.strip.set_frame(row.unread, row.unread + 1)
 
     def retheme(self) -> None:
         """Fonts and colours."""
@@ -132,9 +140,3 @@ class GroupsPane(Pane):
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying and stepping."""
         return table_commands(self, lambda: self.table, "groups.jsonl")
-
-
-def _read(store: StoreSnapshot) -> list[GroupProgress]:
-    from engine.inspection.groups import group_progress
-
-    return list(group_progress(store))

@@ -1,0 +1,44 @@
+"""Consumer groups offline: progress, oldest unread, beyond the end, gone, and when retention overtakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QLabel
+from walker import Run, Walker
+
+pytestmark = pytest.mark.journey
+GROUPS = "groups.table"
+
+
+def test_row_29_groups_say_what_is_unread_gone_and_beyond(
+    run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path]
+) -> None:
+    store = copied(orders)
+    table = store / "config" / "consumerOffset.json"
+    lost = '"OrderPaid@lost":{0:99999,1:3},"Nowhere@lost":{0:5},"InvoiceCreated@billing"'
+    table.write_text(table.read_text("utf-8").replace('"InvoiceCreated@billing"', lost), "utf-8")
+
+    async def walk() -> None:
+        await walker.open(store, "groups")
+        await walker.until(lambda: walker.table(GROUPS).model().rowCount() > 10, "groups are read")
+        rows = walker.rows(GROUPS)
+        assert (rows[0]["Group"], rows[0]["State"]) == ("lost", "beyond the end")
+        says = walker.find(QLabel, "groups.says")
+        assert "new messages will be passed over" in says.text()
+        states = {row["State"] for row in rows}
+        assert {"beyond the end", "behind", "queue is gone", "caught up"} <= states
+        behind = next(n for n, row in enumerate(rows) if row["State"] == "behind")
+        await walker.choose(GROUPS, behind)
+        assert "messages behind" in says.text()
+        assert "oldest unread message is" in says.text()
+        assert rows[behind]["Unread for"]
+        await walker.follow(GROUPS, "Next offset")
+        assert walker.window.view == "queue"
+        await walker.act("go.back")
+        await walker.go("groups:billing")
+        await walker.until(lambda: walker.row(GROUPS)["Group"] == "billing", "the group is chosen")
+
+    run(walk())
