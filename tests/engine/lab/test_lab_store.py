@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,7 +93,7 @@ def test_deleting_takes_the_labs_own_parts_and_nothing_else(tmp_path: Path) -> N
     (tmp_path / "lab/notes.txt").write_text("mine too")
     (tmp_path / "lab/before").symlink_to(tmp_path / "precious")
     delete_lab(tmp_path / "lab")
-    assert os.listdir(tmp_path / "lab") == ["notes.txt"]
+    assert list((tmp_path / "lab").iterdir()) == [tmp_path / "lab/notes.txt"]
     assert (tmp_path / "precious/file").read_text() == "mine"
     with pytest.raises(NotALab):
         delete_lab(tmp_path / "lab")
@@ -103,7 +102,14 @@ def test_deleting_takes_the_labs_own_parts_and_nothing_else(tmp_path: Path) -> N
 def test_without_its_marker_nothing_is_deleted(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store/file").write_text("mine")
-    for text in (None, "", "[]", '{"lab": 2, "config": {}}', '{"lab": 1}', '{"lab": 1, "config": {"storePathCommitLog": "/"}}'):
+    for text in (
+        None,
+        "",
+        "[]",
+        '{"lab": 2, "config": {}}',
+        '{"lab": 1}',
+        '{"lab": 1, "config": {"storePathCommitLog": "/"}}',
+    ):
         if text is not None:
             (tmp_path / MARKER).write_text(text)
         with pytest.raises(NotALab):
@@ -134,9 +140,7 @@ def test_every_value_has_a_row(tmp_path: Path) -> None:
     assert all(row.meaning for row in rows.values())
     assert rows["storePathCommitLog"].fixed
     for preset in PRESETS:
-        assert set(changes_of(preset.config)) == {
-            row.key for row in rows.values() if row.attribute in preset.changes
-        }
+        assert set(changes_of(preset.config)) == {row.key for row in rows.values() if row.attribute in preset.changes}
         LabStore.create(tmp_path / preset.name, preset.config).close()
         assert read_marker(tmp_path / preset.name).config == preset.config
 

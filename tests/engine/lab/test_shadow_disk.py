@@ -1,4 +1,4 @@
-"""What a shadowed disk keeps of a real directory: flushed bytes and synced names, and of the rest whatever chance left."""
+"""What a shadowed disk keeps of a real directory: flushed bytes, synced names, and of the rest what chance left."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_after_the_plug_nothing_reaches_the_disk(disk: ShadowDisk) -> None:
     for call in (
         lambda: file.write(0, b"x"),
         lambda: file.flush(0, 1),
-        lambda: file.delete(),
+        file.delete,
         lambda: disk.write_file(disk.root / "abort", b"", sync=True),
         lambda: disk.sync_folder(disk.root),
         lambda: disk.open(disk.root / "index/2", SIZE),
