@@ -66,6 +66,7 @@ COMMANDS = (
     Command("view.index", words("Index"), "View", "index", ("Ctrl+3",)),
     Command("view.positions", words("Positions"), "View", "positions", ("Ctrl+4",)),
     Command("view.findings", words("Findings"), "View", "findings", ("Ctrl+5",)),
+    Command("view.space", words("Space"), "View", "space", ("Ctrl+8",)),
     Command("view.groups", words("Consumer groups"), "View", "follow", ("Ctrl+6",)),
     Command("view.config", words("Config"), "View", "config", ("Ctrl+7",)),
     Command("view.tree", words("Store tree"), "View", "", ("Ctrl+T",), checkable=True, group=1),
@@ -127,7 +128,7 @@ ARROWS = {"Left": "←", "Right": "→", "Up": "↑", "Down": "↓"}
 BY_ID = {command.id: command for command in COMMANDS}
 VIEW_OF = {
     "view.units": "log", "view.queues": "queue", "view.index": "index", "view.positions": "positions",
-    "view.findings": "findings", "view.groups": "groups", "view.config": "config",
+    "view.findings": "findings", "view.space": "space", "view.groups": "groups", "view.config": "config",
     "view.lab": "lab", "view.where": "where", "view.bookmarks": "bookmarks",
 }  # fmt: skip
 

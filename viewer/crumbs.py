@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 VIEWS = {
     "positions": "Positions", "findings": "Findings", "groups": "Consumer groups", "config": "Config",
-    "checkpoint": "Positions", "abort": "Findings", "lab": "Lab", "where": "Where is my message",
+    "space": "Space", "checkpoint": "Positions", "abort": "Findings", "lab": "Lab", "where": "Where is my message",
     "bookmarks": "Bookmarks",
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from viewer.actions import BY_ID, VIEW_OF
 from viewer.panes import Pane
 
-ON_RAIL = ("view.units", "view.queues", "view.index", "view.positions", "view.findings")
+ON_RAIL = ("view.units", "view.queues", "view.index", "view.positions", "view.findings", "view.space")
 RAIL = tuple((VIEW_OF[name], BY_ID[name].icon, BY_ID[name].text, BY_ID[name].keys[0]) for name in ON_RAIL)
 AT_FOOT = ("view.lab",)
 """Views that do something stand apart, at the foot of the rail."""
@@ -18,6 +18,7 @@ PANES = {
     "index": ("index", "IndexPane"),
     "positions": ("positions", "PositionsPane"),
     "findings": ("findings", "FindingsPane"),
+    "space": ("space", "SpacePane"),
     "groups": ("groups", "GroupsPane"),
     "config": ("config", "ConfigPane"),
     "lab": ("lab", "LabPane"),

@@ -13,11 +13,13 @@ from datetime import date, datetime, time
 from typing import Literal
 
 Kind = Literal[
-    "log", "queue", "index", "trace", "positions", "findings", "groups", "config", "lab", "checkpoint", "abort", "filter",
+    "log", "queue", "index", "trace", "positions", "findings", "space", "groups", "config", "lab", "checkpoint",
+    "abort", "filter",
     "where", "bookmarks",
 ]  # fmt: skip
 KINDS = (
-    "log", "queue", "index", "trace", "positions", "findings", "groups", "config", "lab", "checkpoint", "abort", "filter",
+    "log", "queue", "index", "trace", "positions", "findings", "space", "groups", "config", "lab", "checkpoint",
+    "abort", "filter",
     "where", "bookmarks",
 )  # fmt: skip
 

@@ -1,0 +1,188 @@
+"""One file of the log as a strip: equal stretches of it with the topics that share them, bad bodies, damage, holes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.codec.columns import BAD, BLANK, UnitColumns
+from engine.codec.topic_table import TopicTable
+from engine.codec.unit_scan import Damage, Stop
+from engine.errors import CannotRead, StoreError
+from engine.inspection.block_scan import scan_log
+
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.mapped.read_only import ReadOnlyFile
+
+CELLS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class MapCell:
+    """The stretch [start, end) of the log, in bytes: ``topics`` are (topic, bytes) of the units that begin or go on in
+    it, largest first; ``bad`` how many bodies there have a wrong CRC; ``damaged``, ``blank`` and ``zero`` bytes that
+    are no unit; ``held`` the bytes that the file system holds data for.
+    """
+
+    start: int
+    end: int
+    topics: tuple[tuple[str, int], ...]
+    bad: int
+    damaged: int
+    blank: int
+    zero: int
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileMap:
+    """A file's map; ``bad`` are the offsets of units with a wrong CRC, ``damage`` (offset, size) of what is no unit,
+    both up to a thousand. Not ``complete`` where it was stopped.
+    """
+
+    name: str
+    start: int
+    end: int
+    cells: tuple[MapCell, ...]
+    units: int
+    bad: tuple[int, ...]
+    damage: tuple[tuple[int, int], ...]
+    complete: bool
+
+
+MOST = 1000
+
+
+def file_map(
+    store: StoreSnapshot,
+    name: str,
+    cells: int = CELLS,
+    cancelled: Callable[[], bool] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> FileMap:
+    """Walk the file called ``name`` with its CRCs. Raises :class:`StoreError` where the log has no such file."""
+    file = next((one for one in store.log.files if one.name == name), None)
+    if file is None:
+        raise StoreError(f"expected a file of the log, found none called {name}")
+    drawn = _Drawn(file, max(1, min(cells, file.size)))
+    complete = True
+    stop = store.log.sequence.behind(file)
+    for block in scan_log(store.log, file.start_offset, stop, topics=drawn.topics):
+        if isinstance(block, Stop):
+            break
+        if isinstance(block, Damage):
+            drawn.add_damage(block)
+        else:
+            drawn.add(block)
+        if progress is not None:
+            progress(drawn.at - file.start_offset, file.size)
+        if cancelled is not None and cancelled():
+            complete = False
+            break
+    return drawn.finished(complete)
+
+
+class _Drawn:
+    """Stretches filled block by block."""
+
+    def __init__(self, file: ReadOnlyFile, cells: int) -> None:
+        self._file = file
+        self.topics = TopicTable(4096)
+        self._edges = [file.start_offset + file.size * n // cells for n in range(cells + 1)]
+        self._bytes: list[dict[int, int]] = [{} for _ in range(cells)]
+        self._bad = [0] * cells
+        self._damaged, self._blank = [0] * cells, [0] * cells
+        self._units = 0
+        self._bad_at: list[int] = []
+        self._damage: list[tuple[int, int]] = []
+        self.at = file.start_offset
+
+    def add(self, block: UnitColumns) -> None:
+        count = block.count
+        if not count:
+            return
+        offsets, sizes = block["offset"].astype(np.int64), block["size"].astype(np.int64)
+        units = block["kind"] != BLANK
+        self._units += int(np.count_nonzero(units))
+        edges = np.array(self._edges, np.int64)
+        first = np.clip(np.searchsorted(edges, offsets, "right") - 1, 0, len(self._bytes) - 1)
+        last = np.clip(np.searchsorted(edges, offsets + sizes, "left") - 1, 0, len(self._bytes) - 1)
+        inside = units & (first == last)
+        key = first[inside] << 32 | (block["topic_id"][inside].astype(np.int64) + 1)
+        for value, size in zip(*_sums(key, sizes[inside]), strict=True):
+            self._unit(value >> 32, (value & 0xFFFFFFFF) - 1, size)
+        for row in np.flatnonzero(units & (first != last)).tolist():
+            for cell, size in self._spread(int(offsets[row]), int(sizes[row])):
+                self._unit(cell, int(block.topic_id[row]), size)
+        for row in np.flatnonzero(block["crc"] == BAD).tolist():
+            self._bad[int(first[row])] += 1
+            if len(self._bad_at) < MOST:
+                self._bad_at.append(int(offsets[row]))
+        for row in np.flatnonzero(~units).tolist():
+            for cell, size in self._spread(int(offsets[row]), self._file.end_offset - int(offsets[row])):
+                self._blank[cell] += size
+        self.at = int(offsets[-1]) + int(sizes[-1])
+
+    def add_damage(self, item: Damage) -> None:
+        """A span that is no unit."""
+        if len(self._damage) < MOST:
+            self._damage.append((item.offset, item.size))
+        for cell, size in self._spread(item.offset, item.size):
+            self._damaged[cell] += size
+        self.at = item.offset + item.size
+
+    def _unit(self, cell: int, topic: int, size: int) -> None:
+        self._bytes[cell][topic] = self._bytes[cell].get(topic, 0) + size
+
+    def _spread(self, offset: int, size: int) -> list[tuple[int, int]]:
+        """(cell, bytes) of a span."""
+        end, found = min(offset + size, self._file.end_offset), []
+        cells = len(self._bytes)
+        cell = min(max((offset - self._file.start_offset) * cells // max(self._file.size, 1) - 1, 0), cells - 1)
+        while cell < cells and self._edges[cell] < end:
+            part = min(end, self._edges[cell + 1]) - max(offset, self._edges[cell])
+            if part > 0:
+                found.append((cell, part))
+            cell += 1
+        return found
+
+    def finished(self, complete: bool) -> FileMap:
+        """The cells, with what is left of each as zeros, and what the file system holds."""
+        names, held = self.topics.names, self._held()
+        cells = []
+        for n, topics in enumerate(self._bytes):
+            start, end = self._edges[n], self._edges[n + 1]
+            listed = sorted(((names[t] if 0 <= t < len(names) else "", size) for t, size in topics.items()),
+                            key=lambda one: (-one[1], one[0]))  # fmt: skip
+            known = sum(topics.values()) + self._damaged[n] + self._blank[n]
+            cells.append(
+                MapCell(start, end, tuple(listed), self._bad[n], self._damaged[n], self._blank[n],
+                        max(end - start - known, 0), held[n])
+            )  # fmt: skip
+        file = self._file
+        return FileMap(
+            file.name, file.start_offset, file.end_offset, tuple(cells), self._units, tuple(self._bad_at),
+            tuple(self._damage), complete,
+        )  # fmt: skip
+
+    def _held(self) -> list[int]:
+        held = [0] * len(self._bytes)
+        try:
+            extents = self._file.extents(0)
+        except CannotRead:
+            return held
+        for start, end in extents:
+            for cell, size in self._spread(self._file.start_offset + start, end - start):
+                held[cell] += size
+        return held
+
+
+def _sums(keys: np.ndarray, sizes: np.ndarray) -> tuple[list[int], list[int]]:
+    """Each key and the sum of its sizes."""
+    found, where = np.unique(keys, return_inverse=True)
+    totals = np.bincount(where, sizes, minlength=len(found)) if len(found) else np.zeros(0)
+    return found.tolist(), [int(total) for total in totals]

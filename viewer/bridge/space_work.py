@@ -1,0 +1,64 @@
+"""The account of space in the worker process: a fast first answer, the exact one, retention and page cache. No Qt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
+    from engine.inspection.file_map import FileMap
+    from engine.inspection.page_cache import PageCache
+    from engine.inspection.retention import Retention
+    from engine.inspection.space import Space
+    from viewer.bridge.worker import WorkerControl
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What stands beside the account and changes faster than it."""
+
+    retention: Retention
+    cache: PageCache
+
+
+def account(control: WorkerControl, path: Path, config: MessageStoreConfig | None, quick: bool) -> Space:
+    """The account of the store at ``path``: with ``quick``, first :class:`Around` and the quick account are emitted."""
+    from engine.inspection import open_store
+    from engine.inspection.space import quick_space, space_of
+
+    control.report(0, None)
+    with open_store(path, config) as store:
+        if quick:
+            control.emit(_around(store))
+            control.emit(quick_space(store))
+        return space_of(store, lambda: control.cancelled, control.report)
+
+
+def around(control: WorkerControl, path: Path, config: MessageStoreConfig | None) -> Around:
+    """Retention and page cache of the store at ``path``, now."""
+    from engine.inspection import open_store
+
+    control.report(0, None)
+    with open_store(path, config) as store:
+        return _around(store)
+
+
+def map_of(control: WorkerControl, path: Path, config: MessageStoreConfig | None, name: str, cells: int) -> FileMap:
+    """The map of one file of the log, CRCs checked."""
+    from engine.inspection import open_store
+    from engine.inspection.file_map import file_map
+
+    control.report(0, None)
+    with open_store(path, config) as store:
+        return file_map(store, name, cells, lambda: control.cancelled, control.report)
+
+
+def _around(store: object) -> Around:
+    from engine.inspection.page_cache import page_cache
+    from engine.inspection.retention import retention
+    from engine.inspection.snapshot import StoreSnapshot
+
+    assert isinstance(store, StoreSnapshot)
+    return Around(retention(store), page_cache(store))

@@ -1,0 +1,239 @@
+"""The Line over the files of the log, old left, new right: what retention takes, who still reads, what is in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QFontMetrics, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from viewer.assets import tr
+from viewer.models.log_line import LogLine
+from viewer.theme import C, mono, px, theme, ui
+from viewer.widgets.flag_layout import FlagWish, place_flags
+from viewer.widgets.paint import draw_flag, flag_width, hatch
+
+SIDE = 12
+HEIGHT = 104
+LEVEL = 20
+TOP, TALL = 46, 22
+CACHE = 5
+MOST_BLOCKS = 4000
+FILLS = {"goes": "errorFill", "later": "warnFill"}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One file: ``kind`` is goes, later or keep; ``shares`` tells how much of its stretches is in memory."""
+
+    name: str
+    start: int
+    end: int
+    kind: str = "keep"
+    label: str = ""
+    words: str = ""
+    shares: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LineFlag:
+    """Words on a stem at an offset; ``role`` colours the frame, ``side`` is tried first."""
+
+    name: str
+    offset: int
+    role: str
+    note: str = ""
+    side: int = 1
+
+
+class SpaceLine(QWidget):
+    """``fileChosen(block)`` as the choice moves, ``fileFollowed(block)`` on Enter and double click."""
+
+    fileChosen = Signal(object)
+    fileFollowed = Signal(object)
+
+    def __init__(self, name: str = "space.line") -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.setAccessibleName(tr("The files of the log as a line"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._line = LogLine(0, 0, 0)
+        self._blocks: tuple[Block, ...] = ()
+        self._flags: tuple[LineFlag, ...] = ()
+        self._words = ""
+        self._at: int | None = None
+        self._fit()
+        theme.changed.connect(self._fit)
+
+    def show_files(self, line: LogLine, blocks: Sequence[Block], flags: Sequence[LineFlag], words: str = "") -> None:
+        """Draw these; ``words`` says why there are none, or what of the page cache is not known."""
+        name = self._blocks[self._at].name if self._at is not None else ""
+        self._line, self._blocks, self._flags, self._words = line, tuple(blocks), tuple(flags), words
+        self._at = next((n for n, block in enumerate(self._blocks) if block.name == name), None)
+        said = [f"{flag.name} {flag.note}".strip() for flag in flags]
+        self.setAccessibleDescription("; ".join([tr("{n:,} files", n=len(blocks)), *said, words]).strip("; "))
+        self.update()
+
+    def choose(self, name: str) -> None:
+        """Frame a file by its name; says nothing to others."""
+        self._at = next((n for n, block in enumerate(self._blocks) if block.name == name), None)
+        self.update()
+
+    @property
+    def chosen(self) -> Block | None:
+        """The framed file."""
+        return self._blocks[self._at] if self._at is not None else None
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return self._blocks
+
+    @property
+    def flags(self) -> tuple[LineFlag, ...]:
+        return self._flags
+
+    def _fit(self) -> None:
+        self.setFixedHeight(px(HEIGHT))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(px(400), px(HEIGHT))
+
+    def _x(self, offset: int) -> float:
+        return px(SIDE) + (self.width() - 2 * px(SIDE)) * self._line.share(offset)
+
+    def _number_at(self, x: float) -> int | None:
+        share = (x - px(SIDE)) / max(1, self.width() - 2 * px(SIDE))
+        offset = self._line.offset(min(max(share, 0.0), 0.999999))
+        low, high = 0, len(self._blocks)
+        while low < high:
+            middle = (low + high) // 2
+            if self._blocks[middle].start <= offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1 if low else None
+
+    # ---- painting ----------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        p = QPainter(self)
+        p.fillRect(event.rect(), C("pane"))
+        p.fillRect(QRect(0, self.height() - 1, self.width(), 1), C("hair"))
+        if not self._blocks:
+            p.setFont(ui(12))
+            p.setPen(C("text3"))
+            place = self.rect().adjusted(px(24), 0, -px(24), 0)
+            p.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextWordWrap, self._words)
+            return
+        self._paint_blocks(p)
+        self._paint_labels(p)
+        self._paint_flags(p)
+        if self._at is not None:
+            block = self._blocks[self._at]
+            left = self._x(block.start)
+            p.setPen(QPen(C("accent"), 2))
+            p.setBrush(Qt.BrushStyle.NoBrush)
+            wide = max(self._x(block.end) - left, 4.0)
+            p.drawRect(QRectF(left - 1, px(TOP) - 2, wide + 1, px(TALL + CACHE) + 6))
+        if self.hasFocus():
+            p.setPen(QPen(C("accent"), 2))
+            p.drawRect(self.rect().adjusted(1, 1, -1, -2))
+
+    def _paint_blocks(self, p: QPainter) -> None:
+        top, tall = px(TOP), px(TALL)
+        many = len(self._blocks) > MOST_BLOCKS
+        last = -1.0
+        for block in self._blocks:
+            left, right = self._x(block.start), self._x(block.end)
+            if many and right - last < 1:
+                continue
+            last = right
+            box = QRectF(left, top, max(right - left - (2 if right - left > 5 else 0), 0.5), tall)
+            p.fillRect(box, C(FILLS.get(block.kind, "sunken")))
+            if block.kind == "goes":
+                hatch(p, box, "error")
+            self._paint_cache(p, block, QRectF(left, top + tall + px(3), box.width(), px(CACHE)))
+
+    def _paint_cache(self, p: QPainter, block: Block, box: QRectF) -> None:
+        if not block.shares:
+            return
+        p.fillRect(box, C("sunken"))
+        wide = box.width() / len(block.shares)
+        for number, share in enumerate(block.shares):
+            if share > 0:
+                color = C("posLog", 0.25 + 0.75 * share)
+                p.fillRect(QRectF(box.left() + number * wide, box.top(), max(wide, 0.6), box.height()), color)
+
+    def _paint_labels(self, p: QPainter) -> None:
+        p.setFont(mono(11))
+        p.setPen(C("text3"))
+        metrics = QFontMetrics(p.font())
+        y, free = px(TOP + TALL + CACHE + 6), 0.0
+        for block in self._blocks:
+            x, width = self._x(block.start), metrics.horizontalAdvance(block.label)
+            if not block.label or x < free or x + width > self.width() - px(SIDE):
+                continue
+            p.drawText(QRectF(x, y, width + 4, px(16)), Qt.AlignmentFlag.AlignVCenter, block.label)
+            free = x + max(width + px(24), self.width() / 5)
+
+    def _paint_flags(self, p: QPainter) -> None:
+        wishes = [FlagWish(self._x(f.offset), float(flag_width(f.name, f.note)), f.side) for f in self._flags]
+        places = place_flags(wishes, float(px(SIDE)), float(self.width() - px(SIDE)), levels=2)
+        for flag, wish, place in zip(self._flags, wishes, places, strict=True):
+            top = px(4) + (1 - place.level) * px(LEVEL)
+            box = QRectF(place.left, top, wish.width, px(17))
+            draw_flag(p, wish.x, top, px(TOP + TALL), flag.name, C(flag.role), box, flag.note, flag.role)
+        p.setPen(C("text3"))
+
+    # ---- pointer and keys --------------------------------------------------------------------------------------------
+
+    def _take(self, number: int | None) -> None:
+        if number is not None and number != self._at and 0 <= number < len(self._blocks):
+            self._at = number
+            self.update()
+            self.fileChosen.emit(self._blocks[number])
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and self._blocks:
+            self._take(self._number_at(event.position().x()))
+
+    def mouseDoubleClickEvent(self, _event: QMouseEvent) -> None:
+        if self._at is not None:
+            self.fileFollowed.emit(self._blocks[self._at])
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, last = Qt.Key(event.key()), len(self._blocks) - 1
+        at = -1 if self._at is None else self._at
+        goals = {Qt.Key.Key_Left: max(at - 1, 0), Qt.Key.Key_Right: min(at + 1, last), Qt.Key.Key_Home: 0,
+                 Qt.Key.Key_End: last}  # fmt: skip
+        if key in goals and self._blocks:
+            self._take(goals[key])
+        elif key in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and self._at is not None:
+            self.fileFollowed.emit(self._blocks[self._at])
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, _event: QFocusEvent) -> None:
+        self.update()
+
+    def focusOutEvent(self, _event: QFocusEvent) -> None:
+        self.update()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), self.words_at(QPointF(event.pos())), self)
+            return True
+        return bool(super().event(event))
+
+    def words_at(self, point: QPointF) -> str:
+        """What lies under a point: a flag's words, else the file's."""
+        near = [flag for flag in self._flags if abs(self._x(flag.offset) - point.x()) < 5 and point.y() < px(TOP)]
+        if near:
+            return "\n".join(f"{flag.name} {flag.note}".strip() for flag in near)
+        number = self._number_at(point.x()) if self._blocks else None
+        return self._blocks[number].words if number is not None else self._words

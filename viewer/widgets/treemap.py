@@ -1,0 +1,319 @@
+"""A treemap of areas in two levels, the second with bands from old (light) to new (dark); pointer and keys choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QFontMetrics,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from viewer.assets import tr
+from viewer.models.formats import number, plain, size
+from viewer.models.space_tree import Area, find
+from viewer.models.squares import Box, bands, squarify
+from viewer.theme import C, dark, mono, px, scale, theme, topic_color, ui
+from viewer.widgets.paint import hatch
+
+Path = tuple[str, ...]
+SIDE, TOP, GAP = 12, 8, 3
+HEAD = 24
+LIGHTEST, DARKEST, PLAIN = 0.22, 0.62, 0.36
+SMALLEST = 3.0
+"""Px below which an area is not drawn by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An area and its box; ``head``: its name stands in a strip of its own above what is in it."""
+
+    path: Path
+    area: Area
+    box: Box
+    head: bool = False
+    band: bool = False
+
+
+class Treemap(QWidget):
+    """``chosen(path)`` as the choice moves, ``followed(path)`` on Enter and double click."""
+
+    chosen = Signal(object)
+    followed = Signal(object)
+
+    def __init__(self, name: str = "space.treemap") -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.setAccessibleName(tr("Bytes as areas"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self._root = Area("", "", 0)
+        self._path: Path = ()
+        self._words = ""
+        self._placed: list[Placed] | None = None
+        self._ground: QPixmap | None = None
+        theme.changed.connect(self._forget)
+
+    def sizeHint(self) -> QSize:
+        return QSize(px(660), px(600))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(px(240), px(160))
+
+    def show_areas(self, root: Area, words: str = "") -> None:
+        """Draw another account; ``words`` where there is nothing to draw. What is chosen stays where it still is."""
+        self._root, self._words = root, words
+        while self._path and find(root, self._path) is None:
+            self._path = self._path[:-1]
+        self._forget()
+        self._tell()
+
+    def choose(self, path: Path) -> None:
+        """Frame the area at ``path``; () for none. Says nothing to others."""
+        if path != self._path and (not path or find(self._root, path) is not None):
+            self._path = path
+            self._tell()
+            self.update()
+
+    @property
+    def path(self) -> Path:
+        """The chosen area's path."""
+        return self._path
+
+    def placed(self) -> list[Placed]:
+        """Every area that is drawn, with its box, outer ones first."""
+        if self._placed is None:
+            self._placed = list(self._lay_out())
+        return self._placed
+
+    def at(self, x: float, y: float) -> Placed | None:
+        """The innermost area under a point."""
+        return next((one for one in reversed(self.placed()) if one.box.holds(x, y)), None)
+
+    # ---- laying out --------------------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> list[Placed]:
+        z = scale()
+        room = Box(SIDE * z, TOP * z, self.width() - 2 * SIDE * z + GAP, self.height() - 2 * TOP * z + GAP)
+        found: list[Placed] = []
+        tops = self._root.children
+        for area, box in zip(tops, squarify([one.bytes for one in tops], room), strict=True):
+            inside = box.inset(0, 0, GAP, GAP)
+            if inside.width < 1 or inside.height < 1:
+                continue
+            head = bool(area.children) and inside.height > 60 * z and inside.width > 70 * z
+            found.append(Placed((area.key,), area, inside, head))
+            body = inside.inset(0, HEAD * z if head else 0, 0, 0)
+            below = area.children
+            if min(body.width, body.height) < 4 * SMALLEST:
+                continue
+            for inner, place in zip(below, squarify([one.bytes for one in below], body), strict=True):
+                own = place.inset(1, 1, 1, 1)
+                if min(own.width, own.height) < SMALLEST:
+                    continue
+                found.append(Placed((area.key, inner.key), inner, own))
+                days = inner.children
+                for day, band in zip(days, bands([one.bytes for one in days], own), strict=True):
+                    found.append(Placed((area.key, inner.key, day.key), day, band, band=True))
+        return found
+
+    # ---- painting ----------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        ratio = self.devicePixelRatioF()
+        if self._ground is None or self._ground.size() != self.size() * ratio:
+            self._ground = QPixmap(self.size() * ratio)
+            self._ground.setDevicePixelRatio(ratio)
+            painter = QPainter(self._ground)
+            self._paint_ground(painter)
+            painter.end()
+        p = QPainter(self)
+        p.drawPixmap(0, 0, self._ground)
+        chosen = next((one for one in self.placed() if one.path == self._path), None)
+        if chosen is not None:
+            p.setPen(QPen(C("accent"), 2.5))
+            p.setBrush(Qt.BrushStyle.NoBrush)
+            p.drawRect(_rect(chosen.box).adjusted(1, 1, -1, -1))
+        if self.hasFocus():
+            p.setPen(QPen(C("accent"), 2))
+            p.drawRect(self.rect().adjusted(1, 1, -1, -1))
+
+    def _paint_ground(self, p: QPainter) -> None:
+        p.fillRect(self.rect(), C("pane"))
+        if not self._root.children:
+            p.setFont(ui(12))
+            p.setPen(C("text3"))
+            p.drawText(self.rect().adjusted(px(24), 0, -px(24), 0), Qt.AlignmentFlag.AlignCenter, self._words)
+            return
+        for one in self.placed():
+            if one.band:
+                p.fillRect(_rect(one.box), _shade(one.area))
+            elif len(one.path) == 1:
+                self._paint_top(p, one)
+            elif not one.area.children:
+                p.fillRect(_rect(one.box), _shade(one.area))
+        for one in self.placed():
+            if not one.band:
+                self._paint_name(p, one)
+
+    def _paint_top(self, p: QPainter, one: Placed) -> None:
+        box = _rect(one.box)
+        color = topic_color(one.area.topic) if one.area.topic else None
+        if color is None:
+            p.fillRect(box, C("sunken"))
+        else:
+            color.setAlphaF(0.20)
+            p.fillRect(box, color)
+        if one.area.hatch:
+            if one.area.hatch == "error":
+                p.fillRect(box, C("errorFill"))
+            hatch(p, box, one.area.hatch, 1, 8 * scale())
+            if box.width() > 60 * scale() and box.height() > 24 * scale():
+                ground = QRectF(box.left() + 3, box.top() + 3, min(box.width() - 6, 150 * scale()), 38 * scale())
+                p.fillRect(ground & box, C("errorFill" if one.area.hatch == "error" else "sunken"))
+
+    def _paint_name(self, p: QPainter, one: Placed) -> None:
+        z, box = scale(), one.box
+        top = len(one.path) == 1
+        if top and not one.head and any(other.path[:1] == one.path and len(other.path) == 2 for other in self.placed()):
+            return  # what is in it has the words
+        least = (60, 20) if top else (56, 34)
+        if box.width < least[0] * z or box.height < least[1] * z:
+            return
+        p.setFont((mono(11) if one.area.code else ui(12, 600)) if top else mono(11) if one.area.code else ui(11))
+        metrics = QFontMetrics(p.font())
+        left = 7 * z if top else 6 * z
+        name = metrics.elidedText(plain(one.area.name), Qt.TextElideMode.ElideMiddle, int(box.width - 2 * left))
+        width = metrics.horizontalAdvance(name)
+        p.setPen(C("text"))
+        line = 18 * z if top else 15 * z
+        p.drawText(QRectF(box.x + left, box.y + 3 * z, box.width - left, line), Qt.AlignmentFlag.AlignVCenter, name)
+        p.setFont(mono(11))
+        words = size(one.area.bytes)
+        room = QFontMetrics(p.font()).horizontalAdvance(words)
+        if top and box.width > width + room + 3 * left:
+            p.setPen(C("text2"))
+            place = QRectF(box.x + 2 * left + width, box.y + 3 * z, room + 4, line)
+        elif box.height > (42 if top else 34) * z and box.width > room + left and not one.head:
+            place = QRectF(box.x + left, box.y + 3 * z + line, room + 4, line)
+        else:
+            return
+        p.drawText(place, Qt.AlignmentFlag.AlignVCenter, words)
+
+    def _forget(self) -> None:
+        self._placed = self._ground = None
+        self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another room, other boxes."""
+        super().resizeEvent(event)
+        self._forget()
+
+    # ---- pointer and keys --------------------------------------------------------------------------------------------
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        one = self.at(event.position().x(), event.position().y())
+        if event.button() == Qt.MouseButton.LeftButton and one is not None:
+            self._take(one.path[:2])
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        one = self.at(event.position().x(), event.position().y())
+        if event.button() == Qt.MouseButton.LeftButton and one is not None:
+            self._take(one.path[:2])
+            self.followed.emit(self._path)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = Qt.Key(event.key())
+        ways = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
+        if key in ways:
+            self._take(self._beside(*ways[key]))
+        elif key in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and self._path:
+            self.followed.emit(self._path)
+        elif key in {Qt.Key.Key_PageDown, Qt.Key.Key_Plus}:
+            at = find(self._root, self._path)
+            if at is not None and at.children:
+                self._take((*self._path, at.children[0].key))
+        elif key in {Qt.Key.Key_PageUp, Qt.Key.Key_Minus, Qt.Key.Key_Backspace}:
+            self._take(self._path[:-1])
+        elif key == Qt.Key.Key_Home and self._root.children:
+            self._take((self._root.children[0].key,))
+        else:
+            super().keyPressEvent(event)
+
+    def _beside(self, right: int, down: int) -> Path:
+        """The nearest area of the same level in a direction; the largest one where nothing is chosen yet."""
+        level = [one for one in self.placed() if len(one.path) == max(len(self._path), 1)]
+        here = next((one for one in level if one.path == self._path), None)
+        if here is None:
+            return level[0].path if level else ()
+        x, y = here.box.middle
+        best, nearest = here.path, float("inf")
+        for one in level:
+            dx, dy = one.box.middle[0] - x, one.box.middle[1] - y
+            ahead, aside = (dx * right, abs(dy)) if right else (dy * down, abs(dx))
+            if ahead > 1 and ahead + 2 * aside < nearest:
+                best, nearest = one.path, ahead + 2 * aside
+        return best
+
+    def _take(self, path: Path) -> None:
+        if path != self._path:
+            self._path = path
+            self._tell()
+            self.update()
+            self.chosen.emit(path)
+
+    def _tell(self) -> None:
+        self.setAccessibleDescription(self.words_of(self._path) or self._words)
+
+    def focusInEvent(self, _event: QFocusEvent) -> None:
+        self.update()
+
+    def focusOutEvent(self, _event: QFocusEvent) -> None:
+        self.update()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            one = self.at(event.pos().x(), event.pos().y())
+            QToolTip.showText(event.globalPos(), self.words_of(one.path) if one is not None else "", self)
+            return True
+        return bool(super().event(event))
+
+    def words_of(self, path: Path) -> str:
+        """What an area is, in full."""
+        names = [area.name for n in range(len(path)) if (area := find(self._root, path[: n + 1])) is not None]
+        area = find(self._root, path)
+        if not path or area is None:
+            return ""
+        share = area.bytes / (self._root.bytes or 1)
+        parts = [
+            " › ".join(plain(name) for name in names),
+            f"{number(area.bytes)} B · {size(area.bytes)} · {share:.1%}",
+        ]
+        if area.messages:
+            mean = round(area.bytes / area.messages)
+            parts.append(tr("{n:,} messages, {mean:,} B each", n=area.messages, mean=mean))
+        return "\n".join([*parts, *([area.note] if area.note else [])])
+
+
+def _rect(box: Box) -> QRectF:
+    return QRectF(box.x, box.y, box.width, box.height)
+
+
+def _shade(area: Area) -> QColor:
+    """The area's colour: its topic's, the darker the newer."""
+    found = topic_color(area.topic)
+    color = C("text3") if found is None else found
+    alpha = PLAIN if area.age is None else LIGHTEST + (DARKEST - LIGHTEST) * area.age
+    color.setAlphaF(alpha * (0.6 if dark() else 1.0))
+    return color
