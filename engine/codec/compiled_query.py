@@ -7,22 +7,23 @@ out of a file are proven here. Each function has one signature, so that Python c
 from __future__ import annotations
 
 import numpy as np
-from numba import int32, int64, njit, typeof, types, uint32
+from numba import int32, int64, njit, typeof, types, uint32, uint64
 
 from engine.codec.compiled import _hash, _positive
-from engine.codec.intrinsics import be32, be64, prefetch
+from engine.codec.intrinsics import be32, be64, le64, prefetch, u8
 
 _HEADER = 40
 _NONE, _SEVERAL = -1, -2
 _FAR = 1 << 62
+_ONES, _HIGH_BITS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _TEXT = typeof(b"")
 _ROW, _TABLE, _HASHES = types.int64[::1], types.int64[:, ::1], types.int32[::1]
 
 
 @njit(nogil=True, forceinline=True)
-def _hashed(h, text, start, stop):
+def _hashed(h, text):
     address = np.frombuffer(text, np.uint8).ctypes.data
-    return _hash(uint32(h), address + start, address + stop)
+    return _positive(_hash(uint32(h), address, address + len(text))[0])
 
 
 @njit(nogil=True, forceinline=True)
@@ -78,70 +79,9 @@ def _walk(files, wanted, low, high, most, out):
     return found, first
 
 
-@njit(types.int64(_TABLE, types.int64, _TEXT, types.int64, types.int64, types.int64), cache=True, nogil=True)
-def find_one(files, h, text, low, high, most):
-    """The offset that one key leads to; −1 where there is none, −2 where :func:`find_all` has to tell.
-
-    ``h`` is the hash of what stands before ``text``, ASCII only; ``files`` are the rows of
-    :class:`engine.codec.index_query.MappedFiles`.
-    """
-    wanted = _positive(_hashed(h, text, 0, len(text))[0])
-    found, first = _walk(files, wanted, low, high, min(most, 2), files[0, :0])
-    if found > 1 or (found == 1 and first < 0):
-        return int64(_SEVERAL)
-    return first
-
-
-@njit(types.int64(_TABLE, types.int64, _TEXT, types.int64, types.int64, _ROW), cache=True, nogil=True)
-def find_all(files, h, text, low, high, out):
-    """Offsets that one key leads to, newest first, as many as ``out`` takes; gives how many."""
-    wanted = _positive(_hashed(h, text, 0, len(text))[0])
-    found, _ = _walk(files, wanted, low, high, out.shape[0], out)
-    return int64(found)
-
-
-@njit(types.int64(types.int64, _TEXT, _ROW, _HASHES), cache=True, nogil=True)
-def hash_texts(h, text, ends, out):
-    """Index hashes of UTF-8 texts that lie one behind the other, each after what has the hash ``h``; gives how many
-    were done: one that is no UTF-8 stops it.
-    """
-    start = int64(0)
-    for i in range(ends.shape[0]):
-        value, known = _hashed(h, text, start, ends[i])
-        if not known:
-            return int64(i)
-        out[i] = _positive(value)
-        start = ends[i]
-    return ends.shape[0]
-
-
-@njit(types.void(_TABLE, _HASHES, types.int64, types.int64, _ROW, _TABLE), cache=True, nogil=True)
-def find_keys(files, hashes, low, high, taken, out):
-    """:func:`find_all` for many hashes: row ``i`` of ``out`` gets ``taken[i]`` offsets.
-
-    Slots and first entries are asked for ahead of need: the memory answers all keys at once.
-    """
-    keys, most = hashes.shape[0], out.shape[1]
-    taken[:] = 0
-    for row in range(files.shape[0]):
-        file = files[row]
-        full = True
-        if _asked(file, low, high):
-            slots, table = file[1], file[0] + _HEADER
-            for i in range(keys):
-                prefetch(table + 4 * (int64(hashes[i]) % slots))
-            for i in range(keys):
-                number = int64(int32(be32(table + 4 * (int64(hashes[i]) % slots))))
-                if 0 < number < file[2]:
-                    prefetch(table + 4 * slots + 20 * number)
-            for i in range(keys):
-                if taken[i] < most:
-                    found, _ = _chain(file, hashes[i], low, high, most - taken[i], out[i, taken[i] :])
-                    taken[i] += found
-        for i in range(keys):
-            full = full and taken[i] >= most
-        if full or file[3] < low:
-            break
+@njit(nogil=True, forceinline=True)
+def _has_zero(v):
+    return ((v - _ONES) & ~v & _HIGH_BITS) != uint64(0)
 
 
 @njit(nogil=True, forceinline=True)
@@ -157,43 +97,102 @@ def _sort(values, count):
         values[j] = value
 
 
-@njit(types.int64(_ROW, _TABLE, _TABLE, types.int64, _ROW, _TABLE, _ROW), cache=True, nogil=True)
-def place_units(counts, offsets, spans, known, state, out, ends):
-    """Units that begin at each key's offsets, in the order of the log, by what their first four bytes say.
+@njit(types.int64(_TABLE, types.int64, _TEXT, types.int64, types.int64, types.int64), cache=True, nogil=True)
+def find_one(files, h, text, low, high, most):
+    """The offset that one key leads to; −1 where there is none, −2 where :func:`find_all` has to tell.
 
-    ``spans``: (start, stop, address) of the log, ``known`` of them, address 0 where nothing can be read. A unit's
-    column of ``out`` is (offset, begin and end in its span, number of the span); ``ends[key]`` counts units. Gives the
-    offset that no span holds, to be called again with one that does; −1 at the end. ``state``: (key, offsets done of
-    it, units placed).
+    ``h`` is the hash of what stands before ``text``, ASCII only; ``files`` are the rows of
+    :class:`engine.codec.index_query.MappedFiles`.
     """
-    key, done, filled = state[0], state[1], state[2]
-    span = int64(0)
-    while key < counts.shape[0]:
-        mine = offsets[key]
-        if done == 0:
-            _sort(mine, counts[key])
-        while done < counts[key]:
-            offset = mine[done]
-            if not 0 <= offset < _FAR:
-                done += 1
-                continue
-            if not spans[span, 0] <= offset < spans[span, 1]:
-                span = int64(0)
-                while span < known and not spans[span, 0] <= offset < spans[span, 1]:
-                    span += 1
-                if span >= known:
-                    state[0], state[1], state[2] = key, done, filled
-                    return offset
-            done += 1
-            at, room = offset - spans[span, 0], spans[span, 1] - offset
-            if room < 4 or spans[span, 2] == 0:
-                continue
-            size = int64(int32(be32(spans[span, 2] + at)))
-            if 4 < size <= room:
-                out[0, filled], out[1, filled], out[2, filled], out[3, filled] = offset, at, at + size, span
-                filled += 1
-        ends[key] = filled
-        key += 1
-        done = int64(0)
-    state[0], state[1], state[2] = key, done, filled
-    return int64(-1)
+    wanted = _hashed(h, text)
+    found, first = _walk(files, wanted, low, high, min(most, 2), files[0, :0])
+    if found > 1 or (found == 1 and first < 0):
+        return int64(_SEVERAL)
+    return first
+
+
+@njit(types.int64(_TABLE, types.int64, _TEXT, types.int64, types.int64, _ROW), cache=True, nogil=True)
+def find_all(files, h, text, low, high, out):
+    """Offsets that one key leads to, newest first, as many as ``out`` takes; gives how many."""
+    wanted = _hashed(h, text)
+    found, _ = _walk(files, wanted, low, high, out.shape[0], out)
+    return int64(found)
+
+
+@njit(types.int64(types.int64, _TEXT, _HASHES), cache=True, nogil=True)
+def hash_texts(h, text, out):
+    """Index hashes of UTF-8 texts with a byte 0 between each two, all behind what has the hash ``h``; gives how many
+    texts there are, which may be more than ``out`` takes.
+    """
+    address = np.frombuffer(text, np.uint8).ctypes.data
+    start, end = address, address + len(text)
+    stop, count = start, 0
+    while True:
+        while stop + 8 <= end and not _has_zero(le64(stop)):
+            stop += 8
+        while stop < end and u8(stop) != 0:
+            stop += 1
+        if count < out.shape[0]:
+            out[count] = _positive(_hash(uint32(h), start, stop)[0])
+        count += 1
+        if stop >= end:
+            return int64(count)
+        stop += 1
+        start = stop
+
+
+@njit(
+    types.int64(_TABLE, _HASHES, types.int64, types.int64, types.int64, _ROW, _ROW, types.int64),
+    cache=True, nogil=True,
+)  # fmt: skip
+def find_keys(files, hashes, low, high, most, ends, out, ahead):
+    """Offsets that each key leads to, at most ``most``, in ascending order and one key's behind the other's,
+    ``ends[i]`` of them up to key ``i``; gives how many.
+
+    In the newest ``ahead`` files slots and first entries are asked for ahead of need: the memory answers all keys at
+    once.
+    """
+    keys = hashes.shape[0]
+    for row in range(min(ahead, files.shape[0])):
+        file = files[row]
+        slots, table = file[1], file[0] + _HEADER
+        for i in range(keys):
+            prefetch(table + 4 * (int64(hashes[i]) % slots))
+        for i in range(keys):
+            number = int64(int32(be32(table + 4 * (int64(hashes[i]) % slots))))
+            if 0 < number < file[2]:
+                prefetch(table + 4 * slots + 20 * number)
+    filled = int64(0)
+    for i in range(keys):
+        mine = out[filled:]
+        found, _ = _walk(files, hashes[i], low, high, most, mine)
+        _sort(mine, found)
+        filled += found
+        ends[i] = filled
+    return filled
+
+
+@njit(types.int64(_ROW, types.int64, types.int64, _TEXT, types.int64, _TABLE), cache=True, nogil=True)
+def place_units(offsets, start, stop, data, span, out):
+    """Where the units lie that begin in [start, stop) of the log, whose bytes are ``data``, by what their first four
+    bytes say: columns of ``out`` are begin and end in ``data`` and ``span``; end 0 where there is none.
+
+    Gives the number of an offset that no span has taken in yet, −1 for none. ``span`` −1 comes before the first.
+    """
+    address, size = np.frombuffer(data, np.uint8).ctypes.data, int64(len(data))
+    left = int64(_NONE)
+    for i in range(offsets.shape[0]):
+        if span < 0:
+            out[1, i] = _NONE if 0 <= offsets[i] < _FAR else 0
+        if start <= offsets[i] < stop:
+            prefetch(address + offsets[i] - start)
+    for i in range(offsets.shape[0]):
+        if out[1, i] != _NONE:
+            continue
+        if start <= offsets[i] < stop:
+            at = offsets[i] - start
+            end = at + int64(int32(be32(address + at))) if at + 4 <= size else int64(0)
+            out[0, i], out[1, i], out[2, i] = at, end if at + 4 < end <= size else int64(0), span
+        elif left == _NONE:
+            left = int64(i)
+    return left

@@ -23,6 +23,7 @@ Int64 = npt.NDArray[np.int64]
 _SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 _SEVERAL = -2
+_AHEAD = 4  # files whose slots are asked for before they are looked at
 
 
 class Window(NamedTuple):
@@ -90,36 +91,32 @@ def find_key(files: MappedFiles, topic: str, key: str, begin: int, end: int, mos
 
 
 def find_keys(files: MappedFiles, key_hash: Int32, window: Window) -> tuple[Int64, Int64]:
-    """:func:`find_key` for many hashes: (how many each, rows of offsets that hold so many)."""
-    taken, out = np.zeros(len(key_hash), np.int64), np.empty((len(key_hash), max(window.most, 0)), np.int64)
+    """:func:`find_key` for many hashes, each key's offsets in ascending order: (how many up to each key, offsets)."""
+    most, ends = max(window.most, 0), np.zeros(len(key_hash), np.int64)
     twin = query_twin.ready(len(key_hash))
-    if twin is not None and files.files:
-        twin.find_keys(files.rows, key_hash, max(window.begin, _FIRST), min(window.end, _LAST), taken, out)
-        return taken, out
-    for row, wanted in enumerate(key_hash.tolist()):
-        found = _find_plain(files, wanted, window)
-        taken[row] = len(found)
-        out[row, : len(found)] = found
-    return taken, out
+    if twin is None or not files.files:
+        found: list[int] = []
+        for number, wanted in enumerate(key_hash.tolist()):
+            found += sorted(_find_plain(files, wanted, window))
+            ends[number] = len(found)
+        return ends, np.array(found, np.int64)
+    most = min(most, sum(file.limit for file in files.files))
+    out = np.empty(len(ends) * most, np.int64)
+    begin, end = max(window.begin, _FIRST), min(window.end, _LAST)
+    return ends, out[: twin.find_keys(files.rows, key_hash, begin, end, most, ends, out, _AHEAD)]
 
 
 def hashes_of(topic: str, keys: list[str]) -> Int32:
     """The index hash of each key of a topic."""
     twin = query_twin.ready(0)
-    if twin is None:
-        return np.array([index_key_hash(topic, key) for key in keys], np.int32)
-    text = "".join(keys)
-    if text.isascii():
-        texts: list[str] | list[bytes] = keys
-        joined = text.encode()
-    else:
-        texts = [key.encode(errors="surrogatepass") for key in keys]
-        joined = b"".join(texts)
-    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
-    out = np.empty(len(keys), np.int32)
-    for number in range(twin.hash_texts(topic_hash(topic), joined, ends, out), len(keys)):
-        out[number] = index_key_hash(topic, keys[number])
-    return out
+    if twin is not None:
+        out = np.empty(len(keys), np.int32)
+        try:
+            if twin.hash_texts(topic_hash(topic), "\0".join(keys).encode(), out) == len(keys):
+                return out
+        except UnicodeEncodeError:
+            pass
+    return np.array([index_key_hash(topic, key) for key in keys], np.int32)
 
 
 def _find_plain(files: MappedFiles, wanted: int, window: Window) -> list[int]:

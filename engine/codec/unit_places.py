@@ -6,6 +6,7 @@ Pure. Two twins keep one contract, chosen as :mod:`engine.codec.query_twin` tell
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ _FAR = 1 << 62  # no log goes there: such an offset is a damaged entry's
 
 
 class Span(NamedTuple):
-    """Bytes [start, stop) of the log; without a view none of them can be read."""
+    """The log from ``start`` to ``stop``, of which ``view`` can be read; nothing without one."""
 
     start: int
     stop: int
@@ -40,47 +41,50 @@ class Units(NamedTuple):
     ends: list[int]
 
 
-def place_units(counts: Int64, offsets: Int64, span_at: Callable[[int], Span]) -> Units:
-    """The units at the offsets of many keys, those of key ``i`` being ``offsets[i, :counts[i]]`` in any order; they are
-    sorted there.
+def place_units(ends: Int64, offsets: Int64, span_at: Callable[[int], Span]) -> Units:
+    """The units at the offsets of many keys, of which there are ``ends[i]`` up to key ``i``.
 
     ``span_at`` gives a span that holds an offset (0 to 2⁶²), and its answers are numbered as it is called. What does
     not begin with a size that fits into its span is no unit and left out.
     """
     twin = query_twin.ready(0)
     if twin is None:
-        return _place_plain(counts, offsets, span_at)
-    rows, known = np.zeros((4, 3), np.int64), 0
-    state, ends = np.zeros(3, np.int64), np.empty(len(counts), np.int64)
-    out = np.empty((4, int(counts.sum())), np.int64)
-    while True:
-        wanted = twin.place_units(counts, offsets, rows, known, state, out, ends)
-        if state[0] == len(counts):
-            placed, begins, stops, spans = out[:, : state[2]].tolist()
-            return Units(placed, begins, stops, spans, ends.tolist())
-        span = span_at(wanted)
-        if known == len(rows):
-            rows = np.concatenate([rows, np.zeros_like(rows)])
-        rows[known] = span.start, span.stop, np.frombuffer(span.view, np.uint8).ctypes.data if span.view else 0
-        known += 1
+        begins, stops, spans = _place_plain(offsets, span_at)
+    else:
+        out = np.empty((3, len(offsets)), np.int64)
+        asked, left = 0, twin.place_units(offsets, 0, 0, b"", -1, out)
+        while left >= 0:
+            span = span_at(int(offsets[left]))
+            left = twin.place_units(offsets, span.start, span.stop, span.view or b"", asked, out)
+            asked += 1
+        begins, stops = out[:2].tolist()
+        spans = out[2].tolist() if asked > 1 else [0] * len(begins)
+    units = Units(offsets.tolist(), begins, stops, spans, ends.tolist())
+    return units if 0 not in stops else _without_lost(units)
 
 
-def _place_plain(counts: Int64, offsets: Int64, span_at: Callable[[int], Span]) -> Units:
-    found: list[tuple[int, int, int, int]] = []
-    ends: list[int] = []
+def _place_plain(offsets: Int64, span_at: Callable[[int], Span]) -> tuple[list[int], list[int], list[int]]:
+    begins, stops, numbers = [], [], []
     spans: list[Span] = []
-    for row, count in zip(offsets, counts.tolist(), strict=True):
-        for offset in sorted(row[:count].tolist()):
-            if not 0 <= offset < _FAR:
-                continue
-            number = next((n for n, span in enumerate(spans) if span.start <= offset < span.stop), len(spans))
+    for offset in offsets.tolist():
+        number = next((n for n, span in enumerate(spans) if span.start <= offset < span.stop), len(spans))
+        at = size = 0
+        if 0 <= offset < _FAR:
             if number == len(spans):
                 spans.append(span_at(offset))
-            start, stop, view = spans[number]
-            at, room = offset - start, stop - offset
+            start, _, view = spans[number]
+            at, room = offset - start, len(view) - offset + start if view is not None else 0
             size = _SIZE.unpack_from(view, at)[0] if view is not None and room >= _SIZE.size else 0
-            if _SIZE.size < size <= room:
-                found.append((offset, at, at + size, number))
-        ends.append(len(found))
-    placed, begins, stops, numbers = ([one[column] for one in found] for column in range(4))
-    return Units(placed, begins, stops, numbers, ends)
+            size = size if _SIZE.size < size <= room else 0
+        begins.append(at)
+        stops.append(at + size if size else 0)
+        numbers.append(number)
+    return begins, stops, numbers
+
+
+def _without_lost(units: Units) -> Units:
+    """Those that have been found."""
+    there = [number for number, stop in enumerate(units.stops) if stop]
+    ends = [bisect_left(there, end) for end in units.ends]
+    offsets, begins, stops, spans = ([column[number] for number in there] for column in units[:4])
+    return Units(offsets, begins, stops, spans, ends)

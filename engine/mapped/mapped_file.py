@@ -70,7 +70,7 @@ class MappedFile:
     are written and read by position. With a ``pool_buffer`` appends go there and are handed on by :meth:`commit`.
     """
 
-    __slots__ = ("_available", "_backed", "_buffer", "_cleaned", "_file", "_lock", "_mapped", "_ready", "_references",
+    __slots__ = ("_available", "_backed", "_buffer", "_cleaned", "_file", "_holders", "_lock", "_mapped", "_ready",
                  "_shutdown_at", "_target", "ahead", "committed", "first_in_queue", "flushed", "size", "start_offset",
                  "store_timestamp", "wrote")  # fmt: skip
 
@@ -92,7 +92,7 @@ class MappedFile:
         self._ready = 0  # as far as another thread has made room ahead of need
         self.ahead: Callable[[MappedFile], None] | None = None
         """Told when bytes come so fast that :meth:`reserve_ahead` is worth another thread's while."""
-        self._references = 1
+        self._holders: list[None] = [None]  # one item each, the first is the queue's own
         self._available = True
         self._cleaned = False
         self._shutdown_at = 0
@@ -122,7 +122,7 @@ class MappedFile:
     @property
     def is_lent(self) -> bool:
         """Whether anyone but the queue itself holds the file."""
-        return self._references > 1
+        return len(self._holders) > 1
 
     @property
     def has_buffer(self) -> bool:
@@ -229,7 +229,7 @@ class MappedFile:
         None where that many may not be read. Otherwise the file is held until :meth:`release`.
         """
         room = (self.wrote if self._buffer is None else self.committed) - position
-        if position < 0 or room <= _NUMBER.size or not self.hold():
+        if position < 0 or room <= 4 or not self.hold():
             return None
         try:
             view = self._file.view
@@ -237,7 +237,7 @@ class MappedFile:
         except BaseException:
             self.release()
             raise
-        if _NUMBER.size < size <= room:
+        if 4 < size <= room:
             return view[position : position + size]
         self.release()
         return None
@@ -312,18 +312,28 @@ class MappedFile:
     # Life
 
     def hold(self) -> bool:
-        """Take a reference, so that the file is not taken away; False where that is under way already."""
-        with self._lock:
-            if self._available and self._references > 0:
-                self._references += 1
+        """Take a reference, so that the file is not taken away; False where that is under way already.
+
+        No lock: a reference is taken and given back in one step of the interpreter each. One that is taken beside
+        :meth:`shutdown` is either there when the queue gives back its own, or finds the file shut and goes.
+        """
+        if self._available:
+            self._holders.append(None)
+            if self._available:
                 return True
-            return False
+            self.release()
+        return False
 
     def release(self) -> None:
         """Give a reference back; the last one closes the file."""
+        holders = self._holders
+        holders.pop()
+        if not holders:
+            self._clean()
+
+    def _clean(self) -> None:
         with self._lock:
-            self._references -= 1
-            if self._references > 0 or self._cleaned:
+            if self._cleaned:
                 return
             self._cleaned = True
         self._target = None
@@ -334,14 +344,14 @@ class MappedFile:
         whoever still holds it (bytes already lent stay valid in memory).
         """
         with self._lock:
-            if self._available:
-                self._available = False
+            first, self._available = self._available, False
+            if first:
                 self._shutdown_at = now
-            elif self._references > 0 and now - self._shutdown_at >= interval_ms:
-                self._references = -1000 - self._references
-            else:
-                return
-        self.release()
+            overdue = now - self._shutdown_at >= interval_ms
+        if first:
+            self.release()
+        elif overdue:
+            self._clean()
 
     def destroy(self, interval_ms: int, now: int) -> bool:
         """:meth:`shutdown`, and delete the file if nobody holds it: True then, else the file hangs on."""

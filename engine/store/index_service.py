@@ -31,11 +31,11 @@ _log = logging.getLogger(__name__)
 
 
 class KeyAnswers(NamedTuple):
-    """Offsets into the log that may hold many keys (hash collisions are among them), newest first: those of key ``i``
-    are ``offsets[i, :counts[i]]``; and how far the newest file goes.
+    """Offsets into the log that may hold many keys (hash collisions are among them): in the order of the log, one key's
+    behind the other's, ``ends[i]`` of them up to key ``i``; and how far the newest file goes.
     """
 
-    counts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
     offsets: npt.NDArray[np.int64]
     last_update_timestamp: int
     last_update_offset: int

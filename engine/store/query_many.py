@@ -14,10 +14,12 @@ from engine.store.query_message import LAST_TIME, SIZE_BYTES
 
 
 class ManyAnswers(Protocol):
-    """What the index answers for many keys: ``offsets[i, :counts[i]]`` are those of key ``i``, newest first."""
+    """What the index answers for many keys: ``offsets`` in the order of the log, one key's behind the other's,
+    ``ends[i]`` of them up to key ``i``.
+    """
 
     @property
-    def counts(self) -> npt.NDArray[np.int64]: ...
+    def ends(self) -> npt.NDArray[np.int64]: ...
     @property
     def offsets(self) -> npt.NDArray[np.int64]: ...
 
@@ -72,7 +74,7 @@ def query_messages(
             lent.append(held)
         return span
 
-    units = place_units(answers.counts, answers.offsets, span_at)
+    units = place_units(answers.ends, answers.offsets, span_at)
     if len(views) == 1:
         view = views[0]
         messages = [view[at:stop] for at, stop in zip(units.begins, units.stops, strict=True)]
@@ -83,14 +85,11 @@ def query_messages(
 
 
 def _span(log: ReadableLog, offset: int) -> tuple[Span, LentBytes | None]:
-    """What may be read of the log's file around ``offset``, and what holds it; where that is not to be had, all from
-    there on that is not.
-    """
+    """What may be read of the log's file that holds ``offset``, and what holds that."""
     start = offset - offset % log.file_size
+    stop = start + log.file_size
     for place in (start, offset):
         held = log.lend(place, SIZE_BYTES)
-        if held is not None and offset < held.start_offset + len(held.view):
-            return Span(held.start_offset, held.start_offset + len(held.view), held.view), held
         if held is not None:
-            held.release()
-    return Span(offset, start + log.file_size, None), None
+            return Span(held.start_offset, stop, held.view), held
+    return Span(offset, stop, None), None

@@ -1,10 +1,12 @@
 """The engine's reads beside RocketMQ's own: the same store shape as the peer's ``bench --parts read``.
 
     python tests/bench/bench_reads.py [--messages 500000] [--body 200] [--peer PROGRAM] [--turns 3]
+        [--queries]
 
 One topic, 8 queues; each message has UNIQ_KEY, one key and a tag. Measured: getMessage at a random offset for 32 and
-for 1, every queue streamed and scanned in steps of 32, queryMessage of a key with one hit. With ``--peer`` (the peer's
-start script) both sides take turns. One JSON line a turn and side; microseconds, messages a second.
+for 1, every queue streamed and scanned in steps of 32, queryMessage of a key with one hit (keys and unique keys in
+turns, as the peer does), and of 64 such keys in one call, for each of them. With ``--peer`` (the peer's start script)
+both sides take turns. One JSON line a turn and side; microseconds, messages a second.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ QUEUES = 8
 TOPIC = "bench"
 STEP = 1000
 SAMPLES = 20_000
+TOGETHER = 64
 
 
 def fill(store: MessageStore, messages: int, body: bytes) -> None:
@@ -46,7 +49,7 @@ def fill(store: MessageStore, messages: int, body: bytes) -> None:
     assert store.wait_dispatched(300_000)
 
 
-def timed(call: Callable[[int], Any], arguments: list[int]) -> tuple[float, float]:
+def timed(call: Callable[[Any], Any], arguments: list[Any]) -> tuple[float, float]:
     """Median and 99th percentile of one call, in microseconds."""
     clock, taken = time.perf_counter_ns, []
     for argument in arguments:
@@ -79,10 +82,26 @@ def measure(store: MessageStore, messages: int) -> dict[str, Any]:
         lambda queue: sum(len(block.messages()) for block in store.stream(TOPIC, queue))
     )
 
-    keys = [pick.randrange(messages) for _ in range(3000)]
+    return found | queries(store, messages)
+
+
+def queries(store: MessageStore, messages: int) -> dict[str, Any]:
+    """Queries of one key a call, and of 64."""
+    pick = random.Random(3)
+    found: dict[str, Any] = {"side": "ours"}
+    for _ in range(2):  # the second round counts, here as there
+        keys = [key(number, pick.randrange(messages)) for number in range(3000)]
+        found["queryP50"], found["queryP99"] = timed(lambda key: store.query_message(TOPIC, key), keys)
     for _ in range(2):
-        found["queryP50"], found["queryP99"] = timed(lambda number: store.query_message(TOPIC, f"K{number}"), keys)
+        many = [[key(number, pick.randrange(messages)) for number in range(TOGETHER)] for _ in range(1000)]
+        taken = timed(lambda keys: store.query_messages(TOPIC, keys), many)
+        found["query64P50"], found["query64P99"] = (one / TOGETHER for one in taken)
     return found
+
+
+def key(turn: int, message: int) -> str:
+    """A key of its own or the unique key of a message, as the peer asks for them."""
+    return f"{message:032X}" if turn % 2 else f"K{message}"
 
 
 def scanned(store: MessageStore, queue: int, end: int) -> int:
@@ -110,6 +129,22 @@ def peer_turn(program: str, messages: int, body: int, folder: str) -> dict[str, 
     return {"side": "java", **json.loads(done.stdout.splitlines()[-1])}
 
 
+def ratios_of(ours: dict[str, Any], java: dict[str, Any]) -> dict[str, float]:
+    """Our time of a call through the peer's of the same turn."""
+    pairs = {
+        "queryP50": "queryByKey",
+        "query64P50": "queryByKey",
+        "get32P50": "getByOffset32",
+        "get1P50": "getByOffset1",
+    }
+    return {name: round(ours[name] / java[theirs]["p50us"], 2) for name, theirs in pairs.items() if name in ours}
+
+
+def medians(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """The middle of each figure."""
+    return {name: round(median(row[name] for row in rows), 2) for name in rows[0] if name != "side"}
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser()
@@ -117,19 +152,26 @@ def main() -> None:
     parser.add_argument("--body", type=int, default=200)
     parser.add_argument("--peer")
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--queries", action="store_true", help="nothing but the queries of ours")
     args = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="bench-reads-")
-    rows = []
+    rows: list[dict[str, Any]] = []
+    ratios: list[dict[str, float]] = []
     try:
         with MessageStore(Path(folder) / "store") as store:
             fill(store, args.messages, random.Random(1).randbytes(args.body))
             for _ in range(args.turns):
-                rows.append(measure(store, args.messages))
-                print(json.dumps(rows[-1] | {"load": os.getloadavg()[0]}), flush=True)
+                ours = queries(store, args.messages) if args.queries else measure(store, args.messages)
+                rows.append(ours | {"load": round(os.getloadavg()[0], 1)})
+                print(json.dumps(rows[-1]), flush=True)
                 if args.peer:
-                    print(json.dumps(peer_turn(args.peer, args.messages, args.body, folder)), flush=True)
-        middle = {key: round(median(row[key] for row in rows), 2) for key in rows[0] if key != "side"}
-        print(json.dumps({"side": "ours, median", **middle}))
+                    java = peer_turn(args.peer, args.messages, args.body, folder)
+                    print(json.dumps(java), flush=True)
+                    ratios.append(ratios_of(ours, java))
+        print(json.dumps({"side": "ours, median", **medians(rows)}))
+        if ratios:
+            print(json.dumps({"side": "ours / java, by turn", **{key: [r[key] for r in ratios] for key in ratios[0]}}))
+            print(json.dumps({"side": "ours / java, median", **medians(ratios)}))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -34,17 +34,15 @@ def placed(*wanted, gone=()):
         asked.append(offset)
         start = offset - offset % FILE
         view = memoryview(LOG)[start : start + FILE] if offset < len(LOG) and start not in gone else None
-        return Span(start, start + len(view), view) if view is not None else Span(offset, start + FILE, None)
+        return Span(start, start + FILE, view)
 
-    offsets = np.full((len(wanted), max(map(len, wanted), default=0)), -9, np.int64)
-    for row, mine in enumerate(wanted):
-        offsets[row, : len(mine)] = mine
-    return place_units(np.array([len(mine) for mine in wanted], np.int64), offsets, span_at), asked
+    ends = np.cumsum([len(mine) for mine in wanted], dtype=np.int64)
+    return place_units(ends, np.array([offset for mine in wanted for offset in mine], np.int64), span_at), asked
 
 
 @pytest.mark.usefixtures("twin")
-def test_each_key_s_units_are_in_the_order_of_the_log():
-    units, asked = placed([64, 10, 0], [], [10], [128, 10])
+def test_units_are_placed_span_by_span():
+    units, asked = placed([0, 10, 64], [], [10], [10, 128])
     assert units == Units(
         [0, 10, 64, 10, 10, 128], [0, 10, 0, 10, 10, 0], [10, 30, 64, 30, 30, 8], [0, 0, 1, 0, 0, 2], [3, 3, 4, 6]
     )
@@ -53,13 +51,13 @@ def test_each_key_s_units_are_in_the_order_of_the_log():
 
 @pytest.mark.usefixtures("twin")
 def test_what_does_not_hold_its_own_size_is_no_unit():
-    units, _ = placed([30, 42, 10], [136, 138], [128])
+    units, _ = placed([10, 30, 42], [136, 138], [128])
     assert (units.offsets, units.ends) == ([10, 128], [1, 1, 2])
 
 
 @pytest.mark.usefixtures("twin")
 def test_what_the_log_has_no_more_is_left_out():
-    units, asked = placed([10**9, 0], [-1, -(1 << 63), (1 << 63) - 1], [64, 3], gone={0})
+    units, asked = placed([0, 10**9], [-(1 << 63), -1, (1 << 63) - 1], [3, 64], gone={0})
     assert (units.offsets, units.ends) == ([64], [0, 0, 1])
     assert asked == [0, 10**9, 64]
 

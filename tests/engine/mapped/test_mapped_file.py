@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import random
+import sys
+import threading
+import time
 
 import pytest
 
@@ -257,6 +260,37 @@ def test_a_file_that_is_held_too_long_is_taken_away_and_the_lent_bytes_stay(file
     assert bytes(lent.view) == b"abc"
     lent.release()
     assert file.destroy(1000, now=1001)
+
+
+def test_readers_beside_a_shutdown_close_the_file_once_and_after_the_last_of_them(file, monkeypatch):
+    """References are counted without a lock: none may be lost, whoever comes and goes while the file is shut."""
+    file.append(b"abcd")
+    closed, inside, ready = [], [], threading.Barrier(5)
+    monkeypatch.setattr(type(file._file), "close", lambda _: closed.append(len(inside)))
+
+    def read():
+        ready.wait()
+        while file.hold():
+            inside.append(None)
+            inside.pop()
+            file.release()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        readers = [threading.Thread(target=read) for _ in range(4)]
+        for reader in readers:
+            reader.start()
+        ready.wait()
+        time.sleep(0.02)
+        file.shutdown(1000, now=0)
+        for reader in readers:
+            reader.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert closed == [0]
+    assert not file.is_lent
+    assert file.destroy(1000, now=1)
 
 
 def test_a_flush_of_a_file_that_was_shut_down_says_done(file):

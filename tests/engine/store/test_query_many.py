@@ -10,7 +10,7 @@ from engine.store.query_many import query_messages
 
 
 class Answers(NamedTuple):
-    counts: np.ndarray
+    ends: np.ndarray
     offsets: np.ndarray
 
 
@@ -19,10 +19,8 @@ class Index:
         self.found = found
 
     def query_offsets(self, topic, keys, max_count, begin, end):
-        offsets = np.full((len(self.found), 4), -1, np.int64)
-        for row, mine in enumerate(self.found):
-            offsets[row, : len(mine)] = mine
-        return Answers(np.array([len(mine) for mine in self.found]), offsets)
+        ends = np.cumsum([len(mine) for mine in self.found], dtype=np.int64)
+        return Answers(ends, np.array([offset for mine in self.found for offset in mine], np.int64))
 
 
 def test_many_keys_are_answered_as_one_by_one(tmp_path):
@@ -42,7 +40,7 @@ def test_many_keys_are_answered_as_one_by_one(tmp_path):
 def test_what_the_log_has_no_more_is_left_out():
     log = MemoryLog(raw_log(*({"body": b"%d" % number} for number in range(3))))
     size = len(raw_unit(body=b"0"))
-    index = Index([10**9, 0], [10**9], [2 * size, size], [])
+    index = Index([0, 10**9], [10**9], [size, 2 * size], [])
     with query_messages(index, log, "TopicTest", ["a", "b", "c", "d"]) as found:
         assert [unit.body for unit in found.units()] == [b"0", b"1", b"2"]
         assert [[len(m) for m in found.of(number)] for number in range(4)] == [[size], [], [size, size], []]
