@@ -58,7 +58,14 @@ class IndexFile:
         return codec.IndexHeader(time, time, offset, offset, 0, 1)
 
     def begin(self) -> None:
-        """Write the header of a new file; room for its slots is made on the disk. Raises ``OSError``."""
+        """Write the header of a new file; room for its slots is made on the disk. Raises ``OSError``.
+
+        A power loss may have kept slots and entries of a file whose header it took: they go, for they would come back
+        as links of chains.
+        """
+        for start, stop in self._file.extents(codec.HEADER_SIZE):
+            if self._raw[start:stop].any():
+                self._raw[start:stop] = 0
         self._reserve(1)
         self._write_header()
 

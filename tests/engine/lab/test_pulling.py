@@ -43,6 +43,12 @@ def config_of(mode: str) -> MessageStoreConfig:
     return replace(MessageStoreConfig(), **{**TINY, **MODES[mode]})  # type: ignore[arg-type]
 
 
+ALLOWED = {"CL04", "CL11", "CK02", "IX06"}
+"""What RocketMQ itself leaves behind after a power loss under ASYNC_FLUSH: the text of the last unit's properties torn
+(recovery checks the body's CRC only), and a full index file or a checkpoint on disk before the log that they tell of.
+"""
+
+
 class Ledger:
     """What each put was answered, kept apart from the lab's own account."""
 
@@ -65,6 +71,12 @@ def bodies(root: Path) -> set[bytes]:
             if isinstance(seen, Unit):
                 found.add(seen.body)
     return found
+
+
+def graver(root: Path) -> set[str]:
+    """Ids of the findings in a store that are more than notes."""
+    with open_store(root) as snapshot:
+        return {one.id for one in check(snapshot) if isinstance(one, Finding) and one.severity in ("error", "warn")}
 
 
 def lived(folder: Path, mode: str, seed: int) -> tuple[LabStore, Ledger]:
@@ -103,9 +115,7 @@ def test_what_was_acknowledged_and_flushed_is_there_after_the_plug(tmp_path: Pat
     assert report.after is not None
     assert (report.after.units, sum(report.after.queues.values())) == (len(found), len(found))
     assert report.before.units == len(ledger.acknowledged)
-    with open_store(tmp_path / "lab/store") as snapshot:
-        grave = [one for one in check(snapshot) if isinstance(one, Finding) and one.severity in ("error", "warn")]
-    assert not grave
+    assert graver(tmp_path / "lab/store") <= (set() if mode.startswith("sync") else ALLOWED)
 
 
 @pytest.mark.crash
@@ -170,3 +180,4 @@ def test_a_second_plug_begins_from_where_the_first_recovery_ended(tmp_path: Path
         lab, _ = timed_open(tmp_path / "lab")
     lab.close()
     assert bodies(tmp_path / "lab/store") == ledger.acknowledged.keys()
+    assert not graver(tmp_path / "lab/store")

@@ -199,3 +199,18 @@ def test_an_index_that_knows_more_than_the_log_forgets_it_for_good():
     assert again.end_phy_offset == 2 * size
     place.dispatch(raw_log({"properties": b"KEYS\x01new\x02", "stored": T0 + 9000}, base=2 * size), base=2 * size)
     assert offsets(place.index, "new") == [2 * size]
+
+
+def test_a_file_whose_header_was_lost_begins_without_its_old_entries():
+    """A power loss kept slots and entries of a new index file and took its header. The file was filled anew as it was:
+    slots that had been there came back as links of chains, to entries of messages that were lost.
+    """
+    place = Place(CONFIG)
+    place.dispatch(log_of("a", "b", "a"))
+    place.index.files[0]._view[:40] = bytes(40)
+    name = place.index.files[0].name
+    place.index.close()
+    place.index.load()
+    assert [file.name for file in place.index.files] == [name]
+    assert not any(place.index.files[0]._view[40:])
+    assert offsets(place.index, "a") == []
