@@ -78,7 +78,7 @@ def scan(
     units, found, looked = 0, 0, start
     with open_store(path, config) as store:
         crc = "crc" in wanted.fields
-        test = wanted.compile(lambda offset: _file_name(store.log, offset))
+        test = wanted.compile(lambda offset: file_name(store.log, offset))
         for block in scan_log(store.log, start, crc=crc, topics=topics, rows=2048):
             if isinstance(block, Stop):
                 sender.flush(max(looked, block.offset))
@@ -115,7 +115,7 @@ def first_look(log: LogReader, text: str, now_ms: int, start: int, stop: int) ->
     from engine.query import parse
 
     wanted = parse(text, now_ms=now_ms)
-    test = wanted.compile(lambda offset: _file_name(log, offset))
+    test = wanted.compile(lambda offset: file_name(log, offset))
     found: list[int] = []
     looked, complete = start, False
     for item in log.walk(start, stop, crc="crc" in wanted.fields):
@@ -151,7 +151,8 @@ def _unit_matches(test: Callable[[Unit], bool], block: UnitColumns, row: int, cr
         return False
 
 
-def _file_name(log: LogReader, offset: int) -> str | None:
+def file_name(log: LogReader, offset: int) -> str | None:
+    """Name of the log file that holds ``offset``."""
     file = log.sequence.find(offset)
     return f"{file.start_offset:020d}" if file is not None else None
 

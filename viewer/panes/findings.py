@@ -144,8 +144,6 @@ class FindingsPane(Pane):
             "recovery.preview": self.recovery.ask,
             "problem.next": lambda: self.table.choose_next(1),
             "problem.previous": lambda: self.table.choose_next(-1),
-            "find.next": lambda: self.table.choose_next(1),
-            "find.previous": lambda: self.table.choose_next(-1),
         }
 
     def status(self) -> str:

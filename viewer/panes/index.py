@@ -25,6 +25,7 @@ from viewer.panes import Pane
 from viewer.panes.copying import command_copier, table_commands
 from viewer.panes.index_facts import ChainRow, FileRow, chain_rows, file_rows, slot_of_entry
 from viewer.panes.slot_panel import SlotPanel
+from viewer.panes.table_find import find_or
 from viewer.panes.trace_form import TraceForm
 from viewer.panes.trace_lanes import Answer, Question, StepRow, ask_near, with_lanes
 from viewer.panes.trace_words import command_of, sentence, strip_parts, verdict_chips
@@ -190,8 +191,8 @@ class IndexPane(Pane):
         return {
             **table_commands(self, self._front, "index.jsonl"),
             "copy.cli": self._copy_command if self._answer else lambda: self._front().copy_current("cli"),
-            "find.next": lambda: self._next_match(1),
-            "find.previous": lambda: self._next_match(-1),
+            "find.next": lambda: find_or(self, self._front, 1, self._next_match),
+            "find.previous": lambda: find_or(self, self._front, -1, self._next_match),
             "problem.next": lambda: self._next_match(1, trouble=True),
             "problem.previous": lambda: self._next_match(-1, trouble=True),
         }

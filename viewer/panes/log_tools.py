@@ -73,7 +73,7 @@ class LogTools(QObject):
     def chosen_term(self) -> str | None:
         """The field of the decoded unit where it has the focus, else the cell that is chosen, as a condition."""
         pane = self._pane
-        if pane.unit.detail.hasFocus():
+        if pane.window().focusWidget() is pane.unit.detail:
             return pane.unit.detail.term()
         table, row = pane.table, pane.table.current_row()
         at = table.currentIndex().column()

@@ -157,8 +157,6 @@ class QueuesPane(Pane):
         """Copying and stepping act on the table."""
         return {
             **table_commands(self, lambda: self.table, "queue.jsonl"),
-            "find.next": lambda: self.next_problem(1),
-            "find.previous": lambda: self.next_problem(-1),
             "problem.next": lambda: self.next_problem(1),
             "problem.previous": lambda: self.next_problem(-1),
         }

@@ -28,6 +28,7 @@ from viewer.panes import Pane
 from viewer.panes.exporting import ask_export
 from viewer.panes.log_count import LogCount
 from viewer.panes.log_filter import LogFilter
+from viewer.panes.log_find import LogFind
 from viewer.panes.log_survey import LogSurvey
 from viewer.panes.log_tools import LogTools
 from viewer.panes.unit_panes import UnitPanes
@@ -63,6 +64,8 @@ class UnitsPane(Pane):
         self.filtering = LogFilter(self)
         self.count = LogCount(self)
         self.tools = LogTools(self)
+        self.finding = LogFind(self)
+        self.upper.insertWidget(1, self.finding.line)
         self._connect()
 
     def _build(self) -> None:
@@ -74,7 +77,7 @@ class UnitsPane(Pane):
         self.table.copier = self._copied
         self.unit = UnitPanes(self)
         upper = QWidget()
-        box = QVBoxLayout(upper)
+        self.upper = box = QVBoxLayout(upper)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
         for part, stretch in ((self.filter, 0), (self.table, 1), (self.table.strip, 0)):
@@ -110,6 +113,7 @@ class UnitsPane(Pane):
     def use(self, settings: Settings) -> None:
         """Show the filters that were saved."""
         self.tools.use(settings)
+        self.finding.settings = settings
 
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
@@ -121,6 +125,7 @@ class UnitsPane(Pane):
         self.count.set_session(session)
         self.unit.set_session(session)
         self.tools.set_session(session)
+        self.finding.set_session(session)
         self._extent = None
         if session is None:
             self.log = None
@@ -144,7 +149,7 @@ class UnitsPane(Pane):
         if place.kind == "filter":
             self.tools.show_place(place)
         if place.offset is not None:
-            self._go_to(place.offset, place.field)
+            self.go_to(place.offset, place.field)
 
     def refresh(self) -> None:
         """The store has grown, or is looked at again."""
@@ -173,19 +178,17 @@ class UnitsPane(Pane):
             "filter.focus": self.filter.focus,
             "filter.apply": self.filter.apply,
             "filter.clear": lambda: self.filter.apply(""),
-            "find.open": self.filter.focus,
-            "find.next": lambda: self.table.choose_next(1),
-            "find.previous": lambda: self.table.choose_next(-1),
             "problem.next": lambda: self.next_problem(1),
             "problem.previous": lambda: self.next_problem(-1),
             "go.first": self.table.first_row,
             "go.last": self.table.last_row,
             **self.tools.commands(),
+            **self.finding.commands(),
         }
 
     def busy(self) -> bool:
-        """Whether a filter runs."""
-        return self.filtering.running
+        """Whether a filter or a search runs."""
+        return self.filtering.running or self.finding.running
 
     def status(self) -> str:
         """What the filter found, or how long the log is."""
@@ -250,7 +253,7 @@ class UnitsPane(Pane):
     _field = ""
     _field_for = -1
 
-    def _go_to(self, offset: int, field: str = "") -> None:
+    def go_to(self, offset: int, field: str = "") -> None:
         """Choose the row that holds ``offset``; where a filter hides it, the filter goes."""
         source = self.filtering.source
         if source is not None:
@@ -274,7 +277,7 @@ class UnitsPane(Pane):
     def _selected_elsewhere(self, offset: int | None) -> None:
         row = self.table.current_row()
         if offset is not None and (row is None or row.offset != offset) and not self.isVisible():
-            self._go_to(offset)
+            self.go_to(offset)
 
     def _following(self, on: bool) -> None:
         if on:
@@ -307,7 +310,7 @@ class UnitsPane(Pane):
         known |= {f.offset for f in self.session.findings if f.offset is not None and "commitlog" in str(f.file or "")}
         ahead = sorted((o for o in known if (o > here if step > 0 else o < here)), reverse=step < 0)
         if ahead:
-            self._go_to(ahead[0])
+            self.go_to(ahead[0])
         else:
             self.statusMessage.emit(tr("No problem is known in this direction. A check of the whole store finds all."))
 

@@ -34,6 +34,8 @@ from viewer.widgets.runner import Runner, run_here
 Reader = Callable[[int, int], bytes]
 LARGEST_COPY = 4 << 20
 BAR = 12
+FOUND = "live"
+"""Colour role of the frame around what was looked for."""
 
 
 class HexView(QAbstractScrollArea):
@@ -144,6 +146,21 @@ class HexView(QAbstractScrollArea):
             self._cursor = self.origin + field.position
             self._show_offset(self._cursor)
         self._tell()
+
+    def set_found(self, spans: Sequence[tuple[int, int]]) -> None:
+        """Frame these spans, [low, high) in absolute offsets, as what was looked for; the other frames stay."""
+        kept = tuple(frame for frame in self._shown.frames if frame[2] != FOUND)
+        self._shown.frames = (*kept, *((low, high - low, FOUND) for low, high in spans))
+        self.viewport().update()
+
+    def show_span(self, low: int, high: int) -> None:
+        """Put the cursor on ``low`` and select up to ``high``; the field under it is chosen."""
+        self._anchor, self._cursor = None, low
+        self._choose_here()
+        if high - low > 1:
+            self._anchor, self._cursor = low, high - 1
+        self._show_offset(low)
+        self._moved()
 
     def set_hex_offsets(self, on: bool) -> None:
         """Offsets in the left column as hex instead of decimal."""

@@ -1,0 +1,124 @@
+"""Find beside filter: the next hit at once from the cursor on, framed in the bytes; what was scanned is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QLineEdit
+from walker import SHIFT, Run, Walker
+
+from viewer.widgets.word_tabs import WordTabs
+
+pytestmark = pytest.mark.journey
+LOG = "units.table"
+
+
+async def find(walker: Walker, text: str, kind: str = "text") -> None:
+    await walker.act("find.open")
+    field = walker.find(QLineEdit, "find.field")
+    walker.find(WordTabs, "find.kind").choose(kind)
+    field.setText(text)
+    walker.press(field, Qt.Key.Key_Return)
+    await ended(walker)
+
+
+async def ended(walker: Walker) -> None:
+    pane = walker.window.pane("log")
+    await walker.until(lambda: not pane.busy() and walker.window.jobs.quick_idle, "the search ends")
+    await walker.rest()
+
+
+def said(walker: Walker) -> str:
+    return walker.find(QLabel, "find.result").text()
+
+
+def test_row_58_find_text_goes_from_hit_to_hit(run: Run, walker: Walker, orders: Path) -> None:
+    async def walk() -> None:
+        await walker.open(orders)
+        await walker.choose(LOG, 2)
+        rows = walker.table(LOG).model().rowCount()
+        await find(walker, "shipmentevents")
+        first = walker.value(LOG, "Physical offset")
+        assert walker.row(LOG)["Topic"] == "ShipmentEvents"
+        assert "Found at" in said(walker)
+        assert "scanned" in said(walker)
+        low, high = walker.hex.selection()
+        assert high - low == len("ShipmentEvents")
+        assert walker.table(LOG).model().rowCount() >= rows, "find leaves the rows as they are"
+        await walker.act("find.next")
+        await ended(walker)
+        second = walker.value(LOG, "Physical offset")
+        assert second > first
+        walker.press(walker.find(QLineEdit, "find.field"), Qt.Key.Key_Return, SHIFT)
+        await ended(walker)
+        assert walker.value(LOG, "Physical offset") == first
+        walker.press(walker.find(QLineEdit, "find.field"), Qt.Key.Key_Escape)
+        assert walker.window.focusWidget() is walker.table(LOG)
+
+    run(walk())
+
+
+def test_row_58_find_bytes_regex_and_numbers(run: Run, walker: Walker, orders: Path) -> None:
+    async def walk() -> None:
+        await walker.open(orders)
+        await find(walker, "DA A3 ?? A7", "hex")
+        low, high = walker.hex.selection()
+        assert (low - walker.value(LOG, "Physical offset"), high - low) == (4, 4)
+        await find(walker, "SO-0000[12][0-9]", "regex")
+        assert "SO-0000" in walker.row(LOG)["Keys"] + walker.row(LOG)["Body"]
+        await find(walker, "700..1000000", "number")
+        assert "Found at" in said(walker)
+        await find(walker, "1..", "number")
+        assert "range" in said(walker)
+
+    run(walk())
+
+
+def test_row_63_find_says_what_was_scanned_and_that_it_went_round(run: Run, walker: Walker, orders: Path) -> None:
+    async def walk() -> None:
+        await walker.open(orders)
+        await find(walker, "nobody wrote this")
+        assert said(walker).startswith("Not found")
+        assert "scanned 1.80 MiB of 1.80 MiB" in said(walker)
+        await walker.act("go.last")
+        await find(walker, "SO-000001")
+        assert "went on from the other end" in said(walker)
+
+    run(walk())
+
+
+def test_row_58_find_stays_in_the_rows_of_the_filter(run: Run, walker: Walker, orders: Path) -> None:
+    async def walk() -> None:
+        await walker.open(orders, 'filter:topic = "UserClicks"')
+        await ended(walker)
+        await find(walker, "e")
+        for _ in range(3):
+            await walker.act("find.next")
+            await ended(walker)
+            assert walker.row(LOG)["Topic"] == "UserClicks"
+        assert "in the rows of the filter" in said(walker)
+        await find(walker, "OrderPaid", "text")
+        assert said(walker).startswith("Not found")
+
+    run(walk())
+
+
+def test_row_58_find_in_other_tables(run: Run, walker: Walker, damaged: Path) -> None:
+    async def walk() -> None:
+        await walker.open(damaged, "queue:OrderPaid/1")
+        await walker.act("find.open")
+        field = walker.find(QLineEdit, "queue.table.find.field")
+        assert field.isVisible()
+        offset = walker.values("queue.table", "Queue offset")[7]
+        field.setText(f"{walker.values('queue.table', 'Physical offset')[7]:,}")
+        walker.press(field, Qt.Key.Key_Return)
+        await walker.until(lambda: "looked at" in walker.find(QLabel, "queue.table.find.result").text(), "it is found")
+        await walker.rest()
+        assert walker.value("queue.table", "Queue offset") == offset
+        field.setText("no such thing")
+        walker.press(field, Qt.Key.Key_Return)
+        await walker.until(lambda: "Not found" in walker.find(QLabel, "queue.table.find.result").text(), "all was read")
+
+    run(walk())

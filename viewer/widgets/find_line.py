@@ -1,0 +1,177 @@
+"""The find line: what to look for and how it is meant, the next hit and the one before, what was found where.
+
+Find goes to the next hit and leaves the rows as they are; the filter above makes a set of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSizePolicy, QWidget
+
+from viewer.assets import tr, words
+from viewer.models.sought import KINDS, Kind, NotSought, Sought
+from viewer.theme import C, px, theme, ui
+from viewer.widgets.kit import Button, Elided, Field, Tool
+from viewer.widgets.word_tabs import WordTabs
+
+NAMES = {"text": words("Text"), "hex": words("Bytes"), "regex": words("Regex"), "number": words("Number")}
+HINTS = {
+    "text": words("Find: any text"),
+    "hex": words("Find: DA A3 20 A7, ?? for any byte"),
+    "regex": words("Find: SO-[0-9]+"),
+    "number": words("Find: 42, 0x2A or 10..20"),
+}
+
+
+class FindLine(QWidget):
+    """``wanted(step)`` for the next hit (1) or the one before (−1), ``stopped()``, ``closed()``."""
+
+    wanted = Signal(int)
+    stopped = Signal()
+    closed = Signal()
+
+    def __init__(self, name: str = "find", kinds: Sequence[Kind] = KINDS, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(f"{name}.line")
+        self.used: Callable[[], Sequence[str]] = lambda: ()
+        self._leaf = -1
+        self.field = Field(tr(HINTS[kinds[0]]), code=True, icon_name="search")
+        self.field.setObjectName(f"{name}.field")
+        self.field.setAccessibleName(tr("Find"))
+        self.kinds = WordTabs(f"{name}.kind", [(kind, tr(NAMES[kind])) for kind in kinds])
+        self.case = self._box(f"{name}.case", tr("Aa"), tr("Match the case of letters"))
+        self.bodies = self._box(
+            f"{name}.bodies", tr("unpacked bodies"), tr("Compressed bodies are unpacked and looked at too")
+        )
+        self.bodies.setChecked(True)
+        self.before = self._tool("back", f"{name}.before", tr("Find previous"), "Shift+F3")
+        self.next = self._tool("forward", f"{name}.next", tr("Find next"), "F3")
+        self.stop = Button(tr("Stop"), "flat")
+        self.stop.setObjectName(f"{name}.stop")
+        self.result = Elided("", 12, "text3")
+        self.result.setObjectName(f"{name}.result")
+        self.result.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.close_tool = self._tool("close", f"{name}.close", tr("Close the find line"), "Esc")
+        self._lay_out(simple="hex" not in kinds)
+        self.field.installEventFilter(self)
+        self.field.textEdited.connect(lambda _text: self._checked())
+        self.kinds.chosen.connect(self._kind_chosen)
+        self.before.clicked.connect(lambda: self.wanted.emit(-1))
+        self.next.clicked.connect(lambda: self.wanted.emit(1))
+        self.stop.clicked.connect(self.stopped)
+        self.close_tool.clicked.connect(self.closed)
+        self.set_running(False)
+        self._fit()
+        theme.changed.connect(self._fit)
+
+    def _lay_out(self, *, simple: bool) -> None:
+        self._line = QHBoxLayout(self)
+        self._line.setSpacing(10)
+        self.bodies.setVisible(not simple)
+        for part, room in (
+            (self.field, 4), (self.kinds, 0), (self.case, 0), (self.bodies, 0), (self.before, 0), (self.next, 0),
+            (self.stop, 0), (self.result, 5), (self.close_tool, 0),
+        ):  # fmt: skip
+            self._line.addWidget(part, room)
+
+    @staticmethod
+    def _box(name: str, text: str, tip: str) -> QCheckBox:
+        made = QCheckBox(text)
+        made.setObjectName(name)
+        made.setAccessibleName(tip)
+        made.setToolTip(tip)
+        return made
+
+    @staticmethod
+    def _tool(icon: str, name: str, tip: str, keys: str) -> Tool:
+        made = Tool(icon, f"{tip}   {keys}")
+        made.setObjectName(name)
+        made.setAccessibleName(tip)
+        return made
+
+    # ---- what is asked and answered ----------------------------------------------------------------------------------
+
+    def sought(self) -> Sought | None:
+        """What is to be found; None, with the reason shown, where that makes no sense."""
+        kind: Kind = self.kinds.key  # type: ignore[assignment]
+        made = Sought(kind, self.field.text(), self.case.isChecked(), self.bodies.isChecked())
+        try:
+            made.check()
+        except NotSought as wrong:
+            self.say(str(wrong), "error")
+            return None
+        self._mark("")
+        return made
+
+    def say(self, text: str, state: str = "") -> None:
+        """The line of the result; ``error`` paints the field's edge, ``ok`` for a hit."""
+        self.result.setText(text)
+        self.result.setAccessibleName(text)
+        self.result.set_role({"error": "error", "warn": "warn", "ok": "text2"}.get(state, "text3"))
+        self._mark("error" if state == "error" else "")
+
+    def set_running(self, on: bool) -> None:
+        """Whether a search is under way: then it can be stopped."""
+        self.stop.setVisible(on)
+
+    def focus(self) -> None:
+        """Show the line and select what stands in it."""
+        self.show()
+        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.field.selectAll()
+
+    # ---- below -------------------------------------------------------------------------------------------------------
+
+    def _checked(self) -> None:
+        self._leaf = -1
+        if self.field.text():
+            self.result.setText("")
+            self.sought()
+        else:
+            self.say("")
+
+    def _kind_chosen(self, kind: str) -> None:
+        self.field.setPlaceholderText(tr(HINTS[kind]))
+        self.case.setEnabled(kind in {"text", "regex"})
+        self.bodies.setEnabled(kind != "number")
+        self._checked()
+
+    def _mark(self, state: str) -> None:
+        if self.field.property("state") != state:
+            self.field.setProperty("state", state)
+            self.field.style().unpolish(self.field)
+            self.field.style().polish(self.field)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Enter finds, Shift and Enter backwards, Escape closes, arrows leaf through what was sought before."""
+        if watched is self.field and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            key = event.key()
+            if key in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+                self.wanted.emit(-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
+                return True
+            if key == Qt.Key.Key_Escape:
+                self.closed.emit()
+                return True
+            if key in {Qt.Key.Key_Up, Qt.Key.Key_Down}:
+                used = list(self.used())
+                self._leaf = max(-1, min(len(used) - 1, self._leaf + (1 if key == Qt.Key.Key_Up else -1)))
+                self.field.setText(used[self._leaf] if self._leaf >= 0 else "")
+                return True
+        return bool(super().eventFilter(watched, event))
+
+    def _fit(self) -> None:
+        self.setFixedHeight(px(40))
+        self.field.setFixedHeight(px(28))
+        self.field.setMinimumWidth(px(180))
+        for box in (self.case, self.bodies):
+            box.setFont(ui(12))
+        self.layout().setContentsMargins(px(12), px(6), px(10), px(6))
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Ground and hairline."""
+        p = QPainter(self)
+        p.fillRect(self.rect(), C("pane"))
+        p.fillRect(0, self.height() - 1, self.width(), 1, C("hair"))
