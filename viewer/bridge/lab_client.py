@@ -76,9 +76,14 @@ class LabClient:
         self.opened = opened
         return opened
 
-    async def open_store(self, path: Path, config: MessageStoreConfig, like: Release = "5.3") -> Opened:
-        """Open a store that is no lab's for writing; its plug is never pulled. Raises as :meth:`start`."""
-        opened: Opened = await self._begin("open_store", Path(path), config, like)
+    async def open_store(self, path: Path, config: MessageStoreConfig | None = None, like: Release = "5.3") -> Opened:
+        """Open a store that is no lab's for writing; its plug is never pulled, and nothing in it expires meanwhile.
+
+        Sizes that ``config`` does not give are worked out from its files. Raises as :meth:`start`; ``StoreLocked``
+        names the process that has it open.
+        """
+        wanted = await asyncio.to_thread(config_for_writing, Path(path), config)
+        opened: Opened = await self._begin("open_store", Path(path), wanted, like)
         self.opened = opened
         return opened
 
@@ -283,3 +288,17 @@ class LabClient:
             process.kill()
             process.join(5)
         pipe.close()
+
+
+def config_for_writing(path: Path, config: MessageStoreConfig | None) -> MessageStoreConfig:
+    """The configuration under which somebody's own store is opened for writing: sizes as its files show them, and
+    nothing that expires. Raises ``StoreError`` where it is no whole store or its sizes cannot be told.
+    """
+    from engine.cli.writing import quiet
+    from engine.inspection.derived_config import derived_config
+    from engine.inspection.snapshot import open_store
+
+    with open_store(path, config) as store:
+        if store.kind != "store":
+            raise UsageError("expected a store, found a part of one: it cannot be written", file=str(path))
+        return quiet(derived_config(store))
