@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
+from engine.query import quote
 from viewer.assets import tr, words
 from viewer.bridge import places
 from viewer.bridge.places import Place, Search
@@ -251,17 +252,13 @@ def _at_day(day: str) -> Search | None:
     return Search("time", day, round(start.timestamp() * 1000))
 
 
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 def _tag_target(one: NamedSpace) -> Place | None:
     if OTHERS in {one.topic, one.name or ""} or one.name is None:
         return None
-    return Place("filter", name=f"topic = {_quoted(one.topic)} and tags = {_quoted(one.name)}", part="only")
+    return Place("filter", name=f"topic = {quote(one.topic)} and tags = {quote(one.name)}", part="only")
 
 
 def _host_target(one: NamedSpace) -> Place | None:
     if OTHERS in {one.topic, one.name or ""} or one.name is None:
         return None
-    return Place("filter", name=f"topic = {_quoted(one.topic)} and bornHost contains {_quoted(one.name)}", part="only")
+    return Place("filter", name=f"topic = {quote(one.topic)} and bornHost contains {quote(one.name)}", part="only")

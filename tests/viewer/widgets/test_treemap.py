@@ -1,0 +1,243 @@
+"""The treemap, the Line of files, the strip of one file, days and skew: chosen by pointer and keys, said in words."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+
+from engine.inspection.file_map import FileMap, MapCell
+from viewer.models.log_line import LineFile, LogLine
+from viewer.models.space_tree import Area
+from viewer.widgets.day_bars import DayBar, DayBars
+from viewer.widgets.file_strip import FileStrip
+from viewer.widgets.skew_bars import SkewBars, skew_words
+from viewer.widgets.space_line import Block, LineFlag, SpaceLine
+from viewer.widgets.treemap import Treemap
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+def queue(topic: str, number: int, size: int) -> Area:
+    days = tuple(Area(f"2026-11-{18 + n}", f"2026-11-{18 + n}", size // 2, 5, topic, age=n) for n in (0, 1))
+    return Area(str(number), f"Queue {number}", size, 10, topic, children=days)
+
+
+ROOT = Area(
+    "", "", 1000,
+    children=(
+        Area("Orders", "Orders", 600, 30, "Orders", "a note",
+             children=(queue("Orders", 0, 400), queue("Orders", 1, 200))),
+        Area("Paid", "Paid", 300, 10, "Paid", children=(queue("Paid", 0, 300),)),
+        Area("\x01zero", "Zero tail", 100, hatch="line"),
+    ),
+)  # fmt: skip
+
+
+@pytest.fixture
+def treemap(qtbot):
+    made = Treemap()
+    qtbot.addWidget(made)
+    made.resize(700, 500)
+    made.show()
+    made.show_areas(ROOT)
+    made.grab()
+    return made
+
+
+def middle(made: Treemap, path: tuple[str, ...]) -> QPoint:
+    x, y = next(one.box for one in made.placed() if one.path == path).middle
+    return QPoint(round(x), round(y))
+
+
+def test_areas_are_drawn_in_proportion(treemap):
+    boxes = {one.path: one.box for one in treemap.placed()}
+    ratio = boxes["Orders",].width * boxes["Orders",].height / (boxes["Paid",].width * boxes["Paid",].height)
+    assert ratio == pytest.approx(2, rel=0.05)
+    assert ("Orders", "0", "2026-11-18") in boxes
+
+
+def test_a_click_chooses_and_a_double_click_follows(treemap, qtbot):
+    with qtbot.waitSignal(treemap.chosen) as chosen:
+        qtbot.mouseClick(treemap, LEFT, pos=middle(treemap, ("Orders", "1")))
+    assert chosen.args[0] == ("Orders", "1")
+    with qtbot.waitSignal(treemap.followed) as followed:
+        qtbot.mouseDClick(treemap, LEFT, pos=middle(treemap, ("Paid", "0")))
+    assert followed.args[0] == ("Paid", "0")
+
+
+def test_keys_walk_in_out_and_beside(treemap, qtbot):
+    walked = []
+    treemap.chosen.connect(walked.append)
+    for key in (Qt.Key.Key_Home, Qt.Key.Key_PageDown, Qt.Key.Key_PageDown, Qt.Key.Key_PageUp, Qt.Key.Key_PageUp):
+        qtbot.keyClick(treemap, key)
+    assert walked == [("Orders",), ("Orders", "0"), ("Orders", "0", "2026-11-18"), ("Orders", "0"), ("Orders",)]
+    walked.clear()
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Left):
+        qtbot.keyClick(treemap, key)
+    assert walked[0] in {("Paid",), ("\x01zero",)}
+    assert walked[-1] == ("Orders",)
+    with qtbot.waitSignal(treemap.followed):
+        qtbot.keyClick(treemap, Qt.Key.Key_Return)
+
+
+def test_words_tell_bytes_share_and_messages(treemap):
+    words = treemap.words_of(("Orders", "0"))
+    assert "Orders › Queue 0" in words
+    assert "400 B" in words
+    assert "40.0%" in words
+    assert "10 messages, 40 B each" in words
+    assert "a note" in treemap.words_of(("Orders",))
+    treemap.choose(("Orders",))
+    assert "600 B" in treemap.accessibleDescription()
+
+
+def test_what_is_gone_is_not_chosen_any_more(treemap):
+    treemap.choose(("Paid", "0"))
+    treemap.show_areas(Area("", "", 600, children=ROOT.children[:1]))
+    assert treemap.path == ()
+    treemap.show_areas(Area("", "", 0), "nothing here")
+    treemap.grab()
+    assert treemap.accessibleDescription() == "nothing here"
+
+
+def test_a_tiny_treemap_draws_without_complaint(treemap):
+    for width, height in ((1, 1), (30, 200), (240, 20)):
+        treemap.resize(width, height)
+        treemap.grab()
+
+
+GIB = 1 << 30
+BLOCKS = [
+    Block(f"{n * GIB:020d}", n * GIB, (n + 1) * GIB, "goes" if n < 2 else "keep", "08:10", f"file {n}", (1.0, 0.5, 0.0))
+    for n in range(8)
+]
+
+
+@pytest.fixture
+def line(qtbot):
+    made = SpaceLine()
+    qtbot.addWidget(made)
+    made.resize(900, 104)
+    made.show()
+    files = tuple(LineFile(block.name, block.start, block.end) for block in BLOCKS)
+    flags = [
+        LineFlag("2 files go", 0, "error", "2 GiB"),
+        LineFlag("billing reads here", 5 * GIB, "posTime", "safe", -1),
+    ]
+    made.show_files(LogLine(0, 8 * GIB, 8 * GIB, files), BLOCKS, flags)
+    made.grab()
+    return made
+
+
+def test_row_55_the_line_says_what_goes_and_who_reads(line):
+    assert "2 files go 2 GiB" in line.accessibleDescription()
+    assert "billing reads here safe" in line.accessibleDescription()
+    assert line.words_at(QPointF(line._x(5 * GIB), 10)) == "billing reads here safe"
+    assert line.words_at(QPointF(line._x(3 * GIB) + 4, 60)) == "file 3"
+
+
+def test_files_are_chosen_and_followed(line, qtbot):
+    with qtbot.waitSignal(line.fileChosen) as chosen:
+        qtbot.mouseClick(line, LEFT, pos=QPoint(round(line._x(3 * GIB)) + 5, 55))
+    assert chosen.args[0] == BLOCKS[3]
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_End, Qt.Key.Key_Home, Qt.Key.Key_Left):
+        qtbot.keyClick(line, key)
+    assert line.chosen == BLOCKS[0]
+    with qtbot.waitSignal(line.fileFollowed) as followed:
+        qtbot.keyClick(line, Qt.Key.Key_Return)
+    assert followed.args[0] == BLOCKS[0]
+
+
+def test_the_page_cache_lies_under_the_files(line):
+    picture = line.grab().toImage()
+    ratio = line.devicePixelRatioF()
+    y = round((46 + 22 + 3 + 2) * ratio)
+    width = line._x(GIB) - line._x(0)
+    held = picture.pixelColor(round((line._x(0) + width * 0.1) * ratio), y)
+    empty = picture.pixelColor(round((line._x(0) + width * 0.85) * ratio), y)
+    assert held != empty
+
+
+def test_a_line_without_files_says_why(qtbot):
+    made = SpaceLine()
+    qtbot.addWidget(made)
+    made.show_files(LogLine(0, 0, 0), (), (), "The log has no files.")
+    made.grab()
+    assert made.words_at(QPointF(5, 5)) == "The log has no files."
+
+
+CELLS = tuple(
+    MapCell(n * 100, (n + 1) * 100, (("Orders", 60), ("Paid", 20)) if n < 8 else (), int(n == 3), 20 if n == 5 else 0,
+            10 if n == 7 else 0, 0 if n < 8 else 100, 100 if n < 8 else 0)
+    for n in range(10)
+)  # fmt: skip
+
+
+@pytest.fixture
+def strip(qtbot):
+    made = FileStrip()
+    qtbot.addWidget(made)
+    made.resize(800, 52)
+    made.show()
+    made.show_map(FileMap("0", 0, 1000, CELLS, 20, (333,), ((520, 20),), True))
+    made.grab()
+    return made
+
+
+def test_row_85_a_click_goes_to_the_trouble_or_the_first_byte(strip, qtbot):
+    for cell, offset in ((1, 100), (3, 333), (5, 520)):
+        with qtbot.waitSignal(strip.placed) as placed:
+            qtbot.mouseClick(strip, LEFT, pos=QPoint(round(strip._left(cell)) + 6, 25))
+        assert placed.args[0] == offset
+
+
+def test_row_85_the_strip_tells_topics_crcs_and_holes(strip, qtbot):
+    assert "Orders 60%" in strip.words_of(0)
+    assert "1 wrong CRC" in strip.words_of(3)
+    assert "unreadable 20 B" in strip.words_of(5)
+    assert "a hole" in strip.words_of(9)
+    strip.setFocus()
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Left):
+        qtbot.keyClick(strip, key)
+    assert strip.accessibleDescription().startswith("100 – 200")
+    with qtbot.waitSignal(strip.placed):
+        qtbot.keyClick(strip, Qt.Key.Key_Return)
+
+
+def test_a_strip_without_a_map_says_why(strip, qtbot):
+    strip.show_map(None, "stopped")
+    strip.grab()
+    qtbot.keyClick(strip, Qt.Key.Key_Right)
+    assert strip.accessibleDescription() == "stopped"
+
+
+def test_a_day_is_gone_to(qtbot):
+    made = DayBars()
+    qtbot.addWidget(made)
+    made.resize(500, 100)
+    made.show()
+    made.show_days([DayBar("2026-11-18", 100, 3, (("Orders", 100),)), DayBar("2026-11-19", 50, 1, (("Paid", 50),))])
+    made.grab()
+    with qtbot.waitSignal(made.dayChosen) as chosen:
+        qtbot.mouseClick(made, LEFT, pos=QPoint(100, 15))
+    assert chosen.args[0] == "2026-11-18"
+    qtbot.keyClick(made, Qt.Key.Key_Down)
+    with qtbot.waitSignal(made.dayChosen) as chosen:
+        qtbot.keyClick(made, Qt.Key.Key_Return)
+    assert chosen.args[0] == "2026-11-19"
+    assert "Orders 100 B" in made.words_of(made.days[0])
+    made.show_days((), "no message")
+    made.grab()
+    assert made.accessibleDescription() == "no message"
+
+
+def test_skew_is_said_in_words(qtbot):
+    assert skew_words([100, 101, 99]).startswith("evenly fed")
+    assert skew_words([100, 0]).startswith("unevenly fed: 0.00 to 2.00")
+    assert skew_words([7]) == skew_words([0, 0]) == ""
+    made = SkewBars("test.skew")
+    qtbot.addWidget(made)
+    made.resize(300, 56)
+    made.show_bars([("0", 100), ("1", 50)])
+    made.grab()
+    assert "unevenly" in made.accessibleDescription()
