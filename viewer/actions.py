@@ -37,6 +37,7 @@ COMMANDS = (
     Command("store.openFile", words("Open one file of a log…"), "File", "file", ("Ctrl+Shift+O",), needs=False),
     Command("store.close", words("Close the store"), "File", "close", ("Ctrl+W",)),
     Command("session.save", words("Save the session…"), "File", "", ("Ctrl+S",)),
+    Command("report.save", words("Save a report…"), "File", "", ("Ctrl+Shift+E",)),
     Command("session.restore", words("Open the last store at the next start"), "File", "", (), needs=False,
             checkable=True),
     Command("export.table", words("Export the table…"), "File", "", ("Ctrl+E",), view=True, group=1),

@@ -21,6 +21,7 @@ from viewer.bridge.places import Place, Search, UnknownPlace
 from viewer.bridge.store_session import StoreSession
 from viewer.crumbs import crumbs_of
 from viewer.desk import session_file
+from viewer.desk.evidence import ask_report
 from viewer.desk.session_file import Session
 from viewer.desk.taking import Taken, kind_of, take
 from viewer.desk.windows import show_beside
@@ -50,6 +51,7 @@ class Desk:
             "finding.next": lambda: self.next_finding(1),
             "finding.previous": lambda: self.next_finding(-1),
             "session.save": self.ask_save,
+            "report.save": lambda: ask_report(self._window),
             "session.restore": self._restore_chosen,
             "window.own": self._own_window,
         }

@@ -1,0 +1,121 @@
+"""From the welcome page to the root cause; and the report that a colleague opens without the store and without us."""
+
+from __future__ import annotations
+
+import html
+import json
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import planted_in_index
+import planted_in_log
+import planted_in_queues
+import pytest
+from planted_faults import Spoiled
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from walker import Run, Walker
+
+from engine.rules.catalogue import RULES
+from viewer.bridge.bookmarks import Bookmark, bookmarks_of
+from viewer.desk.evidence import ReportBox, save_report
+from viewer.panes.findings import FindingsPane
+
+pytestmark = pytest.mark.journey
+KINDS = {**planted_in_log.KINDS, **planted_in_queues.KINDS, **planted_in_index.KINDS}
+UNSEEN = ("body_byte_flipped", "entry_offset_changed", "checkpoint_ahead", "table_with_a_tail")
+
+
+@pytest.mark.parametrize("kind", UNSEEN)
+def test_row_48_the_root_cause_in_three_actions(
+    run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], kind: str
+) -> None:
+    """Open the store (one), click the counters in the status bar (two): cause, evidence and next step stand there."""
+    store = copied(orders)
+    expected = KINDS[kind](random.Random(7), Spoiled(store))
+
+    async def walk() -> None:
+        window = walker.window
+        window.show_welcome()
+        await walker.open(store)
+        session = window.session
+        assert session is not None
+        await walker.until(lambda: session.findings_complete, "the check ends by itself")
+        await walker.rest()
+        counters = walker.find(QWidget, "status.findings")
+        walker.click(counters, QPoint(counters.width() // 2, counters.height() // 2))
+        await walker.rest()
+        assert window.view == "findings"
+        chosen = walker.table("findings.table").current_row().finding
+        assert chosen.id in expected.ids, (chosen.id, expected)
+        said = walker.texts(window.panes["findings"])
+        assert RULES[chosen.id].title in said
+        assert RULES[chosen.id].explanation in said
+        assert "Safe next steps" in said
+
+    run(walk())
+
+
+def test_row_47_findings_colour_the_tree_and_lead_to_the_bytes(run: Run, walker: Walker, damaged: Path) -> None:
+    async def walk() -> None:
+        await walker.open(damaged, "findings")
+        session = walker.window.session
+        assert session is not None
+        await walker.until(lambda: session.findings_complete, "the check ends")
+        await walker.rest()
+        tree = walker.find(QWidget, "store.tree")
+        model = tree.model()  # type: ignore[attr-defined]
+        spoken = [str(model.index(n, 0).data(role)) for n in range(model.rowCount()) for role in (0, 11)]
+        assert any("error" in one for one in spoken), spoken
+        pane = walker.window.panes["findings"]
+        assert isinstance(pane, FindingsPane)
+        first = walker.table("findings.table").current_row()
+        await walker.act("problem.next")
+        assert walker.table("findings.table").current_row() is not first
+        await walker.act("problem.previous")
+        walker.find(QPushButton, "finding.go").click()
+        await walker.rest()
+        assert walker.hex.origin == 1_310_900
+
+    run(walk())
+
+
+def test_proposal_15_a_report_that_opens_anywhere(run: Run, walker: Walker, damaged: Path, tmp_path: Path) -> None:
+    async def walk() -> None:
+        window = walker.window
+        await walker.open(damaged, "findings")
+        session = window.session
+        assert session is not None
+        await walker.until(lambda: session.findings_complete, "the check ends")
+        await walker.until(lambda: walker.table("recovery.plan").model().rowCount() > 5, "the plan is there")
+        bookmarks_of(session).put(Bookmark("log:1310900", "the flipped one", "error", "asked Lin"))
+        assert not await save_report(window, damaged / "no.html")
+        assert await save_report(window, tmp_path / "open.html")
+        assert await save_report(window, tmp_path / "masked.html", masked=True)
+        bookmarks_of(session).remove("log:1310900")
+        await walker.act("report.save")
+        box = walker.find(ReportBox, "report.box")
+        assert "5 findings" in "".join(label.text() for label in box.findChildren(QLabel))
+        box.reject()
+        await walker.rest()
+
+    run(walk())
+    opened, masked = (words(tmp_path / name) for name in ("open.html", "masked.html"))
+    for rule in ("CL03", "CL06", "IX03", "IX04", "AB01"):
+        assert rule in opened
+        assert rule in masked
+    for said in ("the flipped one", "asked Lin", "1,310,900  00 00 01 9D DA A3 20 A7"):
+        assert said in opened
+    for secret in ("the flipped one", "asked Lin", "SO-000749", "127.0.0.1", str(damaged), "DA A3 20 A7"):
+        assert secret not in masked, secret
+    data = json.loads(re.search(r'report">(.*?)</script>', (tmp_path / "open.html").read_text("utf-8"), re.DOTALL)[1])  # type: ignore[index]
+    assert {one["id"] for one in data["findings"]} == {"CL03", "CL06", "IX03", "IX04", "AB01"}
+
+
+def words(file: Path) -> str:
+    """What a person reads in an HTML file."""
+    text = re.sub(r"<(style|script)[^>]*>.*?</\1>", " ", file.read_text("utf-8"), flags=re.DOTALL)
+    assert "http://" not in text
+    return html.unescape(re.sub(r"<[^>]+>", " ", text))

@@ -1,0 +1,70 @@
+"""A report is one file that needs nothing from elsewhere, and what stands in it cannot become markup."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+from viewer.desk.report import HIDDEN, Mask
+from viewer.desk.report_html import Part, Picture, Report, Section, Table, hex_listing, render
+
+EVIL = '</script><script>alert(1)</script><img src="http://example.org/x">'
+REPORT = Report(
+    "zh-CN", f"Report {EVIL}", (EVIL,),
+    (
+        Section("one", "One", (
+            Part(EVIL, (EVIL, ""), Table(("", "n"), ((("error", EVIL), 1_234_567), (None, True))), EVIL, kind="error"),
+            Part(pictures=(Picture(b"\x89PNG", EVIL),)),
+        )),
+    ),
+    {"evil": EVIL},
+)  # fmt: skip
+
+
+class Reader(HTMLParser):
+    """Collects tags and what they point at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.sources: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.sources += [value or "" for name, value in attrs if name in {"src", "href"}]
+
+
+def test_what_stands_in_a_store_cannot_become_markup() -> None:
+    text = render(REPORT)
+    reader = Reader()
+    reader.feed(text)
+    assert reader.tags.count("script") == 1
+    assert [one for one in reader.sources if not one.startswith(("#", "data:image/png;base64,"))] == []
+    assert "1,234,567" in text
+    assert "◆" in text
+    data = re.search(r'id="storescope-report">(.*?)</script>', text, re.DOTALL)
+    assert data is not None
+    assert json.loads(data[1]) == {"evil": EVIL}
+
+
+def test_bytes_as_lines() -> None:
+    text = hex_listing(b"ABC\x00" * 5, 1_000_000)
+    first, second = text.splitlines()
+    assert first.strip().startswith("1,000,000  41 42 43 00")
+    assert first.endswith("ABC·ABC·ABC·ABC·")
+    assert second.strip().startswith("1,000,016  41 42 43 00")
+
+
+def test_a_mask_hides_hosts_ids_keys_and_folders() -> None:
+    mask = Mask(True)
+    said = mask.words("10.0.0.7:10911 sent 7F000001647430946E09697FC6310E6E to Orders#SO-1, see /data/prod/store/x")
+    for secret in ("10.0.0.7", "7F000001647430946E09697FC6310E6E", "SO-1", "/data/prod"):
+        assert secret not in said
+    assert mask.words("10.0.0.7:10911") == mask.words("10.0.0.7:10911")
+    assert mask.value("uniqueKey", "abc") == HIDDEN
+    assert mask.value("entry", 7) == 7
+    assert mask.path("/a/b/store/commitlog/000") == "store/commitlog/000"
+    off = Mask(False)
+    assert off.words("10.0.0.7") == "10.0.0.7"
+    assert off.path("/a/b/c/d") == "/a/b/c/d"

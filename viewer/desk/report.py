@@ -1,0 +1,328 @@
+"""What stands in the report on a store: findings with their bytes, the recovery plan, positions, groups, bookmarks.
+
+Gathered in a thread from the open snapshot and from what the window has worked out. ``masked`` leaves out bodies, keys,
+hosts, paths, notes on bookmarks and pictures: what is left are places, sizes, times, names of topics and groups.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine import __version__
+from engine.errors import StoreError
+from engine.rules.catalogue import RULES
+from engine.rules.findings import Finding
+from viewer.assets import language, tr
+from viewer.bridge.bookmarks import Bookmark, Kept
+from viewer.bridge.jobs import Control
+from viewer.bridge.survey import Survey
+from viewer.desk.report_html import Part, Picture, Report, Section, Table, hex_listing
+from viewer.models.formats import full_moment, number, size
+from viewer.panes.finding_facts import (
+    BYTES_SHOWN,
+    GROUPS,
+    WORDS,
+    bytes_of,
+    evidence_facts,
+    next_steps,
+    place_text,
+    title,
+)
+from viewer.panes.group_rows import order, read_groups, sentence
+from viewer.panes.plan_words import plan_rows
+from viewer.panes.position_facts import NAMES
+from viewer.sayings import engine_words
+
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.store.recovery_plan import RecoveryPlan
+
+MOST_FINDINGS = 500
+HIDDEN = "•••"
+_HOST = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[?[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){3,}\]?(?::\d+)?")
+_ID = re.compile(r"\b[0-9A-F]{32}(?:[0-9A-F]{24})?\b")
+_SECRET = ("key", "keys", "host", "uniqueKey", "msgId", "value", "text", "body", "properties")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the window knows and the report is to say."""
+
+    survey: Survey | None
+    findings: tuple[Finding, ...]
+    complete: bool
+    plan: RecoveryPlan | None
+    kept: Kept
+    versions: str
+    pictures: tuple[Picture, ...] = ()
+    masked: bool = False
+
+
+def gather(control: Control, store: StoreSnapshot, wanted: Wanted) -> Report:
+    """The whole report; reads the disk."""
+    mask = Mask(wanted.masked)
+    steps: tuple[Callable[[], Section | None], ...] = (
+        lambda: _store(store, wanted, mask),
+        lambda: _findings(control, store, wanted, mask),
+        lambda: _recovery(wanted, mask),
+        lambda: _positions(store),
+        lambda: _groups(store, mask),
+        lambda: _bookmarks(store, wanted, mask),
+        lambda: _configuration(store, mask),
+        lambda: _pictures(wanted),
+        lambda: Section("versions", tr("Versions"), (Part(listing=mask.words(wanted.versions)),)),
+    )
+    sections = []
+    for done, step in enumerate(steps):
+        control.check()
+        control.report(done, len(steps))
+        made = step()
+        if made is not None:
+            sections.append(made)
+    name = wanted.survey.name if wanted.survey is not None else store.path.name
+    head = [full_moment(round(time.time() * 1000)), f"Storescope {__version__}"]
+    if wanted.masked:
+        head.append(tr("Masked: bodies, keys, ids, hosts, paths and notes are left out."))
+    return Report(
+        language().replace("_", "-"), tr("Report on {name}", name=mask.name(name)), tuple(head), tuple(sections),
+        _data(wanted, mask),
+    )  # fmt: skip
+
+
+class Mask:
+    """Puts what a colleague need not see out of sight; the same thing always becomes the same word."""
+
+    def __init__(self, on: bool) -> None:
+        self.on = on
+
+    def name(self, text: str) -> str:
+        """The name of a file or store: kept, unless it is a path."""
+        return text.rsplit("/", 1)[-1] if self.on else text
+
+    def path(self, text: str) -> str:
+        """A path without the folders above the store."""
+        return "/".join(text.split("/")[-3:]) if self.on else text
+
+    def words(self, text: str) -> str:
+        """Text without hosts, ids and paths."""
+        if not self.on:
+            return text
+        text = _HOST.sub(lambda found: self._stand_in("host", found[0]), text)
+        text = _ID.sub(lambda found: self._stand_in("id", found[0]), text)
+        text = re.sub(r"(?<![\w.])/(?:[^\s/:,;]+/)+", "…/", text)
+        return re.sub(r"#\S+", f"#{HIDDEN}", text)
+
+    def value(self, name: str, value: Any) -> Any:
+        """A value of the evidence under its name."""
+        if not self.on:
+            return value
+        if name in _SECRET or any(name.endswith(secret.capitalize()) for secret in ("key", "host", "keys")):
+            return HIDDEN
+        return self.words(value) if isinstance(value, str) else value
+
+    @staticmethod
+    def _stand_in(what: str, text: str) -> str:
+        return f"{what}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+def _store(store: StoreSnapshot, wanted: Wanted, mask: Mask) -> Section:
+    seen = wanted.survey
+    rows: list[tuple[object, ...]] = [(tr("Path"), mask.path(str(store.path)))]
+    if seen is not None:
+        rows += [
+            (tr("State"), (seen.state[0], tr(seen.state[1]))),
+            (tr("Format"), seen.format),
+            (tr("Commit log"), tr("{n:,} files, {size}, {low:,} to {high:,}", n=seen.log_files,
+                                  size=size(seen.log_bytes), low=seen.min_offset, high=seen.max_offset)),
+            (tr("First message"), full_moment(seen.first_time)),
+            (tr("Last message"), full_moment(seen.last_time)),
+            (tr("Topics"), len(seen.topics)),
+            (tr("Messages"), seen.messages),
+            (tr("Index files"), len(seen.index)),
+            (tr("Consumer groups"), seen.groups),
+        ]  # fmt: skip
+    notes = tuple(mask.words(engine_words(note)) for note in (seen.notes if seen is not None else ()))
+    own = () if mask.on else tuple(wanted.kept.notes.splitlines())
+    topics = _topics(seen) if seen is not None else ()
+    parts = (
+        Part(table=Table(("", ""), tuple(rows)), sentences=notes),
+        Part(tr("Notes"), own) if own else Part(),
+        *topics,
+    )
+    return Section("store", tr("Store"), parts)
+
+
+def _topics(seen: Survey) -> tuple[Part, ...]:
+    rows = tuple(
+        (topic.name, len(topic.queues), topic.count, size(topic.bytes))
+        for topic in sorted(seen.topics, key=lambda one: -one.bytes)
+    )
+    heads = (tr("Topic"), tr("Queues"), tr("Messages"), tr("about"))
+    return (Part(tr("Topics"), table=Table(heads, rows)),) if rows else ()
+
+
+def _findings(control: Control, store: StoreSnapshot, wanted: Wanted, mask: Mask) -> Section:
+    if not wanted.findings:
+        said = tr("Nothing to complain about: every rule looked at the whole store.")
+        return Section("findings", tr("Findings"), (Part(
+            sentences=(said if wanted.complete else tr("This store has not been checked."),)),))  # fmt: skip
+    heads = ("", tr("Rule"), tr("Finding"), tr("Place"))
+    rows = tuple(
+        ((one.severity, tr(WORDS[one.severity])), one.id, title(one), mask.words(place_text(one)))
+        for one in wanted.findings[:MOST_FINDINGS]
+    )
+    edge: tuple[str, ...] = ()
+    if not wanted.complete:
+        edge = (tr("The check was stopped: this is what the part it saw shows."),)
+    if len(wanted.findings) > MOST_FINDINGS:
+        edge += (tr("The first {n:,} of {all:,} findings.", n=MOST_FINDINGS, all=len(wanted.findings)),)
+    parts = [Part(sentences=edge, table=Table(heads, rows))]
+    for one in wanted.findings[:MOST_FINDINGS]:
+        control.check()
+        parts.append(_finding(store, one, mask))
+    return Section("findings", tr("Findings"), tuple(parts))
+
+
+def _finding(store: StoreSnapshot, one: Finding, mask: Mask) -> Part:
+    rule = RULES.get(one.id)
+    steps = [f"{n}. {deed} {words}".strip() for n, (deed, words) in enumerate(next_steps(one, str(store.path)), 1)]
+    facts = [(name, value) for name, value in evidence_facts(one)] if not mask.on else [
+        (name, str(mask.value(name, value))) for name, value in one.evidence.items()
+    ]  # fmt: skip
+    facts.append((tr("File"), mask.path(one.file or "")))
+    if one.offset is not None:
+        facts.append((tr("Offset"), number(one.offset)))
+    issues = ", ".join(one.known_issues)
+    return Part(
+        f"{one.id} {title(one)}",
+        (
+            mask.words(engine_words(one.message)),
+            tr(rule.explanation) if rule is not None else "",
+            f"{tr(WORDS[one.severity])} · {tr(GROUPS[one.group])}",
+            *(mask.words(step) for step in steps),
+            tr("Known issues: {issues}", issues=issues) if issues else "",
+        ),
+        Table(("", ""), tuple(facts)),
+        "" if mask.on else _bytes(store, one),
+        kind=one.severity,
+    )
+
+
+def _bytes(store: StoreSnapshot, one: Finding) -> str:
+    log = store.log
+    try:
+        found = bytes_of(one, log.read, log.end_offset)
+        if found.read is None or found.size <= 0:
+            return ""
+        return hex_listing(found.read(found.start, min(found.size, BYTES_SHOWN)), found.start)
+    except (StoreError, OSError) as error:
+        return str(error)
+
+
+def _recovery(wanted: Wanted, mask: Mask) -> Section | None:
+    if wanted.plan is None:
+        return None
+    rows = tuple(((row.mark, row.what), mask.words(row.value), mask.words(row.why)) for row in plan_rows(wanted.plan))
+    said = tr("What the next start of a broker would do with this store; nothing was changed.")
+    table = Table((tr("What"), tr("Value"), tr("Why")), rows)
+    return Section("recovery", tr("Recovery"), (Part(sentences=(said,), table=table),))
+
+
+def _positions(store: StoreSnapshot) -> Section:
+    from engine.inspection.positions import positions
+
+    found = positions(store)
+    named = {name: getattr(found, name) for name in ("min", "wrote", "committed", "flushed", "confirm", "dispatched",
+                                                     "queue_max", "index_end")} | found.checkpoint  # fmt: skip
+    rows = tuple(
+        (tr(NAMES.get(name, name)), one.offset, engine_words(one.how or one.why or "")) for name, one in named.items()
+    )
+    heads = (tr("Position"), tr("Offset"), tr("How it is known, or why not"))
+    return Section("positions", tr("Positions"), (Part(table=Table(heads, rows)),))
+
+
+def _groups(store: StoreSnapshot, mask: Mask) -> Section | None:
+    try:
+        rows = order(read_groups(store).rows)
+    except StoreError as error:
+        return Section("groups", tr("Consumer groups"), (Part(sentences=(str(error),)),))
+    if not rows:
+        return None
+    shown = tuple(
+        (one.group, one.topic, one.queue_id, one.offset, one.max_offset, one.behind, mask.words(sentence(row)))
+        for row in rows
+        for one in (row.progress,)
+    )
+    heads = (tr("Group"), tr("Topic"), tr("Queue"), tr("Next offset"), tr("Queue's end"), tr("Behind"), "")
+    return Section("groups", tr("Consumer groups"), (Part(table=Table(heads, shown)),))
+
+
+def _bookmarks(store: StoreSnapshot, wanted: Wanted, mask: Mask) -> Section | None:
+    if not wanted.kept.marks:
+        return None
+    parts = tuple(_bookmark(store, one, mask) for one in wanted.kept.marks)
+    return Section("bookmarks", tr("Bookmarks"), parts)
+
+
+def _bookmark(store: StoreSnapshot, one: Bookmark, mask: Mask) -> Part:
+    from engine.codec.message import Unit
+
+    said = [mask.words(one.place)] + ([] if mask.on else one.note.splitlines())
+    listing = ""
+    if one.offset is not None:
+        try:
+            unit = store.log.unit_at(one.offset)
+            if isinstance(unit, Unit):
+                said.append(
+                    f"{unit.topic}/{unit.queue_id}/{unit.queue_offset:,} · {size(unit.size)} · "
+                    f"{full_moment(unit.store_timestamp)} · CRC {unit.crc}"
+                )
+            length = min(unit.size, BYTES_SHOWN) if isinstance(unit, Unit) else 64
+            listing = "" if mask.on else hex_listing(store.log.read(one.offset, length), one.offset)
+        except (StoreError, OSError) as error:
+            said.append(str(error))
+    return Part(HIDDEN if mask.on else one.name, tuple(said), listing=listing, kind=one.kind)
+
+
+def _configuration(store: StoreSnapshot, mask: Mask) -> Section:
+    geometry = store.geometry
+    rows: list[tuple[object, ...]] = [
+        (name, value if isinstance(value, int) else str(value)) for name, value in _fields(geometry)
+    ]
+    parts = [Part(tr("Sizes, as worked out from the files"), table=Table(("", ""), tuple(rows)))]
+    if store.config is not None:
+        told = [(key, mask.value(key, mask.words(str(value)))) for key, value in _fields(store.config)]
+        parts.append(Part(tr("The broker's configuration"), table=Table(("", ""), tuple(told))))
+    return Section("configuration", tr("Config"), tuple(parts))
+
+
+def _fields(value: object) -> Sequence[tuple[str, Any]]:
+    names = getattr(type(value), "__dataclass_fields__", {})
+    return [(name, getattr(value, name)) for name in names]
+
+
+def _pictures(wanted: Wanted) -> Section | None:
+    if wanted.masked or not wanted.pictures:
+        return None
+    return Section("pictures", tr("Pictures"), (Part(pictures=wanted.pictures),))
+
+
+def _data(wanted: Wanted, mask: Mask) -> dict[str, Any]:
+    """The same for a program: findings as ``storescope check --json`` prints them, and the bookmarks."""
+    found = []
+    for one in wanted.findings[:MOST_FINDINGS]:
+        record = dict(one.record())
+        if mask.on:
+            record["message"] = mask.words(str(record.get("message", "")))
+            record["file"] = mask.path(str(record.get("file") or ""))
+            record["evidence"] = {name: mask.value(name, value) for name, value in one.evidence.items()}
+        found.append(record)
+    marks = [{"place": mask.words(one.place)} | ({} if mask.on else {"name": one.name, "note": one.note})
+             for one in wanted.kept.marks]  # fmt: skip
+    return {"program": f"storescope {__version__}", "masked": mask.on, "complete": wanted.complete, "findings": found,
+            "bookmarks": marks}  # fmt: skip
