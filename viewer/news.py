@@ -35,6 +35,13 @@ class News:
             if pane.session is not None:
                 pane.refresh()
 
+    def tailed(self) -> None:
+        """The end of the store moved: the view in front takes it up at once, the others when they are looked at."""
+        window = self._window
+        pane = window.panes.get(window.view)
+        if pane is not None and pane.session is not None and pane.isVisible():
+            pane.tail()
+
     def found(self) -> None:
         """Findings came: counters, and a mark on the rail."""
         window = self._window

@@ -78,6 +78,7 @@ class Stages:
     def go_on(self, session: StoreSession) -> None:
         """Everything that waited for the first rows of ``session``."""
         window = self._window
+        session.tailed.connect(window.news.tailed)
         session.begin()
         window.jobs.read(_load_filters, lambda _answer: None)
         self.draw_icons_soon()

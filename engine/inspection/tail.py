@@ -74,6 +74,13 @@ class LogTail:
         self._log.know_end(end)
         return end
 
+    def last_stored(self) -> tuple[int, int] | None:
+        """(store time in ms, end) of the last unit found; None where there is none."""
+        if self._last is None or self._end is None:
+            return None
+        unit = self._log.unit_at(self._last[0], crc=False)
+        return (unit.store_timestamp, unit.end) if isinstance(unit, Unit) else None
+
     def _stands(self) -> bool:
         """Whether what was the end is still behind the same unit of a file that is there."""
         assert self._end is not None
@@ -278,6 +285,10 @@ class StoreTail:
     def entries(self) -> int:
         """Entries of all queues that were looked at, deleted ones too: what grows with the messages dispatched."""
         return sum(tail.count for tail in list(self._queues.values()))
+
+    def last_stored(self) -> tuple[int, int] | None:
+        """(store time in ms, end) of the last unit of the log as of the last look; None in an empty log."""
+        return self._log.last_stored()
 
     def queue_end(self, topic: str, queue_id: int) -> int | None:
         """Number behind the last entry of a queue as of the last look, None where it was not looked at yet."""

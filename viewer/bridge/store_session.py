@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from viewer.bridge.jobs import Jobs
 from viewer.bridge.places import Place, Search
+from viewer.bridge.position_source import TailWatch
 from viewer.bridge.survey import Survey
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class StoreSession(QObject):
     findingsChanged = Signal()
     """``findings`` or ``findings_complete`` changed."""
     followingChanged = Signal(bool)
+    tailed = Signal()
+    """The log, a queue or the index grew since the last short look; nothing was listed anew."""
 
     def __init__(self, snapshot: StoreSnapshot, jobs: Jobs, config: MessageStoreConfig | None = None) -> None:
         super().__init__()
@@ -52,6 +55,8 @@ class StoreSession(QObject):
         self._held: list[Callable[[], object]] | None = None
         self._closed = False
         self._seen: tuple[int, int] | None = None
+        self.tail = TailWatch(self)
+        self.tail.moved.connect(self.tailed)
         self._timer = QTimer(self)
         self._timer.setInterval(POLL_MS)
         self._timer.timeout.connect(self.look)
@@ -90,11 +95,13 @@ class StoreSession(QObject):
         for deed in held:
             deed()
         self._timer.start()
+        self.tail.start()
 
     def close(self) -> None:
         """Stop watching and close every file."""
         self._closed = True
         self._timer.stop()
+        self.tail.close()
         self.snapshot.close()
 
     # ---- what is chosen ----------------------------------------------------------------------------------------------

@@ -60,6 +60,11 @@ class RecordTable(QAbstractTableModel):
         self._looks.clear()
         self.endResetModel()
 
+    def replace_row(self, number: int, row: Record) -> None:
+        """Another record in the place of row ``number``."""
+        self.rows[number] = row
+        self.row_changed(number)
+
     def row_changed(self, number: int) -> None:
         """The record in row ``number`` was changed in place."""
         key = id(self.rows[number])

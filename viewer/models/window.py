@@ -83,6 +83,12 @@ class ListSource(Generic[Row]):
             self._numbers[id(row)] = len(self.rows)
             self.rows.append(row)
 
+    def replace(self, number: int, row: Row) -> None:
+        """Another row in the place of row ``number``."""
+        self._numbers.pop(id(self.rows[number]), None)
+        self.rows[number] = row
+        self._numbers[id(row)] = number
+
     def sort(self, key: Callable[[Row], object], descending: bool = False) -> None:
         """Another order, by ``key``; rows without a value come last, values of mixed kinds by their text."""
 
@@ -193,6 +199,12 @@ class Window(Generic[Row]):
             del self.rows[keep:]
             self.last = False
         return top
+
+    def replace(self, number: int, row: Row) -> None:
+        """Another row in the place of row ``number`` of a list in memory."""
+        if isinstance(self.source, ListSource):
+            self.source.replace(self.source.position(self.rows[number]), row)
+        self.rows[number] = row
 
     def find(self, position: int) -> int | None:
         """Number in the window of the row at exactly ``position``; None where no such row is held."""

@@ -5,7 +5,7 @@ one look off the loop, and words for it; no Qt.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.codec.message import Unit
 from engine.inspection.positions import Position, Positions, positions
@@ -13,6 +13,8 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.store.recovery_plan import RecoveryPlan
 from viewer.assets import tr, words
 from viewer.models.formats import clock, size
+from viewer.models.live_history import LiveHistory
+from viewer.models.position_look import KEYS, Look, gaps_of, known_flushed
 from viewer.sayings import engine_words
 from viewer.widgets.ruler import RulerBand, RulerFlag, RulerGap, RulerView
 
@@ -45,19 +47,6 @@ TIME_FLAGS = ("physicMsgTimestamp", "logicsMsgTimestamp", "indexMsgTimestamp")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """One look:
-
-    positions, the files as (start, end, name), and (store time ms, offset) of file heads and of the end.
-    """
-
-    positions: Positions
-    files: tuple[tuple[int, int, str], ...]
-    heads: tuple[tuple[int, int], ...]
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
 class PositionRow:
     """A position as the list shows it:
 
@@ -72,6 +61,8 @@ class PositionRow:
     how: str
     why: str
     behind: int | None
+    moves: str = ""
+    stands: bool = False
 
     @property
     def sentence(self) -> str:
@@ -83,7 +74,8 @@ def look(store: StoreSnapshot, now: int) -> Look:
     """All positions at once; reads the disk."""
     found = positions(store)
     files = tuple((f.start_offset, f.end_offset, f.name) for f in store.log.files)
-    return Look(found, files, tuple(_heads(store, found.wrote.offset or 0)), now)
+    heads = tuple(_heads(store, found.wrote.offset or 0))
+    return Look(found, files, heads, now, store.lock_state == "held", abort=store.abort)
 
 
 def _heads(store: StoreSnapshot, end: int) -> list[tuple[int, int]]:
@@ -100,13 +92,38 @@ def _heads(store: StoreSnapshot, end: int) -> list[tuple[int, int]]:
     return found
 
 
-def rows(seen: Look) -> list[PositionRow]:
-    """Every position in the order of the list, what the checkpoint knows by time behind what the files know."""
+def rows(seen: Look, history: LiveHistory | None = None) -> list[PositionRow]:
+    """Every position in the order of the list, what the checkpoint knows by time behind what the files know; with a
+    history also how fast each moves.
+    """
     found = seen.positions
     wrote = found.wrote.offset
+    if history is not None:
+        return _live_rows(seen, history)
     made = [_row(key, getattr(found, key), ROLES[key], wrote) for key in (*LOG_FLAGS, *BUILT_FLAGS)]
     made += [_row(name, position, "posTime", wrote) for name, position in found.checkpoint.items()]
     return [*made, _row("min", found.min, "posMin", wrote)]
+
+
+def _live_rows(seen: Look, history: LiveHistory) -> list[PositionRow]:
+    """The same while it moves: equal ones say so, and one that stands while wrote goes on is marked."""
+    moving = history.rate("wrote", seen) or 0
+    made = []
+    for one in rows(seen):
+        key = {"queueMax": "queue_max", "indexEnd": "index_end"}.get(one.key, one.key)
+        moves, stands = "", False
+        if key in KEYS and key != "min":
+            speed = history.rate(key, seen)
+            if key == "confirm" and one.offset is not None and one.offset == seen.offset("committed"):
+                moves = tr("= committed")
+            elif speed:
+                moves = f"{'+' if speed > 0 else '−'}{size(abs(speed))}/s"
+            elif speed is not None and moving and one.behind:
+                moves, stands = tr("stands"), key != "index_end"
+        elif one.timestamp and one.key == "physicMsgTimestamp":
+            moves = clock(one.timestamp)[:8]
+        made.append(replace(one, moves=moves, stands=stands))
+    return made
 
 
 def _row(key: str, position: Position, role: str, wrote: int | None) -> PositionRow:
@@ -132,7 +149,7 @@ def ruler_view(seen: Look, plan: RecoveryPlan | None) -> RulerView:
         flags.append(RulerFlag(tr("recovery starts"), max(plan.start_offset, minimum), "posTime", False))
         if plan.end_offset < wrote:
             flags.append(RulerFlag(tr("recovery ends"), plan.end_offset, "error", True))
-    return RulerView(seen.files, minimum, wrote, tuple(flags), _bands(found, minimum, wrote), _gaps(found, wrote))
+    return RulerView(seen.files, minimum, wrote, tuple(flags), _bands(seen, minimum, wrote), _gaps(seen, wrote))
 
 
 def _time_flags(found: Positions) -> list[RulerFlag]:
@@ -145,16 +162,16 @@ def _time_flags(found: Positions) -> list[RulerFlag]:
     return made
 
 
-def known_flushed(found: Positions) -> int | None:
-    """Up to where the log is known to be on disk: as said by a clean close, else by the checkpoint's time."""
-    if found.flushed.offset is not None:
-        return found.flushed.offset
-    checkpoint = found.checkpoint.get("physicMsgTimestamp")
-    return checkpoint.offset if checkpoint is not None else None
-
-
-def _bands(found: Positions, minimum: int, wrote: int) -> tuple[RulerBand, ...]:
+def _bands(seen: Look, minimum: int, wrote: int) -> tuple[RulerBand, ...]:
+    found = seen.positions
     flushed = known_flushed(found)
+    if seen.lab and flushed is not None:
+        committed = found.committed.offset if found.committed.offset is not None else wrote
+        return (
+            RulerBand(minimum, flushed, "disk", tr("on disk")),
+            RulerBand(max(flushed, minimum), committed, "cache", tr("in the page cache")),
+            RulerBand(max(committed, minimum), wrote, "pool", tr("in the transient pool")),
+        )
     if flushed is None:
         return (RulerBand(minimum, wrote, "files", tr("in the files, flushed or not")),)
     edge = min(max(flushed, minimum), wrote)
@@ -165,15 +182,21 @@ def _bands(found: Positions, minimum: int, wrote: int) -> tuple[RulerBand, ...]:
     )
 
 
-def _gaps(found: Positions, wrote: int) -> tuple[RulerGap, ...]:
+def _gaps(seen: Look, wrote: int) -> tuple[RulerGap, ...]:
+    found, known = seen.positions, gaps_of(seen)
     gaps = []
+    committed = found.committed.offset if found.committed.offset is not None else wrote
     flushed = known_flushed(found)
-    if flushed is not None and flushed < wrote:
-        gaps.append(RulerGap(flushed, wrote, tr("not known to be flushed {size}", size=size(wrote - flushed)), True))
+    if seen.lab and known.commit:
+        gaps.append(RulerGap(committed, wrote, tr("to commit {size}", size=size(known.commit)), True))
+    if flushed is not None and known.flush:
+        said = tr("to flush {size}", size=size(known.flush)) if seen.lab else tr(
+            "not known to be flushed {size}", size=size(known.flush))  # fmt: skip
+        gaps.append(RulerGap(flushed, committed, said, True))
     confirm = found.confirm.offset if found.confirm.offset is not None else wrote
     dispatched = found.dispatched.offset
-    if dispatched is not None and dispatched < confirm:
-        gaps.append(RulerGap(dispatched, confirm, tr("to dispatch {size}", size=size(confirm - dispatched)), False))
+    if dispatched is not None and known.dispatch:
+        gaps.append(RulerGap(dispatched, confirm, tr("to dispatch {size}", size=size(known.dispatch)), False))
     return tuple(gaps)
 
 

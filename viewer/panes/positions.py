@@ -1,19 +1,17 @@
 """Positions of a store on disk: the ruler, the same over time, what lags behind, and what the next start would do.
 
-A store at rest is drawn by its store times; where it grows, each look is a sample and the plots show the last
-minutes. A position that files cannot tell is listed with the reason and never drawn as something else.
+A store at rest is drawn by its store times; where somebody writes it, ten looks a second are drawn over time, with
+what would be lost, marks, a slider, recording and replay.
+A position that files cannot tell is listed with the reason and never drawn as something else.
 """
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import time
-from collections import deque
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from viewer.assets import tr, words
@@ -23,35 +21,37 @@ from viewer.bridge.recovery_job import RecoveryJob, recovery_of
 from viewer.bridge.store_session import StoreSession
 from viewer.models.columns import Column, RecordKind, number_column, text_column
 from viewer.models.formats import clock, full_moment, size
+from viewer.models.position_look import Look
 from viewer.panes import Pane
 from viewer.panes.copying import command_copier, table_commands
+from viewer.panes.live_positions import LivePositions
+from viewer.panes.live_side import LiveSide, fit, live_commands
 from viewer.panes.plan_words import headline, plan_rows, release_name
-from viewer.panes.position_facts import Look, PositionRow, look, rows, ruler_view
+from viewer.panes.position_facts import PositionRow, look, rows, ruler_view
 from viewer.panes.position_plots import draw_gaps, draw_positions
 from viewer.theme import px
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.kit import Button, Chip, Hairline, Label, PaneHead, Paper, column, fill, row, splitter
 from viewer.widgets.live_plot import LivePlot
+from viewer.widgets.live_rows import renew_rows
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.ruler import Ruler
 
-SAMPLES = 1800
-QT_FIRST = ("PySide6.QtSvg", "PySide6.QtTest", "PySide6.QtOpenGLWidgets")
-LIVE_FOR = 30.0
-"""Seconds without growth after which the store counts as at rest again."""
 
-
-def position_kind() -> RecordKind:
-    """The list of positions."""
+def position_kind(*, live: bool = False) -> RecordKind:
+    """The list of positions; while somebody writes with what moves in place of what lags behind."""
+    behind = Column("behind", words("Behind wrote"), 104, _behind, lambda row: row.behind, right=True, mono=True,
+                    tone=lambda row: "warn" if (row.behind or 0) < 0 else "text2",
+                    tip=lambda row: "" if row.behind is None else f"{row.behind:,} B")  # fmt: skip
+    moves = Column("moves", words("Moves"), 104, lambda row: row.moves, lambda row: row.moves, filterable=False,
+                   tone=lambda row: "warn" if row.stands else "text2", tip=lambda row: row.sentence)  # fmt: skip
     columns = (
         Column("role", "", 24, lambda _: "■", lambda row: row.role, tone=lambda row: row.role, filterable=False),
         text_column("name", words("Position"), 140),
         number_column("offset", words("Offset"), 112, jump=_unit_place),
-        Column("behind", words("Behind wrote"), 104, _behind, lambda row: row.behind, right=True, mono=True,
-               tone=lambda row: "warn" if (row.behind or 0) < 0 else "text2",
-               tip=lambda row: "" if row.behind is None else f"{row.behind:,} B"),
-    )  # fmt: skip
+        moves if live else behind,
+    )
     return RecordKind("position", columns, verdict=lambda row: row.sentence, record=_record, command=_command)
 
 
@@ -65,10 +65,9 @@ class PositionsPane(Pane):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._seen: Look | None = None
-        self._samples: deque[Look] = deque(maxlen=SAMPLES)
         self._plan: RecoveryJob | None = None
         self._looking = False
-        self._plots_ready = self._late = False
+        self._late = self._parts_live = False
         self._build()
 
     def _build(self) -> None:
@@ -76,11 +75,16 @@ class PositionsPane(Pane):
         self.ruler.offset_chosen.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
         self.plot = LivePlot("positions.plot", tr("Positions"))
         self.gaps = LivePlot("positions.gaps", tr("Gaps"))
+        self.over_time = LivePositions(self.plot, self.gaps, self)
+        self.over_time.changed.connect(self._show_live)
+        self.over_time.said.connect(self.statusMessage)
+        self._live_parts = (self.over_time.below, self.over_time.bar)
         left = Paper()
         box = QVBoxLayout(left)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        fill(box, (self.ruler, splitter(True, (self.plot, 300), (self.gaps, 220))))
+        plots = splitter(True, (self.plot, 300), (self.gaps, 220), (self.over_time.below, 210))
+        fill(box, (self.ruler, plots, self.over_time.bar))
         box.setStretch(1, 1)
         scroll = QScrollArea()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -91,6 +95,7 @@ class PositionsPane(Pane):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(splitter(False, (left, 900), (scroll, 372)))
+        self._show_parts(live=False)
 
     def _build_side(self) -> QWidget:
         self._live = Chip("live", tr("growing"))
@@ -102,6 +107,7 @@ class PositionsPane(Pane):
         self.now.rowChosen.connect(self._row_chosen)
         self._how = Label("", 12, "text2", wrap=True, select=True)
         self._how.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.beside = LiveSide(self)
         self._unknown = Facts(92)
         self._unknown_head = PaneHead(tr("Not in the files"), tr("and why"))
         self._plan_head = PaneHead(tr("If a broker started now"))
@@ -119,7 +125,7 @@ class PositionsPane(Pane):
         box.setSpacing(0)
         for part in (
             self._now_head, self.now, self.now.strip, column(self._how, margins=(14, 6, 14, 10)), Hairline(),
-            self._unknown_head,
+            self.beside, self._unknown_head,
             column(self._unknown, margins=(14, 8, 14, 10)), Hairline(), self._plan_head,
             column(self._plan_chips, self._plan_words, row(self._plan_button, None), self._plan_facts, gap=8,
                    margins=(14, 8, 14, 12)),
@@ -132,9 +138,12 @@ class PositionsPane(Pane):
 
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
+        if self.session is not None:
+            self.session.tail.looked.disconnect(self._looked)
         super().set_session(session)
+        self.over_time.set_session(session)
         self._seen, self._looking = None, False
-        self._samples.clear()
+        self._show_parts(live=False)
         self.ruler.show_view(None)
         self.ruler.fit()
         self.now.set_rows([])
@@ -147,6 +156,7 @@ class PositionsPane(Pane):
         self._show_plan()
         if session is None:
             return
+        session.tail.looked.connect(self._looked)
         self._plan = recovery_of(session)
         self._plan.changed.connect(self._plan_changed)
         self.now.copier = command_copier(self.now, str(session.path))
@@ -164,17 +174,21 @@ class PositionsPane(Pane):
     def refresh(self) -> None:
         """The store has grown: one more look, when somebody looks."""
         self._late = not self.isVisible()
-        if not self._late:
+        if not self._late and not self._is_live:
             self._look()
 
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""
         self.now.refresh_look()
+        self.beside.marks.refresh_look()
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Copying acts on the list; the preview is worked out anew."""
+        """Copying acts on the list in front; the preview is worked out anew."""
         return {
-            **table_commands(self, lambda: self.now, "positions.jsonl"),
+            **table_commands(
+                self, lambda: self.beside.marks if self.beside.marks.hasFocus() else self.now, "positions.jsonl"
+            ),
+            **live_commands(self),
             "recovery.preview": lambda: self._plan.ask() if self._plan is not None else None,
         }
 
@@ -196,9 +210,20 @@ class PositionsPane(Pane):
         super().showEvent(event)
         if self._late:
             self.refresh()
-        self._prepare_plots()
+        self.over_time.prepare()
+        if self._is_live:
+            self.over_time.show()
         if self._plan is not None and self._plan.unasked:
             self._plan.ask()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Space stops the picture, F shows all of it; a button in front keeps its own Space."""
+        if self._parts_live and event.key() == Qt.Key.Key_Space:
+            self.over_time.pause()
+        elif event.key() == Qt.Key.Key_F and not event.modifiers():
+            fit(self)
+        else:
+            super().keyPressEvent(event)
 
     # ---- looking -----------------------------------------------------------------------------------------------------
 
@@ -220,31 +245,60 @@ class PositionsPane(Pane):
 
         session.jobs.read(lambda: look(session.snapshot, round(time.time() * 1000)), done, failed)
 
+    @property
+    def _is_live(self) -> bool:
+        """Whether somebody writes the store, or did since it was opened, or a recording is shown."""
+        return self._parts_live
+
+    def _looked(self, seen: Look) -> None:
+        """A short look came: it is kept in any case, and drawn where somebody sees it."""
+        session = self.session
+        if session is None:
+            return
+        self.over_time.add(seen)
+        if not self._parts_live and (session.tail.live or seen.lab):
+            self._show_parts(live=True)
+        if self._parts_live and self.over_time.at_end and self.isVisible():
+            self.over_time.show()
+
+    def _show_live(self, seen: Look) -> None:
+        """What stands beside the plots, for the time that they show."""
+        if not self._parts_live:
+            self._show_parts(live=True)
+        if self.isVisible():
+            self._show_look(seen)
+            self.beside.show_look(seen, self.over_time)
+
+    def _show_parts(self, *, live: bool) -> None:
+        """The plots of flushes or rates, the slider and the marks stand there while somebody writes."""
+        if live != self._parts_live:
+            self.now.set_kind(position_kind(live=live))
+        self._parts_live = live
+        for part in (*self._live_parts, self.beside):
+            part.setVisible(live)
+
     def _show_look(self, seen: Look) -> None:
-        before = self._seen
-        self._seen = seen
-        if before is None or before.positions != seen.positions:
-            self._samples.append(seen)
-        chosen = self.now.current_row()
-        listed = rows(seen)
-        self.now.set_rows(listed)
+        before, self._seen = self._seen, seen
+        listed = rows(seen, self.over_time.shown if self._parts_live else None)
+        if not renew_rows(self.now, listed, lambda one: one.key, ("offset",)):
+            chosen = self.now.current_row()
+            self.now.set_rows(listed)
+            self.now.setFixedHeight(px(26 + 24 * len(listed) + 14))
+            names = [one.key for one in listed]
+            self.now.go_to(names.index(chosen.key) if chosen is not None and chosen.key in names else 0)
         self.now.set_state(None if seen.files else State("empty", tr("The store has no commit log.")))
-        self.now.setFixedHeight(px(26 + 24 * len(listed) + 14))
-        names = [one.key for one in listed]
-        self.now.go_to(names.index(chosen.key) if chosen is not None and chosen.key in names else 0)
         self._now_head.set_note(full_moment(seen.at))
-        self._live.setVisible(self._growing())
+        self._live.setVisible(self._parts_live)
+        self._live.set_chip("live", tr("10 Hz") if self.over_time.at_end else tr("stands still"))
         unknown = [Fact(one.name, one.why, code=False) for one in listed if one.offset is None]
         self._unknown.show_facts(unknown or [Fact("", tr("Every position can be told from the files."), code=False)])
         self._draw()
-        if self.isVisible():
-            self._prepare_plots()
-            if self._plan is not None and self._plan.unasked:
-                self._plan.ask()
-            self.statusMessage.emit(self.status())
-
-    def _growing(self) -> bool:
-        return len(self._samples) > 1 and time.time() * 1000 - self._samples[-1].at < LIVE_FOR * 1000
+        if not self.isVisible():
+            return
+        self.over_time.prepare()
+        if self._plan is not None and self._plan.unasked and (before is None or not self._parts_live):
+            self._plan.ask()
+        self.statusMessage.emit(self.status())
 
     def _row_chosen(self, chosen: PositionRow | None) -> None:
         if chosen is None:
@@ -258,30 +312,11 @@ class PositionsPane(Pane):
     def _draw(self) -> None:
         if self._seen is None:
             return
-        plan = self._plan.plan if self._plan is not None else None
+        plan = self._plan.plan if self._plan is not None and not self._parts_live else None
         self.ruler.show_view(ruler_view(self._seen, plan) if self._seen.files else None)
-        if self._plots_ready:
-            samples = list(self._samples) if self._growing() else []
-            draw_positions(self.plot, self._seen, samples)
-            draw_gaps(self.gaps, self._seen, samples)
-
-    def _prepare_plots(self) -> None:
-        session = self.session
-        if session is None or self._plots_ready or self._seen is None:
-            return
-
-        def done(_module: object) -> None:
-            if not self._plots_ready:
-                self._plots_ready = True
-                self._draw()
-
-        def failed(error: Exception) -> None:
-            self.plot.show_nothing(tr("Plots are not available: {error}", error=str(error)))
-
-        for name in QT_FIRST:  # Qt's own modules begin on the loop's thread, the long rest is loaded beside it
-            with contextlib.suppress(ImportError):
-                importlib.import_module(name)
-        session.jobs.read(lambda: importlib.import_module("pyqtgraph"), done, failed)
+        if self.over_time.ready and not self._parts_live:
+            draw_positions(self.plot, self._seen)
+            draw_gaps(self.gaps, self._seen)
 
     # ---- the plan ----------------------------------------------------------------------------------------------------
 

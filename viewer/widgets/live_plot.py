@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
@@ -18,6 +18,10 @@ from viewer.assets import tr
 from viewer.models.formats import clock, day
 from viewer.theme import C, mono, px, theme, tokens, ui
 from viewer.widgets.kit import Elided, Label, Paper
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,41 @@ class Line:
     role: str
     words: str
     upright: bool = True
+    dashed: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """A curve of a live frame, its arrays not longer than the plot is wide: ``kind`` is line, dots or bars; dots from
+    ``late`` on are marked; ``value`` stands in the legend.
+    """
+
+    name: str
+    role: str
+    xs: npt.NDArray[np.float64]
+    ys: npt.NDArray[np.float64]
+    value: str = ""
+    kind: str = "line"
+    filled: bool = False
+    late: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveFrame:
+    """All that a live plot shows at once: x is seconds from now (negative: before), y from ``bottom`` to ``top``.
+
+    ``ticks`` are small triangles on the time axis, ``lines`` marked values, ``cursor`` the place that all plots share.
+    """
+
+    traces: tuple[Trace, ...]
+    begin: float
+    end: float
+    top: float
+    bottom: float = 0.0
+    ticks: npt.NDArray[np.float64] | tuple[()] = ()
+    tick_role: str = "posLog3"
+    lines: tuple[Line, ...] = ()
+    cursor: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +93,17 @@ class Bar:
 
 
 class LivePlot(Paper):
-    """One plot; nothing of pyqtgraph is loaded before it is on the screen."""
+    """One plot; nothing of pyqtgraph is loaded before it is on the screen.
+
+    A live plot's place in time is its owner's: ``pointed(seconds or None)``, ``picked(seconds)``, ``zoomed(factor,
+    seconds)``, ``dragged(seconds)`` and ``fitted()`` tell what the hand asks for.
+    """
+
+    pointed = Signal(object)
+    picked = Signal(float)
+    zoomed = Signal(float, float)
+    dragged = Signal(float)
+    fitted = Signal()
 
     def __init__(self, name: str, title: str, note: str = "") -> None:
         super().__init__()
@@ -79,6 +128,9 @@ class LivePlot(Paper):
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._box.addWidget(self._empty, 1)
         self._plot: Any = None
+        self._live: Any = None
+        self._keys: list[tuple[str, str]] = []
+        self._values: list[Label] = []
         self._plots: dict[bool, Any] = {}  # with a clock below it, without: a plot is never taken apart while it lives
         self._asked: tuple[Any, ...] | None = None
         self._drawn: tuple[Any, ...] | None = None
@@ -95,8 +147,9 @@ class LivePlot(Paper):
         self._asked = self._drawn = None
         self._empty.setText(words)
         self._empty.show()
-        if self._plot is not None:
-            self._plot.hide()
+        for plot in (self._plot, self._live):
+            if plot is not None:
+                plot.hide()
         self._fill_legend([])
         self.setAccessibleDescription(words)
 
@@ -106,6 +159,20 @@ class LivePlot(Paper):
         spoken = [f"{c.name} {c.last}" for c in curves] + [line.words for line in lines]
         self.setAccessibleDescription("; ".join(spoken))
         self._ask(("curves", tuple(curves), tuple(lines), times))
+
+    def show_live(self, frame: LiveFrame) -> None:
+        """Draw a live frame; comes ten times a second."""
+        self._fill_legend([(t.name, t.role, t.value) for t in frame.traces if t.value])
+        self.setAccessibleDescription("; ".join(f"{t.name} {t.value}" for t in frame.traces if t.value))
+        self._asked = ("live", frame)
+        if self._empty.isVisibleTo(self):
+            self._empty.hide()
+        if self.isVisible():
+            self._draw()
+
+    def live_width(self) -> int:
+        """Px that a live frame has for its curves."""
+        return max(64, self.width() - px(70))
 
     def show_bars(self, bars: Sequence[Bar]) -> None:
         """Draw bars, the first on top."""
@@ -123,6 +190,10 @@ class LivePlot(Paper):
         self._drawn = None
         for plot in self._plots.values():
             _dress(plot)
+        if self._live is not None:
+            from viewer.widgets.live_items import dress
+
+            dress(self._live)
         if self._asked is not None and self.isVisible():
             self._draw()
 
@@ -138,6 +209,11 @@ class LivePlot(Paper):
         assert self._asked is not None
         self._drawn = self._asked
         kind = self._asked[0]
+        if kind == "live":
+            self._draw_live(self._asked[1])
+            return
+        if self._live is not None:
+            self._live.hide()
         times = kind == "curves" and self._asked[3]
         if times not in self._plots:
             self._plots[times] = _make_plot(times=times)
@@ -163,7 +239,32 @@ class LivePlot(Paper):
         else:
             _add_bars(item, self._asked[1])
 
+    def _draw_live(self, frame: LiveFrame) -> None:
+        if self._live is None:
+            from viewer.widgets.live_items import LivePlotWidget, dress
+
+            self._live = LivePlotWidget()
+            self._live.setAccessibleName(tr("Plot"))
+            for name in ("pointed", "picked", "zoomed", "dragged", "fitted"):
+                getattr(self._live, name).connect(getattr(self, name))
+            dress(self._live)
+            self._box.addWidget(self._live, 1)
+        if self._live.isHidden() or self._plot is not None:
+            for plot in self._plots.values():
+                plot.hide()
+            self._plot = None
+            self._live.show()
+        self._live.show_frame(frame)
+
     def _fill_legend(self, entries: list[tuple[str, str, str]]) -> None:
+        """Values alone are put into the labels that are there: that comes ten times a second."""
+        keys = [(name, role) for name, role, _ in entries]
+        if keys == self._keys and len(self._values) == len(entries):
+            for label, (_, _, value) in zip(self._values, entries, strict=True):
+                if label.text() != value:
+                    label.setText(value)
+            return
+        self._keys, self._values = keys, []
         while (item := self._legend.takeAt(0)) is not None:
             if item.widget() is not None:
                 item.widget().hide()
@@ -175,8 +276,10 @@ class LivePlot(Paper):
             line = QHBoxLayout(box)
             line.setContentsMargins(0, 0, 0, 0)
             line.setSpacing(px(6))
-            for part in (swatch, Label(name, 12, "text2"), Label(value, 12, code=True)):
+            said = Label(value, 12, code=True)
+            for part in (swatch, Label(name, 12, "text2"), said):
                 line.addWidget(part)
+            self._values.append(said)
             self._legend.addWidget(box)
 
 

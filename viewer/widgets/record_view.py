@@ -1,9 +1,7 @@
 """The table of every pane: any number of records behind a 64-bit scroll bar.
 
-It holds only a window of rows (:mod:`viewer.models.window`) and moves along a ruler of 64-bit positions; a frame
-costs the same at a hundred rows and at a hundred thousand million. Reading goes through a
-:class:`~viewer.widgets.runner.Runner`, so that the loop never waits for the disk; an answer that comes after another
-source was set is dropped.
+It holds a window of rows (:mod:`viewer.models.window`) on a ruler of 64-bit positions: a frame costs the same at any
+number of rows. Reading goes through a :class:`~viewer.widgets.runner.Runner`; late answers are dropped.
 """
 
 from __future__ import annotations
@@ -115,6 +113,14 @@ class RecordView(RowTable):
         position = self._top_position()
         above = top - (window.find(position) or 0) if window.rows else 0
         self._ask(window.jump(position, max(self.visible_rows(), above)), None)
+
+    def replace_row(self, number: int, row: Record) -> None:
+        """Another record in the place of a row of a list in memory; choice and scroll place stay."""
+        self._window.replace(number, row)
+        self.table.replace_row(number, row)
+
+    def row_key(self, number: int) -> object:
+        return self._window.source.position(self._window.rows[number])
 
     def total_rows(self) -> int:
         """Number of rows of the source; while nobody has counted them, of those known so far."""

@@ -52,13 +52,16 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class RowState:
-    """What the view knows of a row: chosen, the view has the focus, the pointer is over the link in ``hot``."""
+    """What the view knows of a row: chosen, the view has the focus, the pointer is over the link in ``hot``; ``lit``
+    are its glowing sections (−1: all of it) and how strongly.
+    """
 
     chosen: bool = False
     focused: bool = False
     hot: int = -1
     current: int = -1
     hovered: bool = False
+    lit: tuple[tuple[int, float], ...] = ()
 
 
 class _Pen:
@@ -135,7 +138,7 @@ class RowPainter:
         A row gets its picture when it is painted for the second time: who leafs by pages sees most rows once.
         """
         key, ratio = id(model.rows[number]), p.device().devicePixelRatioF()
-        if state.chosen or state.hovered or key not in self._seen:
+        if state.chosen or state.hovered or state.lit or key not in self._seen:
             self._seen.add(key)
             self.paint_row(p, model, number, slots, rect, state)
             return
@@ -198,10 +201,12 @@ class RowPainter:
         """Row ``number`` of ``model`` into ``rect``."""
         look = model.look(number)
         self._paint_ground(p, rect, look, state)
+        for section, strength in state.lit:
+            self._paint_glow(p, rect, next((s for s in slots if s.section == section), None), section, strength)
         texts = model.texts(number)
         row = model.rows[number]
         words_from = look.words_from if look is not None and look.words else len(texts)
-        plain = not (state.chosen or state.hovered or (look is not None and look.fill))
+        plain = not (state.chosen or state.hovered or state.lit or (look is not None and look.fill))
         pen = _Pen(p, p.device().devicePixelRatioF() if plain else 0.0)
         for slot in slots:
             column, section = slot.column, slot.section
@@ -234,6 +239,14 @@ class RowPainter:
             p.fillRect(rect, self.color(look.fill))
         elif state.hovered:
             p.fillRect(rect, self.color("hover"))
+
+    def _paint_glow(self, p: QPainter, rect: QRect, slot: Slot | None, section: int, strength: float) -> None:
+        """The ground of a cell (section −1: of the row) that has just changed."""
+        if section >= 0 and slot is None:
+            return
+        fill = QColor(self.color("glow"))
+        fill.setAlphaF(strength)
+        p.fillRect(rect if slot is None else QRect(slot.x, rect.top(), slot.width, rect.height()), fill)
 
     def _tone(self, column: Column, row: object, look: RowLook | None, state: RowState) -> str:
         tone = look.tone if look is not None else ""

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QTableView, QWidget
 from viewer.models.columns import Column, RecordKind
 from viewer.models.record_table import RecordTable
 from viewer.theme import scale, ui
+from viewer.widgets.glow import Glow
 from viewer.widgets.long_scroll_bar import LongScrollBar
 from viewer.widgets.record_state import IN_TABLE, State, StateLine
 from viewer.widgets.row_painter import RowPainter, RowState, Slot
@@ -57,6 +58,7 @@ class RowTable(QTableView):
         self._set_up()
         self.bar = LongScrollBar(self)
         self.note = StateLine(self.viewport(), strip=False)
+        self.glow = Glow(self.viewport())
         self.strip = StateLine(strip=True)
         self.apply_sizes()
 
@@ -88,6 +90,10 @@ class RowTable(QTableView):
     @property
     def kind(self) -> RecordKind:
         return self.table.kind
+
+    def row_key(self, number: int) -> object:
+        """What names the row ``number`` of the window for as long as it is there."""
+        return number
 
     def row_height(self) -> int:
         """Height of a row in px."""
@@ -206,7 +212,8 @@ class RowTable(QTableView):
         for number in range(first, last):
             rect = QRect(0, (number - top) * height, width, height)
             hot = self._hot[1] if self._hot[0] == number else -1
-            state = RowState(number == chosen, focused, hot, current, number == self._hover)
+            lit = self.glow.of(self.row_key(number), len(self.kind.columns)) if self.glow else ()
+            state = RowState(number == chosen, focused, hot, current, number == self._hover, lit)
             self._painter.draw(p, self.table, number, slots, rect, state)
         self._painter.finish(p)
         if self._dim:

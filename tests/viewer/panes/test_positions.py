@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 
 import pytest
@@ -62,6 +63,20 @@ def test_a_clean_store_has_everything_at_the_end(qapp, golden) -> None:
     on_store(qapp, PositionsPane, golden("clean-5.3.3"), drive)
 
 
+async def looked_at(session) -> None:
+    """One short look, until it came back."""
+    came = []
+    link = session.tail.looked.connect(came.append)
+    session.tail.look()
+    for _ in range(500):
+        if came:
+            break
+        await asyncio.sleep(0.01)
+    session.tail.looked.disconnect(link)
+    session.tail._timer.stop()
+    assert came
+
+
 @pytest.mark.golden
 def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path) -> None:
     """The last units are zeroed and come back: each look is a sample, and the plots turn to the last seconds."""
@@ -77,17 +92,24 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path) -> Non
 
     async def drive(pane, session) -> None:
         ends = [pane._seen.positions.wrote.offset]
+        await looked_at(session)
         for cut in (units[1], units[2]):
             file.write_bytes(whole[:cut].ljust(len(whole), b"\0"))
-            session.look(anyway=True)
-            await settled(session.jobs)
-            pane.refresh()
-            await settled(session.jobs)
+            await looked_at(session)
             ends.append(pane._seen.positions.wrote.offset)
         assert ends == sorted(set(ends))
-        assert pane._growing()
+        await settled(session.jobs)
         assert not pane._live.isHidden()
+        assert pane.over_time.bar.isVisible()
         assert "wrote" in pane.plot.accessibleDescription()
+        assert "messages/s" in pane.over_time.group.accessibleDescription()
+        pane.over_time.pause()
+        held = pane.over_time.range().end
+        await looked_at(session)
+        assert pane.over_time.range().end == held
+        pane.over_time.go_live()
+        assert pane.over_time.at_end
+        pane.grab()
 
     on_store(qapp, PositionsPane, store, drive)
 

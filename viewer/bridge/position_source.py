@@ -1,0 +1,185 @@
+"""Positions of the open store, ten times a second while somebody writes: from its files, and where it is a store of
+the lab, from the engine that writes it.
+
+Whoever shows positions listens to :attr:`TailWatch.looked` and need not know where a look comes from. Reading goes on
+in a thread of its own and takes a few short reads; a look that took long is followed by a long pause.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+
+from engine.codec.message import Unit
+from engine.errors import StoreError
+from engine.inspection.positions import Position, Positions
+from engine.inspection.tail import StoreTail
+from viewer.assets import words
+from viewer.bridge.post import run_in
+from viewer.models.position_look import Flush, Look, Service
+
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.lab.samples import PositionSample
+    from viewer.bridge.store_session import StoreSession
+
+EVERY_MS = 100
+REST_MS = 1000
+"""Between two looks at a store in which nobody writes."""
+LIVE_FOR = 30.0
+"""Seconds without growth after which a store without a broker counts as at rest again."""
+SHARE = 25
+"""The pause is at least so many times what a look took of the processor."""
+MOST_HEADS = 400
+"""Files whose first unit is asked for its time; of more files every n-th is."""
+
+
+class TailWatch(QObject):
+    """``looked(Look)`` at each look, ``moved()`` where the log, a queue or the index grew, or the log was cut."""
+
+    looked = Signal(object)
+    moved = Signal()
+
+    def __init__(self, session: StoreSession) -> None:
+        super().__init__(session)
+        self._session = session
+        self.tail = StoreTail(session.snapshot)
+        self.last: Look | None = None
+        self._pool = ThreadPoolExecutor(1, "tail")
+        self._closed = self._looking = False
+        self._heads: dict[int, tuple[int, int]] = {}
+        self._grew = 0.0
+        self._sample: PositionSample | None = None
+        self._flushes: list[Flush] = []
+        self._desk: QObject | None = None
+        self._timer = QTimer(self, interval=EVERY_MS, singleShot=True)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self.look)
+
+    @property
+    def live(self) -> bool:
+        """Whether somebody writes, or did a moment ago."""
+        return self.last is not None and (self.last.live or time.monotonic() - self._grew < LIVE_FOR)
+
+    def start(self) -> None:
+        """Look from now on."""
+        self._timer.start()
+
+    def close(self) -> None:
+        """Look no more; a look under way is waited for, so that it reads no file that was closed."""
+        self._closed = True
+        self._timer.stop()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def look(self) -> None:
+        """One look, off the loop."""
+        if self._closed or self._looking:
+            return
+        self._looking = True
+        self._listen_to_the_lab()
+        run_in(self._pool, self._read, self._done)
+
+    def _read(self) -> tuple[Look, float]:
+        begun = time.thread_time()
+        found = self.tail.look()
+        store = self._session.snapshot
+        files = tuple((f.start_offset, f.end_offset, f.name) for f in store.log.files)
+        heads = self._heads_of(store, found.wrote.offset or 0)
+        now = round(time.time() * 1000)
+        seen = Look(found, files, heads, now, self.tail.held, False, self.tail.abort, self.tail.entries)
+        return seen, time.thread_time() - begun
+
+    def _heads_of(self, store: StoreSnapshot, end: int) -> tuple[tuple[int, int], ...]:
+        """Store times of first units, each file asked once, and of the last unit."""
+        files = [f for f in store.log.files if f.start_offset < end]
+        found = []
+        for file in files[:: max(1, len(files) // MOST_HEADS)]:
+            head = self._heads.get(file.start_offset)
+            if head is None:
+                unit = store.log.unit_at(file.start_offset, crc=False)
+                if not isinstance(unit, Unit):
+                    continue
+                head = self._heads[file.start_offset] = (unit.store_timestamp, unit.offset)
+            found.append(head)
+        last = self.tail.last_stored()
+        return (*found, last) if last is not None else tuple(found)
+
+    def _done(self, answer: tuple[Look, float] | None, error: Exception | None) -> None:
+        self._looking = False
+        if self._closed:
+            return
+        pause = REST_MS
+        if answer is not None:
+            seen, took = answer
+            seen = self._with_lab(seen)
+            before, self.last = self.last, seen
+            moved = before is not None and _places(before) != _places(seen)
+            if moved:
+                self._grew = time.monotonic()
+            if self.live or seen.lab:
+                pause = max(EVERY_MS, round(SHARE * 1000 * took))
+            self.looked.emit(seen)
+            if moved:
+                self.moved.emit()
+        elif not isinstance(error, StoreError | OSError):
+            self._session.jobs.failed.emit(error)
+        self._timer.start(pause)
+
+    # ---- a store of the lab ------------------------------------------------------------------------------------------
+
+    def _listen_to_the_lab(self) -> None:
+        from viewer.bridge.lab_desk import lab_of
+
+        desk = lab_of(self._session)
+        if desk is self._desk:
+            return
+        if self._desk is not None:
+            self._desk.disconnect(self)
+        self._desk, self._sample = desk, None
+        self._flushes.clear()
+        if desk is not None:
+            desk.sampled.connect(self._sampled)
+
+    def _sampled(self, sample: PositionSample) -> None:
+        self._sample = sample
+        self._flushes += [Flush(f.at_ms, f.to_offset, f.bytes, f.took_ms, f.waiters) for f in sample.flushes]
+
+    def _with_lab(self, seen: Look) -> Look:
+        """The engine's own word in place of what files tell."""
+        sample = self._sample
+        if self._desk is None or sample is None or not getattr(self._desk, "alive", False):
+            return seen
+        flushes, self._flushes = tuple(self._flushes), []
+        services = {name: Service(one.paused, one.waiting_bytes) for name, one in sample.services.items()}
+        return Look(
+            positions_of_sample(sample, seen.positions), seen.files, seen.heads, sample.at_ms, True, True, seen.abort,
+            seen.units, flushes, services, dict(sample.statuses),
+        )  # fmt: skip
+
+
+def positions_of_sample(sample: PositionSample, files: Positions) -> Positions:
+    """The nine positions as the engine says them; times of the checkpoint as offsets come from the files."""
+    found, how = sample.positions, words("as the engine says")
+
+    def told(offset: int, why: str) -> Position:
+        return Position(offset, how) if offset >= 0 else Position(None, why=why)
+
+    # The engine keeps the start of the last unit that the index knows; the ruler shows its end, which files tell.
+    index = files.index_end
+    if index.offset is None and found.index_end >= 0:
+        index = Position(found.index_end, how)
+    return Positions(
+        min=told(found.min, "the commit log has no files"), wrote=Position(found.wrote, how),
+        committed=Position(found.committed, how), flushed=Position(found.flushed, how),
+        confirm=Position(found.confirm, how), dispatched=Position(found.dispatched, how),
+        queue_max=told(found.queue_max, "no consume queue holds an entry"), index_end=index,
+        checkpoint=files.checkpoint,
+    )  # fmt: skip
+
+
+def _places(seen: Look) -> tuple[int | None, ...]:
+    found = seen.positions
+    return (*(getattr(found, key).offset for key in ("min", "wrote", "queue_max", "index_end")), seen.units)

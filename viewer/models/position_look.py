@@ -1,0 +1,109 @@
+"""One look at the positions of a store as the window takes it, from files or from a store of the lab; no Qt.
+
+What nobody can tell has no value and a reason, never a guess. Offsets are bytes of the log, times are ms since 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.inspection.positions import Position, Positions
+
+KEYS = ("min", "wrote", "committed", "flushed", "confirm", "dispatched", "queue_max", "index_end", "checkpoint")
+"""The nine positions; ``checkpoint`` is the log's time in the checkpoint as an offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """A flush that moved something: up to ``to_offset``, ``bytes`` of it, in ``took`` ms; ``waiters`` puts waited."""
+
+    at: int
+    to_offset: int
+    bytes: int
+    took: float
+    waiters: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service of the engine: whether it is paused, and what waits for it (bytes, None where nobody counts)."""
+
+    paused: bool
+    waiting: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look:
+
+    positions, the files as (start, end, name), and (store time ms, offset) of file heads and of the end. ``live``
+    where somebody writes: a broker holds the lock, or it is a store of the lab. ``units`` counts messages, from any
+    start; ``pool`` says whether bytes wait in a transient pool (None: nobody can tell).
+    """
+
+    positions: Positions
+    files: tuple[tuple[int, int, str], ...]
+    heads: tuple[tuple[int, int], ...]
+    at: int
+    live: bool = False
+    lab: bool = False
+    abort: bool = False
+    units: int | None = None
+    flushes: tuple[Flush, ...] = ()
+    services: Mapping[str, Service] = field(default_factory=dict)
+    statuses: Mapping[str, int] = field(default_factory=dict)
+
+    def offset(self, key: str) -> int | None:
+        """The offset of one of :data:`KEYS`."""
+        return self.position(key).offset
+
+    def position(self, key: str) -> Position:
+        """One of :data:`KEYS`, with how it is known or why it is not."""
+        if key != "checkpoint":
+            found: Position = getattr(self.positions, key)
+            return found
+        return self.positions.checkpoint.get("physicMsgTimestamp") or Position(None, why="there is no checkpoint file")
+
+    def offsets(self) -> tuple[int | None, ...]:
+        """All of :data:`KEYS`."""
+        return tuple(self.offset(key) for key in KEYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """The three gaps in bytes, None where an end of one is not known."""
+
+    commit: int | None
+    flush: int | None
+    dispatch: int | None
+
+
+def known_flushed(found: Positions) -> int | None:
+    """Up to where the log is known to be on disk: as the engine or a clean close says, else by the checkpoint's
+    time.
+    """
+    if found.flushed.offset is not None:
+        return found.flushed.offset
+    checkpoint = found.checkpoint.get("physicMsgTimestamp")
+    return checkpoint.offset if checkpoint is not None else None
+
+
+def gaps_of(look: Look) -> Gaps:
+    """To commit (wrote − committed), to flush (committed − flushed) and to dispatch (confirm − dispatched, as
+    RocketMQ's dispatchBehindBytes counts it); each at least 0. From outside a pool cannot be seen: nothing is said of
+    it.
+    """
+    found = look.positions
+    wrote, committed = found.wrote.offset, found.committed.offset
+    flushed = known_flushed(found)
+    confirm = found.confirm.offset if found.confirm.offset is not None else wrote
+    return Gaps(
+        _between(committed, wrote) if look.lab or not look.live else None,
+        _between(flushed, committed if committed is not None else wrote),
+        _between(found.dispatched.offset, confirm),
+    )
+
+
+def _between(low: int | None, high: int | None) -> int | None:
+    return None if low is None or high is None else max(0, high - low)
