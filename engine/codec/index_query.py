@@ -8,7 +8,7 @@ nothing is mapped there.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -59,11 +59,20 @@ def mapped_index(view: memoryview, address: int, geometry: codec.Geometry, heade
     return MappedIndex(view, address, geometry.slots, limit, header)
 
 
-def mapped_files(files: Iterable[MappedIndex]) -> MappedFiles:
+def mapped_files(files: Sequence[MappedIndex]) -> MappedFiles:
     """The files, which come with the newest first, to be asked together."""
-    files = tuple(files)
-    rows = [(f.address, f.slots, f.limit, f.header.begin_timestamp, f.header.end_timestamp) for f in files]
-    return MappedFiles(files, np.array(rows, np.int64).reshape(-1, 5))
+    return MappedFiles(tuple(files), np.array([_row(file) for file in files], np.int64).reshape(-1, 5))
+
+
+def with_newest(files: MappedFiles, newest: MappedIndex) -> MappedFiles:
+    """The same files, the newest of which has grown."""
+    rows = files.rows.copy()
+    rows[0] = _row(newest)
+    return MappedFiles((newest, *files.files[1:]), rows)
+
+
+def _row(file: MappedIndex) -> tuple[int, int, int, int, int]:
+    return file.address, file.slots, file.limit, file.header.begin_timestamp, file.header.end_timestamp
 
 
 def find_key(files: MappedFiles, topic: str, key: str, begin: int, end: int, most: int) -> list[int]:

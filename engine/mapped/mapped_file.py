@@ -317,11 +317,10 @@ class MappedFile:
         No lock: a reference is taken and given back in one step of the interpreter each. One that is taken beside
         :meth:`shutdown` is either there when the queue gives back its own, or finds the file shut and goes.
         """
+        self._holders.append(None)
         if self._available:
-            self._holders.append(None)
-            if self._available:
-                return True
-            self.release()
+            return True
+        self.release()
         return False
 
     def release(self) -> None:

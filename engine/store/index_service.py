@@ -14,7 +14,7 @@ import numpy.typing as npt
 from engine.codec import properties as props
 from engine.codec.index import Geometry
 from engine.codec.index_builder import IndexKeys
-from engine.codec.index_query import MappedFiles, Window, find_key, find_keys, hashes_of, mapped_files
+from engine.codec.index_query import MappedFiles, Window, find_key, find_keys, hashes_of, mapped_files, with_newest
 from engine.codec.java import index_key_hash
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.config import MessageStoreConfig
@@ -203,10 +203,13 @@ class IndexService:
     def _mapped_files(self) -> MappedFiles:
         """The files as readers see them now; worked out anew only where something was put since."""
         files, mapped = self._seen
-        if files is self.files and (not files or mapped.files[0] is files[-1].mapped):
-            return mapped
-        files = self.files
-        mapped = mapped_files(file.mapped for file in reversed(files))
+        if files is self.files:
+            if not files or mapped.files[0] is files[-1].mapped:
+                return mapped
+            mapped = with_newest(mapped, files[-1].mapped)  # older files change no more
+        else:
+            files = self.files
+            mapped = mapped_files([file.mapped for file in reversed(files)])
         self._seen = files, mapped
         if files is not self.files:  # some may have been deleted meanwhile: nothing holds their maps
             self._forget_seen()

@@ -31,7 +31,7 @@ class Files:
                 header = IndexHeader(BEGIN, BEGIN, 1, 1, 1, count)
             self.raw.append(raw)
             mapped.append(mapped_index(raw.data, raw.ctypes.data, GEOMETRY, header))
-        self.mapped = mapped_files(reversed(mapped))
+        self.mapped = mapped_files(mapped[::-1])
 
     def find(self, key, begin, end, most):
         return find_key(self.mapped, "T", key, begin, end, most)

@@ -6,6 +6,7 @@ import pytest
 from dispatching import Place
 from raw_units import raw_log
 
+from engine.codec import query_twin
 from engine.config import from_mapping
 from engine.errors import WrongFileSize
 from engine.layout import StorePaths
@@ -65,6 +66,30 @@ def test_many_keys_are_answered_as_one_by_one():
     assert together.offsets.tolist() == [offset for mine in found for offset in mine]
     assert together.ends.tolist() == [sum(map(len, found[: number + 1])) for number in range(len(wanted))]
     assert Place(CONFIG).index.query_offsets("T", ["a"], 2, 0, 9).ends.tolist() == [0]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_was_put_since_the_last_question_is_found(compiled, monkeypatch):
+    """Readers keep what they know of the files: a file that grew, one more, and one less all have to reach them."""
+    assert query_twin.load() is not None
+    if not compiled:
+        monkeypatch.setattr(query_twin, "_ready", [])
+    place = Place(CONFIG)
+    log = log_of("a", "b", "a", "a", "a", "b", "a")
+    size = len(log) // 7
+    seen, known = [], []
+    for number in range(7):
+        place.dispatch(log[size * number : size * (number + 1)], base=size * number)
+        seen.append(offsets(place.index, "a"))
+        known.append(place.index.query_offset("TopicTest", "a", 1, 0, 1 << 62)[2] // size)
+    assert [[offset // size for offset in found] for found in seen] == [
+        [0], [0], [2, 0], [3, 2, 0], [4, 3, 2, 0], [4, 3, 2, 0], [6, 4, 3, 2, 0]
+    ]  # fmt: skip
+    assert known == list(range(7))
+    assert place.index.delete_expired(4 * size) == [place.full[0]]
+    assert offsets(place.index, "a") == [6 * size, 4 * size]
+    place.index.destroy()
+    assert offsets(place.index, "a") == []
 
 
 def test_one_message_s_keys_may_span_two_files_and_a_full_one_is_told():
