@@ -11,6 +11,7 @@ import functools
 import logging
 import os
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Literal, NamedTuple
@@ -123,6 +124,12 @@ class UnitColumns:
         for name, _ in NAMES:
             getattr(other, name)[:] = self[name]
         return other
+
+    def copy_into(self, other: UnitColumns, names: Iterable[str]) -> None:
+        """The filled rows of the columns ``names`` into ``other``, which has room for them and takes the buffer too."""
+        other.count, other.base, other.buffer = self.count, self.base, self.buffer
+        for name in names:
+            getattr(other, name)[: self.count] = self[name]
 
     def forget_buffer(self) -> None:
         """Let go of the buffer, so that the memory behind it can be unmapped; the columns stay."""

@@ -41,6 +41,7 @@ FULL, STOPPED, GROW_TOPICS = 0, 1, 2
 COUNT, POOL_USED, SCHEDULE, TOPIC_LIMIT = 0, 1, 2, 3
 BODY_CRC, NAMES = 1, 2
 PATCH = -(1 << 63)
+_AHEAD = 8  # rows: the next texts are on their way into the cache
 
 _pread = types.ExternalFunction("pread", types.intp(types.int32, types.intp, types.uintp, types.int64))
 
@@ -329,6 +330,10 @@ def key_hashes(buffer, n, row, rows, topic_id, properties, properties_length, pr
     """
     end = buffer + n
     while row < rows:
+        if row + _AHEAD < rows:
+            ahead = buffer + properties[row + _AHEAD]
+            prefetch(ahead)
+            prefetch(ahead + 64)
         stop = buffer + properties[row] + properties_length[row]
         unique, unique_end, keys, keys_end = _keys(buffer + properties[row], stop, end)
         most = (keys_end - keys + 1) // 2 + 1

@@ -18,12 +18,12 @@ from engine.codec.columns import UnitColumns
 from engine.codec.dtypes import INDEX_ENTRY
 from engine.codec.index import Geometry, IndexHeader
 from engine.codec.java import divide
-from engine.codec.key_hashes import key_hashes
+from engine.codec.key_hashes import hashes_of
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
-from engine.codec.topic_table import TopicTable
 
 _SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
 LARGEST_DIFFERENCE = (1 << 31) - 1
+UInt32 = npt.NDArray[np.uint32]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Raw = npt.NDArray[np.uint8]
@@ -42,9 +42,11 @@ class IndexKeys(NamedTuple):
     later_units: bool
 
 
-def build_keys(columns: UnitColumns, topics: TopicTable, rows: Int64) -> IndexKeys:
-    """The keys of the units in ``rows`` (ascending row numbers, no blanks); those rolled back have none (spec 13.2)."""
-    row, key_hash = key_hashes(columns, topics)
+def build_keys(columns: UnitColumns, prefixes: UInt32, rows: Int64) -> IndexKeys:
+    """The keys of the units in ``rows`` (ascending row numbers, no blanks); those rolled back have none (spec 13.2).
+    ``prefixes`` are those of the topics, see :meth:`engine.codec.topic_table.TopicTable.prefixes`.
+    """
+    row, key_hash = hashes_of(columns, prefixes)
     rolled_back = columns.sys_flag[rows] & TRANSACTION_MASK == ROLLBACK
     if rolled_back.any() or len(rows) < columns.count:
         wanted = np.zeros(columns.count, np.bool_)

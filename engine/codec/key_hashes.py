@@ -19,13 +19,21 @@ def key_hashes(columns: UnitColumns, topics: TopicTable) -> tuple[npt.NDArray[np
 
     ROLLBACK units, which RocketMQ does not index, are left to the caller: their rows are here too.
     """
+    return hashes_of(columns, topics.prefixes())
+
+
+def hashes_of(
+    columns: UnitColumns, prefixes: npt.NDArray[np.uint32]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """:func:`key_hashes` with :meth:`TopicTable.prefixes` of the topics of these rows: another thread may go on adding
+    topics meanwhile.
+    """
     compiled = twin()
     rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == BLANK)
     if compiled is None:
         found = [(row, h) for row in range(rows) for h in _row_hashes(columns, row)]
         pairs = np.array(found, np.int32).reshape(-1, 2)
         return pairs[:, 0].copy(), pairs[:, 1].copy()
-    prefixes = topics.prefixes()
     out_row, out_hash = np.empty(4 * rows + 64, np.int32), np.empty(4 * rows + 64, np.int32)
     row, filled = 0, 0
     while row < rows:

@@ -1,8 +1,8 @@
 """Queues and index built out of a long stretch of a log, quicker than a live dispatch may be (spec 8.3, 10.3).
 
-Nobody reads meanwhile, so queue entries of many blocks are written together. The caller's thread reads the log, and
-makes columns and key hashes of it; a second one chains index entries and writes queues. What goes unit by unit in a
-live dispatch does so here, in the same order.
+Nobody reads meanwhile, so queue entries of many blocks are written together. The caller's thread reads the log and
+makes columns of it; a second one chains index entries and writes queues. Key hashes are made by the one that has
+nothing else to do. What goes unit by unit in a live dispatch does so here, in the same order.
 """
 
 from __future__ import annotations
@@ -34,12 +34,25 @@ queues.
 ROWS_A_QUEUE = 12
 MOST_WAITING = 8
 _NEVER = 60_000.0
+_FOR_KEYS = (
+    "kind", "version", "topic_id", "sys_flag", "physical_offset", "store_timestamp", "body_position", "body_length",
+    "properties_position", "properties_length",
+)  # fmt: skip
 Int64 = npt.NDArray[np.int64]
+UInt32 = npt.NDArray[np.uint32]
 
 
 class _Entries(NamedTuple):
     rows: EntryRows
     names: Sequence[str]
+
+
+class _Units(NamedTuple):
+    """Rows whose keys are still to be hashed; the bytes behind them stay as they are."""
+
+    columns: UnitColumns
+    prefixes: UInt32
+    rows: Int64
 
 
 class _Writer:
@@ -54,12 +67,22 @@ class _Writer:
         self._index = index
         self.rows_wanted = ROWS
         self.spare: list[EntryRows] = []
-        self._waiting: deque[_Entries | IndexKeys] = deque()
+        self.spare_units: list[UnitColumns] = []
+        self._waiting: deque[_Entries | _Units | IndexKeys] = deque()
         self._moved = threading.Condition()
         self._busy = False
         self._error: Exception | None = None
 
-    def give(self, work: _Entries | IndexKeys) -> None:
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits."""
+        return not self._waiting
+
+    def forget(self) -> None:
+        """Let go of work that nobody will do any more."""
+        self._waiting.clear()
+
+    def give(self, work: _Entries | _Units | IndexKeys) -> None:
         """Hand over work; waits where too many are there. Raises what went wrong in the other thread."""
         with self._moved:
             while len(self._waiting) >= MOST_WAITING and self._error is None:
@@ -93,7 +116,13 @@ class _Writer:
             if isinstance(work, _Entries):
                 self._write(work)
             elif self._index is not None:
-                self._index.put_keys(work)
+                self._index.put_keys(self._keys(work) if isinstance(work, _Units) else work)
+
+    def _keys(self, work: _Units) -> IndexKeys:
+        found = build_keys(work.columns, work.prefixes, work.rows)
+        work.columns.forget_buffer()
+        self.spare_units.append(work.columns)
+        return found
 
     def _write(self, work: _Entries) -> None:
         runs = build_runs(work.rows, 0, work.rows.count)
@@ -143,6 +172,7 @@ class Rebuild:
     ) -> None:
         self._thread.stop()
         self._thread.join()
+        self._writer.forget()
 
     def take(
         self, columns: UnitColumns, topics: TopicTable, chosen: Int64 | None = None, *, queued: bool = False
@@ -164,9 +194,20 @@ class Rebuild:
         if not queued:
             self._keep(columns, first, stop, topics.names)
         if self._index is not None:
-            self._writer.give(build_keys(columns, topics, rows))
+            self._give_keys(columns, topics.prefixes(), rows)
             self._thread.wakeup()
         self._newest = max(self._newest, int(columns.store_timestamp[stop - 1]))
+
+    def _give_keys(self, columns: UnitColumns, prefixes: UInt32, rows: Int64) -> None:
+        if not self._writer.idle or columns.buffer.flags.writeable:  # it may be filled with the next block
+            self._writer.give(build_keys(columns, prefixes, rows))
+            return
+        spare = self._writer.spare_units
+        kept = spare.pop() if spare else None
+        if kept is None or kept.capacity < columns.count:
+            kept = UnitColumns(columns.capacity)
+        columns.copy_into(kept, _FOR_KEYS)
+        self._writer.give(_Units(kept, prefixes, rows))
 
     def _keep(self, columns: UnitColumns, first: int, stop: int, names: Sequence[str]) -> None:
         """Rows for the queues, handed over when there are enough."""

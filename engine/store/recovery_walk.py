@@ -121,7 +121,9 @@ class LogWalk:
             return self._buffer, 0
         lent = file.lend(position, length)
         if lent is not None:
-            return np.frombuffer(lent, np.uint8), length
+            block = np.frombuffer(lent, np.uint8)
+            block.flags.writeable = False  # the next block comes elsewhere: these bytes may be read later, too
+            return block, length
         if length > len(self._buffer):
             self._buffer = _room(length)
         return self._buffer, file.read_into(self._buffer.data[:length], position)

@@ -50,6 +50,32 @@ def test_single_units_and_blocks_keep_their_order():
     assert place.files() == plain.files()
 
 
+def test_bytes_that_may_change_are_not_read_later():
+    log, place, plain, topics = log_of(40), Place(CONFIG), Place(CONFIG), TopicTable()
+    plain.dispatch(log, "singly")
+    memory = bytearray(log)
+    with Rebuild(place.queues, place.index, place.config) as rebuild:
+        for columns in blocks(memory, 4, topics):
+            rebuild.take(columns, topics)
+            end = int(columns.offset[columns.count - 1]) + int(columns.size[columns.count - 1])
+            memory[:end] = bytes(end)
+        rebuild.finish()
+    assert place.files() == plain.files()
+
+
+def test_keys_are_hashed_by_either_thread(monkeypatch):
+    """The same index, whoever makes the hashes; the other thread has let go of the log's bytes afterwards."""
+    log, plain = log_of(40), Place(CONFIG)
+    plain.dispatch(log, "singly")
+    for idle in (True, False):
+        monkeypatch.setattr(subject._Writer, "idle", idle)
+        place = Place(CONFIG)
+        rebuild = taken(place, log)
+        assert place.files() == plain.files()
+        assert bool(rebuild._writer.spare_units) == idle
+        assert not any(len(columns.buffer) for columns in rebuild._writer.spare_units)
+
+
 def test_units_that_the_queues_know_go_into_the_index_only():
     log, place, topics = log_of(3), Place(CONFIG), TopicTable()
     with Rebuild(place.queues, place.index, place.config) as rebuild:
