@@ -122,6 +122,7 @@ COMMANDS = (
     Command("layout.reset", words("Reset the layout"), "Window", "", (), needs=False, group=1),
     Command("palette.open", words("All commands…"), "Help", "search", ("Ctrl+Shift+P",), needs=False),
     Command("help.keys", words("All keys"), "Help", "", ("?",), needs=False),
+    Command("help.tour", words("Guided tour"), "Help", "tour", (), needs=False),
     Command("help.logs", words("Show the folder of settings and last words"), "Help", "", (), needs=False, group=1),
     Command("help.about", words("About Storescope"), "Help", "", (), needs=False, group=1),
 )  # fmt: skip

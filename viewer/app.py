@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
@@ -22,6 +23,7 @@ from engine.config import MessageStoreConfig
 from viewer import assets
 from viewer.bridge.garbage import LoopGarbage
 from viewer.deeds import show_choices
+from viewer.desk.crash_notes import take
 from viewer.desk.windows import all_closed, close_all
 from viewer.main_window import MainWindow
 from viewer.settings import Settings
@@ -63,11 +65,14 @@ def main(start: Start) -> int:
     garbage = LoopGarbage()
     settings = Settings(start.config_dir)
     dress(app, settings, start)
+    left = take(settings.folder)
     last_words = open_last_words(settings.folder)
     window = MainWindow(settings, start.config)
     window.remembers = start.screenshot is None and start.drive is None
     window.layouts.first_size(start.size)
     show_choices(window)
+    if left and window.remembers:
+        window.desk.offer_last_words(left)
     watch_errors(window, last_words)
     import qasync
 
@@ -217,7 +222,7 @@ def watch_errors(window: MainWindow, last_words: TextIO | None) -> None:
         text = "".join(traceback.format_exception(kind, error, trace))
         sys.stderr.write(text)
         if last_words is not None and not last_words.closed:
-            last_words.write(text)
+            last_words.write(f"uncaught at {datetime.now().astimezone().isoformat()}\n{text}")
             last_words.flush()
         with contextlib.suppress(RuntimeError):
             window.say(f"{kind.__name__}: {error}")

@@ -32,6 +32,8 @@ def welcome_page(window: MainWindow) -> QWidget:
     page.openAsked.connect(window.actions_by_id["store.open"].trigger)
     page.labAsked.connect(window.actions_by_id["lab.create"].trigger)
     page.clearAsked.connect(lambda: (window.settings.forget_recent(), window.show_welcome()))
+    page.pinAsked.connect(lambda path: (window.settings.pin(path), window.show_welcome()))
+    page.tourAsked.connect(window.actions_by_id["help.tour"].trigger)
     return _framed(page)
 
 

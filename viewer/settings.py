@@ -6,7 +6,8 @@ Nothing is kept in a store or in the working directory. A value that cannot be r
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+import sys
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from PySide6.QtCore import QByteArray, QSettings, QStandardPaths
 
 RECENT = 12
 FILTERS = 50
+PORTABLE = "storescope.portable"
+"""A file of this name beside the program keeps settings and cache beside it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class RecentStore:
     shares: tuple[float, ...] = ()
     errors: int = 0
     warnings: int = 0
+    pinned: bool = False
 
 
 class Settings:
@@ -136,13 +140,22 @@ class Settings:
         return found
 
     def remember(self, store: RecentStore) -> None:
-        """Put ``store`` first."""
-        stores = [store, *(other for other in self.recent if other.path != store.path)][:RECENT]
-        self._file.setValue("recent/stores", json.dumps([asdict(one) for one in stores]))
+        """Put ``store`` first, behind those that are pinned; it stays pinned where it was."""
+        known = {other.path: other for other in self.recent}
+        old = known.pop(store.path, None)
+        self._keep_recent([replace(store, pinned=store.pinned or (old is not None and old.pinned)), *known.values()])
+
+    def pin(self, path: str) -> None:
+        """Pin the store at ``path``, or let it go again."""
+        self._keep_recent([replace(one, pinned=one.pinned != (one.path == path)) for one in self.recent])
+
+    def _keep_recent(self, stores: list[RecentStore]) -> None:
+        kept = sorted(stores, key=lambda one: not one.pinned)[:RECENT]
+        self._file.setValue("recent/stores", json.dumps([asdict(one) for one in kept]))
 
     def forget_recent(self) -> None:
-        """Clear the list."""
-        self._file.remove("recent/stores")
+        """Clear the list; what is pinned stays."""
+        self._keep_recent([one for one in self.recent if one.pinned])
 
     @property
     def filters(self) -> list[str]:
@@ -231,13 +244,28 @@ def _is_texts(item: object, count: int) -> bool:
     return isinstance(item, list) and len(item) == count and all(isinstance(part, str) for part in item)
 
 
+def portable_folder() -> Path | None:
+    """The folder of a portable copy: ``storescope-data`` beside the program, where a file ``storescope.portable`` lies
+    there too; None for a program that is installed.
+    """
+    program = Path(sys.executable if getattr(sys, "frozen", False) else sys.argv[0] or ".")
+    beside = program.absolute().parent
+    return beside / "storescope-data" if (beside / PORTABLE).is_file() else None
+
+
 def default_folder() -> Path:
-    """Where the desktop keeps settings of this user."""
+    """Where the desktop keeps settings of this user, or beside a portable program."""
+    portable = portable_folder()
+    if portable is not None:
+        return portable
     base = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericConfigLocation)
     return Path(base) / "storescope"
 
 
 def default_cache() -> Path:
-    """Where the desktop keeps what can be made again: unpacked samples, compiled walks, side indexes."""
+    """Where the desktop keeps what can be made again: unpacked samples, side indexes; or beside a portable program."""
+    portable = portable_folder()
+    if portable is not None:
+        return portable / "cache"
     base = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericCacheLocation)
     return Path(base) / "storescope"

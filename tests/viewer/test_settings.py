@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QByteArray
 
-from viewer.settings import RECENT, RecentStore, Settings
+from viewer.settings import RECENT, RecentStore, Settings, default_cache, default_folder
+
+
+def test_a_portable_copy_keeps_everything_beside_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", [str(tmp_path / "storescope")])
+    assert not default_folder().is_relative_to(tmp_path)
+    (tmp_path / "storescope.portable").touch()
+    assert default_folder() == tmp_path / "storescope-data"
+    assert default_cache() == tmp_path / "storescope-data" / "cache"
 
 
 def test_values_come_back(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 
 from engine.errors import StoreError
@@ -32,6 +32,8 @@ from viewer.settings import default_cache
 if TYPE_CHECKING:
     from viewer.main_window import MainWindow
 
+OFFER_AFTER_MS = 1500
+"""The first rows come before the last words."""
 LAST = "last" + session_file.SUFFIX
 """The session that stood in the window when it was closed; below the settings' folder."""
 
@@ -54,6 +56,7 @@ class Desk:
             "report.save": lambda: ask_report(self._window),
             "session.restore": self._restore_chosen,
             "window.own": self._own_window,
+            "help.tour": lambda: self._window.jobs.start(self.tour()),
         }
 
     def _failed(self, error: Exception) -> None:
@@ -211,6 +214,31 @@ class Desk:
         """Show ``place`` in a window of its own."""
         if self._window.session is not None and show_beside(self._window, place) is None:
             self._window.say(tr("There are too many windows: close one first."))
+
+    # ---- help --------------------------------------------------------------------------------------------------------
+
+    async def tour(self) -> None:
+        """Open the damaged sample and lead through the five steps."""
+        from viewer.bridge.samples import samples
+        from viewer.desk.tour import SAMPLE, Tour
+
+        window = self._window
+        wanted = next((one for one in samples() if one.name == SAMPLE), None)
+        if wanted is None:
+            window.say(tr("No sample store is installed."))
+            return
+        await window.open_sample(wanted)
+        if window.session is not None:
+            Tour(window).go(0)
+
+    def offer_last_words(self, text: str) -> None:
+        """Offer what the last run left behind when it ended badly."""
+        from viewer.widgets.last_words_box import LastWordsBox
+
+        window = self._window
+        box = LastWordsBox(window, text, window.settings.folder)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        QTimer.singleShot(OFFER_AFTER_MS, box, box.open)
 
     # ---- bookmarks ---------------------------------------------------------------------------------------------------
 

@@ -17,10 +17,16 @@ from viewer.models.formats import moment
 from viewer.panes.store_tree import counted
 from viewer.settings import RecentStore
 from viewer.theme import TOPICS_DARK, TOPICS_LIGHT, C, px, theme
-from viewer.widgets.kit import Button, Card, Chip, Elided, Glyph, Hairline, Key, Label, Link, Paper, column, row
+from viewer.widgets.kit import Button, Card, Chip, Elided, Glyph, Hairline, Key, Label, Link, Paper, Tool, column, row
 from viewer.widgets.paint import mark
 
 WIDTH, LEFT, LOW = 1216, 772, 800
+TOUR = (
+    words("Read a message down to its bytes"), words("Follow a key through the index"),
+    words("See why a message was not consumed"), words("Find the damage, see what recovery would do"),
+    words("Pull the plug on a lab store"),
+)  # fmt: skip
+"""The steps of the guided tour, as the page lists them."""
 MONTHS = (
     words("January"), words("February"), words("March"), words("April"), words("May"), words("June"), words("July"),
     words("August"), words("September"), words("October"), words("November"), words("December"),
@@ -145,13 +151,16 @@ class Pick(QWidget):
 class WelcomePage(QScrollArea):
     """What stands in the window while no store is open.
 
-    ``storeChosen(path)``, ``sampleChosen(sample)``, ``openAsked()``, ``clearAsked()``.
+    ``storeChosen(path)``, ``sampleChosen(sample)``, ``openAsked()``, ``clearAsked()``, ``pinAsked(path)``,
+    ``tourAsked()``.
     """
 
     storeChosen = Signal(str)
     sampleChosen = Signal(object)
     openAsked = Signal()
     clearAsked = Signal()
+    pinAsked = Signal(str)
+    tourAsked = Signal()
     labAsked = Signal()
 
     def __init__(self, recent: Sequence[RecentStore], samples: Sequence[Sample]) -> None:
@@ -240,7 +249,11 @@ class WelcomePage(QScrollArea):
             if one.word:
                 chips.append(Chip(one.state or "chat", tr(one.word)))
         name = Label(one.name, 15, "text" if there else "disabled", 600)
-        head = row(name, *chips, None, Label(_when(one.when), 12, "text3"), gap=8)
+        pin = Tool("pin", tr("Let it go") if one.pinned else tr("Keep it at the top"), checkable=True)
+        pin.setObjectName(f"welcome.pin.{one.path}")
+        pin.setChecked(one.pinned)
+        pin.clicked.connect(lambda: self.pinAsked.emit(one.path))
+        head = row(name, *chips, None, Label(_when(one.when), 12, "text3"), pin, gap=8)
         path = Elided(_short_home(one.path), 12, "text3", code=True, middle=True)
         line = row(path, None, MiniLine(one.shares, one.errors > 0), gap=8) if there else row(path, None)
         said = counted(*one.facts) if any(one.facts) else ""
@@ -262,14 +275,13 @@ class WelcomePage(QScrollArea):
             parts.append(Card(pick, pad=1))
         if not samples:
             parts.append(Card(Label(tr("No sample store is installed."), 12, "text2"), pad=14))
-        questions = (
-            (tr("What does this store hold?"), tr("Log, queues and index as linked tables over the bytes")),
-            (tr("Where is my message?"), tr("Go to its id, key or offset; every offset is a link")),
-            (tr("What is broken?"), tr("Findings name the place, the evidence and a safe next step")),
-            (tr("What will the next start do?"), tr("The recovery plan says what stays and what goes")),
-        )
-        lines = [_numbered(n, question, answer) for n, (question, answer) in enumerate(questions, 1)]
-        head = row(Glyph("tour", "accent", 20), Label(tr("Four questions it answers"), 15, "text", 600), None, gap=8)
+        lines = [_numbered(n, tr(title)) for n, title in enumerate(TOUR, 1)]
+        start = Button(tr("Start the tour"))
+        start.setObjectName("welcome.tour")
+        start.clicked.connect(self.tourAsked)
+        minutes = Label(tr("4 minutes"), 12, "text3")
+        head = row(Glyph("tour", "accent", 20), Label(tr("Guided tour"), 15, "text", 600), None, minutes, gap=8)
+        lines.append(row(start, None))
         parts += [6, self._lab(), 6, Card(head, *lines, gap=9, pad=16), None]
         return column(*parts, gap=10)
 
@@ -303,14 +315,8 @@ def _counted(number: int, one: str, many: str) -> str:
     return one if number == 1 else tr(many, n=number)
 
 
-def _numbered(number: int, question: str, answer: str) -> QWidget:
-    box = QWidget()
-    layout = QHBoxLayout(box)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.setSpacing(px(10))
-    layout.addWidget(Label(f"{number}", 13, "accent", 600), 0, Qt.AlignmentFlag.AlignTop)
-    layout.addWidget(column(Label(question, 13, "text", 500), Label(answer, 12, "text2", wrap=True), gap=1), 1)
-    return box
+def _numbered(number: int, title: str) -> QWidget:
+    return row(Label(f"{number}", 13, "accent", 600), Label(title, 13, "text"), None, gap=10)
 
 
 def _when(ms: int) -> str:
