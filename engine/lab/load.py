@@ -20,7 +20,7 @@ from engine.lab.samples import LoadCounts
 from engine.mapped.power_loss import PowerLoss
 from engine.message_store import MessageStore
 from engine.services.service_thread import ServiceThread
-from engine.store.latency import Latencies
+from engine.store.latency import Histogram
 from engine.store.put_message import PutMessageResult, PutMessageStatus
 
 TURN_SECONDS: Final = 0.004
@@ -86,6 +86,7 @@ class Load:
         self._threads: list[ServiceThread] = []
         self._lock = threading.Lock()
         self._running = False
+        self._before = store.positions().put_latency.counts
         self.stopped = ""
         self.acknowledged: list[Acknowledged] = []
         """Of every producer there ever was: the ends of what was answered PUT_OK."""
@@ -124,18 +125,20 @@ class Load:
 
     def counts(self) -> LoadCounts:
         """What was done so far."""
-        statuses: dict[str, int] = {}
-        latencies = Latencies()
-        size = 0
+        statuses = self.statuses()
+        now = self._store.positions().put_latency.counts
+        latency = Histogram(tuple(after - before for after, before in zip(now, self._before, strict=True)))
+        size = sum(producer.bytes for producer in list(self._producers))
+        return LoadCounts(self._running, sum(statuses.values()), size, statuses, latency, self.stopped)
+
+    def statuses(self) -> dict[str, int]:
+        """Messages by the answer of their put."""
+        found: dict[str, int] = {}
         for producer in list(self._producers):
-            size += producer.bytes
             for status, number in [(_OK, producer.ok), *list(producer.refused.items())]:
                 if number:
-                    statuses[status.name] = statuses.get(status.name, 0) + number
-            for bucket, number in enumerate(producer.latencies.counts):
-                latencies.counts[bucket] += number
-        total = sum(statuses.values())
-        return LoadCounts(self._running, total, size, statuses, latencies.snapshot(), self.stopped)
+                    found[status.name] = found.get(status.name, 0) + number
+        return found
 
     def _fit(self) -> None:
         """As many threads as the settings say; the lock is held."""
@@ -184,7 +187,6 @@ class _Producer:
         self.bytes = 0
         self.ok = 0
         self.refused: dict[PutMessageStatus, int] = {}
-        self.latencies = Latencies()
         self.acknowledged = Acknowledged()
         self._load = load
         self._store = store
@@ -246,17 +248,12 @@ class _Producer:
         self._done = 0
 
     def _singly(self, most: int, until: float) -> bool:
-        put, make, counts = self._store.put_message, self._maker.one, self.latencies.counts
-        clock, note, ok = time.perf_counter_ns, self.acknowledged.ends.append, _OK
-        stop = int(until * 1e9)
+        put, make, clock = self._store.put_message, self._maker.one, time.perf_counter
+        note, ok = self.acknowledged.ends.append, _OK
         done = refused = 0
-        at = clock()
-        while done < most and at < stop and refused < _REFUSED:
+        while done < most and refused < _REFUSED and clock() < until:
             message = make()
-            began = clock()
             result = put(message)
-            at = clock()
-            counts[(at - began).bit_length()] += 1
             done += 1
             if result.status is ok and (fields := result.fields) is not None:
                 note(fields[1] + fields[2])
@@ -273,17 +270,12 @@ class _Producer:
         self.refused[status] = self.refused.get(status, 0) + 1
 
     def _in_batches(self, most: int, until: float) -> bool:
-        put, make, counts = self._store.put_messages, self._maker.many, self.latencies.counts
-        clock, ok, batch = time.perf_counter_ns, _OK, self._wanted.batch
-        stop = int(until * 1e9)
+        put, make, clock = self._store.put_messages, self._maker.many, time.perf_counter
+        ok, batch = _OK, self._wanted.batch
         refused = False
-        at = clock()
-        while most >= batch and at < stop and not refused:
+        while most >= batch and not refused and clock() < until:
             messages = make(batch)
-            began = clock()
             results = put(messages)
-            at = clock()
-            counts[(at - began).bit_length()] += 1
             most -= batch
             self._done += batch
             timed_out = results.waits and results.ok and results[0].status is not ok

@@ -92,8 +92,8 @@ class PutAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LoadCounts:
-    """What a load has done since it was started. ``latency`` is of put calls, in the load's threads; ``bytes`` are
-    those of the bodies; ``stopped`` says why it ended by itself, "" while it goes on.
+    """What a load has done since it was started. ``latency`` is of all put calls meanwhile, ``bytes`` are
+    those of the bodies, ``stopped`` says why it ended by itself, "" while it goes on.
     """
 
     running: bool = False

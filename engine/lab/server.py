@@ -236,13 +236,13 @@ class Lab:
         for acknowledged in (*self._ended_loads, *load.acknowledged):
             acknowledged.prune(flushed)
         self._ended_loads = [one for one in (*self._ended_loads, *load.acknowledged) if one.ends]
-        for name, number in load.counts().statuses.items():
+        for name, number in load.statuses().items():
             self._earlier[name] = self._earlier.get(name, 0) + number
 
     def _statuses(self) -> dict[str, int]:
         found = dict(self._earlier)
         load = self._load
-        for part in (self._by_hand, load.counts().statuses if load is not None else {}):
+        for part in (self._by_hand, load.statuses() if load is not None else {}):
             for name, number in part.items():
                 found[name] = found.get(name, 0) + number
         return found

@@ -11,7 +11,7 @@ from engine.cli.output import Column, Output
 from engine.errors import UsageError
 
 READS = ("scan", "header", "query", "info", "check")
-WRITES = ("append", "dispatch", "flush", "topics", "recover")
+WRITES = ("append", "dispatch", "flush", "topics", "recover", "lab")
 NAMES = (*READS, *WRITES)
 _SMALLEST = 1 << 20
 _COLUMNS = (
@@ -34,7 +34,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    from engine.cli import bench_append, bench_dispatch, bench_recover, bench_writes
+    from engine.cli import bench_append, bench_dispatch, bench_lab, bench_recover, bench_writes
     from engine.inspection import bench
 
     unknown = [name for name in args.what if name not in NAMES]
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         options["size"] = max(args.size, _SMALLEST)
     for name in args.what or NAMES:
         out.say(f"measuring {name}; stores that are not there yet are made first")
-        others = {"append": bench_append, "dispatch": bench_dispatch, "recover": bench_recover}
+        others = {"append": bench_append, "dispatch": bench_dispatch, "recover": bench_recover, "lab": bench_lab}
         measures = [bench if name in READS else others.get(name, bench_writes)]
         measures += [bench_dispatch] if name == "query" else []  # the index of a store that is written
         for measure in measures:
