@@ -7,9 +7,7 @@ ext queues, which topics were deleted, and the tables under ``config``.
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -17,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.cli.staging import staged
 from engine.codec.columns import BAD, BLANK, UnitColumns
 from engine.codec.message import PREPARED, ROLLBACK, TRANSACTION_MASK, Unit
 from engine.codec.topic_table import TopicTable
@@ -62,19 +61,9 @@ def copy_store(
     The store grows in a folder beside ``target`` and gets its name when it is whole. Raises as the engine does; nothing
     is left then.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".copy", dir=target.parent))
-    try:
-        staging.chmod(0o755)
+    with staged(target, ".copy") as staging:
         done = _Copy(source, staging, config, chosen, progress).run()
         _take_tables_along(source, staging)
-        if target.is_dir():
-            target.rmdir()
-        staging.rename(target)
-    except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
-    _sync(target.parent)
     return done
 
 
@@ -260,11 +249,3 @@ def _take_tables_along(source: StoreSnapshot, staging: Path) -> None:
     shutil.rmtree(here, ignore_errors=True)
     if there.is_dir():
         shutil.copytree(there, here, symlinks=True)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -11,7 +11,6 @@ import ctypes
 import os
 import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.cli.staging import staged, sync_folder
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
@@ -62,19 +62,8 @@ def rebuild_beside(
     source: StoreSnapshot, target: Path, config: MessageStoreConfig, progress: Progress | None = None
 ) -> Rebuilt:
     """Build the trees in the new directory ``target`` (absent or empty); nothing is left where it is stopped."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=STAGING, dir=target.parent))
-    try:
-        staging.chmod(0o755)
-        done = build(source, staging, config, RealDisk(), progress)
-        if target.is_dir():
-            target.rmdir()
-        staging.rename(target)
-    except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
-    _sync(target.parent)
-    return done
+    with staged(target, STAGING) as staging:
+        return build(source, staging, config, RealDisk(), progress)
 
 
 def rebuild_in_place(source: StoreSnapshot, config: MessageStoreConfig, progress: Progress | None = None) -> Rebuilt:
@@ -186,7 +175,7 @@ def put_in_place(staging: Path, root: Path, config: MessageStoreConfig) -> None:
                 _exchange(new, old)
             elif new.exists():
                 new.rename(old)
-        _sync(root)
+        sync_folder(root)
 
 
 def _system_call() -> Callable[..., int] | None:
@@ -218,11 +207,3 @@ def _undisturbed() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from engine.codec.checkpoint import Checkpoint
 from engine.config import MessageStoreConfig
@@ -19,9 +20,12 @@ from engine.store.recovery_tables import Tables
 from engine.store.unit_check import Release
 
 
-def plan(store: StoreSnapshot, like: Release = "5.3") -> RecoveryPlan:
-    """What starting a broker of release ``like`` would do; raises :class:`UsageError` for a part of a store."""
-    return recovery.plan(source_of(store), like)
+def plan(store: StoreSnapshot, like: Release = "5.3", *, heal: bool = False) -> RecoveryPlan:
+    """What starting a broker of release ``like`` would do; raises :class:`UsageError` for a part of a store.
+
+    With ``heal``, what the engine does: it deletes an empty last file of a queue, on which a 5.3 broker dies.
+    """
+    return recovery.plan(replace(source_of(store), heal=heal), like)
 
 
 def source_of(store: StoreSnapshot) -> RecoverySource:

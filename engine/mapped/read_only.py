@@ -7,7 +7,6 @@ is a value. Descriptors are opened when first needed and a bounded number of the
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import threading
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from engine.errors import CannotRead
 from engine.layout import parse_file_name
+from engine.mapped.extents import data_extents
 
 OPEN_FILES = 128
 
@@ -168,19 +168,11 @@ class ReadOnlyFile:
 
         Raises :class:`CannotRead`.
         """
-        found: list[tuple[int, int]] = []
         descriptor = self.descriptor()
         try:
-            while position < self.size:
-                start = os.lseek(descriptor, position, os.SEEK_DATA)
-                position = min(os.lseek(descriptor, start, os.SEEK_HOLE), self.size)
-                found.append((start, position))
-        except OSError as error:
-            if error.errno != errno.ENXIO:  # that one says: nothing but a hole to the end
-                found.append((position, self.size))
+            return data_extents(descriptor, position, self.size)
         finally:
             os.close(descriptor)
-        return found
 
     def descriptor(self) -> int:
         """A descriptor of the caller's own for bulk reading, to be closed by the caller."""

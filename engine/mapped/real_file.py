@@ -21,6 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
+from engine.mapped.extents import data_extents
+
 _POPULATE_WRITE = 23  # Linux's MADV_POPULATE_WRITE; Python has no name for it
 OPEN_FILES = 256
 """Descriptors kept open at most; a file in use is never closed."""
@@ -181,19 +183,11 @@ class RealFile:
 
     def extents(self, position: int = 0) -> list[tuple[int, int]]:
         """Spans (start, stop) from ``position`` on that hold data; one where nobody can tell."""
-        found: list[tuple[int, int]] = []
         descriptor = self._acquire()
         try:
-            while position < self.size:
-                start = os.lseek(descriptor, position, os.SEEK_DATA)
-                position = min(os.lseek(descriptor, start, os.SEEK_HOLE), self.size)
-                found.append((start, position))
-        except OSError as error:
-            if error.errno != errno.ENXIO:  # that one says: nothing but a hole to the end
-                found.append((position, self.size))
+            return data_extents(descriptor, position, self.size)
         finally:
             self._release()
-        return found
 
     def write(self, position: int, data: bytes | memoryview) -> None:
         """Write all of ``data`` at ``position``; what the map shows follows. Raises ``OSError``."""

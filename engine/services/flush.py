@@ -124,6 +124,30 @@ class LogFlush:
             _log.warning("a flush of the commit log took %d ms", nanoseconds // 1_000_000)
 
 
+class Rhythm:
+    """Mostly what fills ``pages`` at least, and once in ``interval`` ms whatever is there."""
+
+    __slots__ = ("_clock", "_interval", "_last", "_pages")
+
+    def __init__(self, pages: int, interval: int, clock: Clock) -> None:
+        self._pages = pages
+        self._interval = interval
+        self._clock = clock
+        self._last = 0
+
+    def least_pages(self) -> int:
+        """Of the turn that begins now: 0 where it takes whatever is there."""
+        now = self._clock()
+        if now < self._last + self._interval:
+            return self._pages
+        self._last = now
+        return 0
+
+    def begin_anew(self) -> None:
+        """Count the interval from now on."""
+        self._last = self._clock()
+
+
 class FlushRealTime:
     """ASYNC_FLUSH: every ``flushIntervalCommitLog`` what is worth it, now and then whatever is there."""
 
@@ -132,19 +156,12 @@ class FlushRealTime:
     def __init__(self, log: LogFlush, config: MessageStoreConfig, clock: Clock) -> None:
         self._log = log
         self._interval = config.flush_interval_commit_log
-        self._pages = config.flush_commit_log_least_pages
-        self._thorough = config.flush_commit_log_thorough_interval
-        self._clock = clock
-        self._last = 0
+        self._rhythm = Rhythm(config.flush_commit_log_least_pages, config.flush_commit_log_thorough_interval, clock)
         self.timed = config.flush_commit_log_timed  # the pause cannot be cut short
 
     def step(self) -> float:
         """One flush."""
-        now = self._clock()
-        pages = self._pages
-        if now >= self._last + self._thorough:
-            self._last = now
-            pages = 0
+        pages = self._rhythm.least_pages()
         if self._log.failure is None:
             _quietly(self._log.flush, pages)
         return self._interval
@@ -164,20 +181,13 @@ class CommitRealTime:
     def __init__(self, log: LogFlush, config: MessageStoreConfig, clock: Clock, moved: Callable[[], None]) -> None:
         self._log = log
         self._interval = config.commit_interval_commit_log
-        self._pages = config.commit_commit_log_least_pages
-        self._thorough = config.commit_commit_log_thorough_interval
-        self._clock = clock
+        self._rhythm = Rhythm(config.commit_commit_log_least_pages, config.commit_commit_log_thorough_interval, clock)
         self._moved = moved
-        self._last = 0
         self.failure: str | None = None
 
     def step(self) -> float:
         """One commit; a full disk is told once and tried again: the bytes stay in the buffer."""
-        now = self._clock()
-        pages = self._pages
-        if now >= self._last + self._thorough:
-            self._last = now
-            pages = 0
+        pages = self._rhythm.least_pages()
         try:
             unmoved = self._log.commit(pages)
         except OSError as error:
@@ -187,7 +197,7 @@ class CommitRealTime:
             return self._interval
         self.failure = None
         if not unmoved:
-            self._last = self._clock()
+            self._rhythm.begin_anew()
             self._moved()
         return self._interval
 
@@ -235,10 +245,8 @@ class FlushConsumeQueue(Generic[Queue]):
         self._checkpoint = checkpoint
         self._flags = flags
         self._interval = config.flush_interval_consume_queue
-        self._pages = config.flush_consume_queue_least_pages
-        self._thorough = config.flush_consume_queue_thorough_interval
-        self._clock = clock
-        self._last = 0
+        least, thorough = config.flush_consume_queue_least_pages, config.flush_consume_queue_thorough_interval
+        self._rhythm = Rhythm(least, thorough, clock)
         self._round: Iterator[None] | None = None
         self.failure: str | None = None
 
@@ -247,11 +255,7 @@ class FlushConsumeQueue(Generic[Queue]):
         if self.failure is not None:
             return self._interval
         if self._round is None:
-            now = self._clock()
-            thorough = now >= self._last + self._thorough
-            if thorough:
-                self._last = now
-            self._round = self._pieces(0 if thorough else self._pages)
+            self._round = self._pieces(self._rhythm.least_pages())
         try:
             for _ in self._round:
                 return 0.0

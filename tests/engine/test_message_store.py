@@ -304,3 +304,20 @@ def test_warnings_are_not_printed(tmp_path: Path, capfd: pytest.CaptureFixture[s
     code = "import logging, engine.message_store\nlogging.getLogger('engine.services.reput').warning('nobody asked')\n"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2], timeout=60)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_message_is_found_by_its_unique_key_and_by_its_offset_id() -> None:
+    with MessageStore(ROOT, config(), disk=SimulatedDisk(), services=False) as store:
+        results = [store.put_message(message(number, unique_key=f"U{number}")) for number in range(8)]
+        store.step("reput")
+        found = store.query_by_unique_key("Orders", "U3")
+        assert found is not None
+        assert (found.unique_key, found.body) == ("U3", bytes([3]) * 100)
+        assert store.query_by_unique_key("Orders", "U9") is None
+        assert store.query_by_unique_key("Others", "U3") is None
+        appended = results[5].append
+        assert appended is not None
+        same = store.query_by_offset_id(appended.msg_id)
+        assert same is not None
+        assert (same.offset, same.body, same.keys) == (appended.physical_offset, bytes([5]) * 100, ["k5"])
+        assert store.query_by_offset_id("no id") is None

@@ -48,14 +48,15 @@ def _plan(args: argparse.Namespace, out: Output) -> int:
 
 def _apply(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
-        shown = plan(store, args.like)
+        shown = plan(store, args.like, heal=True)
+        broker = plan(store, args.like) if shown.will_start else shown
         path = store.path
         config = derived_config(store) if shown.will_start else None
     if config is None:
         _show(shown, out)
         blocker = shown.blockers[0]
         raise StoreError(f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file)
-    if not consent.given(args, _deeds(shown, str(path)), "Change the store so?"):
+    if not consent.given(args, _deeds(shown, broker, str(path)), "Change the store so?"):
         return 2
     from engine.message_store import MessageStore
 
@@ -67,8 +68,8 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _deeds(found: RecoveryPlan, path: str) -> Iterator[str]:
-    """What applying the plan does, in numbers."""
+def _deeds(found: RecoveryPlan, broker: RecoveryPlan, path: str) -> Iterator[str]:
+    """What applying the plan does, in numbers; ``broker`` is what a broker would do."""
     yield f"Advice first: storescope snapshot {shlex.quote(path)} COPY --recovery-set keeps what this changes."
     before = "a crash" if found.exit == "abnormal" else "an orderly end"
     yield f"Recovery of {path} as RocketMQ {found.like} starts after {before}:"
@@ -77,6 +78,8 @@ def _deeds(found: RecoveryPlan, path: str) -> Iterator[str]:
     dropped = sum(queue.entries_dropped for queue in found.queues)
     added = sum(queue.entries_added for queue in found.queues)
     yield f"  {dropped:,} queue entries go, {found.units:,} units are dispatched again, {added:,} entries come"
+    for blocker in broker.blockers:
+        yield f"  a broker would not start here, this mends it: {blocker.message}"
     yield f"  {len(found.files_deleted):,} files and {len(found.index_deleted):,} index files are deleted"
 
 

@@ -13,6 +13,9 @@ import recovered_stores
 
 from engine.cli import consent
 from engine.cli.main import main
+from engine.codec.encode import Message
+from engine.config import from_mapping
+from engine.message_store import MessageStore
 
 CRASHED = "crash-5.3.3"
 
@@ -107,3 +110,29 @@ def test_a_person_is_asked(crashed, capsys, monkeypatch, answer, code):
     assert main(["recover", str(crashed), "--apply"]) == code
     assert "[y/N]" in capsys.readouterr().err
     assert (crashed / "abort").exists() == (code == 2)
+
+
+def test_an_empty_last_queue_file_goes_as_when_the_engine_opens_the_store(tmp_path, capsys):
+    """A 5.3 broker dies of it. The engine deletes it and opens; ``--apply`` refused, which made two behaviours."""
+    config = from_mapping({"mappedFileSizeCommitLog": 1 << 16, "mappedFileSizeConsumeQueue": 400})[0]
+    roots = [tmp_path / "applied", tmp_path / "opened"]
+    with MessageStore(roots[0], config, services=False) as store:
+        for number in range(20):
+            assert store.put_message(Message("Orders", b"x", keys=f"k{number}")).ok
+        assert store.put_message(Message("Half", b"x", sys_flag=4)).ok
+    empty = roots[0] / "consumequeue" / "Orders" / "0" / f"{400:020d}"
+    empty.write_bytes(bytes(400))
+    shutil.copytree(*roots)
+    assert main(["recover", str(roots[0]), "--plan", "--json"]) == 1
+    (shown,) = records(capsys.readouterr().out)
+    assert [blocker["finding"] for blocker in shown["blockers"]] == ["CQ06"]
+    assert main(["recover", str(roots[0]), "--apply"]) == 2
+    assert "a broker would not start here" in capsys.readouterr().err
+    assert main(["recover", str(roots[0]), "--apply", "--yes"]) == 0
+    with MessageStore(roots[1], config, services=False) as store:
+        assert store.recovery_plan.will_start
+    assert not empty.exists()
+    one, other = (
+        {str(path.relative_to(root)): path.read_bytes() for path in root.glob("consumequeue/*/*/*")} for root in roots
+    )
+    assert one == other

@@ -66,7 +66,12 @@ def test_the_plug_may_be_pulled_at_any_moment():
         try:
             AbortFile(disk, PATHS).create(5)
         except PowerLoss:
-            AbortFile(disk.after_power_loss(random.Random(call)), PATHS).create(6)
-        else:
-            return
+            after = AbortFile(disk.after_power_loss(random.Random(call)), PATHS)
+            after.create(6)
+            assert (after.present, after.previous) == (True, b"6")
+            continue
+        for seed in range(30):
+            after = AbortFile(disk.after_power_loss(random.Random(seed)), PATHS)
+            assert (after.present, after.previous) == (True, b"5")
+        return
     pytest.fail("never done")
