@@ -126,7 +126,7 @@ class Run:
     rows before it.
     """
 
-    __slots__ = ("body", "columns", "hosts", "out", "row", "rows", "store_default", "text", "topics")
+    __slots__ = ("body", "columns", "hosts", "out", "row", "rows", "store_default", "table", "text", "topics")
 
     def __init__(self, what: MessageColumns, topics: Sequence[TopicRow], store_host: bytes) -> None:
         self.columns = what
@@ -140,6 +140,20 @@ class Run:
         self.text = 0
         self.out = _ZERO * (3 * self.rows)
         """Offsets (−1: left out), then queue offsets, then sizes in bytes."""
+        self.describe()
+
+    def describe(self) -> None:
+        """Take down where every topic's places are: others may have moved them while the append lock was free."""
+        topics = self.topics
+        self.table = topics[0].alone if len(topics) == 1 else array("B", b"".join([topic.row for topic in topics]))
+
+    def set_place(self, place: int) -> None:
+        """The next row's queue counts at ``place``."""
+        topic = self.topics[self.topic_id]
+        room = len(topic.places)
+        topic.set_place(self.queue_id, place)
+        if len(topic.places) != room:
+            self.describe()
 
     def message(self) -> Message:
         """The next row as a message."""
@@ -241,7 +255,6 @@ class Encoder:
         if target is not self._target:
             self._target, self._to = target, _address(np.frombuffer(target, np.uint8))
         what, rows, sheet = run.columns, run.rows, self._sheet
-        topics = run.topics[0].alone if len(run.topics) == 1 else array("B", b"".join([t.row for t in run.topics]))
         hosts = _host_table(tuple(run.hosts))
         bodies, texts, out = _addressed(what.bodies), _addressed(what.properties), run.out.buffer_info()[0]
         body, text = _address(bodies), _address(texts)
@@ -250,7 +263,7 @@ class Encoder:
             run.store_default, _column(what.topic_id), _column(what.queue_id), _column(what.flag),
             _column(what.sys_flag), _column(what.born_timestamp), _column(what.born_host), _column(what.store_host),
             _column(what.reconsume_times), _column(what.prepared_transaction_offset), _column(what.body_length),
-            _column(what.properties_length), topics.buffer_info()[0], len(run.topics), hosts.buffer_info()[0],
+            _column(what.properties_length), run.table.buffer_info()[0], len(run.topics), hosts.buffer_info()[0],
             len(run.hosts), numbers.buffer_info()[0], out, out + 8 * rows, out + 16 * rows, longest_body, what.pairs,
             text + len(what.properties),
         )  # fmt: skip

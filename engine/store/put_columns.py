@@ -74,6 +74,7 @@ def _append_some(log: CommitLog, run: Run, answers: dict[int, PutMessageResult],
     with log.lock:
         now = log.begin_append()
         times.append((run.row, now))
+        run.describe()
         try:
             while run.row < run.rows:
                 why = _fill_file(log, run, now)
@@ -120,10 +121,9 @@ def _fill_file(log: CommitLog, run: Run, now: int) -> int:
 def _enter_queue(log: CommitLog, run: Run) -> bool:
     """Give the next row's queue a place among the numbers; False where its id is too large for a table."""
     topic = log.topic(run.columns.topics[run.topic_id])
-    queue_id = run.queue_id
-    if queue_id >= MOST_QUEUES:
+    if run.queue_id >= MOST_QUEUES:
         return False
-    topic.row.set_place(queue_id, log.place(topic, queue_id))
+    run.set_place(log.place(topic, run.queue_id))
     return True
 
 

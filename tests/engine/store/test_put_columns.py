@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from array import array
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from engine.codec import message as codec
 from engine.codec import properties
 from engine.codec.encode import Message
 from engine.codec.gather import gather
+from engine.codec.message_columns import MessageColumns
 from engine.mapped.mapped_file import MappedFile
 from engine.store.put_message import RULED, PutMessageStatus
 
@@ -165,3 +167,21 @@ def test_whether_anybody_waits_for_the_flush(tmp_path, found) -> None:
         put = PutLog(tmp_path / kind, flush_disk_type=kind)
         assert put.log.put_messages([*rushed, Message("T", b"x", 0, {**found, "WAIT": "true"})]).waits is waits
         assert put.log.put_messages(rushed).waits is False
+
+
+def test_tables_of_places_that_grow_under_a_run(tmp_path) -> None:
+    """A topic that stands twice in the table and queues beyond the table's first room: no row looks at an old table."""
+    ids, queues = [0, 1, 2, 1, 0, 1, 2, 0] * 5, [*range(40)]
+    topics = ["A", "A", "B"]
+    columns, one = PutLog(tmp_path / "columns", 1 << 16), PutLog(tmp_path / "one", 1 << 16)
+    rows = len(ids)
+    what = MessageColumns(
+        topics, b"x" * rows, array("i", [1] * rows), queue_id=array("i", queues), topic_id=array("i", ids)
+    )
+    assert columns.log.append_columns(what).ok
+    assert columns.log.append_columns(what).ok
+    for _ in range(2):
+        for topic, queue in zip(ids, queues, strict=True):
+            assert one.log.put_message(Message(topics[topic], b"x", queue)).ok
+    assert columns.bytes() == one.bytes()
+    assert columns.offsets.offsets() == one.offsets.offsets()
