@@ -93,6 +93,7 @@ class LabStore:
         marker = read_marker(folder)
         if not (folder / "store").exists() and (folder / "before").is_dir():  # it ended while its plug was pulled
             (folder / "before").rename(folder / "store")
+        _refuse_links(folder)
         return cls(folder, marker)
 
     def close(self) -> None:
@@ -146,6 +147,14 @@ def change_config(folder: Path, config: MessageStoreConfig) -> None:
     _write_marker(folder, replace(read_marker(folder), config=config))
 
 
+def _refuse_links(folder: Path) -> None:
+    """A link would lead to a store that the lab did not make."""
+    store = folder / "store"
+    for place in (store, *(store.iterdir() if store.is_dir() else ())):
+        if place.is_symlink():
+            raise NotALab("this leads out of the lab store: it is not opened, plugged or deleted", file=str(place))
+
+
 def _check(config: MessageStoreConfig) -> None:
     changes = changes_of(config)
     for key in NOT_IN_A_LAB & changes.keys():
@@ -160,13 +169,19 @@ def _write_marker(folder: Path, marker: LabMarker) -> None:
     new.replace(folder / MARKER)
 
 
+def check_is_lab(folder: Path) -> None:
+    """Raise :class:`NotALab` unless the lab made this directory, and everything in its store lies in it."""
+    read_marker(folder)
+    _refuse_links(folder)
+
+
 def delete_lab(folder: Path) -> None:
     """Delete a lab store: the parts that the lab made, its marker last, and the directory if nothing else is in it.
 
     Raises :class:`NotALab` for any other directory, :class:`StoreLocked` where it is open, ``OSError``.
     """
     folder = Path(folder).absolute()
-    read_marker(folder)
+    check_is_lab(folder)
     if (folder / "store").is_dir():
         ShadowDisk(folder / "store", None, 0).lock(folder / "store" / "lock").release()
     for part in _PARTS:

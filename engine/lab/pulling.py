@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine.lab import store_state
 from engine.lab.acknowledged import Acknowledged, lost_behind
-from engine.lab.lab_store import LabStore, read_marker, remove_part
+from engine.lab.lab_store import LabStore, check_is_lab, remove_part
 from engine.lab.load import Load
 from engine.lab.plug import Figure, Loss, PlugReport, StoreState
 from engine.lab.shadow_disk import ShadowDisk
@@ -34,7 +34,7 @@ def pull_the_plug(
 
     Raises :class:`NotALab` before anything is done, ``OSError``.
     """
-    read_marker(lab.folder)
+    check_is_lab(lab.folder)
     rng = random.Random(seed)
     chance = chance_of(rng) if keep is None else keep
     store, config, like = lab.store, lab.marker.config, lab.marker.like

@@ -99,6 +99,8 @@ class Lab:
             self._watches.clear()
             if store is None:
                 return
+            for name in store.services:
+                store.resume(name)  # whoever waits for a paused one would keep us waiting
             if self._load is not None:
                 self._load.stop()
             if lab is not None:

@@ -45,7 +45,9 @@ class ShadowDisk(RealDisk):
         self._graves: list[Shadow] = []  # of files that were deleted, until the disk knows it
         self._number = 0
         if durable is not None:
-            if durable.exists():
+            if durable.is_symlink():
+                durable.unlink()
+            elif durable.exists():
                 shutil.rmtree(durable)
             durable.mkdir(parents=True)
             for found in root.rglob("*"):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from engine.lab.server import Opened
     from engine.store.unit_check import Release
 
-CLOSE_SECONDS = 30.0
+CLOSE_SECONDS = 60.0
 """How long an orderly end may take before the process is ended."""
 DISK_BYTES = 16 << 30
 
@@ -96,6 +96,10 @@ class LabClient:
         try:
             if self.error is None and not self._unplugged:
                 await asyncio.wait_for(self._ask("close"), CLOSE_SECONDS)
+        except TimeoutError:
+            raise LabDied(
+                f"the lab's store was not closed within {CLOSE_SECONDS:.0f} s: its process is ended"
+            ) from None
         finally:
             self._closing = True
             await asyncio.to_thread(self._end)

@@ -10,7 +10,7 @@ import pytest
 
 from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
-from engine.errors import CannotRead, StoreLocked, UsageError
+from engine.errors import CannotRead, StoreError, StoreLocked, UsageError
 from engine.lab.lab_store import MARKER, LabStore, NotALab, delete_lab, is_lab, read_marker, remove_part
 from engine.lab.presets import PRESETS, changes_of, config_rows, with_changes
 
@@ -147,3 +147,25 @@ def test_every_value_has_a_row(tmp_path: Path) -> None:
 
 def test_changes_count_as_given() -> None:
     assert "flushDiskType" in with_changes(MessageStoreConfig(), {"flush_disk_type": "SYNC_FLUSH"}).given
+
+
+@pytest.mark.parametrize("linked", ["store", "store/commitlog"])
+def test_a_link_to_somebodys_store_is_not_followed(tmp_path: Path, linked: str) -> None:
+    """A lab directory whose store is a link to a real one: opening it would have written there."""
+    LabStore.create(tmp_path / "lab", TINY).close()
+    (tmp_path / "lab" / linked).rename(tmp_path / "precious")
+    (tmp_path / "lab" / linked).symlink_to(tmp_path / "precious")
+    before = sorted(path.name for path in (tmp_path / "precious").rglob("*"))
+    for deed in (LabStore.open, delete_lab):
+        with pytest.raises(NotALab, match="leads out of the lab store"):
+            deed(tmp_path / "lab")
+    assert sorted(path.name for path in (tmp_path / "precious").rglob("*")) == before
+
+
+def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, size: int) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("engine.mapped.disk.make_file", full)
+    with pytest.raises((StoreError, OSError), match=r"no new file of the commit log can be made|No space left"):
+        LabStore.create(tmp_path / "lab", TINY)

@@ -77,6 +77,16 @@ def test_refused_puts_are_counted_and_waited_after(tmp_path: Path) -> None:
         assert load.counts().messages < 2000
 
 
+def test_a_lock_that_is_held_too_long_is_counted_as_a_busy_page_cache(tmp_path: Path) -> None:
+    with MessageStore(tmp_path, TINY) as store:
+        store.parts.commit_log.locked_since = store.parts.commit_log.clock() - 5000
+        load = Load(store, LoadSettings(batch=1))
+        load.start()
+        until(lambda: load.counts().statuses.get("OS_PAGE_CACHE_BUSY", 0) > 5)
+        load.stop()
+        store.parts.commit_log.locked_since = 0
+
+
 def test_it_stops_before_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_module, "LEAST_FREE", 1 << 62)
     with MessageStore(tmp_path, TINY) as store:
