@@ -23,6 +23,7 @@ Int64 = npt.NDArray[np.int64]
 _SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 _SEVERAL = -2
+_twins = query_twin.loaded
 _AHEAD = 4  # files whose slots are asked for before they are looked at
 
 
@@ -46,11 +47,13 @@ class MappedIndex(NamedTuple):
 
 class MappedFiles(NamedTuple):
     """Index files in memory, the newest first; a row of ``rows`` is what the compiled twin knows of one: address,
-    slots, limit, begin and end timestamp.
+    slots, limit, begin and end timestamp. Time (ms) and offset up to which the newest goes are 0 where there is none.
     """
 
     files: tuple[MappedIndex, ...]
     rows: Int64
+    end_timestamp: int
+    end_phy_offset: int
 
 
 def mapped_index(view: memoryview, address: int, geometry: codec.Geometry, header: codec.IndexHeader) -> MappedIndex:
@@ -61,14 +64,21 @@ def mapped_index(view: memoryview, address: int, geometry: codec.Geometry, heade
 
 def mapped_files(files: Sequence[MappedIndex]) -> MappedFiles:
     """The files, which come with the newest first, to be asked together."""
-    return MappedFiles(tuple(files), np.array([_row(file) for file in files], np.int64).reshape(-1, 5))
+    rows = np.array([_row(file) for file in files], np.int64).reshape(-1, 5)
+    return _with_end(tuple(files), rows)
 
 
 def with_newest(files: MappedFiles, newest: MappedIndex) -> MappedFiles:
     """The same files, the newest of which has grown."""
     rows = files.rows.copy()
     rows[0] = _row(newest)
-    return MappedFiles((newest, *files.files[1:]), rows)
+    return _with_end((newest, *files.files[1:]), rows)
+
+
+def _with_end(files: tuple[MappedIndex, ...], rows: Int64) -> MappedFiles:
+    if not files:
+        return MappedFiles(files, rows, 0, 0)
+    return MappedFiles(files, rows, files[0].header.end_timestamp, files[0].header.end_phy_offset)
 
 
 def _row(file: MappedIndex) -> tuple[int, int, int, int, int]:
@@ -79,9 +89,7 @@ def find_key(files: MappedFiles, topic: str, key: str, begin: int, end: int, mos
     """Offsets into the log of the entries with the key's hash and a time in [begin, end] ms, newest first, at most
     ``most``. Files are asked as RocketMQ does: those that the window takes in, back to the one that begins before it.
     """
-    if not files.files:
-        return []
-    twin = query_twin.ready(1)
+    twin = _twins[0] if _twins else query_twin.ready(1)
     if twin is None:
         return _find_plain(files, index_key_hash(topic, key), Window(begin, end, most))
     if key.isascii():

@@ -27,24 +27,25 @@ class QueryTwin(NamedTuple):
     place_units: Callable[..., int]
 
 
-_ready: list[QueryTwin] = []
+loaded: list[QueryTwin] = []
+"""The compiled twins as the only item, once they are there: for those to whom a call is dear."""
 _asked = [0]
 
 
 def ready(keys: int) -> QueryTwin | None:
     """The compiled twins for a query of so many keys; None where plain Python is the quicker way, or the only one."""
-    return _ready[0] if _ready else _consider(keys)
+    return loaded[0] if loaded else _consider(keys)
 
 
 def load() -> QueryTwin | None:
     """The compiled twins, loaded now; None where only plain Python is to be had."""
     if columns.twin() is None:
         return None
-    if not _ready:
+    if not loaded:
         from engine.codec import compiled_query
 
-        _ready.append(QueryTwin(*(_machine_code(getattr(compiled_query, name)) for name in QueryTwin._fields)))
-    return _ready[0]
+        loaded.append(QueryTwin(*(_machine_code(getattr(compiled_query, name)) for name in QueryTwin._fields)))
+    return loaded[0]
 
 
 def _consider(keys: int) -> QueryTwin | None:

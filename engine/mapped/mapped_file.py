@@ -229,16 +229,18 @@ class MappedFile:
         None where that many may not be read. Otherwise the file is held until :meth:`release`.
         """
         room = (self.wrote if self._buffer is None else self.committed) - position
-        if position < 0 or room <= 4 or not self.hold():
+        if position < 0 or room <= 4:
             return None
+        self._holders.append(None)  # as hold() does
         try:
-            view = self._file.view
-            (size,) = _NUMBER.unpack_from(view, position)
+            if self._available:
+                view = self._file.view
+                (size,) = _NUMBER.unpack_from(view, position)
+                if 4 < size <= room:
+                    return view[position : position + size]
         except BaseException:
             self.release()
             raise
-        if 4 < size <= room:
-            return view[position : position + size]
         self.release()
         return None
 

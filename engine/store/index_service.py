@@ -187,18 +187,14 @@ class IndexService:
         newest file goes.
         """
         mapped = self._mapped_files()
-        if not mapped.files:
-            return [], 0, 0
-        header = mapped.files[0].header
         most = max_count if max_count < self._most else self._most  # noqa: FURB136 (a third of the price)
-        return find_key(mapped, topic, key, begin, end, most), header.end_timestamp, header.end_phy_offset
+        return find_key(mapped, topic, key, begin, end, most), mapped.end_timestamp, mapped.end_phy_offset
 
     def query_offsets(self, topic: str, keys: list[str], max_count: int, begin: int, end: int) -> KeyAnswers:
         """:meth:`query_offset` for many keys of one topic in one walk over the files."""
         mapped = self._mapped_files()
         found = find_keys(mapped, hashes_of(topic, keys), Window(begin, end, max(min(max_count, self._most), 0)))
-        last = mapped.files[0].header if mapped.files else None
-        return KeyAnswers(*found, last.end_timestamp if last else 0, last.end_phy_offset if last else 0)
+        return KeyAnswers(*found, mapped.end_timestamp, mapped.end_phy_offset)
 
     def _mapped_files(self) -> MappedFiles:
         """The files as readers see them now; worked out anew only where something was put since."""

@@ -48,7 +48,6 @@ class QueryMessageResult(LentMessages):
     ) -> None:
         self._messages = messages
         self.offsets = offsets
-        self._sizes = ()
         self._lent = lent
         self.index_last_update_timestamp = last_update_timestamp
         self.index_last_update_offset = last_update_offset

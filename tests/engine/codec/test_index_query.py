@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_queries import compiled, plain
 
 from engine.codec import columns, index_builder, query_twin
 from engine.codec.index import Geometry, IndexHeader
@@ -37,12 +38,10 @@ class Files:
         return find_key(self.mapped, "T", key, begin, end, most)
 
 
-@pytest.fixture(params=["plain", "compiled"])
-def twin(request, monkeypatch):
-    query_twin.load()
-    assert query_twin._ready
-    if request.param == "plain":
-        monkeypatch.setattr(query_twin, "_ready", [])
+@pytest.fixture(params=[plain, compiled])
+def twin(request):
+    with request.param():
+        yield
 
 
 keys = st.lists(
@@ -59,19 +58,15 @@ keys = st.lists(
 @given(st.lists(keys, max_size=4), st.integers(BEGIN - 1, BEGIN + 9000), st.integers(BEGIN, BEGIN + 9001),
        st.integers(0, 9))  # fmt: skip
 def test_one_key_many_keys_and_both_twins_find_the_same(chains, begin, end, most):
-    query_twin.load()
     files, window = Files(*chains), Window(begin, end, most)
-    singly = [files.find(key, *window) for key in WANTED]
-    hashes = hashes_of("T", WANTED)
-    together = pieces(*find_keys(files.mapped, hashes, window))
-    ready, query_twin._ready[:] = list(query_twin._ready), []
-    try:
-        plain = [files.find(key, *window) for key in WANTED]
+    with compiled():
+        singly = [files.find(key, *window) for key in WANTED]
+        hashes = hashes_of("T", WANTED)
+        together = pieces(*find_keys(files.mapped, hashes, window))
+    with plain():
+        assert [files.find(key, *window) for key in WANTED] == singly
         assert (hashes_of("T", WANTED) == hashes).all()
         assert pieces(*find_keys(files.mapped, hashes, window)) == together
-    finally:
-        query_twin._ready[:] = ready
-    assert singly == plain
     assert [sorted(offsets) for offsets in singly] == together
 
 
@@ -144,18 +139,19 @@ def test_every_text_has_java_s_hash():
     assert files.find("ab\U0001f375", *FOREVER) == [7]
 
 
-def test_the_twins_are_loaded_when_enough_keys_were_asked_for(monkeypatch):
-    monkeypatch.setattr(query_twin, "_ready", [])
-    monkeypatch.setattr(query_twin, "_asked", [0])
+def test_the_twins_are_loaded_when_enough_keys_were_asked_for():
     assert columns.twin() is not None
-    assert query_twin.ready(query_twin.SOON - 1) is None
-    assert query_twin.ready(1) is not None
-    assert query_twin.ready(0) is query_twin._ready[0]
+    with plain():
+        query_twin._asked[0] = 0
+        assert query_twin.ready(query_twin.SOON - 1) is None
+        assert query_twin.ready(1) is not None
+        assert query_twin.ready(0) is query_twin.loaded[0]
 
 
 def test_without_numba_plain_python_answers_for_good(monkeypatch):
-    monkeypatch.setattr(query_twin, "_ready", [])
     monkeypatch.setenv("STORESCOPE_PLAIN", "1")
-    assert query_twin.load() is None
-    assert query_twin.ready(2 * query_twin.LATE) is None
-    assert Files([("a", 1, BEGIN)]).find("a", *FOREVER) == [1]
+    with plain():
+        query_twin._asked[0] = 0
+        assert query_twin.load() is None
+        assert query_twin.ready(2 * query_twin.LATE) is None
+        assert Files([("a", 1, BEGIN)]).find("a", *FOREVER) == [1]

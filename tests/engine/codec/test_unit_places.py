@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_queries import compiled, plain
 
-from engine.codec import query_twin
 from engine.codec.unit_places import Span, Units, place_units
 
 FILE = 64
@@ -18,12 +18,10 @@ LOG += unit(FILE)
 LOG += unit(8) + b"\0\0\0"  # as far as may be read
 
 
-@pytest.fixture(params=["plain", "compiled"])
-def twin(request, monkeypatch):
-    query_twin.load()
-    assert query_twin._ready
-    if request.param == "plain":
-        monkeypatch.setattr(query_twin, "_ready", [])
+@pytest.fixture(params=[plain, compiled])
+def twin(request):
+    with request.param():
+        yield
 
 
 def placed(*wanted, gone=()):
@@ -73,10 +71,7 @@ def test_a_log_of_many_files_is_lent_file_by_file():
 
 @given(st.lists(st.lists(st.integers(-3, 200), max_size=9), max_size=9))
 def test_both_twins_place_alike(wanted):
-    query_twin.load()
-    compiled = placed(*wanted, gone={64})
-    ready, query_twin._ready[:] = list(query_twin._ready), []
-    try:
-        assert placed(*wanted, gone={64}) == compiled
-    finally:
-        query_twin._ready[:] = ready
+    with compiled():
+        quickly = placed(*wanted, gone={64})
+    with plain():
+        assert placed(*wanted, gone={64}) == quickly

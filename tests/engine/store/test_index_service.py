@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from dispatching import Place
+from plain_queries import compiled, plain
 from raw_units import raw_log
 
-from engine.codec import query_twin
 from engine.config import from_mapping
 from engine.errors import WrongFileSize
 from engine.layout import StorePaths
@@ -68,12 +68,15 @@ def test_many_keys_are_answered_as_one_by_one():
     assert Place(CONFIG).index.query_offsets("T", ["a"], 2, 0, 9).ends.tolist() == [0]
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_what_was_put_since_the_last_question_is_found(compiled, monkeypatch):
+@pytest.fixture(params=[plain, compiled])
+def twin(request):
+    with request.param():
+        yield
+
+
+@pytest.mark.usefixtures("twin")
+def test_what_was_put_since_the_last_question_is_found():
     """Readers keep what they know of the files: a file that grew, one more, and one less all have to reach them."""
-    assert query_twin.load() is not None
-    if not compiled:
-        monkeypatch.setattr(query_twin, "_ready", [])
     place = Place(CONFIG)
     log = log_of("a", "b", "a", "a", "a", "b", "a")
     size = len(log) // 7
