@@ -173,11 +173,8 @@ class LabRoom(QObject):
 
     async def _write(self, store: Path) -> None:
         window = self._window
-        from engine.config import MessageStoreConfig
-
-        config = window.config or MessageStoreConfig()
         try:
-            await self.desk.open_store(store, config, "5.3")
+            await self.desk.open_store(store, window.config, "5.3")
         except (StoreError, OSError, EOFError) as error:
             window.say(engine_words(str(error)))
             if self._pane is not None:

@@ -42,6 +42,8 @@ QPushButton:disabled {{ color: {disabled}; border-color: {hair}; }}
 QPushButton[kind="primary"] {{ background: {accent}; color: {accentText}; border-color: {accent}; font-weight: 600; }}
 QPushButton[kind="primary"]:focus {{ border: 2px solid {text}; }}
 QPushButton[kind="danger"] {{ background: {pane}; color: {error}; border-color: {error}; font-weight: 600; }}
+QPushButton[kind="primary"]:disabled {{ background: {sunken}; color: {disabled}; border-color: {hair}; }}
+QPushButton[kind="danger"]:disabled {{ color: {disabled}; border-color: {hair}; }}
 QPushButton[kind="flat"] {{ background: transparent; border-color: transparent; color: {accent}; }}
 QPushButton[kind="flat"]:hover {{ background: {select}; }}
 QPushButton[kind="flat"]:focus {{ border-color: {accent}; }}

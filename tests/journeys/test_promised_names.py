@@ -31,15 +31,15 @@ pytestmark = pytest.mark.journey
 WIDGETS = (
     "store.tree", "units.table", "unit.detail", "unit.hex", "queue.table", "index.files", "index.slots", "index.chain",
     "trace.topic", "trace.key", "trace.steps", "positions.ruler", "positions.plot", "positions.gaps", "findings.table",
-    "recovery.plan", "filter.field", "goto.field", "status.message", "jobs.list",
+    "recovery.plan", "filter.field", "goto.field", "status.message", "jobs.list", "lab.put", "lab.flush", "lab.load",
 )  # fmt: skip
 TABLES = ("units.table", "queue.table", "index.files", "index.chain", "trace.steps", "findings.table", "recovery.plan")
 ACTIONS = (
     "store.open", "store.close", "view.units", "view.queues", "view.index", "view.positions", "view.findings",
     "go.back", "go.forward", "go.to", "filter.apply", "find.next", "export.table", "copy.json", "copy.cli",
-    "recovery.preview", "palette.open", "layout.reset", "help.keys",
+    "recovery.preview", "palette.open", "layout.reset", "help.keys", "lab.create", "lab.start", "lab.stop",
 )  # fmt: skip
-VIEWS = ("log", "queue", "index", "positions", "findings", "groups", "config")
+VIEWS = ("log", "queue", "index", "positions", "findings", "groups", "config", "lab")
 LEAVES = {"store.close", "app.quit", "help.logs", "language.zh_CN", "language.en", "layout.reset"}
 """Commands that take the store, the window or the words away, or start another program."""
 CONTROLS = (QLineEdit, QAbstractButton, QAbstractItemView, QComboBox, QPlainTextEdit)

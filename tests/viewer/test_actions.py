@@ -14,7 +14,7 @@ from viewer.widgets.palette_box import rank
 PROMISED = (
     "store.open", "store.close", "view.units", "view.queues", "view.index", "view.positions", "view.findings",
     "go.back", "go.forward", "go.to", "filter.apply", "find.next", "export.table", "copy.json", "copy.cli",
-    "recovery.preview", "palette.open", "layout.reset", "help.keys",
+    "recovery.preview", "palette.open", "layout.reset", "help.keys", "lab.create", "lab.start", "lab.stop",
 )  # fmt: skip
 
 

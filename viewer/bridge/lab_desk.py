@@ -140,7 +140,7 @@ class LabDesk(QObject):
         client = self._client()
         self._take(client, await client.start(folder, config, like))
 
-    async def open_store(self, path: Path, config: MessageStoreConfig, like: Release) -> None:
+    async def open_store(self, path: Path, config: MessageStoreConfig | None, like: Release) -> None:
         """Open somebody's own store for writing: its plug is never pulled. Raises as :meth:`LabClient.open_store`."""
         await self.close()
         client = self._client()

@@ -25,6 +25,7 @@ class ConfigRow:
     span: str
     meaning: str
     choices: tuple[str, ...] = ()
+    fixed: bool = False
 
     @property
     def changed(self) -> bool:
@@ -33,7 +34,9 @@ class ConfigRow:
 
 
 def config_rows(config: MessageStoreConfig, search: str = "") -> list[ConfigRow]:
-    """Every value, in the order of the configuration's page; only those that ``search`` finds in name or meaning."""
+    """Every value, in the order of the configuration's page, those that a lab store keeps at the end; only those that
+    ``search`` finds in name or meaning.
+    """
     wanted = search.casefold().split()
     found = []
     for item in fields(MessageStoreConfig):
@@ -43,16 +46,18 @@ def config_rows(config: MessageStoreConfig, search: str = "") -> list[ConfigRow]
         spoken = f"{row.key} {item.metadata['meaning']} {row.meaning}".casefold()
         if all(word in spoken for word in wanted):
             found.append(row)
-    return found
+    return sorted(found, key=lambda row: row.fixed)
 
 
 def _row(config: MessageStoreConfig, item: Any) -> ConfigRow:
     choices = item.metadata["choices"] or (("true", "false") if isinstance(item.default, bool) else ())
-    unit = str(item.metadata["unit"])
+    key = str(item.metadata["java"])
+    unit = tr(str(item.metadata["unit"])) if item.metadata["unit"] else ""
+    meaning = tr(str(item.metadata["meaning"]))
+    value, default = as_text(getattr(config, item.name)), as_text(item.default)
     return ConfigRow(
-        str(item.metadata["java"]), as_text(getattr(config, item.name)), as_text(item.default), unit,
-        range_words(item, choices), tr(str(item.metadata["meaning"])), tuple(choices),
-    )  # fmt: skip
+        key, value, default, unit, range_words(item, choices), meaning, tuple(choices), key in NOT_IN_A_LAB
+    )
 
 
 def range_words(item: Any, choices: tuple[str, ...]) -> str:
@@ -70,10 +75,15 @@ def as_text(value: object) -> str:
 
 
 def changed(config: MessageStoreConfig, key: str, text: str) -> MessageStoreConfig:
-    """``config`` with one value changed; raises :class:`UsageError` with what is permitted."""
+    """``config`` with one value changed; raises :class:`UsageError` that says what is permitted."""
     if key in NOT_IN_A_LAB:
-        raise UsageError(f"{key}: {tr('a lab store keeps its files below its own folder, in the default form')}")
-    return from_mapping({key: text.strip()}, config)[0]
+        raise UsageError(tr("a lab store keeps its files below its own folder, in the default form"))
+    try:
+        return from_mapping({key: text.strip()}, config)[0]
+    except UsageError:
+        row = next(row for row in config_rows(config) if row.key == key)
+        span = f"{row.span} {row.unit}".strip()
+        raise UsageError(tr("Permitted is {span}, found {text}", span=span, text=text.strip() or "“”")) from None
 
 
 def with_values(config: MessageStoreConfig, values: Mapping[str, str]) -> MessageStoreConfig:

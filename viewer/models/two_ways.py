@@ -139,7 +139,7 @@ def _row(what: str, a: float, b: float, say: object, *, more: bool = False, plai
     assert callable(say)
     mark = said = ""
     low, high = sorted((a, b))
-    if not plain and high > 0:
+    if not plain and high > 0 and not (more and low <= 0):
         if low and high / low < ALIKE:
             said = tr("alike")
         else:

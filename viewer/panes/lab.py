@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from viewer.panes.lab_compare import TwoWays
 
 LEFT, RIGHT = 384, 384
-SLIM_LEFT, SLIM_RIGHT = 324, 316
 SLIM_BELOW = 1300
 QT_FIRST = ("PySide6.QtSvg", "PySide6.QtTest", "PySide6.QtOpenGLWidgets")
 
@@ -189,8 +188,11 @@ class LabPane(Pane):
         """Narrow windows give the sides less."""
         super().resizeEvent(event)
         slim = self.width() < px(SLIM_BELOW)
-        self._left.setMinimumWidth(px(SLIM_LEFT if slim else LEFT))
-        self._right.setMinimumWidth(px(SLIM_RIGHT if slim else RIGHT))
+        for part in (self.put, self.load, self.services):
+            part.set_slim(slim)
+        for area, least in ((self._left, LEFT - 24), (self._right, RIGHT - 24)):
+            inner = area.widget().minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width()
+            area.setMinimumWidth(inner if slim else max(inner, px(least)))
         self.plug.set_slim(slim)
 
     def retheme(self) -> None:

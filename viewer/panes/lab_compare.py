@@ -165,10 +165,13 @@ class TwoWays(Paper):
             self.sides = [Side(name) for name in NAMES]
             for rates in self._rates:
                 rates.clear()
-            for desk, panel, name in zip(self.desks, self.panels, NAMES, strict=True):
-                await desk.open(folder / name.lower(), panel.preset.currentData().config, "5.3")
-            for desk in self.desks:
-                await desk.set_load(settings)
+            self.said.emit(tr("Making both stores"))
+            await asyncio.gather(*(
+                desk.open(folder / name.lower(), panel.preset.currentData().config, "5.3")
+                for desk, panel, name in zip(self.desks, self.panels, NAMES, strict=True)
+            ))  # fmt: skip
+            await asyncio.gather(*(desk.set_load(settings) for desk in self.desks))
+            self.said.emit(tr("Both stores get the same load"))
         finally:
             self._busy = False
             self._show_state()

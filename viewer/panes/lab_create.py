@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
@@ -115,6 +115,7 @@ class CreateDialog(QDialog):
         self.table.setAccessibleName(tr("Configuration values"))
         self.table.rowChosen.connect(self._row_chosen)
         self._key = Label("", 12, "text", 600, code=True)
+        self._key.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         self.value = Field(tr("Value"), code=True, width=220)
         self.value.setObjectName("lab.create.value")
         self.value.textEdited.connect(lambda _text: self._try())
@@ -131,10 +132,11 @@ class CreateDialog(QDialog):
         self.reset = Button(tr("Default"), "flat")
         self.reset.setObjectName("lab.create.default")
         self.reset.clicked.connect(self._take_default)
+        editor = row(self._key, self._editor, self.reset, self._note_mark, self._note, gap=8)
+        editor.layout().setStretch(4, 1)
         self._table_box = column(
-            row(self.search, None, gap=8), Hairline(), self.table, self.table.strip, Hairline(),
-            row(self._key, self._editor, self.reset, self._note_mark, self._note, gap=8), gap=6,
-        )  # fmt: skip
+            row(self.search, None, gap=8), Hairline(), self.table, self.table.strip, Hairline(), editor, gap=6
+        )
         self._table_box.layout().setStretch(2, 1)
 
     # ---- choosing ----------------------------------------------------------------------------------------------------
@@ -176,7 +178,8 @@ class CreateDialog(QDialog):
 
     def _row_chosen(self, chosen: ConfigRow | None) -> None:
         for part in (self._editor, self.reset):
-            part.setEnabled(chosen is not None)
+            part.setEnabled(chosen is not None and not chosen.fixed)
+        self.value.setProperty("state", "")
         self._key.setText(chosen.key if chosen is not None else "")
         if chosen is None:
             self._say("", "")
@@ -191,7 +194,8 @@ class CreateDialog(QDialog):
             self.value.setText(chosen.text)
             self.value.setAccessibleName(chosen.key)
             self._editor.setCurrentWidget(self.value)
-        self._say("", f"{chosen.span} {chosen.unit}".strip() + f" · {chosen.meaning}")
+        fixed = tr("a lab store keeps its files below its own folder, in the default form")
+        self._say("", fixed if chosen.fixed else f"{chosen.span} {chosen.unit}".strip() + f" · {chosen.meaning}")
 
     def set_value(self, key: str, text: str) -> bool:
         """Give the value ``key`` another text; False where it is not permitted, and the line below says why."""
@@ -235,6 +239,7 @@ class CreateDialog(QDialog):
         chosen = self.table.current_row()
         if chosen is not None and self.set_value(chosen.key, chosen.default):
             self._row_chosen(self.table.current_row())
+            self._check()
 
     def _say(self, kind: str, said: str) -> None:
         self._note_mark.set_kind(kind)

@@ -16,7 +16,7 @@ from viewer.assets import tr
 from viewer.models.load_steps import KNOBS, spread_bytes
 from viewer.theme import px, theme, ui
 from viewer.widgets.facts import Fact, Facts
-from viewer.widgets.kit import Button, Chip, Label, PaneHead, Paper, Tool, column
+from viewer.widgets.kit import Button, Chip, Elided, Label, PaneHead, Paper, Tool, column
 from viewer.widgets.live_plot import Curve, LivePlot
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ class LoadPanel(Paper):
         self.setObjectName(f"{name}.panel")
         self._able = self._running = self._paused = False
         self._sliders: dict[str, QSlider] = {}
-        self._said: dict[str, Label] = {}
+        self._slim = False
+        self._said: dict[str, Elided] = {}
         self._chip = Chip("live", "")
         self._chip.hide()
         self.start = Button(tr("Start the load"), "pill")
@@ -52,9 +53,6 @@ class LoadPanel(Paper):
         self.pause = Tool("pause", tr("Pause the load"))
         self.pause.setObjectName(f"{name}.pause")
         self.pause.clicked.connect(lambda: self.pauseAsked.emit(not self._paused))
-        self.stop = Tool("stop", tr("Stop the load"))
-        self.stop.setObjectName(f"{name}.stop")
-        self.stop.clicked.connect(self.stopAsked)
         self.plot = LivePlot(f"{name}.plot", tr("Messages a second"))
         self.plot.show_nothing(tr("Nothing is put by the load yet."))
         self._rates: deque[tuple[float, float]] = deque(maxlen=MOST_RATES)
@@ -69,7 +67,7 @@ class LoadPanel(Paper):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        box.addWidget(PaneHead(tr("Load"), "", self._chip, self.start, self.pause, self.stop))
+        box.addWidget(PaneHead(tr("Load"), "", self._chip, self.pause, self.start))
         box.addWidget(self._build_knobs(name))
         box.addWidget(self.plot, 1)
         box.addWidget(column(self.facts, margins=(12, 6, 12, 10)))
@@ -79,7 +77,7 @@ class LoadPanel(Paper):
 
     def _build_knobs(self, name: str) -> QWidget:
         inner = QWidget()
-        grid = QGridLayout(inner)
+        grid = self._grid = QGridLayout(inner)
         grid.setContentsMargins(px(12), px(8), px(12), px(2))
         grid.setHorizontalSpacing(px(8))
         grid.setVerticalSpacing(px(1))
@@ -92,7 +90,7 @@ class LoadPanel(Paper):
             slider.setValue(knob.step_of(knob.first))
             slider.setPageStep(1)
             slider.valueChanged.connect(lambda _value: self._moved())
-            said = Label("", 12, code=True)
+            said = Elided("", 12, code=True)
             self._sliders[knob.key], self._said[knob.key] = slider, said
             grid.addWidget(Label(tr(knob.name), 12, "text2"), line, 0)
             grid.addWidget(slider, line, 1)
@@ -104,14 +102,21 @@ class LoadPanel(Paper):
         self.zipf.toggled.connect(lambda _on: self._moved())
         grid.addWidget(self.zipf, len(KNOBS), 1, 1, 2)
         grid.setColumnStretch(1, 1)
-        grid.setColumnMinimumWidth(2, px(126))
         return inner
+
+    def set_slim(self, slim: bool) -> None:
+        """Narrow windows give the values less room."""
+        if slim != self._slim:
+            self._slim = slim
+            self._retheme()
 
     def _retheme(self) -> None:
         self.zipf.setFont(ui(12))
+        room = px(84 if self._slim else 126)
+        self._grid.setColumnMinimumWidth(2, room)
         for key, slider in self._sliders.items():
             slider.setFixedHeight(px(24))
-            self._said[key].setFixedWidth(px(126))
+            self._said[key].setFixedWidth(room)
 
     # ---- what is set -------------------------------------------------------------------------------------------------
 
@@ -172,7 +177,6 @@ class LoadPanel(Paper):
         self.start.setEnabled(self._able or self._running)
         self.start.setText(tr("Stop the load") if self._running else tr("Start the load"))
         self.start.setAccessibleName(self.start.text())
-        self.stop.setVisible(self._running)
         self.pause.setVisible(self._running)
         self.pause.set_icon("play" if self._paused else "pause")
         said = tr("Go on with the load") if self._paused else tr("Pause the load")

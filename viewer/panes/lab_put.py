@@ -42,6 +42,7 @@ class PutPanel(Paper):
     def __init__(self) -> None:
         super().__init__()
         self._done: list[PutDone] = []
+        self._slim = False
         self._parts: dict[str, QWidget] = {}
         self._build_fields()
         self.put = Button(tr("Put"), "primary")
@@ -105,6 +106,8 @@ class PutPanel(Paper):
         self.kind = QComboBox()
         self.kind.setObjectName("lab.put.kind")
         self.kind.setAccessibleName(tr("Kind"))
+        self.kind.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.kind.setMinimumContentsLength(8)
         for key, said in KINDS:
             self.kind.addItem(tr(said), key)
         self.kind.currentIndexChanged.connect(lambda _n: self._kind_changed())
@@ -149,11 +152,18 @@ class PutPanel(Paper):
         self.body.setFont(mono(12))
         self.body.setFixedHeight(px(64))
         for part in (self.queue, self.flag, self.extra):
-            part.setFixedWidth(px(72))
+            part.setFixedWidth(px(52 if self._slim else 72))
+        self._size.setVisible(not self._slim)
         self.kind.setFont(ui(13))
         self.wait.setFont(ui(12))
 
     # ---- what the pane calls -----------------------------------------------------------------------------------------
+
+    def set_slim(self, slim: bool) -> None:
+        """Narrow windows give figures less room and leave the size out."""
+        if slim != self._slim:
+            self._slim = slim
+            self._retheme()
 
     def set_enabled(self, on: bool) -> None:
         """Whether a message can be put now."""

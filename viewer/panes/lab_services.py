@@ -53,7 +53,7 @@ class ServiceLine(QWidget):
     def __init__(self, shown: Shown) -> None:
         super().__init__()
         self.key = shown.key
-        self._paused = self._there = False
+        self._paused = self._there = self._slim = False
         self.setObjectName(f"lab.service.{shown.key}")
         self.words = tr(shown.name)
         self._lamp = Mark("")
@@ -67,9 +67,9 @@ class ServiceLine(QWidget):
         self.step = Tool("step", tr("One step of {service}", service=tr(shown.name)))
         self.step.setObjectName(f"lab.service.{shown.key}.step")
         self.step.clicked.connect(self._stepped)
-        left = column(row(self._name, self._state, None, gap=6), Label(tr(shown.way), 12, "text3"), gap=0)
+        left = column(row(self._name, self._state, None, gap=6), Elided(tr(shown.way), 12, "text3"), gap=0)
         self._left, self._right = left, column(self._did, self._waits, gap=0)
-        line = row(self._lamp, left, self._right, self.pause, self.step, gap=8)
+        line = row(self._lamp, left, self._right, self.pause, self.step, gap=4)
         line.layout().setStretch(2, 1)
         box = QVBoxLayout(self)
         box.setContentsMargins(px(12), 0, px(8), 0)
@@ -80,9 +80,16 @@ class ServiceLine(QWidget):
         theme.changed.connect(self._fit)
         self.show_state(None, "", "")
 
+    def set_slim(self, slim: bool) -> None:
+        """Narrow windows give the name less room."""
+        self._slim = slim
+        self._fit()
+
     def _fit(self) -> None:
-        self._left.setFixedWidth(px(138))
+        self._left.setFixedWidth(px(122 if self._slim else 144))
         self.setFixedHeight(px(42))
+        for tool in (self.pause, self.step):
+            tool.setFixedSize(px(26), px(26))
 
     def _stepped(self) -> None:
         self._lamp.set_kind("note")
@@ -138,7 +145,7 @@ class ServicesPanel(Paper):
         self.now = RecoveryLine(18)
         self.now.setObjectName("lab.now")
         self.now.setAccessibleName(tr("Where the log stands now"))
-        self._mode = Label("", 12, "text2")
+        self._mode, self._has_pool = Elided("", 12, "text2", code=True), Elided("", 12, "text2")
         self.mode = Button("", "pill")
         self.mode.setObjectName("lab.mode")
         self.mode.clicked.connect(self._ask_mode)
@@ -155,9 +162,16 @@ class ServicesPanel(Paper):
             line.pauseAsked.connect(self.pauseAsked)
             line.stepAsked.connect(self.stepAsked)
         box.addWidget(column(Label(tr("Now"), 12, "text2"), self.now, gap=2, margins=(12, 6, 12, 0)))
-        box.addWidget(column(self._mode, row(self.mode, self.pool, None, gap=6), gap=6, margins=(12, 0, 12, 8)))
+        lines = [row(said, None, button, gap=6) for said, button in
+                 ((self._mode, self.mode), (self._has_pool, self.pool))]  # fmt: skip
+        box.addWidget(column(*lines, gap=6, margins=(12, 4, 12, 8)))
         box.addStretch(1)
         self.show_store(None)
+
+    def set_slim(self, slim: bool) -> None:
+        """Narrow windows give the names less room."""
+        for line in self.lines.values():
+            line.set_slim(slim)
 
     def show_store(self, config: object, *, able: bool = False) -> None:
         """Another store's configuration, None for no store; ``able``: its engine is alive."""
@@ -167,7 +181,8 @@ class ServicesPanel(Paper):
             part.setEnabled(able)
         self.commit.setEnabled(able and self._pool)
         pool = tr("with the transient pool") if self._pool else tr("without the transient pool")
-        self._mode.setText(f"{'SYNC_FLUSH' if self._sync else 'ASYNC_FLUSH'} · {pool}" if config is not None else "")
+        self._mode.setText(("SYNC_FLUSH" if self._sync else "ASYNC_FLUSH") if config is not None else "")
+        self._has_pool.setText(pool if config is not None else "")
         self.mode.setText(tr("Reopen with {mode}", mode="ASYNC_FLUSH" if self._sync else "SYNC_FLUSH"))
         self.pool.setText(tr("Reopen without the pool") if self._pool else tr("Reopen with the pool"))
         for part in (self.mode, self.pool):

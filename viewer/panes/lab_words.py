@@ -289,7 +289,7 @@ def compare_kind() -> RecordKind:
     return RecordKind(
         "plug",
         (
-            Column("what", "", 168, lambda row: row.what, lambda row: row.what, elide="middle"),
+            Column("what", words("Figure"), 168, lambda row: row.what, lambda row: row.what, elide="middle"),
             _figure("before", words("Before")),
             _figure("kept", words("What the disk kept")),
             _figure("after", words("After recovery")),

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from viewer.assets import tr
+from viewer.bridge.lock_holder import holder_of
 from viewer.bridge.recovery_job import RecoveryJob, recovery_of
 from viewer.models.formats import size
 from viewer.panes.plan_words import plan_kind, plan_rows, release_name
@@ -34,6 +35,7 @@ class Question(QDialog):
         super().__init__(parent)
         self.setObjectName(name)
         self.setWindowTitle(title)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.cancel = Button(tr("Cancel"))
         self.cancel.setObjectName(f"{name}.cancel")
         self.cancel.setDefault(True)
@@ -61,7 +63,7 @@ class WriteDialog(Question):
             parent, "lab.write.dialog", tr("Open this store for writing?"), str(session.path), tr("Open for writing")
         )
         self._job: RecoveryJob = recovery_of(session)
-        self._held = True
+        self._held, self._over = True, False
         self._mark, self._who = Mark(""), Label(tr("Looking who has the store open …"), 13, "text", wrap=True)
         self._who.setObjectName("lab.write.holder")
         line = row(self._mark, self._who, gap=8)
@@ -83,7 +85,14 @@ class WriteDialog(Question):
             self._job.ask()
         self._show()
 
+    def done(self, result: int) -> None:
+        """It was answered: what still comes back finds nobody."""
+        self._over = True
+        super().done(result)
+
     def _show_holder(self, held: str) -> None:
+        if self._over:
+            return
         self._held = bool(held)
         self._mark.set_kind("error" if held else "ok")
         self._who.setText(
@@ -93,6 +102,8 @@ class WriteDialog(Question):
         self._show()
 
     def _show(self) -> None:
+        if self._over:
+            return
         job = self._job
         plan = job.plan
         self.plan.set_rows(plan_rows(plan) if plan is not None else [])
@@ -110,10 +121,14 @@ class WriteDialog(Question):
 
 def holder(session: StoreSession) -> str:
     """Who has the store open for writing, in words; empty for nobody. Takes no lock, writes nothing."""
-    from engine.inspection.info import store_info
-
-    state = store_info(session.snapshot).lock
-    return tr("Another process has the store open for writing.") if state == "held" else ""
+    paths = session.snapshot.paths
+    found = holder_of(paths.lock) if paths is not None else None
+    if found is None:
+        return ""
+    if found.pid is None:
+        return tr("Another process has the store open for writing.")
+    name = f" ({found.name})" if found.name else ""
+    return tr("Process {pid}{name} has the store open for writing.", pid=found.pid, name=name)
 
 
 class PlugDialog(Question):

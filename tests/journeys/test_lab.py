@@ -1,0 +1,212 @@
+"""The lab: a store of one's own, made, put to, loaded, unplugged, recovered; another's opened for writing; two at once.
+
+A real engine runs in a process of its own underneath.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtWidgets import QDialog, QPushButton, QWidget
+from walker import Run, Walker
+
+from engine.lab.presets import PRESETS
+from engine.mapped.store_lock import StoreLock
+from viewer.panes.lab import LabPane
+from viewer.panes.lab_create import CreateDialog
+from viewer.widgets.hex_view import HexView
+from viewer.widgets.kit import Button
+
+pytestmark = pytest.mark.journey
+
+
+@pytest.fixture
+def lab(walker: Walker, run: Run, tmp_path: Path) -> Iterator[LabWalker]:
+    """A person in the lab; what was made is closed at the end."""
+    walker.window.settings.lab_folder = tmp_path / "lab"
+    made = LabWalker(walker)
+    yield made
+    run(made.leave())
+
+
+class LabWalker:
+    """What a person does in the lab."""
+
+    def __init__(self, walker: Walker) -> None:
+        self.walker, self.window = walker, walker.window
+
+    @property
+    def pane(self) -> LabPane:
+        pane = self.window.pane("lab")
+        assert isinstance(pane, LabPane)
+        return pane
+
+    @property
+    def desk(self) -> Any:
+        return self.window.lab.desk
+
+    async def make(self, preset: int) -> None:
+        """Make a store by the dialog."""
+        self.walker.action("lab.create").trigger()
+        dialog = self.window.findChild(CreateDialog, "lab.create.dialog")
+        assert dialog is not None
+        dialog.findChild(Button, f"lab.create.preset.{preset}").click()
+        dialog.findChild(Button, "lab.create.make").click()
+        await self.until(lambda: self.window.view == "lab" and self.desk.sample is not None, "the store is made")
+
+    async def put(self, key: str) -> None:
+        """Put a message with this key."""
+        before = len(self.desk.done)
+        self.pane.put.keys.setText(key)
+        self.walker.find(QPushButton, "lab.put").click()
+        await self.until(lambda: len(self.desk.done) > before, "the put is answered")
+
+    async def until(self, true: Callable[[], object], what: str) -> None:
+        await self.walker.until(true, what, 45)
+
+    def answer(self, name: str, deed: str) -> None:
+        """Press a button of a question."""
+        dialog = self.window.findChild(QDialog, name)
+        assert dialog is not None
+        dialog.findChild(Button, f"{name}.{deed}").click()
+
+    async def leave(self) -> None:
+        """Close what is open, and wait until the engines have ended."""
+        two = self.pane.two if "lab" in self.window.panes else None
+        if two is not None:
+            await two.end()
+        self.window.close_store()
+        await self.desk.close()
+        while self.window.jobs._last:
+            await asyncio.sleep(0.02)
+
+
+def test_row_68_a_message_is_put_and_seen_as_bytes_and_in_the_log(run: Run, walker: Walker, lab: LabWalker) -> None:
+    async def walk() -> None:
+        await lab.make(2)
+        assert walker.find(QWidget, "promise").text() == "Lab store, open for writing"
+        assert walker.window.session is not None
+        assert walker.window.session.following
+        walker.find(QPushButton, "lab.flush").click()
+        await lab.put("ord-1")
+        assert walker.find(QWidget, "lab.put.answer").accessibleDescription().startswith("PUT_OK 0 · OrderPaid/0/0")
+        view = walker.find(HexView, "lab.hex")
+        view.choose_field("magicCode")
+        assert "0xDA" in view.spoken()
+        await lab.until(lambda: lab.desk.sample.positions.dispatched > 0, "the message is dispatched")
+        walker.window.session.look(anyway=True)
+        walker.window.show_view("log")
+        await lab.until(lambda: walker.table("units.table").total_rows() >= 1, "the log shows it")
+        assert walker.rows("units.table")[0]["Keys"] == "ord-1"
+
+    run(walk())
+
+
+def test_row_68_a_pulled_plug_is_recovered_and_compared(
+    run: Run, walker: Walker, lab: LabWalker, tmp_path: Path
+) -> None:
+    async def walk() -> None:
+        assert await walker.window.lab.start(tmp_path / "lab" / "pool", PRESETS[2].config, "5.3")
+        await lab.until(lambda: lab.desk.sample is not None, "the engine answers")
+        for name in ("commit", "flush"):
+            walker.find(QWidget, f"lab.service.{name}.pause").click()
+        await lab.until(lambda: lab.desk.sample.services["flush"].paused, "flush pauses")
+        walker.action("lab.start").trigger()
+        await lab.until(lambda: lab.desk.sample.positions.unflushed > 100_000, "the load runs")
+        await lab.until(lambda: "Paused by hand: Commit, Flush" in walker.said, "the status bar says it")
+        walker.action("lab.stop").trigger()
+        await lab.until(lambda: lab.desk.load is None, "the load has stopped")
+
+        walker.action("lab.plug").trigger()
+        assert lab.window.findChild(QDialog, "lab.plug.dialog").focusWidget().objectName().endswith("cancel")
+        lab.answer("lab.plug.dialog", "deed")
+        await lab.until(lambda: lab.desk.unplugged and walker.window.session is not None, "the plug is pulled")
+        rows = {row["Figure"]: row for row in walker.rows("lab.comparison")}
+        assert rows["end of log"]["After recovery"] == ""
+        assert not walker.action("lab.put").isEnabled()
+        walker.find(QPushButton, "lab.recover").click()
+        await lab.until(lambda: lab.desk.report.after is not None and lab.desk.alive, "the store is recovered")
+        rows = {row["Figure"]: row for row in walker.rows("lab.comparison")}
+        assert "as ASYNC_FLUSH allows" in rows["units"]["Verdict"]
+        assert rows["plan against deed"]["Verdict"].startswith("equal in all")
+        await lab.until(lambda: walker.action("lab.put").isEnabled(), "messages can be put again")
+        await lab.put("ord-2")
+        assert lab.desk.done[-1].ok
+
+    run(walk())
+
+
+def test_two_ways_at_once_are_compared_until_both_plugs_are_pulled(
+    run: Run, walker: Walker, lab: LabWalker, orders: Path
+) -> None:
+    async def walk() -> None:
+        await walker.open(orders)
+        walker.action("lab.compare").trigger()
+        two = lab.pane.two
+        assert two is not None
+        two.panels[1].preset.setCurrentIndex(3)
+        two.load.set_value("rate", 1000)
+        walker.find(QPushButton, "lab.two.load").click()
+        await lab.until(lambda: all(side.rate > 0 for side in two.sides), "both are fed")
+        walker.find(QPushButton, "lab.two.plug").click()
+        await lab.until(lambda: all(side.lost is not None for side in two.sides), "both plugs are pulled")
+        rows = {row["Figure"]: row for row in walker.rows("lab.two.table")}
+        assert rows["PUT_OK"]["A"] != "0" != rows["PUT_OK"]["B"]
+        assert "lost at the pulled plug" in rows
+        folder = two._made
+        assert folder is not None
+        walker.find(QPushButton, "lab.two.leave").click()
+        await lab.until(lambda: not folder.exists(), "what was made for it is deleted")
+
+    run(walk())
+
+
+def test_opening_for_writing_says_who_holds_the_store_and_refuses(
+    run: Run, walker: Walker, lab: LabWalker, orders: Path, copied: Callable[[Path], Path]
+) -> None:
+    store = copied(orders)
+
+    async def walk() -> None:
+        await walker.open(store)
+        with StoreLock(store / "lock"):
+            walker.action("lab.write").trigger()
+            dialog = walker.window.findChild(QDialog, "lab.write.dialog")
+            assert dialog is not None
+            said = walker.find(QWidget, "lab.write.holder")
+            await lab.until(lambda: "refused" in said.text(), "the holder is named")
+            deed = dialog.findChild(Button, "lab.write.dialog.deed")
+            await lab.until(lambda: walker.table("lab.write.plan").total_rows() > 0, "the plan is shown")
+            assert not deed.isEnabled()
+            dialog.findChild(Button, "lab.write.dialog.cancel").click()
+        assert not lab.desk.there
+
+    run(walk())
+
+
+def test_an_own_store_is_written_to_after_the_question_and_has_no_plug(
+    run: Run, walker: Walker, lab: LabWalker, orders: Path, copied: Callable[[Path], Path]
+) -> None:
+    store = copied(orders)
+
+    async def walk() -> None:
+        await walker.open(store, "lab")
+        end = walker.window.session.snapshot.log.max_offset
+        walker.find(QPushButton, "lab.write").click()
+        deed = walker.find(Button, "lab.write.dialog.deed")
+        await lab.until(deed.isEnabled, "the plan is there and nobody holds the store")
+        deed.click()
+        await lab.until(lambda: lab.desk.sample is not None and walker.window.session is not None, "it is open")
+        assert walker.find(QWidget, "promise").text() == "Open for writing"
+        assert not walker.action("lab.plug").isEnabled()
+        await lab.put("mine")
+        assert lab.desk.done[-1].offset >= end
+        lab.desk.client.kill()
+        await lab.until(lambda: lab.desk.dead, "the death of the engine is told")
+        assert "ended" in walker.texts(lab.pane)
+        assert not walker.action("lab.put").isEnabled()
+
+    run(walk())
