@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from viewer.crumbs import crumbs_of
 from viewer.pages import remember_store
 
 if TYPE_CHECKING:
     from viewer.main_window import MainWindow
+    from viewer.panes import Pane
+    from viewer.panes.following import Follower
 
 
 class News:
@@ -16,6 +19,7 @@ class News:
 
     def __init__(self, window: MainWindow) -> None:
         self._window = window
+        self._followers: WeakKeyDictionary[Pane, Follower | None] = WeakKeyDictionary()
 
     def surveyed(self) -> None:
         """The survey is there: the format, the crumbs, the list of stores opened before."""
@@ -39,8 +43,15 @@ class News:
         """The end of the store moved: the view in front takes it up at once, the others when they are looked at."""
         window = self._window
         pane = window.panes.get(window.view)
-        if pane is not None and pane.session is not None and pane.isVisible():
-            pane.tail()
+        if pane is None or pane.session is None or not pane.isVisible():
+            return
+        if pane not in self._followers:
+            from viewer.panes.following import follower_of
+
+            self._followers[pane] = follower_of(pane)
+        follower = self._followers[pane]
+        if follower is not None:
+            follower.tail()
 
     def found(self) -> None:
         """Findings came: counters, and a mark on the rail."""

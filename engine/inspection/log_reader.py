@@ -228,7 +228,7 @@ class LogReader:
         return found[-count:]
 
     def _items_of_file_before(self, file: ReadOnlyFile, offset: int, count: int, crc: bool) -> list[Item]:
-        back = BACK_STEP
+        back = min(BACK_STEP, 1024 * count)
         while True:
             low = max(file.start_offset, offset - back)
             start = low if low == file.start_offset else self._first_unit(file, low, offset)

@@ -29,7 +29,7 @@ DONE = '{"t":"done"}\n'
 
 # Taken before the tests give themselves a cache of their own: what Maven fetched is worth keeping.
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-_BUILD = os.environ.get("PEER_BUILD") or str(_CACHE / "storescope" / "store-peer")
+BUILD = os.environ.get("PEER_BUILD") or str(_CACHE / "storescope" / "store-peer")
 
 
 def missing() -> str | None:
@@ -52,7 +52,7 @@ class _Server:
     """
 
     def __init__(self, release: str) -> None:
-        environment = {**os.environ, "PEER_BUILD": _BUILD, "PEER_JVM": "-Xmx1g -XX:TieredStopAtLevel=1"}
+        environment = {**os.environ, "PEER_BUILD": BUILD, "PEER_JVM": "-Xmx1g -XX:TieredStopAtLevel=1"}
         self._chatter = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
             ["bash", str(PEER), "-v", release, "serve"],

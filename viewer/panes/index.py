@@ -47,7 +47,7 @@ class IndexPane(Pane):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._files: list[FileRow] = []
-        self._answer: Answer | None = None
+        self.answer: Answer | None = None
         self._wanted: Place | None = None
         self._turn = 0
         self._chain_turn = 0
@@ -133,7 +133,7 @@ class IndexPane(Pane):
         """Show another store, or none."""
         super().set_session(session)
         self._turn += 1
-        self._files, self._answer, self._slot = [], None, None
+        self._files, self.answer, self._slot = [], None, None
         self.slots.set_session(session)
         if session is None:
             self.form.clear()
@@ -190,7 +190,7 @@ class IndexPane(Pane):
         """Copying and stepping act on the table in front."""
         return {
             **table_commands(self, self._front, "index.jsonl"),
-            "copy.cli": self._copy_command if self._answer else lambda: self._front().copy_current("cli"),
+            "copy.cli": self._copy_command if self.answer else lambda: self._front().copy_current("cli"),
             "find.next": lambda: find_or(self, self._front, 1, self._next_match),
             "find.previous": lambda: find_or(self, self._front, -1, self._next_match),
             "problem.next": lambda: self._next_match(1, trouble=True),
@@ -199,8 +199,8 @@ class IndexPane(Pane):
 
     def status(self) -> str:
         """The result of the trace, or what files there are."""
-        if self._answer is not None:
-            return sentence(self._answer)
+        if self.answer is not None:
+            return sentence(self.answer)
         entries = sum(row.used or 0 for row in self._files)
         return tr("{n:,} index files · {entries:,} entries", n=len(self._files), entries=entries) if self._files else ""
 
@@ -335,10 +335,10 @@ class IndexPane(Pane):
                 self.steps.set_state(State("error", str(error) or tr("The trace was stopped.")))
             return
         if turn == self._turn and session is self.session:
-            self._show_answer(answer, drawn)
+            self.show_answer(answer, drawn)
 
-    def _show_answer(self, answer: Answer, drawn: list[ChainLane]) -> None:
-        self._answer = answer
+    def show_answer(self, answer: Answer, drawn: list[ChainLane]) -> None:
+        self.answer = answer
         asked = answer.question
         if asked.near and asked.begin is not None and asked.end is not None:
             self.form.show_window(asked.begin, asked.end)
@@ -374,10 +374,10 @@ class IndexPane(Pane):
             self._scroll.ensureVisible(int(box.x + box.width), int(box.y + box.height), px(24), px(24))
             self._scroll.ensureVisible(int(box.x), int(box.y), px(24), px(24))
         file = next((row for row in self._files if row.name == step.file), None)
-        if file is not None and self._answer is not None:
+        if file is not None and self.answer is not None:
             self.slots.show_file(file.name, file.used or 0)
             entries = [
-                s for s in self._answer.steps if s.file == step.file and s.kind == "entry" and s.verdict != "loop"
+                s for s in self.answer.steps if s.file == step.file and s.kind == "entry" and s.verdict != "loop"
             ]
             self.slots.choose(step.slot, len(entries))
         if self.session is not None and step.phy_offset is not None and step.verdict in {"match", "collision"}:
@@ -388,19 +388,19 @@ class IndexPane(Pane):
         self.steps.go_to(step - 1)
 
     def _follow_step(self, step: int) -> None:
-        found = next((s for s in self._answer.steps if s.step == step), None) if self._answer is not None else None
+        found = next((s for s in self.answer.steps if s.step == step), None) if self.answer is not None else None
         if found is not None and found.phy_offset is not None:
             self.placeRequested.emit(places.log(found.phy_offset))
 
     def _next_match(self, way: int, *, trouble: bool = False) -> None:
         """Choose the next (−1: previous) match, or the next step where something is wrong."""
-        if self._answer is None:
+        if self.answer is None:
             return
         current = self.steps.current_row()
         at = current.step if current is not None else 0
         wanted = {"gone", "loop", "beyondCount", "collision"} if trouble else {"match"}
         found = [
-            s.step for s in self._answer.steps if s.kind == "entry" and s.verdict in wanted and (s.step - at) * way > 0
+            s.step for s in self.answer.steps if s.kind == "entry" and s.verdict in wanted and (s.step - at) * way > 0
         ]
         if found:
             self.steps.go_to((found[0] if way > 0 else found[-1]) - 1)

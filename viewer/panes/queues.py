@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
@@ -41,6 +41,8 @@ class QueuesPane(Pane):
     view_id = "queue"
     title = "Queues"
 
+    grew = Signal()
+    """The queues in front have more entries, and the table's source knows them."""
     table: RecordView
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -283,6 +285,7 @@ class QueuesPane(Pane):
         self._facts = loaded.facts
         self._source.adopt(loaded.source)
         self.table.reload()
+        self.grew.emit()
         if self._current in self._facts:
             self.picture.show_queue(self._facts[self._current], self._counter.of(self._current))
             self.side.show_queue(self._facts[self._current])

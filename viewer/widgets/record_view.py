@@ -1,7 +1,7 @@
 """The table of every pane: any number of records behind a 64-bit scroll bar.
 
-It holds a window of rows (:mod:`viewer.models.window`) on a ruler of 64-bit positions: a frame costs the same at any
-number of rows. Reading goes through a :class:`~viewer.widgets.runner.Runner`; late answers are dropped.
+It holds a window of rows (:mod:`viewer.models.window`): a frame costs the same at any number of rows. Reading goes
+through a :class:`~viewer.widgets.runner.Runner`; late answers are dropped.
 """
 
 from __future__ import annotations
@@ -21,17 +21,14 @@ from viewer.widgets.row_table import RowTable
 from viewer.widgets.runner import Runner, run_here
 
 WHOLE = 20_000
-"""Rows up to which a list in memory is held completely."""
+"""Rows up to which a list is held completely."""
 Then = Callable[[], None] | None
 
 
 class RecordView(RowTable):
-    """Rows of a :class:`RowSource` under the columns of a :class:`RecordKind`.
-
-    ``rowChosen(record)`` as the choice moves (None: nothing), ``placeRequested(place)`` when a link is followed,
-    ``moved(first, last)`` with the positions on the screen, ``termRequested(how, term)`` from the context menu,
-    ``failed(error)`` when rows cannot be read, ``filled()`` when rows have come, ``rowsDrawn()`` when the first ones
-    of a source have been painted.
+    """Rows of a :class:`RowSource` under a :class:`RecordKind`: ``rowChosen(record or None)``, ``placeRequested`` of a
+    link, ``moved(first, last)`` positions on the screen, ``termRequested(how, term)``, ``failed(error)``, ``filled()``
+    as rows have come, ``rowsDrawn()`` as the first ones of a source were painted.
     """
 
     rowChosen = Signal(object)
@@ -80,8 +77,8 @@ class RecordView(RowTable):
 
     def set_kind(self, kind: RecordKind) -> None:
         """Show the rows under other columns."""
-        self._widths_set.clear()
         self.table.set_kind(kind)
+        self._widths_set.clear()
         self.fit_columns()
         self._settle(self.verticalScrollBar().value())
 
@@ -121,6 +118,10 @@ class RecordView(RowTable):
 
     def row_key(self, number: int) -> object:
         return self._window.source.position(self._window.rows[number])
+
+    def tail(self) -> None:
+        """Read the end of a source that has grown and keep it in view; the choice stays."""
+        self._ask(self._window.jump(self.source.end, self.visible_rows()), self.scrollToBottom)
 
     def total_rows(self) -> int:
         """Number of rows of the source; while nobody has counted them, of those known so far."""
@@ -295,8 +296,7 @@ class RecordView(RowTable):
         window = self._window
         if not window.rows or not window.covers(position):
             return None
-        exact = window.find(position)
-        if exact is not None:
+        if (exact := window.find(position)) is not None:
             return exact
         low, high = 0, len(window.rows)
         while low < high:

@@ -48,7 +48,7 @@ def test_a_key_is_traced_to_its_units_and_every_step_is_a_row(qapp, golden, qtbo
         pane.form.key.setText(key)
         qtbot.keyClick(pane.form.key, Qt.Key.Key_Return)
         await settled(session.jobs)
-        answer = pane._answer
+        answer = pane.answer
         assert {match.unit.offset for match in answer.matches} <= truth
         assert len(answer.matches) == min(32, len(truth))
         assert pane.steps.total_rows() == len(answer.steps)
@@ -90,9 +90,9 @@ def test_a_chain_that_runs_in_a_circle_is_drawn_and_said(qapp, golden, tmp_path)
     async def drive(pane, session) -> None:
         pane.show_place(places.trace(topic, key))
         await settled(session.jobs)
-        loops = [step for step in pane._answer.steps if step.verdict == "loop"]
+        loops = [step for step in pane.answer.steps if step.verdict == "loop"]
         assert [step.entry for step in loops] == [chain[0]]
-        lane = next(lane for lane in lanes(pane._answer) if lane.loop_to is not None)
+        lane = next(lane for lane in lanes(pane.answer) if lane.loop_to is not None)
         assert lane.loop_to == chain[0]
         assert "circle" in pane.status()
         pane.canvas.grab()
@@ -131,7 +131,7 @@ def test_a_window_passes_files_over_and_a_wrong_time_is_marked(qapp, golden) -> 
         pane.form.end.setText(str(oldest.begin_timestamp))
         pane.form.ask()
         await settled(session.jobs)
-        passed = [lane for lane in lanes(pane._answer) if not lane.chosen]
+        passed = [lane for lane in lanes(pane.answer) if not lane.chosen]
         assert passed
         assert all("passed over" in lane.why for lane in passed)
         pane.form.end.setText("soon")

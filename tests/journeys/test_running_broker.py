@@ -1,0 +1,101 @@
+"""A person looks at the directory of a broker that is writing: the real RocketMQ store, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import golden_stores
+import pytest
+from running_broker import RunningBroker, ScreenWatch, locks_held, plan_of, quantile, written_descriptors
+from walker import Run, Walker
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+LONGEST_99 = 0.5
+WATCHED = 6.0
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[RunningBroker]:
+    """Some thousand messages at a few hundred a second; it stays open when they are in."""
+    made = RunningBroker(tmp_path, plan_of(6000), hold_ms=2)
+    try:
+        made.wait_for(200)
+        yield made
+    finally:
+        made.stop()
+
+
+def test_row_3_a_running_broker_is_followed_and_not_disturbed(run: Run, walker: Walker, broker: RunningBroker) -> None:
+    """What was acknowledged is on the screen within half a second; no lock, no byte, no right to write is ours."""
+
+    async def walk() -> None:
+        await walker.open(broker.store)
+        assert "running" in walker.window.session.survey.state[1]
+        await walker.act("view.follow")
+        table = walker.window.pane("log").table
+        screen = ScreenWatch(table)
+        await walker.until(lambda: len(screen.shown) > 2, "rows come")
+        since = time.monotonic()
+        while time.monotonic() < since + WATCHED:
+            before = len(screen.shown)
+            await walker.until(lambda before=before: len(screen.shown) > before or not growing(broker), "more rows")
+        late = screen.latencies(list(broker.acknowledged), since)
+        late = late[: max(1, len(late) - 200)]  # the last ones may not have had their turn
+        assert len(late) > 100
+        assert quantile(late, 0.5) < LONGEST_99
+        assert quantile(late, 0.99) < allowed(), f"p99 {quantile(late, 0.99):.3f} s of {len(late)}"
+        assert not locks_held(os.getpid())
+        assert not written_descriptors(os.getpid(), broker.store)
+        assert broker.refused == 0
+
+    run(walk())
+    broker.stop()
+    ends = [end for end, _ in broker.acknowledged]
+    assert ends == sorted(ends)
+    before = golden_stores.fingerprint(broker.store)
+
+    async def closed() -> None:
+        await walker.until(lambda: not walker.window.session.tail.last.live, "the broker's end is seen")
+        assert walker.window.session.tail.last.positions.wrote.offset == ends[-1]
+
+    run(closed())
+    assert not golden_stores.changes(before, golden_stores.fingerprint(broker.store))
+
+
+def test_row_38_positions_of_a_running_broker_move_and_say_what_files_cannot(
+    run: Run, walker: Walker, broker: RunningBroker
+) -> None:
+    """Four plots over time; flushed, confirm and the pool are said not to be knowable, with the reason."""
+
+    async def walk() -> None:
+        await walker.open(broker.store, at="positions")
+        pane = walker.window.pane("positions")
+        await walker.until(lambda: len(pane.over_time.history) > 8 and pane.over_time.bar.isVisible(), "looks come")
+        first = pane.over_time.history.last.positions.wrote.offset
+        await walker.until(lambda: pane.over_time.history.last.positions.wrote.offset > first, "wrote moves")
+        told = {row.key: row for row in pane.now.table.rows}
+        assert told["flushed"].offset is None
+        assert "memory" in told["flushed"].why
+        assert told["confirm"].offset is None
+        assert "not knowable" in pane.beside.losses.findChildren(type(pane.beside.died))[1].text()
+        assert "messages/s" in pane.over_time.group.accessibleDescription()
+        pane.over_time.pause()
+        held = pane.over_time.range().end
+        await walker.until(lambda: pane.over_time.history.span[1] / 1000 > held + 0.5, "looks go on")
+        assert pane.over_time.range().end == held
+        pane.over_time.go_live()
+
+    run(walk())
+
+
+def growing(broker: RunningBroker) -> bool:
+    """Whether it has acknowledged something in the last second."""
+    return bool(broker.acknowledged) and time.monotonic() - broker.acknowledged[-1][1] < 1.0
+
+
+def allowed() -> float:
+    """Half a second on a machine at rest; where more wait for a processor than there are, as much longer."""
+    return LONGEST_99 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))

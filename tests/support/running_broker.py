@@ -1,0 +1,154 @@
+"""The real RocketMQ store writing while somebody looks: what it acknowledged and when, and what stood on the screen."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+import time
+from bisect import bisect_left
+from pathlib import Path
+from typing import Any
+
+import peer
+from PySide6.QtCore import QEvent, QObject, QTimer
+
+from viewer.models.log_rows import UnitRow
+from viewer.widgets.record_view import RecordView
+
+PATIENCE = 120.0
+
+
+class RunningBroker:
+    """``peer write --hold``: puts the plan's messages, then stays open until :meth:`stop`. ``acknowledged`` holds
+    (end of the unit in the log, monotonic time at which its answer was read here), in the order of the log.
+    """
+
+    def __init__(self, folder: Path, plan: dict[str, Any], hold_ms: int, release: str = "5.3.3") -> None:
+        self.store = folder / "store"
+        path = folder / "plan.json"
+        path.write_text(json.dumps(plan), encoding="utf-8")
+        self.acknowledged: list[tuple[int, float]] = []
+        self.refused = 0
+        command = ["bash", str(peer.PEER), "-v", release, "write", "--store", str(self.store), "--plan", str(path),
+                   "--hold", str(hold_ms)]  # fmt: skip
+        environment = {**os.environ, "PEER_BUILD": peer.BUILD, "PEER_JVM": "-Xmx1g -XX:TieredStopAtLevel=1"}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            env=environment,
+        )  # fmt: skip
+        self._reader = threading.Thread(target=self._read, name="broker", daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            now = time.monotonic()
+            if '"put"' not in line:
+                continue
+            row = json.loads(line)
+            if row.get("status") == "PUT_OK" and row.get("phy", -1) >= 0:
+                self.acknowledged.append((row["phy"] + row["bytes"], now))
+            else:
+                self.refused += 1
+
+    def wait_for(self, count: int) -> None:
+        """Until so many messages were acknowledged."""
+        end = time.monotonic() + PATIENCE
+        while len(self.acknowledged) < count:
+            assert self._process.poll() is None, "the broker ended"
+            assert time.monotonic() < end, f"{len(self.acknowledged)} messages in {PATIENCE:.0f} s"
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Close the store cleanly."""
+        if self._process.poll() is None:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            try:
+                self._process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait(10)
+        self._reader.join(10)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+class ScreenWatch(QObject):
+    """Notes at each paint of the log's table up to which offset units stand on the screen."""
+
+    def __init__(self, table: RecordView) -> None:
+        super().__init__(table)
+        self._table = table
+        self.shown: list[tuple[int, float]] = []
+        table.viewport().installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:  # noqa: N802 (Qt's name)
+        """A paint begins; when the loop is back it is done."""
+        if event.type() == QEvent.Type.Paint:
+            table = self._table
+            top = table.verticalScrollBar().value()
+            rows = table.table.rows[top : top + table.visible_rows() + 1]
+            ends = [row.end for row in rows if isinstance(row, UnitRow)]
+            end = max(ends, default=-1)
+            if ends and (not self.shown or end > self.shown[-1][0]):
+                QTimer.singleShot(0, self, lambda: self._painted(end))
+        return False
+
+    def _painted(self, end: int) -> None:
+        if not self.shown or end > self.shown[-1][0]:
+            self.shown.append((end, time.monotonic()))
+
+    def latencies(self, acknowledged: list[tuple[int, float]], since: float) -> list[float]:
+        """Seconds from each answer behind ``since`` to the first paint that had its unit, or one behind it, on the
+        screen; a unit that never came counts until now.
+        """
+        ends, now, found = [end for end, _ in self.shown], time.monotonic(), []
+        for end, at in acknowledged:
+            if at < since:
+                continue
+            number = bisect_left(ends, end)
+            found.append(max(0.0, (self.shown[number][1] if number < len(ends) else now) - at))
+        return found
+
+
+def locks_held(pid: int) -> list[str]:
+    """Lines of the kernel's lock table that belong to a process."""
+    lines = Path("/proc/locks").read_text("utf-8").splitlines()
+    return [line for line in lines if f" {pid} " in line]
+
+
+def written_descriptors(pid: int, folder: Path) -> list[str]:
+    """Files below ``folder`` that a process has open with other than read rights, or mapped."""
+    found = []
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            target = link.readlink()
+            flags = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text("utf-8")
+        except OSError:
+            continue
+        if folder in target.parents:
+            mode = int(next(line for line in flags.splitlines() if line.startswith("flags")).split()[1], 8) & 3
+            if mode != os.O_RDONLY:
+                found.append(str(target))
+    maps = Path(f"/proc/{pid}/maps").read_text("utf-8")
+    return found + [line for line in maps.splitlines() if str(folder) in line]
+
+
+def plan_of(count: int, body: int = 300, pause_every: int = 0, pause_ms: int = 0) -> dict[str, Any]:
+    """Plain traffic for the peer; files of 8 MiB roll while one looks."""
+    return {
+        "config": {"mappedFileSizeCommitLog": 8 << 20, "mappedFileSizeConsumeQueue": 20 * 30_000},
+        "topics": [{"name": "Orders", "queues": 4}, {"name": "Payments", "queues": 4}],
+        "body": {"min": body, "max": body}, "keys": {"max": 1, "space": 500}, "seed": 7, "count": count,
+        "pauseEvery": pause_every, "pauseMs": pause_ms,
+    }  # fmt: skip
+
+
+def quantile(values: list[float], share: float) -> float:
+    """The value below which ``share`` of them lie."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else 0.0
