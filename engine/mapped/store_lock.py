@@ -76,6 +76,23 @@ class StoreLock:
             self._descriptor = -1
 
 
+def holder_of(path: Path) -> int | None:
+    """The process that holds the lock at ``path``; None where nobody does, or nobody can tell who. Nothing is taken,
+    made or written.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        kind = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, _BYTE_0))[0]
+        return None if kind == fcntl.F_UNLCK else _holder(descriptor, path)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
 _left_open: dict[tuple[int, int], list[int]] = {}
 
 

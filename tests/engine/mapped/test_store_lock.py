@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from engine.errors import StoreError, StoreLocked
-from engine.mapped.store_lock import StoreLock
+from engine.mapped.store_lock import StoreLock, holder_of
 
 # What Java's FileChannel.tryLock(0, 1, false) does, in another process: says whether it got the lock, and keeps it.
 LIKE_JAVA = """
@@ -130,3 +130,14 @@ def test_a_file_that_cannot_be_written_is_told_as_it_comes(path, monkeypatch):
 
 def test_a_locked_store_is_an_error_of_the_surroundings():
     assert issubclass(StoreLocked, StoreError)
+
+
+def test_who_holds_it_is_told_without_taking_it(path):
+    assert holder_of(path) is None
+    assert not path.exists()
+    with StoreLock(path):
+        path.with_name("abort").write_text("4711")
+        assert holder_of(path) == 4711
+    assert holder_of(path) is None
+    with LikeJava(path) as broker:
+        assert holder_of(path) == broker.process.pid
