@@ -184,3 +184,24 @@ def test_somebodys_own_store_is_opened_with_its_own_sizes_and_has_no_plug(tmp_pa
     assert {path.name for path in tmp_path.iterdir()} == {"store"}
     with pytest.raises(NotALab):
         LabStore.open(tmp_path)
+
+
+def test_two_stores_side_by_side_take_the_same_load_each_in_its_own_way(tmp_path: Path) -> None:
+    async def work() -> None:
+        sync, pool = LabClient(), LabClient()
+        await asyncio.gather(
+            sync.start(tmp_path / "sync", replace(TINY, flush_disk_type="SYNC_FLUSH")),
+            pool.start(tmp_path / "pool", replace(TINY, transient_store_pool_enable=True)),
+        )
+        load = LoadSettings(producers=2, keys=20, body_size=300, seed=3)
+        await asyncio.gather(sync.load(load), pool.load(load))
+        await pool.pause("commit")
+        while min((await one.sample()).statuses.get("PUT_OK", 0) for one in (sync, pool)) < 200:
+            await asyncio.sleep(0.02)
+        lost = [(await one.pull_the_plug(4, keep=0.0)).loss for one in (sync, pool)]
+        assert (lost[0].messages, lost[0].allowed) == (0, True)
+        assert lost[1].messages > 0
+        assert (lost[1].below_flushed, lost[1].allowed) == (0, True)
+        await asyncio.gather(sync.close(), pool.close())
+
+    walk(work)
