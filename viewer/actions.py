@@ -79,6 +79,7 @@ COMMANDS = (
     Command("theme.system", words("Colours as the desktop"), "View", "", (), needs=False, checkable=True, group=3),
     Command("theme.light", words("Light colours"), "View", "", (), needs=False, checkable=True, group=3),
     Command("theme.dark", words("Dark colours"), "View", "", (), needs=False, checkable=True, group=3),
+    Command("theme.contrast", words("High contrast"), "View", "", (), needs=False, checkable=True, group=3),
     Command("language.en", "English", "View", "", (), needs=False, checkable=True, group=4),
     Command("language.zh_CN", "简体中文", "View", "", (), needs=False, checkable=True, group=4),
     Command("go.back", words("Back"), "Go", "back", ("Alt+Left",)),

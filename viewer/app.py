@@ -112,6 +112,7 @@ def dress(app: QApplication, settings: Settings, start: Start) -> None:
     language = start.language or settings.language
     assets.set_language(assets.system_language() if language == "system" else language)
     theme.zoom = settings.zoom
+    theme.contrast = settings.contrast
     theme.scheme = start.theme or settings.theme
     theme.apply(app)
 

@@ -59,6 +59,7 @@ def deeds(window: MainWindow) -> dict[str, Deed]:
         own[name] = lambda _on=False, view=view: window.show_view(view)
     for scheme in ("system", "light", "dark"):
         own[f"theme.{scheme}"] = lambda _on=False, scheme=scheme: set_scheme(window, scheme)
+    own["theme.contrast"] = lambda: set_contrast(window, not theme.contrast)
     for language in assets.LANGUAGES:
         own[f"language.{language}"] = lambda _on=False, language=language: set_language(window, language)
     for command in COMMANDS:
@@ -172,6 +173,13 @@ def set_scheme(window: MainWindow, scheme: str) -> None:
     show_choices(window)
 
 
+def set_contrast(window: MainWindow, on: bool) -> None:
+    """Fills off and frames on, now and at the next start."""
+    window.settings.contrast = on
+    theme.set_contrast(on)
+    show_choices(window)
+
+
 def set_language(window: MainWindow, language: str) -> None:
     """Words, now and at the next start."""
     window.settings.language = language
@@ -189,6 +197,7 @@ def show_choices(window: MainWindow) -> None:
     for language in assets.LANGUAGES:
         window.actions_by_id[f"language.{language}"].setChecked(assets.language() == language)
     window.actions_by_id["view.tree"].setChecked(window.settings.tree_shown)
+    window.actions_by_id["theme.contrast"].setChecked(theme.contrast)
     window.actions_by_id["session.restore"].setChecked(window.settings.restore)
 
 

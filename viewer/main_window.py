@@ -288,11 +288,11 @@ class MainWindow(QMainWindow):
 
     def go(self, place: Place) -> None:
         """Show ``place`` and make a step of history; in a window of its own where it says so."""
-        if place.own:
-            self.desk.show_beside(place)
+        if self.desk.shown_beside(place):
             return
         self.history.visit(place)
         self._show(place)
+        self.desk.jumps.jumped()
 
     def step(self, place: Place | None) -> None:
         """Show a place of the history."""
@@ -434,9 +434,7 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Remember the layout, stop the work, let go of the store."""
-        self.layouts.keep()
-        self.layouts.write()
-        self.desk.keep_last()
+        self.desk.keep_all()
         self.closed = True
         self.close_store()
         self.jobs.close()

@@ -78,6 +78,15 @@ class Settings:
     def zoom(self, value: int) -> None:
         self._file.setValue("look/zoom", value)
 
+    @property
+    def contrast(self) -> bool:
+        """Whether fills are off and frames strong."""
+        return self._number("look/contrast", 0, 0, 1) == 1
+
+    @contrast.setter
+    def contrast(self, value: bool) -> None:
+        self._file.setValue("look/contrast", int(value))
+
     # ---- layout ------------------------------------------------------------------------------------------------------
 
     @property

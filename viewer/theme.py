@@ -39,6 +39,19 @@ DARK = {
     "posTime": "#D594E6", "posMin": "#8A94A4",
     "veil": "#000000", "shadow": "#000000",
 }  # fmt: skip
+MORE_LIGHT = {
+    "hair": "#6B7280", "line": "#1A1E26", "field": "#1A1E26", "text2": "#1A1E26", "text3": "#333A45",
+    "disabled": "#5A6270", "hover": "#FFFFFF", "idle": "#FFFFFF", "sunken": "#FFFFFF", "side": "#FFFFFF",
+    "raised": "#FFFFFF", "errorFill": "#FFFFFF", "warnFill": "#FFFFFF", "noteFill": "#FFFFFF", "okFill": "#FFFFFF",
+    "error": "#96170B", "warn": "#694400", "note": "#1B476D", "ok": "#155234", "accent": "#2E31A3",
+}  # fmt: skip
+"""What is different with high contrast: fills are off, frames and words are strong."""
+MORE_DARK = {
+    "window": "#000000", "pane": "#000000", "hair": "#8A94A4", "line": "#E6E9EF", "field": "#E6E9EF",
+    "text": "#FFFFFF", "text2": "#FFFFFF", "text3": "#D5DAE2", "disabled": "#A0A9B8", "hover": "#000000",
+    "idle": "#000000", "sunken": "#000000", "side": "#000000", "raised": "#000000", "errorFill": "#000000",
+    "warnFill": "#000000", "noteFill": "#000000", "okFill": "#000000",
+}  # fmt: skip
 TOPICS_LIGHT = ("#1054C6", "#E27717", "#008967", "#C3689E", "#7C6B00", "#3D9AD6", "#8A2D05", "#5E4A8F")
 TOPICS_DARK = ("#4A8FF3", "#F08A4B", "#3CC6A0", "#CD82C5", "#D6C24A", "#9AD3FA", "#C96A3E", "#A8A1F9")
 HEX_LIGHT = {
@@ -72,6 +85,8 @@ class Theme(QObject):
         self.scheme = "system"
         self.dark = False
         self.zoom = 100
+        self.contrast = False
+        """Whether fills are off and frames strong."""
         self.topics: tuple[str, ...] = ()
         self._applied = False
 
@@ -99,6 +114,12 @@ class Theme(QObject):
             self.dark = dark
             if not quiet:
                 self._dress()
+
+    def set_contrast(self, on: bool) -> None:
+        """Fills off and frames on, or as the look has it."""
+        if on != self.contrast:
+            self.contrast = on
+            self._dress()
 
     def set_zoom(self, percent: int) -> None:
         """Scale every font and row; ``percent`` is kept within the steps."""
@@ -129,9 +150,14 @@ class Theme(QObject):
 theme = Theme()
 
 
+_TOKENS = {
+    (False, False): LIGHT, (True, False): DARK, (False, True): LIGHT | MORE_LIGHT, (True, True): DARK | MORE_DARK,
+}  # fmt: skip
+
+
 def tokens() -> dict[str, str]:
     """Role → ``#RRGGBB`` in force."""
-    return DARK if theme.dark else LIGHT
+    return _TOKENS[theme.dark, theme.contrast]
 
 
 def dark() -> bool:
@@ -159,6 +185,8 @@ def C(role: str, alpha: float = 1.0) -> QColor:
 
 def hex_fill(group: str) -> QColor:
     """The fill of a field group in the hex view: frame, id, time, host, body, topic, props, propsAlt."""
+    if theme.contrast:
+        return C("pane")
     return QColor((HEX_DARK if theme.dark else HEX_LIGHT)[group])
 
 

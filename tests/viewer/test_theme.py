@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 
 import viewer
 from viewer import theme as looks
-from viewer.theme import DARK, HEX_DARK, HEX_LIGHT, LIGHT, TOPICS_DARK, TOPICS_LIGHT, contrast, theme
+from viewer.theme import DARK, HEX_DARK, HEX_LIGHT, LIGHT, TOPICS_DARK, TOPICS_LIGHT, C, contrast, hex_fill, theme
 
 BOTH = [pytest.param(LIGHT, id="light"), pytest.param(DARK, id="dark")]
 TEXT = ("text", "text2", "text3", "accent", "error", "warn", "note", "ok", "live")
@@ -23,6 +23,22 @@ SIGHT = {
     "deutan": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
     "tritan": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900)),
 }
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_high_contrast_has_no_fills_and_strong_words(dressed: QApplication, dark: bool) -> None:
+    theme.set_scheme("dark" if dark else "light")
+    theme.set_contrast(True)
+    try:
+        pane = C("pane").name()
+        assert {C(f"{kind}Fill").name() for kind in ("error", "warn", "note", "ok")} == {pane}
+        assert hex_fill("topic").name() == pane
+        for role in ("text", "text2", "text3", "error", "warn", "note", "ok", "accent"):
+            assert contrast(C(role).name(), pane) >= 7, role
+        for role in ("hair", "line", "field"):
+            assert contrast(C(role).name(), pane) >= 4.5, role
+    finally:
+        theme.set_contrast(False)
 
 
 @pytest.mark.parametrize("tokens", BOTH)

@@ -22,6 +22,7 @@ from viewer.bridge.store_session import StoreSession
 from viewer.crumbs import crumbs_of
 from viewer.desk import session_file
 from viewer.desk.evidence import ask_report
+from viewer.desk.pulse import Jumps
 from viewer.desk.session_file import Session
 from viewer.desk.taking import Taken, kind_of, take
 from viewer.desk.windows import show_beside
@@ -44,6 +45,7 @@ class Desk:
     def __init__(self, window: MainWindow) -> None:
         self._window = window
         self._taken: Taken | None = None
+        self.jumps = Jumps(window)
         window.opened.connect(self._opened)
 
     def deeds(self) -> dict[str, Callable[..., object]]:
@@ -172,8 +174,14 @@ class Desk:
 
         window.session.jobs.read(lambda: session_file.write(target, said), done, self._failed)
 
+    def keep_all(self) -> None:
+        """The window closes: keep its layout, and what stands in it for the next start."""
+        self._window.layouts.keep()
+        self._window.layouts.write()
+        self.keep_last()
+
     def keep_last(self) -> None:
-        """Keep what stands in the window for the next start; called when the window closes."""
+        """Keep what stands in the window for the next start."""
         window = self._window
         said = self.session() if window.remembers and window.settings.restore else None
         file = window.settings.folder / LAST
@@ -209,6 +217,12 @@ class Desk:
         place = self._window.history.current
         if place is not None:
             self.show_beside(place)
+
+    def shown_beside(self, place: Place) -> bool:
+        """Show ``place`` in a window of its own where it asks for one; whether it did."""
+        if place.own:
+            self.show_beside(place)
+        return place.own
 
     def show_beside(self, place: Place) -> None:
         """Show ``place`` in a window of its own."""

@@ -43,7 +43,8 @@ STEPS = (
         "trace:ShipmentEvents/SO-000421", "trace.steps", words("Follow a key through the index"),
         words(
             "The index keeps hashes, not keys: this is the chain that a broker walks for the key, newest first. Each "
-            "step has its verdict and leads to its unit. Here damage bent a link back: the walk sees the ring and stops."
+            "step has its verdict and leads to its unit. Here damage bent a link back: the walk sees the ring, and "
+            "stops."
         ),
     ),
     Step(

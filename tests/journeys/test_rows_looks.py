@@ -1,0 +1,67 @@
+"""High contrast, the frame where a jump ended, accessible names, and every control reached by keyboard."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QComboBox, QLineEdit, QPlainTextEdit, QWidget
+from walker import Run, Walker
+
+from viewer.bridge import places
+from viewer.theme import C, theme
+from viewer.views import VIEWS
+
+pytestmark = pytest.mark.journey
+CONTROLS = (QAbstractButton, QLineEdit, QPlainTextEdit, QComboBox)
+
+
+def test_row_89_every_control_has_a_name_for_a_screen_reader(run: Run, walker: Walker, damaged: Path) -> None:
+    """In every view: buttons, fields, tables; and what is shown when a field is empty is not its only name."""
+
+    async def walk() -> None:
+        await walker.open(damaged)
+        mute: set[str] = set()
+        for view in VIEWS:
+            walker.window.show_view(view)
+            await asyncio.sleep(0.02)
+            for part in walker.window.panes[view].findChildren(QWidget):
+                named = part.accessibleName() or (part.text() if isinstance(part, QAbstractButton) else "")
+                asked = isinstance(part, CONTROLS) or (isinstance(part, QAbstractScrollArea) and part.objectName())
+                inner = part.objectName().startswith("qt_") or isinstance(part.parent(), QLineEdit)
+                if asked and not inner and part.isVisible() and not named:
+                    mute.add(f"{view}: {type(part).__name__} {part.objectName()}")
+        assert not mute, sorted(mute)
+
+    run(walk())
+
+
+def test_section_11_high_contrast_and_back(run: Run, walker: Walker, damaged: Path) -> None:
+    async def walk() -> None:
+        await walker.open(damaged)
+        before = C("hair").name()
+        await walker.act("theme.contrast")
+        assert walker.action("theme.contrast").isChecked()
+        assert walker.window.settings.contrast
+        assert C("errorFill").name() == C("pane").name()
+        await walker.act("theme.dark")
+        assert C("pane").name() == "#000000"
+        await walker.act("theme.light")
+        await walker.act("theme.contrast")
+        assert C("hair").name() == before
+        assert not theme.contrast
+
+    run(walk())
+
+
+def test_section_7_a_frame_stands_for_a_moment_where_a_jump_ended(run: Run, walker: Walker, damaged: Path) -> None:
+    async def walk() -> None:
+        await walker.open(damaged)
+        await asyncio.sleep(0.5)
+        walker.window.go(places.log(1_310_900))
+        await walker.until(lambda: walker.window.findChild(QWidget, "pulse") is not None, "the frame stands", 5)
+        assert walker.value("units.table", "Physical offset") == 1_310_900
+        await walker.until(lambda: walker.window.findChild(QWidget, "pulse") is None, "it goes by itself", 5)
+
+    run(walk())
