@@ -196,7 +196,7 @@ def test_two_stores_side_by_side_take_the_same_load_each_in_its_own_way(tmp_path
         load = LoadSettings(producers=2, keys=20, body_size=300, seed=3)
         await asyncio.gather(sync.load(load), pool.load(load))
         await pool.pause("commit")
-        while min((await one.sample()).statuses.get("PUT_OK", 0) for one in (sync, pool)) < 200:
+        while min([(await one.sample()).statuses.get("PUT_OK", 0) for one in (sync, pool)]) < 200:
             await asyncio.sleep(0.02)
         lost = [(await one.pull_the_plug(4, keep=0.0)).loss for one in (sync, pool)]
         assert (lost[0].messages, lost[0].allowed) == (0, True)
