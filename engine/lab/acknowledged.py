@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-PRUNE_FROM: Final = 1 << 16
+PRUNE_FROM: Final = 1 << 13
 MOST: Final = 1 << 20
-"""Ends kept one by one: 8 MiB for each producer."""
+"""Ends kept one by one, 8 MiB for each producer; of calls with several messages a sixteenth of that."""
 _HEAP: Final = 1 << 12
 _ONE: Final = (1, 0)
 
@@ -59,7 +59,7 @@ class Acknowledged:
 
     def bound(self) -> None:
         """Put the oldest ends into heaps where there are too many."""
-        while len(self.ends) > MOST:
+        while len(self.ends) > (MOST >> 4 if self._many else MOST):
             taken = self.ends[:_HEAP]
             del self.ends[:_HEAP]
             self._heaps.append((taken[0], taken[-1], sum(self._many.pop(end, _ONE)[0] for end in taken)))
