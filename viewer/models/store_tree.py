@@ -68,6 +68,7 @@ class StoreTree(QAbstractItemModel):
 
     def set_marks(self, marks: Mapping[str, str]) -> None:
         """Node name → worst severity found in it; marks climb to the root's children."""
+        self.layoutAboutToBeChanged.emit()
         for node in self._by_name.values():
             found = marks.get(node.name, "")
             node.mark = max(found, node.own_mark, key=lambda kind: RANK.get(kind, 0))
