@@ -19,7 +19,9 @@ from viewer.sayings import engine_words
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
+    from engine.lab.samples import PositionSample
     from engine.store.unit_check import Release
+    from viewer.bridge.jobs import Job
     from viewer.main_window import MainWindow
     from viewer.panes.lab import LabPane
 
@@ -33,7 +35,9 @@ class LabRoom(QObject):
         self._pane: LabPane | None = None
         self._staying = False
         self.desk = LabDesk()
+        self._load: Job | None = None
         self.desk.changed.connect(self.show_state)
+        self.desk.sampled.connect(self._sampled)
         self.desk.died.connect(self._died)
 
     # ---- the pane ----------------------------------------------------------------------------------------------------
@@ -45,7 +49,9 @@ class LabRoom(QObject):
         from viewer.panes.lab import LabPane
 
         assert isinstance(pane, LabPane)
+        self._end_comparison()
         self._pane = pane
+        pane.lab_folder = self._window.settings.lab_folder
         pane.createAsked.connect(self.create)
         pane.writeAsked.connect(self.open_for_writing)
         pane.plugAsked.connect(self.plug)
@@ -91,6 +97,21 @@ class LabRoom(QObject):
         """The words at the top right, and what is greyed."""
         if not self._window.closed:
             enable_actions(self._window)
+            self._show_load()
+
+    def _show_load(self) -> None:
+        """A load that runs stands among the work under way, where it can be stopped."""
+        jobs, running = self._window.jobs, self.desk.load is not None
+        if running and self._load is None:
+            self._load = jobs.announce(tr("Load"), self.stop)
+        elif not running and self._load is not None:
+            jobs.retire(self._load)
+            self._load = None
+
+    def _sampled(self, sample: PositionSample) -> None:
+        if self._load is not None:
+            said = tr("paused") if self.desk.load_paused else f"{sample.rates.messages:,.0f} /s"
+            self._window.jobs.tell(self._load, said)
 
     def _shows_desk(self) -> bool:
         session = self._window.session
@@ -244,14 +265,24 @@ class LabRoom(QObject):
     def compare(self) -> None:
         """The same load on two lab stores side by side."""
         self._window.show_view("lab")
+        self.pane().lab_folder = self._window.settings.lab_folder
         self.pane().show_two_ways()
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def leaving(self) -> None:
         """The window lets go of its store: its lab engine is closed cleanly, behind."""
-        if self.desk.there and not self._staying:
+        if self._staying:
+            return
+        self._end_comparison()
+        if self.desk.there:
             self._window.jobs.finish(self.desk.close())
+
+    def _end_comparison(self) -> None:
+        """The stores that were made for a comparison go with the page that shows them."""
+        two = self._pane.two if self._pane is not None else None
+        if two is not None and two.folder_made is not None:
+            self._window.jobs.finish(two.end())
 
     def _died(self, words: str) -> None:
         self._window.say(tr("The lab's engine has ended: {why}", why=words))

@@ -157,8 +157,9 @@ def test_two_ways_at_once_are_compared_until_both_plugs_are_pulled(
         rows = {row["Figure"]: row for row in walker.rows("lab.two.table")}
         assert rows["PUT_OK"]["A"] != "0" != rows["PUT_OK"]["B"]
         assert "lost at the pulled plug" in rows
-        folder = two._made
+        folder = two.folder_made
         assert folder is not None
+        assert folder.parent == walker.window.settings.lab_folder
         walker.find(QPushButton, "lab.two.leave").click()
         await lab.until(lambda: not folder.exists(), "what was made for it is deleted")
 

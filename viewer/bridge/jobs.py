@@ -182,6 +182,23 @@ class Jobs(QObject):
         task.add_done_callback(self._task_ended)
         return task
 
+    def announce(self, title: str, cancel: Callable[[], None]) -> Job:
+        """List work that runs elsewhere, until :meth:`retire`; :meth:`tell` says how it stands."""
+        job = Job(next(self._numbers), title, cancel)
+        self._begin(job)
+        return job
+
+    def tell(self, job: Job, note: str) -> None:
+        """How announced work stands, in words."""
+        if job in self.list and note != job.note:
+            job.note = note
+            self._tell()
+
+    def retire(self, job: Job) -> None:
+        """Announced work has ended."""
+        if job in self.list:
+            self._end(job)
+
     def finish(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         """Have ``coroutine`` done whatever is closed meanwhile: it is not cancelled, and :meth:`drain` waits for it."""
         task = asyncio.ensure_future(coroutine)

@@ -139,7 +139,7 @@ class TwoWays(Paper):
         left.setMinimumWidth(px(324))
         figures = stacked(self.table, self.table.strip, room=0)
         right = splitter(
-            True, (splitter(False, (self.panels[0], 500), (self.panels[1], 500)), 170), (self.plot, 230), (figures, 340)
+            True, (splitter(False, (self.panels[0], 500), (self.panels[1], 500)), 190), (self.plot, 220), (figures, 330)
         )
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
@@ -149,6 +149,11 @@ class TwoWays(Paper):
         box.setStretch(2, 1)
 
     # ---- deeds -------------------------------------------------------------------------------------------------------
+
+    @property
+    def folder_made(self) -> Path | None:
+        """The folder of the two stores; None where there are none."""
+        return self._made
 
     def begin(self, settings: LoadSettings) -> None:
         """Make both stores where they are not there, and put the load on them."""

@@ -57,6 +57,7 @@ class PutPanel(Paper):
         self.earlier.setObjectName("lab.put.earlier")
         self.earlier.clicked.connect(self._open_earlier)
         self._size = Label("", 12, "text3", code=True)
+        self._key = Key("Ctrl ↵")
         self._mark = Mark("")
         self._status = Label("", 12, "text", 600, code=True)
         self._status.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
@@ -70,7 +71,7 @@ class PutPanel(Paper):
         inner = QWidget()
         grid = self._grid(inner)
         box.addWidget(inner)
-        line = row(self.put, Key("Ctrl ↵"), self.again, self.earlier, None, self._size, gap=8)
+        line = row(self.put, self._key, self.again, self.earlier, None, self._size, gap=8)
         grid.addWidget(line, 7, 0, 1, 4)
         said = row(self._mark, self._status, self.answer, gap=6)
         said.layout().setStretch(2, 1)
@@ -107,7 +108,7 @@ class PutPanel(Paper):
         self.kind.setObjectName("lab.put.kind")
         self.kind.setAccessibleName(tr("Kind"))
         self.kind.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.kind.setMinimumContentsLength(8)
+        self.kind.setMinimumContentsLength(5)
         for key, said in KINDS:
             self.kind.addItem(tr(said), key)
         self.kind.currentIndexChanged.connect(lambda _n: self._kind_changed())
@@ -154,6 +155,7 @@ class PutPanel(Paper):
         for part in (self.queue, self.flag, self.extra):
             part.setFixedWidth(px(52 if self._slim else 72))
         self._size.setVisible(not self._slim)
+        self._key.setVisible(not self._slim)
         self.kind.setFont(ui(13))
         self.wait.setFont(ui(12))
 

@@ -256,7 +256,9 @@ def _index_row(report: PlugReport) -> CompareRow:
     before, kept, after, plan = report.before, report.kept, report.after, report.plan
     deleted = plan.index_deleted
     if deleted:
-        said = tr("{n:,} files deleted, built again from {offset:,} on", n=len(deleted), offset=plan.dispatch_from)
+        many = tr("{n:,} files deleted, built again from {offset:,} on", n=len(deleted), offset=plan.dispatch_from)
+        one = tr("1 file deleted, built again from {offset:,} on", offset=plan.dispatch_from)
+        said = one if len(deleted) == 1 else many
         mark = "warn"
     elif after is not None and after.index_entries != kept.index_entries:
         mark, said = "ok", tr("built again from what the log still has")

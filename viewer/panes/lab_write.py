@@ -5,13 +5,14 @@ The title is the deed with its place, the body says in numbers what goes and wha
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
+from engine.mapped.store_lock import holder_of
 from viewer.assets import tr
-from viewer.bridge.lock_holder import holder_of
 from viewer.bridge.recovery_job import RecoveryJob, recovery_of
 from viewer.models.formats import size
 from viewer.panes.plan_words import plan_kind, plan_rows, release_name
@@ -24,6 +25,9 @@ from viewer.widgets.record_view import RecordView
 if TYPE_CHECKING:
     from viewer.bridge.lab_desk import LabDesk
     from viewer.bridge.store_session import StoreSession
+
+
+LONGEST_NAME = 80
 
 
 class Question(QDialog):
@@ -122,13 +126,22 @@ class WriteDialog(Question):
 def holder(session: StoreSession) -> str:
     """Who has the store open for writing, in words; empty for nobody. Takes no lock, writes nothing."""
     paths = session.snapshot.paths
-    found = holder_of(paths.lock) if paths is not None else None
-    if found is None:
+    if paths is None or session.snapshot.lock_state != "held":
         return ""
-    if found.pid is None:
+    pid = holder_of(paths.lock)
+    if pid is None:
         return tr("Another process has the store open for writing.")
-    name = f" ({found.name})" if found.name else ""
-    return tr("Process {pid}{name} has the store open for writing.", pid=found.pid, name=name)
+    name = process_name(pid)
+    return tr("Process {pid}{name} has the store open for writing.", pid=pid, name=f" ({name})" if name else "")
+
+
+def process_name(pid: int) -> str:
+    """The command of a process, as far as the system tells it; empty where it does not."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    return b" ".join(words[:3]).decode("utf-8", "replace").strip()[:LONGEST_NAME]
 
 
 class PlugDialog(Question):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from viewer.panes.lab_create import CreateDialog, free_name
 from viewer.panes.lab_load import LoadPanel
 from viewer.panes.lab_put import PutPanel
 from viewer.panes.lab_services import ServicesPanel
+from viewer.panes.lab_write import process_name
 
 AT = 1_700_000_000_000
 POSITIONS = Positions(
@@ -182,3 +184,8 @@ def test_what_cannot_be_is_refused_inline(dialog: CreateDialog) -> None:
     assert not dialog.create_button.isEnabled()
     dialog.search.setText("nothing has these words")
     assert dialog.table.total_rows() == 0
+
+
+def test_a_process_is_named_by_its_command() -> None:
+    assert "py" in process_name(os.getpid())
+    assert process_name(1 << 30) == ""

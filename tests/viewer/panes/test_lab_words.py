@@ -69,7 +69,7 @@ def test_before_recovery_the_plan_stands_where_the_deed_will() -> None:
     assert _row(PULLED, "plan against deed").verdict == "known when the store was recovered"
     assert plug_view(PULLED).lines[2].note == "the plan; not done yet"
     plan = replace(PLAN, index_deleted=(IndexPlan("a", "/index/a", 60, 0, AT, 0, 5200),))
-    assert _row(replace(PULLED, plan=plan), "index entries").verdict == "1 files deleted, built again from 1,000 on"
+    assert _row(replace(PULLED, plan=plan), "index entries").verdict == "1 file deleted, built again from 1,000 on"
 
 
 def test_the_panel_says_lines_and_rows(qapp: QApplication) -> None:
