@@ -57,23 +57,33 @@ class PageCache:
 
 def page_cache(store: StoreSnapshot, cells: int = CELLS) -> PageCache:
     """Ask the system now. A file that goes meanwhile is left out; nothing is read, nothing is raised."""
-    files = list(store.log.files)[-MOST_FILES:]
-    total = sum(file.size for file in files) or 1
-    found: list[FileCache] = []
+    found = log_cache(store, MOST_FILES, cells)
+    if found.why:
+        return found
     try:
-        for file in files:
-            try:
-                pages = page_map(file.path)
-            except OSError:
-                continue
-            own = max(1, round(cells * file.size / total))
-            found.append(FileCache(file.name, file.start_offset, pages.size, pages.resident, pages.shares(own)))
         queues = (f.path for queues in store.topics().values() for queue in queues.values() for f in queue.files)
         kinds = (_kind("consumequeue", queues), _kind("index", (reader.path for reader in store.index_files())))
     except ResidencyUnknown as error:
         return PageCache(why=str(error))
-    log = KindCache("commitlog", len(found), sum(f.size for f in found), sum(f.resident for f in found))
-    return PageCache(tuple(found), (log, *(kind for kind in kinds if kind.files)))
+    log = KindCache("commitlog", len(found.files), found.size, found.resident)
+    return PageCache(found.files, (log, *(kind for kind in kinds if kind.files)))
+
+
+def log_cache(store: StoreSnapshot, most: int = MOST_FILES, cells: int = CELLS) -> PageCache:
+    """The same for the newest ``most`` files of the log alone."""
+    files = list(store.log.files)[-most:]
+    total = sum(file.size for file in files) or 1
+    found: list[FileCache] = []
+    for file in files:
+        try:
+            pages = page_map(file.path)
+        except ResidencyUnknown as error:
+            return PageCache(why=str(error))
+        except OSError:
+            continue
+        own = max(1, round(cells * file.size / total))
+        found.append(FileCache(file.name, file.start_offset, pages.size, pages.resident, pages.shares(own)))
+    return PageCache(tuple(found))
 
 
 def _kind(kind: str, paths: Iterable[str]) -> KindCache:

@@ -53,23 +53,26 @@ def list_files(store: StoreSnapshot) -> list[StoreFile]:
     out; nothing is raised.
     """
     found: dict[str, StoreFile] = {}
-    for file in store.log.files:
-        _add(found, file.path, f"{LOG}/{file.name}", LOG, follow=True)
+    for file in store.log.files if store.kind == "file" else ():
+        try:
+            found[file.path] = _file(file.path, f"{LOG}/{file.name}", LOG, Path(file.path).stat())
+        except OSError:
+            continue
     if store.kind != "file":
         for number, folder in enumerate(store.log_folders):
-            for path in _walk(str(folder), links=True):
-                name = os.path.relpath(path, folder)
+            for entry in _walk(str(folder), links=True):
+                name = entry.path[len(str(folder)) + 1 :]
                 shown = f"{LOG}/{name}" if len(store.log_folders) == 1 else f"{LOG}[{number}]/{name}"
-                _add(found, path, shown, LOG, follow=True)
+                _add(found, entry, shown, LOG, follow=True)
     if store.paths is not None:
         root = store.paths.root
         for entry in sorted(_scan(str(root)), key=lambda e: e.name):
             kind = entry.name if entry.name in KINDS and entry.name != LOG else "other"
             if Path(entry.path) in store.log_folders:
                 continue
-            paths = _walk(entry.path, links=kind != "other") if _is_folder(entry, kind) else (entry.path,)
-            for path in paths:
-                _add(found, path, os.path.relpath(path, root), kind, follow=kind != "other")
+            entries = _walk(entry.path, links=kind != "other") if _is_folder(entry, kind) else (entry,)
+            for one in entries:
+                _add(found, one, one.path[len(str(root)) + 1 :], kind, follow=kind != "other")
     return list(found.values())
 
 
@@ -83,27 +86,31 @@ def still_as_listed(files: list[StoreFile]) -> int:
     changed = 0
     for file in files:
         try:
-            changed += Path(file.path).lstat().st_size != file.size and Path(file.path).stat().st_size != file.size
+            changed += Path(file.path).stat().st_size != file.size and Path(file.path).lstat().st_size != file.size
         except OSError:
             changed += 1
     return changed
 
 
-def _add(found: dict[str, StoreFile], path: str, name: str, kind: str, *, follow: bool) -> None:
+def _add(found: dict[str, StoreFile], entry: os.DirEntry[str], name: str, kind: str, *, follow: bool) -> None:
+    path = entry.path
     if path in found:
         return
     try:
-        info = Path(path).stat() if follow else Path(path).lstat()
+        info = entry.stat(follow_symlinks=follow)
     except OSError:
         try:
-            info = Path(path).lstat()  # a link to nowhere is still a name with a length
+            info = entry.stat(follow_symlinks=False)  # a link to nowhere is still a name with a length
         except OSError:
             return
-    if stat.S_ISDIR(info.st_mode):
-        return
+    if not stat.S_ISDIR(info.st_mode):
+        found[path] = _file(path, name, kind, info)
+
+
+def _file(path: str, name: str, kind: str, info: os.stat_result) -> StoreFile:
     plain = stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)
     allocated = getattr(info, "st_blocks", -(-info.st_size // SECTOR)) * SECTOR
-    found[path] = StoreFile(
+    return StoreFile(
         path, name, kind, info.st_size if plain else 0, allocated if plain else 0, round(info.st_mtime * 1000)
     )
 
@@ -115,8 +122,8 @@ def _is_folder(entry: os.DirEntry[str], kind: str) -> bool:
         return False
 
 
-def _walk(folder: str, *, links: bool) -> Iterator[str]:
-    """Paths of everything below ``folder`` that is no folder, by name; each folder once, whatever links say."""
+def _walk(folder: str, *, links: bool) -> Iterator[os.DirEntry[str]]:
+    """Everything below ``folder`` that is no folder, by name; each folder once, whatever links say."""
     seen: set[tuple[int, int]] = set()
     pending = [folder]
     while pending:
@@ -137,7 +144,7 @@ def _walk(folder: str, *, links: bool) -> Iterator[str]:
             if inside:
                 folders.append(entry.path)
             else:
-                yield entry.path
+                yield entry
         pending += reversed(folders)
 
 

@@ -114,7 +114,8 @@ def _count(queue: QueueReader) -> int:
 
 def _entries(queue: QueueReader, sizes: dict[str, int]) -> list[tuple[str, int]]:
     """(part, bytes) of a queue's files, in the order in which they are written."""
-    read = sum(size for path, size in sizes.items() if any(file.path == path for file in queue.files))
+    known = {file.path for file in queue.files}
+    read = sum(size for path, size in sizes.items() if path in known)
     first = max(queue.sequence.min_offset, 0)
     raw_end, valid_end = max(queue.raw_end, first), max(min(queue.valid_end, queue.raw_end), first)
     held = _held(queue, sizes, first, valid_end)

@@ -1,7 +1,7 @@
 """Which pages of a file the system holds in memory (``mincore``), without touching one of them.
 
 The file is mapped with read rights and asked about, never read through the map: a file that shrinks meanwhile does no
-harm, and no page comes into memory by being asked for.
+harm, and no page comes into memory by being asked for. numpy is not needed.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
+from itertools import pairwise
+from typing import Any
 
 from engine.errors import StoreError
 from engine.mapped.read_only import open_read_only
 
 PIECE = 1 << 30
 """Bytes that are mapped at once."""
+_LOWEST_BIT = bytes(value & 1 for value in range(256))
+"""The other bits of an answer mean nothing."""
 
 
 class ResidencyUnknown(StoreError):
@@ -28,43 +28,37 @@ class ResidencyUnknown(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class PageMap:
-    """One flag a page: in memory or not. ``size`` is the file's length in bytes, the last page may be cut by it."""
+    """One byte a page: 1 in memory, 0 not. ``size`` is the file's length in bytes, the last page may be cut by it."""
 
     size: int
     page: int
-    flags: npt.NDArray[np.bool_]
+    flags: bytes
 
     @property
     def resident(self) -> int:
         """Bytes of the file that are in memory."""
-        held = int(np.count_nonzero(self.flags)) * self.page
-        cut = len(self.flags) * self.page - self.size
-        return held - cut if len(self.flags) and self.flags[-1] else held
+        held = self.flags.count(1) * self.page
+        return held - (len(self.flags) * self.page - self.size) if self.flags[-1:] == b"\1" else held
 
     def shares(self, cells: int) -> tuple[float, ...]:
         """How much of each of ``cells`` equal stretches is in memory, from 0 to 1; fewer where pages are fewer."""
-        count = min(cells, len(self.flags))
-        if not count:
-            return ()
-        edges = np.linspace(0, len(self.flags), count + 1).astype(np.int64)
-        held = np.add.reduceat(self.flags.astype(np.int64), edges[:-1])
-        return tuple(float(share) for share in held / np.diff(edges))
+        pages = len(self.flags)
+        count = min(cells, pages)
+        edges = [pages * n // count for n in range(count + 1)] if count else []
+        return tuple(self.flags.count(1, low, high) / (high - low) for low, high in pairwise(edges))
 
 
 def page_map(path: str) -> PageMap:
     """Ask the system about the whole file. Raises :class:`ResidencyUnknown`, ``OSError`` where it cannot be opened."""
-    ask = _mincore()
+    system = _system()
     descriptor = open_read_only(path)
     try:
         info = os.fstat(descriptor)
         if not may_know(info.st_uid, path):
             raise ResidencyUnknown("the system tells it to the file's owner only, and to who may write it", file=path)
-        pieces = [
-            _ask(ask, descriptor, start, min(PIECE, info.st_size - start), path)
-            for start in range(0, info.st_size, PIECE)
-        ]
-        flags = np.concatenate(pieces) if pieces else np.zeros(0, np.bool_)
-        return PageMap(info.st_size, mmap.PAGESIZE, flags)
+        size = info.st_size
+        pieces = [_ask(system, descriptor, at, min(PIECE, size - at), path) for at in range(0, size, PIECE)]
+        return PageMap(size, mmap.PAGESIZE, b"".join(pieces))
     finally:
         os.close(descriptor)
 
@@ -74,31 +68,31 @@ def may_know(owner: int, path: str) -> bool:
     return os.geteuid() in {0, owner} or os.access(path, os.W_OK)
 
 
-def _mincore() -> Callable[[int, int, int], int]:
+def _system() -> Any:
+    """The C library, its three calls declared."""
     try:
-        function = ctypes.CDLL(None, use_errno=True).mincore
+        system = ctypes.CDLL(None, use_errno=True)
+        address, length, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+        system.mmap.argtypes = (address, length, number, number, number, ctypes.c_longlong)
+        system.mmap.restype = address
+        system.munmap.argtypes = (address, length)
+        system.mincore.argtypes = (address, length, address)
     except (OSError, AttributeError, TypeError) as error:
         raise ResidencyUnknown("this system has no mincore") from error
-    function.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
-    function.restype = ctypes.c_int
-    return function
+    return system
 
 
-def _ask(
-    ask: Callable[[int, int, int], int], descriptor: int, start: int, length: int, path: str
-) -> npt.NDArray[np.bool_]:
+def _ask(system: Any, descriptor: int, start: int, length: int, path: str) -> bytes:
+    place = system.mmap(None, length, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, start)
+    if place is None or place == ctypes.c_void_p(-1).value:
+        reason = os.strerror(ctypes.get_errno())
+        raise ResidencyUnknown(f"the file cannot be mapped: {reason}", file=path, offset=start)
+    answer = (ctypes.c_ubyte * -(-length // mmap.PAGESIZE))()
     try:
-        mapped = mmap.mmap(descriptor, length, mmap.MAP_SHARED, mmap.PROT_READ, offset=start)
-    except (ValueError, OSError) as error:
-        raise ResidencyUnknown(f"the file cannot be mapped: {error}", file=path, offset=start) from error
-    pages = -(-length // mmap.PAGESIZE)
-    answer = np.zeros(pages, np.uint8)
-    view = np.frombuffer(mapped, np.uint8)
-    try:
-        failed = ask(view.ctypes.data, length, answer.ctypes.data)
+        failed = system.mincore(place, length, ctypes.addressof(answer))
+        reason = os.strerror(ctypes.get_errno())
     finally:
-        del view
-        mapped.close()
+        system.munmap(place, length)
     if failed:
-        raise ResidencyUnknown(f"mincore: {os.strerror(ctypes.get_errno())}", file=path, offset=start)
-    return (answer & 1).astype(np.bool_)
+        raise ResidencyUnknown(f"mincore: {reason}", file=path, offset=start)
+    return bytes(answer).translate(_LOWEST_BIT)

@@ -100,6 +100,7 @@ def test_row_55_the_line_tells_what_goes_next_and_a_file_opens_its_map(run: Run,
         await walker.open(orders, "space")
         pane = await counted(walker)
         line = walker.find(SpaceLine, "space.line")
+        await walker.until(lambda: line.blocks, "the files are there")
         assert len(line.blocks) == len(walker.window.session.snapshot.log.files)
         assert "the newest file is never deleted" in line.blocks[-1].words
         said = walker.find(QLabel, "space.retention").text()
@@ -124,6 +125,7 @@ def test_row_85_damage_is_marked_on_the_files_map_and_a_click_goes_to_it(
     async def walk() -> None:
         await walker.open(damaged, "space")
         pane = await counted(walker)
+        await walker.until(lambda: pane.line.blocks, "the files are there")
         for number, block in enumerate(pane.line.blocks):
             pane.line._take(number)
             await walker.until(
@@ -147,8 +149,9 @@ def test_page_cache_and_queue_skew_stand_beside(run: Run, walker: Walker, orders
     async def walk() -> None:
         await walker.open(orders, "space")
         await counted(walker)
+        await walker.until(lambda: walker.find(QLabel, "space.cache").text() != "", "the pages are asked about")
         cache = walker.find(QLabel, "space.cache").text()
-        assert cache.startswith("Not known") or "commitlog" in cache
+        assert cache.startswith("Not known") or "Commit log" in cache
         line = walker.find(SpaceLine, "space.line")
         assert cache.startswith("Not known") or any(block.shares for block in line.blocks)
         await walker.choose(TABLE, 0)

@@ -1,4 +1,4 @@
-"""The account of space in the worker process: a fast first answer, the exact one, retention and page cache. No Qt."""
+"""The account of space in the worker process: a fast first answer, the exact one; retention, page cache. No Qt."""
 
 from __future__ import annotations
 
@@ -17,32 +17,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What stands beside the account and changes faster than it."""
+    """What stands beside the account and changes faster than it; ``cache`` None while it is asked for."""
 
     retention: Retention
-    cache: PageCache
+    cache: PageCache | None
 
 
 def account(control: WorkerControl, path: Path, config: MessageStoreConfig | None, quick: bool) -> Space:
-    """The account of the store at ``path``: with ``quick``, first :class:`Around` and the quick account are emitted."""
+    """The account of the store at ``path``; with ``quick``, the quick one is emitted first."""
     from engine.inspection import open_store
     from engine.inspection.space import quick_space, space_of
 
     control.report(0, None)
     with open_store(path, config) as store:
         if quick:
-            control.emit(_around(store))
             control.emit(quick_space(store))
         return space_of(store, lambda: control.cancelled, control.report)
 
 
 def around(control: WorkerControl, path: Path, config: MessageStoreConfig | None) -> Around:
-    """Retention and page cache of the store at ``path``, now."""
+    """Retention and page cache of the store at ``path``, now; the forecast alone is emitted first: it takes less."""
     from engine.inspection import open_store
+    from engine.inspection.page_cache import page_cache
+    from engine.inspection.retention import retention
 
     control.report(0, None)
     with open_store(path, config) as store:
-        return _around(store)
+        found = retention(store)
+        control.emit(Around(found, None))
+        return Around(found, page_cache(store))
 
 
 def map_of(control: WorkerControl, path: Path, config: MessageStoreConfig | None, name: str, cells: int) -> FileMap:
@@ -53,12 +56,3 @@ def map_of(control: WorkerControl, path: Path, config: MessageStoreConfig | None
     control.report(0, None)
     with open_store(path, config) as store:
         return file_map(store, name, cells, lambda: control.cancelled, control.report)
-
-
-def _around(store: object) -> Around:
-    from engine.inspection.page_cache import page_cache
-    from engine.inspection.retention import retention
-    from engine.inspection.snapshot import StoreSnapshot
-
-    assert isinstance(store, StoreSnapshot)
-    return Around(retention(store), page_cache(store))

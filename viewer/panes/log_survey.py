@@ -5,7 +5,7 @@ waits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -16,7 +16,14 @@ from viewer.models.formats import plain
 from viewer.models.log_line import LogLine, Mix, Pin, line_of, sample, sample_places
 from viewer.widgets.line_strip import LineStrip
 
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+
 AT_A_TIME = 6
+WORTH = 50
+"""The log is sampled again when it has grown by one part of so many."""
+CACHED_FILES = 64
+"""Newest files whose pages are asked about."""
 PAUSE_MS = 15
 
 
@@ -46,6 +53,7 @@ class LogSurvey(QObject):
         self._line = LogLine(0, 0, 0)
         self._strip.set_line(self._line)
         self._strip.set_pins(())
+        self._strip.set_cached(())
         if session is not None:
             session.findingsChanged.connect(self.show_findings)
             bookmarks_of(session).changed.connect(self.show_findings)
@@ -86,6 +94,8 @@ class LogSurvey(QObject):
         if grown:
             covered = max((high for _, high in self._sampled), default=line.low)
             places = sample_places(line)
+            if self._sampled and line.written - covered < (line.written - line.low) // WORTH:
+                return  # a store that is being written grows at each look: its end is sampled now and then
             self._todo = [place for place in places if not self._sampled or place[1] > covered]
             self._read_times()
             self._pause.start()
@@ -101,8 +111,23 @@ class LogSurvey(QObject):
 
         self._session.jobs.read(lambda: times_of(log, wanted), done, lambda _error: None)
 
+    def _ask_cache(self) -> None:
+        """Which parts are in memory: asked once the line is sampled, when nothing else waits."""
+        session, turn = self._session, self._turn
+        if session is None:
+            return
+
+        def done(shares: list[tuple[int, int, float]]) -> None:
+            if turn == self._turn:
+                self._strip.set_cached(shares)
+
+        session.jobs.read(lambda: cached_of(session.snapshot), done, lambda _error: None)
+
     def _sample_next(self) -> None:
-        if self._session is None or not self._todo:
+        if self._session is None:
+            return
+        if not self._todo:
+            self._ask_cache()
             return
         turn, log = self._turn, self._session.snapshot.log
         places, self._todo = self._todo[:AT_A_TIME], self._todo[AT_A_TIME:]
@@ -114,6 +139,17 @@ class LogSurvey(QObject):
                 self._pause.start()
 
         self._session.jobs.read(lambda: [sample(log, *place) for place in places], done, lambda _error: None)
+
+
+def cached_of(store: StoreSnapshot) -> list[tuple[int, int, float]]:
+    """(start, end, share) of stretches of the log with the share that is in memory; asks the system, reads nothing."""
+    from engine.inspection.page_cache import log_cache
+
+    found = []
+    for file in log_cache(store, CACHED_FILES).files:
+        edges = [file.start_offset + file.size * n // len(file.shares) for n in range(len(file.shares) + 1)]
+        found += list(zip(edges[:-1], edges[1:], file.shares, strict=True))
+    return found
 
 
 def times_of(log: Any, starts: Sequence[int]) -> dict[int, int]:

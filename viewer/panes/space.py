@@ -70,6 +70,7 @@ class SpacePane(Pane):
         self._around: Around | None = None
         self._root = Area("", "", 0)
         self._wanted = ""
+        self._rows: list[SpaceRow] = []
         self._most = 1
         self._running = self._asked = False
         self._again = QTimer(self, interval=PAUSE_MS, singleShot=True)
@@ -140,7 +141,7 @@ class SpacePane(Pane):
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidgetResizable(True)
         scroll.setWidget(below)
-        side = splitter(True, (stacked(self.table_head, self.table, self.table.strip), 480), (scroll, 400))
+        side = splitter(True, (stacked(self.table_head, self.table, self.table.strip), 450), (scroll, 430))
         side.setMinimumWidth(px(440))
         return side
 
@@ -214,6 +215,7 @@ class SpacePane(Pane):
     def _begin(self) -> None:
         if self.session is not None and not self._asked and self.isVisible():
             self._asked = True
+            self.session.jobs.start(self._ask_around(self.session))
             self._count()
 
     def _count(self) -> None:
@@ -259,9 +261,13 @@ class SpacePane(Pane):
             self.state.show_state(None)
 
     async def _ask_around(self, session: StoreSession) -> None:
+        def came(found: Around) -> None:
+            if session is self.session and self._around is None:
+                self._take(found)
+
         try:
             found = await session.jobs.in_worker(
-                tr("Looking at retention"), f"{WORK}:around", session.path, session.config
+                tr("Looking at retention"), f"{WORK}:around", session.path, session.config, on_items=came
             )
         except (Cancelled, StoreError, OSError, WorkerDied, RuntimeError):
             return
@@ -289,7 +295,7 @@ class SpacePane(Pane):
             self.skew.show_bars(())
             return
         chosen = self.table.current_row()
-        rows = space_rows(found)
+        rows = self._rows = space_rows(found)
         self._most = max((row.log for row in rows if row.kind == "topic"), default=1) or 1
         if not theme.topics:
             theme.set_topics([row.key for row in sorted(rows, key=lambda row: -row.log) if row.kind == "topic"])
@@ -362,8 +368,7 @@ class SpacePane(Pane):
         self._choose_row(wanted)
 
     def _choose_row(self, key: str) -> None:
-        rows = space_rows(self._account) if self._account is not None else []
-        at = next((number for number, row in enumerate(rows) if row.key == key), None)
+        at = next((number for number, row in enumerate(self._rows) if row.key == key), None)
         current = self.table.current_row()
         if at is not None and (current is None or current.key != key):
             self.table.go_to(at)

@@ -152,8 +152,10 @@ def cache_words(cache: PageCache | None) -> str:
         return ""
     if cache.why:
         return tr("Not known: {why}", why=cache.why)
+    names = {"commitlog": tr("Commit log"), "consumequeue": tr("Queue files"), "index": tr("Index files")}
     parts = [
-        tr("{kind} {held} of {all}", kind=one.kind, held=size(one.resident), all=size(one.size)) for one in cache.kinds
+        tr("{kind} {held} of {all}", kind=names.get(one.kind, one.kind), held=size(one.resident), all=size(one.size))
+        for one in cache.kinds
     ]
     return " · ".join(parts)
 

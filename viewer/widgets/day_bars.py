@@ -13,7 +13,7 @@ from viewer.assets import tr
 from viewer.models.formats import plain, size
 from viewer.theme import C, dark, mono, px, theme, topic_color, ui
 
-TALL = 30
+TALL = 26
 MOST = 10
 
 

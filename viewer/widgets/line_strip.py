@@ -54,6 +54,7 @@ class LineStrip(QWidget):
         self._pins: tuple[Pin, ...] = ()
         self._damage: tuple[tuple[int, int], ...] = ()
         self._frame = (0, 0)
+        self._cached: tuple[tuple[int, int, float], ...] = ()
         self._ground: QPixmap | None = None
         self._marks: QPixmap | None = None
         self._places: list[tuple[float, int]] | None = None
@@ -92,6 +93,12 @@ class LineStrip(QWidget):
             self._pins, self._damage = tuple(pins), tuple(damage)
             self._marks = None
             self.update()
+
+    def set_cached(self, shares: Sequence[tuple[int, int, float]]) -> None:
+        """Stretches (start, end, share from 0 to 1) of the log and how much is in memory: a line under the band."""
+        self._cached = tuple(shares)
+        self._marks = None
+        self.update()
 
     def set_frame(self, low: int, high: int) -> None:
         """The offsets on the table's screen."""
@@ -195,6 +202,11 @@ class LineStrip(QWidget):
             p.fillRect(box, C("errorFill"))
             hatch(p, box, "error")
         self._paint_gaps(p, top, height)
+        for start, end, share in self._cached:
+            if share > 0:
+                x = self._x(start)
+                under = QRectF(x, top + height + 1, max(self._x(end) - x, 0.6), max(px(2), 2))
+                p.fillRect(under, C("posLog", 0.25 + 0.75 * share))
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         places = [self._x(pin.offset) for pin in self._pins]
         for x, pin in worst_pins(self._pins, places, 7 * scale()):
@@ -331,6 +343,9 @@ class LineStrip(QWidget):
             words.append(tr("file {name}, {size}", name=file.name, size=size(file.end - file.start)))
         if offset > line.written:
             words.append(tr("zero tail: nothing was written here"))
+        held = next((share for start, end, share in self._cached if start <= offset < end), None)
+        if held is not None:
+            words.append(tr("in memory {share:.0%}", share=held))
         mix = next((m for m in self._mixes if m.start <= offset < m.end), None)
         if mix is not None:
             if mix.time is not None:

@@ -16,9 +16,9 @@ from viewer.widgets.flag_layout import FlagWish, place_flags
 from viewer.widgets.paint import draw_flag, flag_width, hatch
 
 SIDE = 12
-HEIGHT = 104
-LEVEL = 20
-TOP, TALL = 46, 22
+HEIGHT = 120
+LEVEL, LEVELS = 19, 3
+TOP, TALL = 62, 22
 CACHE = 5
 MOST_BLOCKS = 4000
 FILLS = {"goes": "errorFill", "later": "warnFill"}
@@ -183,9 +183,9 @@ class SpaceLine(QWidget):
 
     def _paint_flags(self, p: QPainter) -> None:
         wishes = [FlagWish(self._x(f.offset), float(flag_width(f.name, f.note)), f.side) for f in self._flags]
-        places = place_flags(wishes, float(px(SIDE)), float(self.width() - px(SIDE)), levels=2)
+        places = place_flags(wishes, float(px(SIDE)), float(self.width() - px(SIDE)), levels=LEVELS)
         for flag, wish, place in zip(self._flags, wishes, places, strict=True):
-            top = px(4) + (1 - place.level) * px(LEVEL)
+            top = px(4) + (LEVELS - 1 - place.level) * px(LEVEL)
             box = QRectF(place.left, top, wish.width, px(17))
             draw_flag(p, wish.x, top, px(TOP + TALL), flag.name, C(flag.role), box, flag.note, flag.role)
         p.setPen(C("text3"))

@@ -163,9 +163,10 @@ class Treemap(QWidget):
                 self._paint_top(p, one)
             elif not one.area.children:
                 p.fillRect(_rect(one.box), _shade(one.area))
+        filled = {one.path[0] for one in self.placed() if len(one.path) == 2}
         for one in self.placed():
-            if not one.band:
-                self._paint_name(p, one)
+            if not one.band and (len(one.path) > 1 or one.head or one.path[0] not in filled):
+                self._paint_name(p, one)  # where there is no room for a head, what is in it has the words
 
     def _paint_top(self, p: QPainter, one: Placed) -> None:
         box = _rect(one.box)
@@ -186,8 +187,6 @@ class Treemap(QWidget):
     def _paint_name(self, p: QPainter, one: Placed) -> None:
         z, box = scale(), one.box
         top = len(one.path) == 1
-        if top and not one.head and any(other.path[:1] == one.path and len(other.path) == 2 for other in self.placed()):
-            return  # what is in it has the words
         least = (60, 20) if top else (56, 34)
         if box.width < least[0] * z or box.height < least[1] * z:
             return

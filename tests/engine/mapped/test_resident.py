@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -43,9 +45,7 @@ def test_asking_brings_no_page_into_memory(tmp_path):
 
 
 def test_shares_are_of_equal_stretches():
-    import numpy as np
-
-    found = PageMap(8 * PAGE, PAGE, np.array([1, 1, 0, 0, 1, 0, 0, 0], bool))
+    found = PageMap(8 * PAGE, PAGE, bytes([1, 1, 0, 0, 1, 0, 0, 0]))
     assert found.shares(4) == (1.0, 0.0, 0.5, 0.0)
     assert found.shares(100) == (1, 1, 0, 0, 1, 0, 0, 0)
     assert found.resident == 3 * PAGE
@@ -62,13 +62,17 @@ def test_a_file_that_shrinks_while_it_is_asked_about_does_no_harm(tmp_path, monk
     """A touched page behind the end of a mapped file would kill the process; asking does not touch."""
     path = tmp_path / "file"
     path.write_bytes(b"x" * (64 * PAGE))
-    ask = resident._mincore()
+    system = resident._system()
 
-    def shrink_first(address, length, answer):
-        os.truncate(path, 0)
-        return ask(address, length, answer)
+    class Shrinking:
+        mmap, munmap = system.mmap, system.munmap
 
-    monkeypatch.setattr(resident, "_mincore", lambda: shrink_first)
+        @staticmethod
+        def mincore(*what):
+            os.truncate(path, 0)
+            return system.mincore(*what)
+
+    monkeypatch.setattr(resident, "_system", Shrinking)
     found = page_map(str(path))
     assert found.size == 64 * PAGE
 
@@ -98,6 +102,28 @@ def test_others_are_not_told_and_hear_it(tmp_path, monkeypatch):
 
 def test_a_refusal_is_a_reason(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"x")
-    monkeypatch.setattr(resident, "_mincore", lambda: lambda *_: -1)
+    system = resident._system()
+
+    class Refusing:
+        mmap, munmap = system.mmap, system.munmap
+        mincore = staticmethod(lambda *_: -1)
+
+    monkeypatch.setattr(resident, "_system", Refusing)
     with pytest.raises(ResidencyUnknown, match="mincore:"):
         page_map(str(tmp_path / "file"))
+
+
+def test_a_file_that_cannot_be_mapped_is_a_reason(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"x")
+
+    class Full:
+        mmap = staticmethod(lambda *_: None)
+
+    monkeypatch.setattr(resident, "_system", Full)
+    with pytest.raises(ResidencyUnknown, match="cannot be mapped"):
+        page_map(str(tmp_path / "file"))
+
+
+def test_no_numpy_is_loaded_for_it():
+    code = "import sys, engine.mapped.resident; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -67,3 +67,15 @@ def test_it_paints_with_few_and_with_many_files_and_with_none(strip):
     strip.set_line(LogLine(0, 0, 0))
     strip.grab()
     assert strip.words_at(50) == ""
+
+
+def test_what_is_in_memory_lies_under_the_band(strip):
+    strip.set_cached([(BASE, BASE + GIB, 1.0), (BASE + GIB, BASE + 2 * GIB, 0.0)])
+    picture = strip.grab().toImage()
+    ratio = strip.devicePixelRatioF()
+    y = round((17 + 24 + 2) * ratio)
+    held = picture.pixelColor(round(strip._x(BASE + GIB // 2) * ratio), y)
+    empty = picture.pixelColor(round(strip._x(BASE + GIB + GIB // 2) * ratio), y)
+    assert held != empty
+    assert "in memory 100%" in strip.words_at(strip._x(BASE + GIB // 2))
+    assert "in memory 0%" in strip.words_at(strip._x(BASE + GIB + GIB // 2))

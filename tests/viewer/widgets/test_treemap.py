@@ -117,7 +117,7 @@ BLOCKS = [
 def line(qtbot):
     made = SpaceLine()
     qtbot.addWidget(made)
-    made.resize(900, 104)
+    made.resize(900, 120)
     made.show()
     files = tuple(LineFile(block.name, block.start, block.end) for block in BLOCKS)
     flags = [
@@ -133,12 +133,12 @@ def test_row_55_the_line_says_what_goes_and_who_reads(line):
     assert "2 files go 2 GiB" in line.accessibleDescription()
     assert "billing reads here safe" in line.accessibleDescription()
     assert line.words_at(QPointF(line._x(5 * GIB), 10)) == "billing reads here safe"
-    assert line.words_at(QPointF(line._x(3 * GIB) + 4, 60)) == "file 3"
+    assert line.words_at(QPointF(line._x(3 * GIB) + 4, 70)) == "file 3"
 
 
 def test_files_are_chosen_and_followed(line, qtbot):
     with qtbot.waitSignal(line.fileChosen) as chosen:
-        qtbot.mouseClick(line, LEFT, pos=QPoint(round(line._x(3 * GIB)) + 5, 55))
+        qtbot.mouseClick(line, LEFT, pos=QPoint(round(line._x(3 * GIB)) + 5, 70))
     assert chosen.args[0] == BLOCKS[3]
     for key in (Qt.Key.Key_Right, Qt.Key.Key_End, Qt.Key.Key_Home, Qt.Key.Key_Left):
         qtbot.keyClick(line, key)
@@ -151,7 +151,7 @@ def test_files_are_chosen_and_followed(line, qtbot):
 def test_the_page_cache_lies_under_the_files(line):
     picture = line.grab().toImage()
     ratio = line.devicePixelRatioF()
-    y = round((46 + 22 + 3 + 2) * ratio)
+    y = round((62 + 22 + 3 + 2) * ratio)
     width = line._x(GIB) - line._x(0)
     held = picture.pixelColor(round((line._x(0) + width * 0.1) * ratio), y)
     empty = picture.pixelColor(round((line._x(0) + width * 0.85) * ratio), y)
