@@ -211,7 +211,8 @@ class Lab:
         store = self._open
         watch = self._watches.get(reader)
         if watch is None:
-            watch = self._watches[reader] = Watch(store, self._statuses)
+            seems = self._lab.disk.capacity if self._lab is not None else 0
+            watch = self._watches[reader] = Watch(store, self._statuses, seems)
         return watch.look()
 
     # -- inside
@@ -259,6 +260,7 @@ def _bytes_of(store: MessageStore, offset: int, size: int) -> bytes:
 def serve(pipe: Connection) -> None:
     """The process's own main: answer until the other end goes away, then close what is open."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # as if the other end had gone away
     sys.setswitchinterval(SWITCH_SECONDS)
     lab = Lab()
     lock = threading.Lock()
@@ -289,6 +291,7 @@ def serve(pipe: Connection) -> None:
     except (EOFError, OSError):
         pass
     finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if lab.plugged:
             os._exit(0)  # as a power loss ends a process: whoever still waits for a disk waits in vain
         others.shutdown(wait=True)

@@ -10,18 +10,21 @@ from engine.message_store import MessageStore
 from engine.services.flush import Flushed
 from engine.services.look import Activity
 from engine.store.positions import Positions
+from engine.store.running_flags import DISK_FULL
 
 _MILLION = 1_000_000
 
 
 class Watch:
-    """The looks of one reader at ``store``; ``statuses`` gives messages by the answer of their put.
+    """The looks of one reader at ``store``; ``statuses`` gives messages by the answer of their put. ``disk_bytes`` is
+    how large the store's disk seems to be, 0 where it is as large as it is.
 
     Whoever looks has a watch of his own: rates and flushes are those since *his* look before.
     """
 
-    def __init__(self, store: MessageStore, statuses: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(self, store: MessageStore, statuses: Callable[[], Mapping[str, int]], disk_bytes: int = 0) -> None:
         self._store = store
+        self._disk_bytes = disk_bytes
         self._statuses = statuses
         self._before: PositionSample | None = None
         self._activity: Activity | None = None
@@ -43,10 +46,17 @@ class Watch:
         self._note_moved(activity, now)
         self._before = PositionSample(
             now, positions, rates, statuses, flushes, self._states(positions, activity), activity.last_file,
-            activity.file_size, store.flags.why,
+            activity.file_size, self._trouble(),
         )  # fmt: skip
         self._activity, self._at = activity, at
         return self._before
+
+    def _trouble(self) -> str:
+        flags = self._store.flags
+        if flags.bits & DISK_FULL and self._disk_bytes:
+            gib = self._disk_bytes / (1 << 30)
+            return f"{flags.why}; this lab's disk seems to have {gib:,.1f} GiB, and old files go with the next cleaning"
+        return flags.why
 
     def _note_moved(self, activity: Activity, now: int) -> None:
         """When what is only counted last moved, as exactly as looks go."""

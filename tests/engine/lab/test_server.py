@@ -14,6 +14,7 @@ from engine.lab.lab_store import LabStore
 from engine.lab.load import LoadSettings
 from engine.lab.presets import PRESETS
 from engine.lab.server import Lab, serve
+from engine.store.running_flags import DISK_FULL
 
 TINY = PRESETS[3].config
 
@@ -70,7 +71,17 @@ def test_a_paused_service_keeps_what_waits(lab: Lab) -> None:
     assert (state.moved, state.unit, state.waiting_bytes) == (1, "units", 0)
 
 
-def test_a_process_whose_asker_goes_away_closes_its_store_in_order(tmp_path: Path) -> None:
+def test_a_full_disk_is_told_with_the_size_it_seems_to_have(lab: Lab) -> None:
+    store = lab._open
+    assert lab.sample().trouble == ""
+    store.flags.raise_flag(DISK_FULL, "the disk of the log is 94% full")
+    assert "94% full" in lab.sample().trouble
+    assert "seems to have 16.0 GiB" in lab.sample().trouble
+    assert lab.put(Message("T", b"")).status == "SERVICE_NOT_AVAILABLE"
+
+
+@pytest.mark.parametrize("how", ["the asker goes away", "terminated"])
+def test_a_process_that_is_let_go_closes_its_store_in_order(tmp_path: Path, how: str) -> None:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=serve, args=(theirs,), daemon=True)
@@ -84,7 +95,10 @@ def test_a_process_whose_asker_goes_away_closes_its_store_in_order(tmp_path: Pat
     assert "knows no 'tea'" in str(ours.recv()[2])
     ours.send((4, "_bank", ()))
     assert isinstance(ours.recv()[2], UsageError)
-    ours.close()
+    if how == "terminated":
+        process.terminate()
+    else:
+        ours.close()
     process.join(60)
     assert process.exitcode == 0
     again = LabStore.open(tmp_path / "lab")
