@@ -51,3 +51,32 @@ def crumbs_of(place: Place, session: StoreSession | None) -> list[tuple[str, obj
             if place.name:
                 parts.append((place.name, place))
     return parts
+
+
+def beside(number: int, place: object, session: StoreSession | None) -> list[tuple[str, object]]:
+    """(words, place) of what lies beside crumb ``number``: files, topics, queues, index files, tables, rules."""
+    survey = session.survey if session is not None else None
+    if session is None or not isinstance(place, Place):
+        return []
+    match place.kind:
+        case "log" | "filter" if number == 1:
+            kinds = ("positions", "findings", "groups", "config")
+            views: list[tuple[str, object]] = [
+                (tr("Commit log"), places.log()), (tr("Queues"), Place("queue")), (tr("Index"), places.index()),
+            ]  # fmt: skip
+            return [*views, *((tr(VIEWS[kind]), Place(kind)) for kind in kinds)]  # type: ignore[arg-type]
+        case "log":
+            return [(file.name, places.log(file.start_offset)) for file in session.snapshot.log.files]
+        case "queue" if number == 1 and survey is not None:
+            return [(topic.name, places.queue(topic.name)) for topic in survey.topics]
+        case "queue" if survey is not None:
+            queues = next((topic.queues for topic in survey.topics if topic.name == place.topic), ())
+            return [(tr("Queue {number}", number=queue.queue_id), places.queue(place.topic, queue.queue_id))
+                    for queue in queues]  # fmt: skip
+        case "index" | "trace" if survey is not None:
+            return [(file.name, places.index(file.name)) for file in survey.index]
+        case "config" if survey is not None:
+            return [(name, Place("config", name=name)) for name in survey.tables]
+        case "findings":
+            return [(name, Place("findings", name=name)) for name in sorted({f.id for f in session.findings})]
+    return []

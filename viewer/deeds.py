@@ -52,6 +52,8 @@ def deeds(window: MainWindow) -> dict[str, Deed]:
         "layout.reset": lambda: (window.layouts.reset(), show_choices(window)),
         "palette.open": lambda: _open_palette(window),
         "help.keys": lambda: _show_keys(window),
+        "go.beside": lambda: window.top.crumbs.drop(),  # noqa: PLW0108
+        "view.operations": lambda: _show_operations(window),
         "help.logs": lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(window.settings.folder))),
         "help.about": lambda: _show_about(window),
     }
@@ -204,6 +206,12 @@ def show_choices(window: MainWindow) -> None:
 def _open_palette(window: MainWindow) -> None:
     """The box is made anew with the language."""
     window.palette_box.open()
+
+
+def _show_operations(window: MainWindow) -> None:
+    from viewer.widgets.operations_box import OperationsBox
+
+    OperationsBox(window.news.operations, window).show()
 
 
 def _show_keys(window: MainWindow) -> None:

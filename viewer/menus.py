@@ -33,6 +33,7 @@ def make_actions(window: MainWindow) -> dict[str, QAction]:
         window.addAction(action)
         made[command.id] = action
     retranslate_actions(made)
+    window.news.operations.listen(made)
     return made
 
 

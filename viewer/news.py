@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from viewer.crumbs import crumbs_of
+from viewer.assets import tr
+from viewer.bridge.operations import Operations
+from viewer.crumbs import beside, crumbs_of
 from viewer.pages import remember_store
 
 if TYPE_CHECKING:
@@ -19,7 +21,14 @@ class News:
 
     def __init__(self, window: MainWindow) -> None:
         self._window = window
+        self.operations = Operations(lambda: str(window.session.path) if window.session is not None else "")
         self._followers: WeakKeyDictionary[Pane, Follower | None] = WeakKeyDictionary()
+
+    def asked(self, text: str) -> None:
+        """The go-to box was used: it is noted, and gone to."""
+        window = self._window
+        self.operations.went(text, tr("Go to…"))
+        window.jobs.start(window.go_to_text(text))
 
     def surveyed(self) -> None:
         """The survey is there: the format, the crumbs, the list of stores opened before."""
@@ -31,6 +40,7 @@ class News:
         current = window.history.current
         if current is not None:
             window.top.crumbs.set_parts(crumbs_of(current, window.session))
+        window.top.crumbs.beside = lambda number, place: beside(number, place, window.session)
         remember_store(window.settings, window.session)
 
     def grown(self) -> None:

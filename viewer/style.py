@@ -72,7 +72,14 @@ QSlider::handle:horizontal {{ background: {pane}; border: 2px solid {accent}; wi
 QSlider::handle:horizontal:focus {{ background: {select}; border: 3px solid {accent}; }}
 QSlider::sub-page:horizontal:disabled {{ background: {line}; }}
 QSlider::handle:horizontal:disabled {{ border-color: {line}; }}
-QCheckBox {{ color: {text}; spacing: 6px; }}
+QCheckBox, QRadioButton {{ color: {text}; spacing: 6px; }}
+QCheckBox::indicator, QRadioButton::indicator {{ width: {p12}; height: {p12}; border: 1px solid {field};
+    background: {pane}; border-radius: 3px; }}
+QRadioButton::indicator {{ border-radius: 7px; }}
+QCheckBox::indicator:checked, QRadioButton::indicator:checked {{ background: {accent}; border: 3px solid {select};
+    width: {p8}; height: {p8}; outline: 1px solid {accent}; }}
+QCheckBox::indicator:disabled, QRadioButton::indicator:disabled {{ border-color: {hair}; }}
+QCheckBox:focus, QRadioButton:focus {{ color: {accent}; }}
 QToolTip {{ background: {raised}; color: {text}; border: 1px solid {line}; padding: 3px 5px; }}
 QDialog {{ background: {pane}; }}
 """

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from engine.codec.message import COMPRESSED, Unit, decode, parts
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CorruptUnit
+from engine.query import parse
 from viewer.models.sought import Sought, Span
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ def find(
     control: Control,
     path: Path,
     config: MessageStoreConfig | None,
-    sought: Sought,
+    sought: Sought | None,
     within: str,
     now_ms: int,
     at: int,
@@ -66,7 +68,7 @@ def find(
     end: int,
     forward: bool,
 ) -> Found:
-    """The next row behind (or before) ``at`` that holds ``sought``, among units that match the filter ``within``.
+    """The next row behind (or before) ``at`` that holds ``sought`` (None: any), among units that match ``within``.
 
     ``start`` and ``end`` bound the log as the window knows it. A forward search begins at ``at`` itself, a backward
     one in front of it.
@@ -93,7 +95,7 @@ def _boundary(log: LogReader, at: int) -> int:
     return begin + item.size if isinstance(item, Unit) else at
 
 
-def find_near(log: LogReader, sought: Sought, within: str, now_ms: int, at: int, stop: int) -> Found:
+def find_near(log: LogReader, sought: Sought | None, within: str, now_ms: int, at: int, stop: int) -> Found:
     """The first row from ``at`` to ``stop`` that holds ``sought``, unit by unit without numba: an answer at once."""
     wanted = _filter(log, within, now_ms)
     looked = at
@@ -105,12 +107,13 @@ def find_near(log: LogReader, sought: Sought, within: str, now_ms: int, at: int,
             continue
         if isinstance(item, Unit) and (wanted is None or wanted(item)) and unit_holds(log, sought, item):
             return Found(item.offset, looked - at, False, True)
-        if isinstance(item, Damage) and wanted is None and sought.find(log.read(item.offset, item.size)) is not None:
+        damaged = isinstance(item, Damage) and wanted is None and sought is not None
+        if damaged and sought is not None and sought.find(log.read(item.offset, item.size)) is not None:
             return Found(item.offset, looked - at, False, True)
     return Found(None, looked - at, False, False)
 
 
-def find_near_back(log: LogReader, sought: Sought, within: str, now_ms: int, at: int) -> Found:
+def find_near_back(log: LogReader, sought: Sought | None, within: str, now_ms: int, at: int) -> Found:
     """The last row in front of ``at`` that holds ``sought``, among the :data:`NEAR_ROWS` before it."""
     wanted = _filter(log, within, now_ms)
     looked = at
@@ -123,8 +126,10 @@ def find_near_back(log: LogReader, sought: Sought, within: str, now_ms: int, at:
     return Found(None, at - looked, False, False)
 
 
-def unit_holds(log: LogReader, sought: Sought, unit: Unit) -> bool:
-    """Whether a unit holds it in its bytes, its unpacked body, or, for numbers, its fields."""
+def unit_holds(log: LogReader, sought: Sought | None, unit: Unit) -> bool:
+    """Whether a unit holds it in its bytes, its unpacked body, or, for numbers, its fields; every unit holds None."""
+    if sought is None:
+        return True
     if sought.kind == "number":
         low, high = sought.range
         return any(low <= getattr(unit, name) <= high for name in NUMBERS if name != "body_length") or (
@@ -172,7 +177,6 @@ def _in_body(sought: Sought, unit: Unit) -> bool:
 def _filter(log: LogReader, text: str, now_ms: int) -> Callable[[Unit], bool] | None:
     if not text:
         return None
-    from engine.query import parse
     from viewer.bridge.filter_work import file_name
 
     return parse(text, now_ms=now_ms).compile(lambda offset: file_name(log, offset))
@@ -181,10 +185,14 @@ def _filter(log: LogReader, text: str, now_ms: int) -> Callable[[Unit], bool] | 
 class _Search:
     """One search through blocks of columns."""
 
-    def __init__(self, control: Control, log: LogReader, sought: Sought, within: str, now_ms: int, total: int) -> None:
+    def __init__(
+        self, control: Control, log: LogReader, sought: Sought | None, within: str, now_ms: int, total: int
+    ) -> None:
         self._control, self._log, self._sought, self._total = control, log, sought, total
         self._wanted = _filter(log, within, now_ms)
         self._crc = self._wanted is not None and "crc" in within
+        self._topics = TopicTable()
+        self._parsed = parse(within, now_ms=now_ms) if within else None
         self.looked = 0
 
     def first(self, low: int, high: int) -> int | None:
@@ -211,7 +219,7 @@ class _Search:
         if low >= high:
             return
         before, base = low, self.looked
-        for block in scan_log(self._log, low, high, crc=self._crc, want_tags=True, rows=2048):
+        for block in scan_log(self._log, low, high, crc=self._crc, topics=self._topics, rows=2048):
             if self._control.cancelled:
                 return
             if isinstance(block, UnitColumns):
@@ -221,7 +229,7 @@ class _Search:
                 last = block.count - 1
                 after = int(block.offset[last]) + int(block.size[last])
             elif isinstance(block, Damage):
-                if self._wanted is None and self._in_damage(block):
+                if self._wanted is None and self._sought is not None and self._in_damage(block, self._sought):
                     yield block.offset
                 after = block.offset + block.size
             else:
@@ -231,17 +239,30 @@ class _Search:
             self._control.report(self.looked, self._total)
 
     def _in_block(self, block: UnitColumns) -> Iterator[int]:
-        rows = self._numbers(block) if self._sought.kind == "number" else self._bytes(block)
+        rows = self._rows_of(block, self._sought)
         for row in rows:
             if self._wanted is None or self._matches(block, row):
                 yield int(block.offset[row])
 
-    def _numbers(self, block: UnitColumns) -> list[int]:
+    def _rows_of(self, block: UnitColumns, sought: Sought | None) -> list[int]:
+        if sought is None:
+            return self._open(block)
+        return self._numbers(block, sought) if sought.kind == "number" else self._bytes(block, sought)
+
+    def _open(self, block: UnitColumns) -> list[int]:
+        """Every unit that the filter's columns do not rule out."""
+        import numpy as np
+
+        if self._parsed is None:
+            return list(range(block.count))
+        return [int(row) for row in np.flatnonzero(self._parsed.vector(block, self._topics) >= 0)]
+
+    def _numbers(self, block: UnitColumns, sought: Sought) -> list[int]:
         import numpy as np
 
         from engine.codec.columns import UNIT
 
-        low, high = self._sought.range
+        low, high = sought.range
         low, high = max(low, -(1 << 63)), min(high, (1 << 63) - 1)
         found = np.zeros(block.count, np.bool_)
         for name in NUMBERS:
@@ -250,7 +271,7 @@ class _Search:
         found &= block["kind"] == UNIT
         return [int(row) for row in np.flatnonzero(found)]
 
-    def _bytes(self, block: UnitColumns) -> list[int]:
+    def _bytes(self, block: UnitColumns, sought: Sought) -> list[int]:
         """Rows with an occurrence in their stored bytes, and those whose unpacked body has one."""
         import numpy as np
 
@@ -260,7 +281,6 @@ class _Search:
         begin = int(offsets[0]) - block.base
         end = int(offsets[-1]) + int(block.size[block.count - 1]) - block.base
         data = block.buffer[begin:end].tobytes()
-        sought = self._sought
         hay, exact = sought.folded(data)
         rows: set[int] = set()
         at = 0
@@ -274,7 +294,7 @@ class _Search:
                 at = span[0] + 1
         if sought.bodies:
             packed = np.flatnonzero((block["sys_flag"].astype(np.int64) & COMPRESSED != 0) & (block["kind"] == UNIT))
-            rows |= {int(row) for row in packed if int(row) not in rows and self._body_holds(block, int(row))}
+            rows |= {int(row) for row in packed if int(row) not in rows and self._body_holds(block, int(row), sought)}
         return sorted(rows)
 
     def _unit(self, block: UnitColumns, row: int) -> Unit | None:
@@ -285,19 +305,19 @@ class _Search:
         except CorruptUnit:
             return None
 
-    def _body_holds(self, block: UnitColumns, row: int) -> bool:
+    def _body_holds(self, block: UnitColumns, row: int, sought: Sought) -> bool:
         unit = self._unit(block, row)
-        return unit is not None and _in_body(self._sought, unit)
+        return unit is not None and _in_body(sought, unit)
 
     def _matches(self, block: UnitColumns, row: int) -> bool:
         unit = self._unit(block, row)
         return unit is not None and self._wanted is not None and self._wanted(unit)
 
-    def _in_damage(self, damage: Damage) -> bool:
+    def _in_damage(self, damage: Damage, sought: Sought) -> bool:
         """Whether bytes that are no unit hold it; occurrences over the border of two pieces are seen too."""
         overlap = 4096
         for at in range(damage.offset, damage.offset + damage.size, DAMAGE_PIECE):
             size = min(DAMAGE_PIECE + overlap, damage.offset + damage.size - at)
-            if self._sought.find(self._log.read(at, size)) is not None:
+            if sought.find(self._log.read(at, size)) is not None:
                 return True
         return False

@@ -21,6 +21,7 @@ HOWS = (
     ("or", words("… or {term}")),
     ("prepare", words("Write {term} into the filter")),
     ("copy", words("Copy {term}")),
+    ("colour", words("Colour rows with {term}…")),
 )
 """What can be done with a term, in the order of the menu."""
 

@@ -8,13 +8,14 @@ where somebody has counted the units. :class:`MatchSource` shows the units that 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from engine.codec.message import COMPRESSED, INNER_BATCH, SCHEDULE_TOPIC, TRANSACTION_MASK, Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.mapped.read_only import FileSequence
+from viewer.models.colour_rules import PLAIN, Dress
 from viewer.models.window import Page
 
 PREVIEW = 160
@@ -41,6 +42,9 @@ class UnitRow:
     stale: bool
     prepared_transaction_offset: int
     preview: bytes
+    rule: str = ""
+    tint: str = ""
+    """Name and tint of the colouring rule that the unit matches."""
 
     @property
     def physical_offset(self) -> int:
@@ -113,8 +117,9 @@ def letters(unit: Unit) -> str:
     return "".join(marks)
 
 
-def unit_row(unit: Unit) -> UnitRow:
-    """The table's row of ``unit``."""
+def unit_row(unit: Unit, dress: Callable[[Unit], Dress] | None = None) -> UnitRow:
+    """The table's row of ``unit``; ``dress`` tells which colouring rule it matches."""
+    worn = dress(unit) if dress is not None else PLAIN
     preview = unit.body[:PREVIEW]
     if unit.sys_flag & COMPRESSED and not unit.sys_flag & INNER_BATCH:
         preview = _unpacked_head(unit)
@@ -132,6 +137,8 @@ def unit_row(unit: Unit) -> UnitRow:
         unit.stale,
         unit.prepared_transaction_offset,
         preview,
+        worn.rule,
+        worn.tint,
     )
 
 
@@ -153,6 +160,8 @@ class LogSource:
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
         self.counted: Counted | None = None
+        self.dress: Callable[[Unit], Dress] | None = None
+        """The colouring rules in force."""
         self._end: int | None = None
         self._starts: set[int] = set()
 
@@ -198,7 +207,7 @@ class LogSource:
 
     def _item_at(self, position: int) -> int:
         """Where the item that holds ``position`` begins; what lies behind the log's end is its zero tail."""
-        if position in self._starts or position <= self.start:
+        if position in self._starts or position <= self.start or position == self.reader.known_end:
             return position
         found = self.reader.align(position)
         if self.reader.known_end is None and not isinstance(self.reader.unit_at(found, crc=False), Unit):
@@ -228,7 +237,7 @@ class LogSource:
     def row(self, item: Item) -> LogRow:
         """The row of an item of the walk."""
         if isinstance(item, Unit):
-            return unit_row(item)
+            return unit_row(item, self.dress)
         if isinstance(item, Blank):
             file = self.reader.sequence.find(item.offset)
             end = file.end_offset if file is not None else item.offset + max(item.size, 8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +23,7 @@ from viewer.models.columns import (
 )
 from viewer.models.formats import number, plain, size
 from viewer.models.log_rows import EdgeRow, LogRow, UnitRow
+from viewer.models.row_dress import RowDress
 from viewer.sayings import engine_words
 
 MARKS = {
@@ -36,13 +38,18 @@ ToEntry = Callable[[str, int, int], object]
 """Makes the place of a queue entry: topic, queue id, queue offset."""
 
 
-def unit_kind(to_entry: ToEntry) -> RecordKind:
-    """The table of the commit log; ``to_entry`` makes the link from a unit to its queue entry."""
+def unit_kind(to_entry: ToEntry, dress: RowDress | None = None, *, rules: bool = False) -> RecordKind:
+    """The table of the commit log; ``to_entry`` makes the link from a unit to its queue entry.
+
+    ``dress`` has what a person put on rows; with ``rules`` a column names the colouring rule of a row.
+    """
+    worn = dress if dress is not None else RowDress()
+    stored = time_column("storeTimestamp", words("Stored") if worn.reference is None else words("Since reference"))
 
     def entry_of(row: LogRow) -> object | None:
         return to_entry(row.topic, row.queue_id, row.queue_offset) if isinstance(row, UnitRow) else None
 
-    columns = (
+    columns: tuple[Column, ...] = (
         gutter(),
         Column(
             "physicalOffset",
@@ -58,7 +65,7 @@ def unit_kind(to_entry: ToEntry) -> RecordKind:
         topic_column(tone=_topic_tone),
         number_column("queueId", words("Queue"), 62),
         number_column("queueOffset", words("Queue offset"), 104, jump=entry_of),
-        time_column("storeTimestamp", words("Stored")),
+        replace(stored, text=worn.time, right=worn.reference is not None),
         text_column("tags", words("Tag"), 76, tone=lambda _: "text2"),
         Column("keys", words("Keys"), 168, _keys, _key_list, mono=True, elide="middle"),
         chip_column("crc", words("CRC"), 78, _crc),
@@ -67,7 +74,17 @@ def unit_kind(to_entry: ToEntry) -> RecordKind:
         Column("body", words("Body"), 120, _body, _preview, mono=True, tone=lambda _: "text3", slim=True,
                filterable=False, term=lambda row: body_term(_preview(row))),
     )  # fmt: skip
-    return RecordKind("unit", columns, look, verdict, record, command)
+    if rules:
+        rule = text_column("rule", words("Rule"), 92, filterable=False)
+        columns = (*columns[:-1], replace(rule, term=lambda _row: None), columns[-1])
+    return RecordKind(
+        "unit",
+        columns,
+        lambda row: worn.look(row, look(row)),
+        lambda row: worn.verdict(row, verdict(row)),
+        record,
+        command,
+    )
 
 
 def look(row: LogRow) -> RowLook | None:
@@ -87,7 +104,9 @@ def look(row: LogRow) -> RowLook | None:
     if row.kind == "hole":
         return RowLook("error", "errorFill", "error", tr("Missing · no file of the log holds these bytes"), strong=True)
     if row.kind == "error":
-        return RowLook("error", "errorFill", "error", tr("Cannot be read · {reason}", reason=engine_words(row.reason)), strong=True)
+        return RowLook(
+            "error", "errorFill", "error", tr("Cannot be read · {reason}", reason=engine_words(row.reason)), strong=True
+        )
     said = tr("Unreadable · {reason} · {count} bytes", reason=row.reason, count=number(row.size))
     return RowLook("error", "errorFill", "error", said, strong=True)
 

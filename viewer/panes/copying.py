@@ -11,6 +11,7 @@ from viewer.models.cell_filter import CELL_COMMANDS, cell_term
 from viewer.models.columns import Record
 from viewer.panes import Pane
 from viewer.panes.exporting import ask_export
+from viewer.panes.frequency import table_frequency
 from viewer.panes.table_find import find_commands
 from viewer.widgets.record_menu import use_term
 from viewer.widgets.record_view import RecordView
@@ -50,6 +51,7 @@ def table_commands(pane: Pane, table: Callable[[], RecordView], name: str) -> di
         "copy.cli": lambda: table().copy_current("cli"),
         **{name: partial(use_cell, pane, table, how) for name, how in CELL_COMMANDS.items()},
         **find_commands(pane, table),
+        "frequency.open": lambda: table_frequency(pane, table()),
         "export.table": lambda: ask_export(pane, table(), name),
         "list.next": lambda: table().choose_next(1),
         "list.previous": lambda: table().choose_next(-1),

@@ -30,9 +30,9 @@ def ask_export(pane: Pane, table: RecordView, name: str, to_record: ToRecord | N
     dialog = QFileDialog(pane, tr("Export the table"), str(Path.home() / name))
     dialog.setObjectName("export.dialog")
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    dialog.setNameFilters([tr("JSON lines") + " (*.jsonl)", "CSV (*.csv)"])
+    dialog.setNameFilters([tr("JSON lines") + " (*.jsonl)", "CSV (*.csv)", tr("Markdown table") + " (*.md)"])
     dialog.setDefaultSuffix("jsonl")
-    dialog.filterSelected.connect(lambda chosen: dialog.setDefaultSuffix("csv" if "csv" in chosen else "jsonl"))
+    dialog.filterSelected.connect(lambda chosen: dialog.setDefaultSuffix(chosen.rpartition("*.")[2].rstrip(")")))
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.fileSelected.connect(lambda path: export(pane, table, Path(path), to_record))
     dialog.open()
@@ -73,9 +73,9 @@ def write_rows(
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with partial.open("w", encoding="utf-8", newline="") as out:
-            write = (
-                _csv_writer(out, kind) if target.suffix == ".csv" else _json_writer(out, to_record or kind.as_record)
-            )
+            forms = {".csv": _csv_writer, ".md": _markdown_writer}
+            form = forms.get(target.suffix)
+            write = form(out, kind) if form is not None else _json_writer(out, to_record or kind.as_record)
             count = _write_all(control, source, write)
         partial.replace(target)
     finally:
@@ -106,6 +106,22 @@ def _csv_writer(out: IO[str], kind: RecordKind) -> Callable[[Record], None]:
     writer = csv.writer(out)
     writer.writerow([column.key for column in columns])
     return lambda row: writer.writerow([_cell(column.value(row)) for column in columns])
+
+
+def _markdown_writer(out: IO[str], kind: RecordKind) -> Callable[[Record], None]:
+    """The table as it is shown: heads in words, cells as they are written."""
+    columns = [column for column in kind.columns if column.title]
+    print(f"| {' | '.join(tr(column.title) for column in columns)} |", file=out)
+    print(f"|{' --- |' * len(columns)}", file=out)
+
+    def line(row: Record) -> None:
+        look = kind.look(row)
+        cells = [column.text(row).replace("\\", "\\\\").replace("|", "\\|") for column in columns]
+        if look is not None and look.words:
+            cells[-1] = look.words.replace("|", "\\|")
+        print(f"| {' | '.join(cells)} |", file=out)
+
+    return line
 
 
 def _cell(value: object) -> object:

@@ -105,6 +105,47 @@ class LogFind(QObject):
         self.line.say(tr("Looking…"))
         self._task = session.jobs.start(self._look(self._turn, session, sought, step > 0))
 
+    def jump(self, within: str, what: str, forward: bool) -> None:
+        """Go to the next (or previous) unit that matches the filter ``within``, beside whatever is looked for."""
+        session, pane = self.session, self._pane
+        row = pane.table.current_row()
+        if session is None or pane.log is None or row is None:
+            return
+        self.stop()
+        within = pane.marks.heeded(within)
+        turn, log, now = self._turn, session.snapshot.log, time.time_ns() // 1_000_000
+        start, end = pane.log.start, max(pane.log.end, pane.log.start)
+        at = row.end if forward else row.offset
+
+        async def work() -> None:
+            try:
+                found = await session.jobs.quick(
+                    lambda: (
+                        find_near(log, None, within, now, at, min(at + NEAR, end))
+                        if forward
+                        else find_near_back(log, None, within, now, at)
+                    )
+                )
+                if found.offset is None:
+                    found = await session.jobs.in_worker(
+                        tr("Finding {text}", text=what), WORK, session.path, session.config, None, within, now, at,
+                        start, end, forward,
+                    )  # fmt: skip
+            except (Cancelled, asyncio.CancelledError):
+                return
+            if turn != self._turn:
+                return
+            self.running = False
+            if found.offset is None or found.offset == row.offset:
+                pane.statusMessage.emit(tr("Nothing else of {what} in the whole log.", what=what))
+                return
+            pane.go_to(found.offset)
+            said = tr("Next of {what}", what=what) if forward else tr("Previous of {what}", what=what)
+            pane.statusMessage.emit(f"{said} · {tr('went on from the other end')}" if found.wrapped else said)
+
+        self.running = True
+        self._task = session.jobs.start(work())
+
     # ---- below -------------------------------------------------------------------------------------------------------
 
     def _cursor(self, sought: Sought, forward: bool) -> int:
@@ -123,7 +164,7 @@ class LogFind(QObject):
         assert pane.log is not None
         start, end = pane.log.start, max(pane.log.end, pane.log.start)
         at = min(max(self._cursor(sought, forward), start), end)
-        within, begun, now = pane.filtering.text, time.monotonic(), time.time_ns() // 1_000_000
+        within, begun, now = pane.marks.heeded(pane.filtering.text), time.monotonic(), time.time_ns() // 1_000_000
         try:
             found = await session.jobs.quick(
                 lambda: (

@@ -95,6 +95,9 @@ class LogTools(QObject):
             QGuiApplication.clipboard().setText(term)
             self._pane.statusMessage.emit(tr("Copied {text}", text=term))
             return
+        if how == "colour":
+            self._pane.marks.ask_rules(term)
+            return
         try:
             text = combined(line.in_force if how != "prepare" else line.text(), how, term)
         except BadFilter:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -27,9 +28,11 @@ from viewer.models.log_rows import EdgeRow, LogRow, UnitRow
 from viewer.models.unit_columns import look
 from viewer.models.unit_fields import Decoded, Group, Line, describe
 from viewer.sayings import engine_words
+from viewer.settings import Settings
 from viewer.widgets.body_view import BodyView
+from viewer.widgets.data_inspector import AT_CURSOR, DataInspector
 from viewer.widgets.hex_view import HexView
-from viewer.widgets.kit import PaneHead, splitter, stacked
+from viewer.widgets.kit import PaneHead, beside, splitter, stacked
 from viewer.widgets.unit_detail import UnitDetail
 from viewer.widgets.word_tabs import WordTabs
 
@@ -63,6 +66,7 @@ class UnitPanes(QObject):
         self.current: Loaded | None = None
         self._row: LogRow | None = None
         self._turn = 0
+        self._settings: Settings | None = None
         self._wanted_field = ""
         self._body_turn = -1
         self.detail_head = PaneHead(tr("Message"))
@@ -72,6 +76,8 @@ class UnitPanes(QObject):
         )
         self.bytes_head = PaneHead(tr("Bytes"), "", self.tabs)
         self._pages = QStackedWidget()
+        self.inspector = DataInspector()
+        self.inspector.hide()
         self._pages.addWidget(self.hex)
         self._pages.addWidget(self.body)
         self._thaw = QTimer(self, interval=GRACE_MS, singleShot=True)
@@ -83,14 +89,40 @@ class UnitPanes(QObject):
         self.detail.placeRequested.connect(self.placeRequested)
         self.detail.termRequested.connect(self.termRequested)
         self.hex.fieldChosen.connect(self._byte_field_chosen)
-        self.hex.byteChosen.connect(lambda _offset: self._say_field())
+        self.hex.byteChosen.connect(lambda _offset: (self._say_field(), self._inspect()))
         self.tabs.chosen.connect(self._tab_chosen)
 
     def build(self) -> QWidget:
         """Both panes side by side."""
         return splitter(
-            False, (stacked(self.detail_head, self.detail), 436), (stacked(self.bytes_head, self._pages), 824)
+            False,
+            (stacked(self.detail_head, self.detail), 436),
+            (stacked(self.bytes_head, beside(self._pages, self.inspector)), 824),
         )
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Copies of the chosen bytes, and the inspector beside them."""
+        found: dict[str, Callable[[], object]] = {
+            f"copy.{form}": partial(self.hex.copy, form) for form in ("hex", "c", "python", "base64")
+        }
+        return found | {"view.inspector": self.toggle_inspector}
+
+    def use(self, settings: Settings) -> None:
+        """Show the inspector where it stood at the end."""
+        self._settings = settings
+        self.inspector.setVisible(settings.inspector_shown)
+
+    def toggle_inspector(self) -> None:
+        """Show the bytes under the cursor as every type, or no more."""
+        shown = self.inspector.isHidden()
+        self.inspector.setVisible(shown)
+        if self._settings is not None:
+            self._settings.inspector_shown = shown
+        self._inspect()
+
+    def _inspect(self) -> None:
+        if not self.inspector.isHidden():
+            self.hex.read_here(AT_CURSOR, self.inspector.show_bytes)
 
     def set_session(self, session: StoreSession | None) -> None:
         """Show units of another store."""
@@ -129,6 +161,7 @@ class UnitPanes(QObject):
         self.detail.choose_field(name)
         self.hex.choose_field(name)
         self._say_field()
+        self._inspect()
 
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""
@@ -141,6 +174,7 @@ class UnitPanes(QObject):
         self._kept_field = self._wanted_field or self.hex.chosen_field or self.detail.chosen_field
         self.detail.clear()
         self.hex.clear()
+        self.inspector.clear()
         self.body.show_body(None)
         self.detail_head.set_note(said)
         self.bytes_head.set_note("")
@@ -173,6 +207,7 @@ class UnitPanes(QObject):
             self.detail.choose_field(field)
             self.hex.choose_field(field)
         self._say_field()
+        self._inspect()
         self._unfreeze()
         if self.tabs.key != "bytes":
             self._load_body()
@@ -196,6 +231,7 @@ class UnitPanes(QObject):
         if name:
             self.hex.choose_field(name)
         self._say_field()
+        self._inspect()
 
     def _byte_field_chosen(self, name: str) -> None:
         self._wanted_field = name

@@ -25,10 +25,13 @@ from viewer.models.log_line import LogLine
 from viewer.models.log_rows import LogRow, LogSource, MatchSource, UnitRow
 from viewer.models.unit_columns import unit_kind
 from viewer.panes import Pane
-from viewer.panes.exporting import ask_export
+from viewer.panes.frequency import LogFrequency
 from viewer.panes.log_count import LogCount
+from viewer.panes.log_export import LogExport
 from viewer.panes.log_filter import LogFilter
 from viewer.panes.log_find import LogFind
+from viewer.panes.log_marks import LogMarks
+from viewer.panes.log_same import LogSame
 from viewer.panes.log_survey import LogSurvey
 from viewer.panes.log_tools import LogTools
 from viewer.panes.unit_panes import UnitPanes
@@ -66,6 +69,10 @@ class UnitsPane(Pane):
         self.tools = LogTools(self)
         self.finding = LogFind(self)
         self.upper.insertWidget(1, self.finding.line)
+        self.marks = LogMarks(self)
+        self.same = LogSame(self)
+        self.exports = LogExport(self)
+        self.frequency = LogFrequency(self)
         self._connect()
 
     def _build(self) -> None:
@@ -114,6 +121,8 @@ class UnitsPane(Pane):
         """Show the filters that were saved."""
         self.tools.use(settings)
         self.finding.settings = settings
+        self.marks.use(settings)
+        self.unit.use(settings)
 
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
@@ -126,6 +135,7 @@ class UnitsPane(Pane):
         self.unit.set_session(session)
         self.tools.set_session(session)
         self.finding.set_session(session)
+        self.marks.set_session(session)
         self._extent = None
         if session is None:
             self.log = None
@@ -135,6 +145,7 @@ class UnitsPane(Pane):
         session.selectionChanged.connect(self._selected_elsewhere)
         session.followingChanged.connect(self._following)
         self.log = LogSource(session.snapshot.log)
+        self.marks.dress_log()
         self.table.set_source(self.log, choose=self._wanted is None)
         self.table.setFocus()
         session.later(self.survey.look)
@@ -172,7 +183,6 @@ class UnitsPane(Pane):
             "copy.row": lambda: self.table.copy_current("row"),
             "copy.json": lambda: self.table.copy_current("json"),
             "copy.cli": lambda: self.table.copy_current("cli"),
-            "export.table": lambda: ask_export(self, self.table, "units.jsonl", self.record_of),
             "list.next": lambda: self.table.choose_next(1),
             "list.previous": lambda: self.table.choose_next(-1),
             "filter.focus": self.filter.focus,
@@ -184,6 +194,11 @@ class UnitsPane(Pane):
             "go.last": self.table.last_row,
             **self.tools.commands(),
             **self.finding.commands(),
+            **self.marks.commands(),
+            **self.same.commands(),
+            **self.exports.commands(),
+            **self.frequency.commands(),
+            **self.unit.commands(),
         }
 
     def busy(self) -> bool:

@@ -25,7 +25,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QMenu, QWidget
 
 from viewer.assets import tr
-from viewer.models.hex_pages import AROUND, PAGE, ROW_BYTES, FieldMap, HexField, Pages, hex_text, python_literal
+from viewer.models.byte_values import COPIES
+from viewer.models.hex_pages import AROUND, PAGE, ROW_BYTES, FieldMap, HexField, Pages
 from viewer.theme import C, theme
 from viewer.widgets.hex_painter import HexPainter, Metrics, Painted, measure
 from viewer.widgets.long_scroll_bar import LongScrollBar
@@ -168,9 +169,7 @@ class HexView(QAbstractScrollArea):
         self.viewport().update()
 
     def copy(self, form: str = "hex") -> None:
-        """Copy the selected bytes as ``hex``, ``text`` or ``python``; ``copied(text)`` once they are on the
-        clipboard.
-        """
+        """Copy the selected bytes as ``hex``, ``text``, ``c``, ``python`` or ``base64``; ``copied(text)`` follows."""
         low, high = self.selection()
         reader = self._reader
         if reader is None:
@@ -178,11 +177,25 @@ class HexView(QAbstractScrollArea):
         high = min(high, low + LARGEST_COPY)
 
         def done(data: bytes) -> None:
-            text = {"hex": hex_text, "python": python_literal}.get(form, lambda d: d.decode("utf-8", "replace"))(data)
+            text = COPIES[form](data)
             QGuiApplication.clipboard().setText(text)
             self.copied.emit(text)
 
         self.runner(lambda: reader(low, high - low), done, lambda _error: None)
+
+    def read_here(self, count: int, done: Callable[[int, bytes, bytes], None]) -> None:
+        """``done(offset, bytes, selected)``: ``count`` bytes from the cursor on, and the selected ones."""
+        reader, turn = self._reader, self._turn
+        if reader is None:
+            return
+        at, (low, high) = self._cursor, self.selection()
+        high = min(high, low + LARGEST_COPY)
+
+        def told(found: tuple[bytes, bytes]) -> None:
+            if turn == self._turn and at == self._cursor:
+                done(at, *found)
+
+        self.runner(lambda: (reader(at, count), reader(low, high - low)), told, lambda _error: None)
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -400,7 +413,9 @@ class HexView(QAbstractScrollArea):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(tr("Copy as hex"), lambda: self.copy("hex"))
         menu.addAction(tr("Copy as text"), lambda: self.copy("text"))
+        menu.addAction(tr("Copy as C array"), lambda: self.copy("c"))
         menu.addAction(tr("Copy as Python bytes"), lambda: self.copy("python"))
+        menu.addAction(tr("Copy as Base64"), lambda: self.copy("base64"))
         menu.addSeparator()
         toggle = menu.addAction(tr("Offsets in hex"), lambda: self.set_hex_offsets(not self._shown.hex_offsets))
         toggle.setCheckable(True)
@@ -423,13 +438,8 @@ class HexView(QAbstractScrollArea):
         value = "…" if byte is None else f"0x{byte:02X}"
         if field is not None:
             number = self._cursor - self.origin - field.position + 1
-            text = tr(
-                "byte {number} of {field}, {value}, offset {offset:,}",
-                number=number,
-                field=field.label,
-                value=value,
-                offset=self._cursor,
-            )
+            text = tr("byte {number} of {field}, {value}, offset {offset:,}", number=number, field=field.label,
+                      value=value, offset=self._cursor)  # fmt: skip
         else:
             text = tr("byte {value}, offset {offset:,}", value=value, offset=self._cursor)
         low, high = self.selection()

@@ -29,7 +29,7 @@ from viewer.widgets.shapes import Chip, Glyph, Key, Mark, Progress
 
 __all__ = [
     "Button", "Card", "Chip", "Elided", "Field", "Glyph", "Hairline", "Key", "Label", "Link", "Mark", "PaneHead",
-    "Paper", "Progress", "Tool", "column", "fill", "icon", "row", "splitter", "stacked",
+    "Paper", "Progress", "Tool", "beside", "column", "fill", "icon", "row", "splitter", "stacked",
 ]  # fmt: skip
 
 Part = QWidget | int | None
@@ -328,6 +328,13 @@ def stacked(*parts: QWidget, room: int = 1) -> QWidget:
     box.setSpacing(0)
     fill(box, parts)
     box.setStretch(room, 1)
+    return made
+
+
+def beside(first: QWidget, second: QWidget) -> QWidget:
+    """Two parts that touch, side by side; the first takes what is left."""
+    made = row(first, second, gap=0)
+    made.layout().setStretch(0, 1)
     return made
 
 

@@ -8,6 +8,11 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen, QPolygonF
 from viewer.theme import C, mono, px, ui
 
 MARK_ROLE = {"chat": "text3", "out": "text3", "loop": "error", "stale": "warn"}
+OWN_MARKS = {
+    "mark": "accent", "clock": "posTime", "rule.blue": "note", "rule.green": "ok", "rule.amber": "warn",
+    "rule.red": "error", "rule.yellow": "warn", "rule.grey": "text3",
+}  # fmt: skip
+"""Marks that a person or his rules put on rows → colour role."""
 CHIP_FILL = {"out": "sunken", "chat": "sunken", "loop": "errorFill", "stale": "warnFill", "live": "warnFill"}
 CHIP_INK = {"out": "text2", "chat": "text2", "loop": "error", "stale": "warn"}
 
@@ -16,7 +21,7 @@ def mark(p: QPainter, kind: str, c: QPointF, r: float = 4.5) -> None:
     """error ◆ · warn, stale ▲ · note ● · chat ○ · ok ✓ · out – · loop ↻ · live ◉, around ``c``."""
     p.save()
     p.setRenderHint(QPainter.RenderHint.Antialiasing)
-    color = C(MARK_ROLE.get(kind, kind))
+    color = C(OWN_MARKS.get(kind) or MARK_ROLE.get(kind, kind))
     p.setPen(Qt.PenStyle.NoPen)
     p.setBrush(color)
     if kind == "error":
@@ -25,11 +30,44 @@ def mark(p: QPainter, kind: str, c: QPointF, r: float = 4.5) -> None:
     elif kind in {"warn", "stale"}:
         corners = [QPointF(0, -r - 0.5), QPointF(r + 0.8, r - 0.2), QPointF(-r - 0.8, r - 0.2)]
         p.drawPolygon(QPolygonF([c + corner for corner in corners]))
+    elif kind in OWN_MARKS:
+        _own_mark(p, kind, c, r)
     elif kind == "note":
         p.drawEllipse(c, r - 0.5, r - 0.5)
     else:
         _stroke_mark(p, kind, c, r, color)
     p.restore()
+
+
+def _own_mark(p: QPainter, kind: str, c: QPointF, r: float) -> None:
+    """What a person put on a row: marked, the time reference, and the shapes of colouring rules."""
+    x, y = c.x(), c.y()
+    if kind == "mark":
+        flag = [QPointF(-r + 1, -r), QPointF(r, -r + 2.5), QPointF(-r + 1, 1)]
+        p.drawPolygon(QPolygonF([c + corner for corner in flag]))
+        p.drawRect(QRectF(x - r, y - r, 1.6, 2 * r))
+        return
+    if kind == "rule.blue":
+        p.drawRect(QRectF(x - r + 1, y - r + 1, 2 * r - 2, 2 * r - 2))
+    elif kind == "rule.green":
+        p.drawRect(QRectF(x - 1.5, y - r - 1, 3, 2 * r + 2))
+    elif kind == "rule.yellow":
+        star = [QPointF(0, -r - 1), QPointF(1.4, -1.4), QPointF(r + 1, 0), QPointF(1.4, 1.4), QPointF(0, r + 1),
+                QPointF(-1.4, 1.4), QPointF(-r - 1, 0), QPointF(-1.4, -1.4)]  # fmt: skip
+        p.drawPolygon(QPolygonF([c + corner for corner in star]))
+    else:
+        p.setPen(QPen(p.brush().color(), 1.8))
+        p.setBrush(Qt.BrushStyle.NoBrush)
+        if kind == "rule.amber":
+            p.drawLine(QPointF(x - r, y), QPointF(x + r, y))
+            p.drawLine(QPointF(x, y - r), QPointF(x, y + r))
+        elif kind == "rule.red":
+            p.drawLine(QPointF(x - r + 1, y - r + 1), QPointF(x + r - 1, y + r - 1))
+            p.drawLine(QPointF(x - r + 1, y + r - 1), QPointF(x + r - 1, y - r + 1))
+        else:
+            p.drawEllipse(c, r - 0.5, r - 0.5)
+            if kind == "clock":
+                p.drawPolyline([QPointF(x, y - r + 2), c, QPointF(x + r - 2, y)])
 
 
 def _stroke_mark(p: QPainter, kind: str, c: QPointF, r: float, color: QColor) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRect, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPixmap
@@ -11,6 +12,9 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 from viewer.assets import icon_pixmap, tr
 from viewer.theme import C, px, theme, ui
 from viewer.widgets.kit import Field, Key, Paper, Tool
+
+if TYPE_CHECKING:
+    from viewer.widgets.crumb_drop import CrumbDrop
 
 GAP = 5
 CHEVRON = 12
@@ -24,6 +28,9 @@ class Crumbs(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("crumbs")
+        self.beside: Callable[[int, object], Sequence[tuple[str, object]]] = lambda _number, _place: ()
+        """What drops down for crumb ``number`` with its place: (words, place) of what lies beside it."""
+        self._chevrons: list[tuple[QRect, int]] = []
         self._parts: list[tuple[str, object]] = []
         self._boxes: list[tuple[QRect, object]] = []
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -48,7 +55,8 @@ class Crumbs(QWidget):
         """Parts with chevrons between them."""
         p = QPainter(self)
         parts, cut = self._fitting()
-        self._boxes = []
+        self._boxes, self._chevrons = [], []
+        left_out = len(self._parts) - len(parts)
         x = 0
         chevron: QPixmap = icon_pixmap("chevron", C("text3"), px(CHEVRON), self.devicePixelRatioF())
         for number, (text, place) in enumerate(parts):
@@ -68,6 +76,8 @@ class Crumbs(QWidget):
             x += width + px(GAP)
             if not last:
                 p.drawPixmap(x, (self.height() - px(CHEVRON)) // 2 + 1, chevron)
+                self._chevrons.append((QRect(x - px(GAP), 0, px(CHEVRON) + 2 * px(GAP), self.height()),
+                                       number + 1 + left_out))  # fmt: skip
                 x += px(CHEVRON) + px(GAP)
 
     def _fitting(self) -> tuple[list[tuple[str, object]], bool]:
@@ -89,15 +99,33 @@ class Crumbs(QWidget):
         return parts, cut
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click on a part leads there."""
+        """A click on a part leads there; one on the mark between two drops down what lies beside the second."""
+        for box, number in self._chevrons:
+            if box.contains(event.position().toPoint()) and self.drop(number):
+                return
         for box, place in self._boxes:
             if box.contains(event.position().toPoint()):
                 self.followed.emit(place)
                 return
 
+    def drop(self, number: int | None = None) -> CrumbDrop | None:
+        """Drop down the places beside crumb ``number``, or beside the last one that has any."""
+        from viewer.widgets.crumb_drop import CrumbDrop
+
+        for at in range(len(self._parts) - 1, 0, -1) if number is None else (number,):
+            found = self.beside(at, self._parts[at][1]) if 0 <= at < len(self._parts) else ()
+            if found:
+                made = CrumbDrop(found, self)
+                made.chosen.connect(self.followed)
+                box = next((box for box, n in self._chevrons if n == at), QRect(0, 0, 1, self.height()))
+                made.drop(self.mapToGlobal(box.bottomLeft()))
+                return made
+        return None
+
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """A hand over what can be followed."""
-        over = any(box.contains(event.position().toPoint()) for box, _ in self._boxes)
+        at = event.position().toPoint()
+        over = any(box.contains(at) for box, _ in (*self._boxes, *self._chevrons))
         self.setCursor(Qt.CursorShape.PointingHandCursor if over else Qt.CursorShape.ArrowCursor)
 
 

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+
+from viewer.widgets.find_line import FindLine
+
+
+@pytest.fixture
+def line(qtbot):
+    made = FindLine()
+    made.used = lambda: ["older", "oldest"]
+    made.heard = []
+    made.wanted.connect(made.heard.append)
+    made.closed.connect(lambda: made.heard.append("closed"))
+    qtbot.addWidget(made)
+    made.resize(1200, 40)
+    made.show()
+    return made
+
+
+def test_enter_finds_on_and_shift_enter_back(line, qtbot):
+    qtbot.keyClicks(line.field, "abc")
+    qtbot.keyClick(line.field, Qt.Key.Key_Return)
+    qtbot.keyClick(line.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClick(line.field, Qt.Key.Key_Escape)
+    assert line.heard == [1, -1, "closed"]
+    assert line.sought().text == "abc"
+
+
+def test_what_makes_no_sense_is_said_at_once(line, qtbot):
+    line.kinds.choose("hex")
+    qtbot.keyClicks(line.field, "DA A")
+    assert line.sought() is None
+    assert "hex" in line.result.text()
+    assert line.field.property("state") == "error"
+    qtbot.keyClicks(line.field, "3")
+    assert line.sought() is not None
+    assert line.field.property("state") == ""
+
+
+def test_what_was_sought_comes_back_with_the_arrows(line, qtbot):
+    for key, text in ((Qt.Key.Key_Up, "older"), (Qt.Key.Key_Up, "oldest"), (Qt.Key.Key_Down, "older")):
+        qtbot.keyClick(line.field, key)
+        assert line.field.text() == text

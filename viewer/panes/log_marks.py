@@ -1,0 +1,155 @@
+"""What a person puts on rows of the log: marks, ignored rows, a time that counts as zero, colouring rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+
+from viewer.assets import tr
+from viewer.bridge import places
+from viewer.bridge.filter_work import file_name
+from viewer.models.colour_rules import Rule, dresser, kept, read
+from viewer.models.log_rows import UnitRow
+from viewer.models.row_dress import RowDress
+from viewer.models.unit_columns import unit_kind
+from viewer.widgets.colour_box import ColourBox
+
+if TYPE_CHECKING:
+    from viewer.bridge.store_session import StoreSession
+    from viewer.panes.units import UnitsPane
+    from viewer.settings import Settings
+
+
+class LogMarks(QObject):
+    """Marks, ignored rows, reference and rules of one log pane."""
+
+    def __init__(self, pane: UnitsPane) -> None:
+        super().__init__(pane)
+        self._pane = pane
+        self.dress = RowDress()
+        self.rules: list[Rule] = []
+        self._settings: Settings | None = None
+        self._session: StoreSession | None = None
+        self._show_kind()
+
+    def use(self, settings: Settings) -> None:
+        """Take the rules that were kept."""
+        self._settings = settings
+        self.rules = read(settings.colour_rules)
+        self._show_kind()
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Marks belong to one store."""
+        self._session = session
+        self.dress.clear()
+        self._show_kind()
+
+    def dress_log(self) -> None:
+        """Have the rows of the log read with the rules in force."""
+        log, session = self._pane.log, self._session
+        if log is not None and session is not None:
+            reader = session.snapshot.log
+            log.dress = dresser(self.rules, lambda offset: file_name(reader, offset))
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Marking, ignoring, the reference, the rules."""
+        return {
+            "mark.toggle": self.toggle_mark,
+            "mark.next": partial(self.next_mark, 1),
+            "mark.previous": partial(self.next_mark, -1),
+            "mark.only": self.only_marked,
+            "mark.clear": self.clear_marks,
+            "ignore.toggle": self.toggle_ignore,
+            "time.reference": self.toggle_reference,
+            "colour.rules": self.ask_rules,
+        }
+
+    def heeded(self, text: str) -> str:
+        """The filter ``text`` without the ignored rows: what find, sheets and exports look at."""
+        if not self.dress.ignored:
+            return text
+        from engine.query import and_
+
+        return and_(text, f"not physicalOffset in ({', '.join(map(str, sorted(self.dress.ignored)))})")
+
+    # ---- marks -------------------------------------------------------------------------------------------------------
+
+    def toggle_mark(self) -> None:
+        """Mark the chosen row, or take its mark away; the next row is chosen."""
+        self._toggle(self.dress.marked)
+        self._pane.statusMessage.emit(tr("Marked rows: {n:,}", n=len(self.dress.marked)))
+
+    def toggle_ignore(self) -> None:
+        """Ignore the chosen row: it stays, quiet, and is left out of exports, sheets and finding; or heed it again."""
+        self._toggle(self.dress.ignored)
+        self._pane.statusMessage.emit(tr("Ignored rows: {n:,}", n=len(self.dress.ignored)))
+
+    def _toggle(self, held: set[int]) -> None:
+        row = self._pane.table.current_row()
+        if row is not None:
+            held.symmetric_difference_update({row.offset})
+            self._pane.table.refresh_look()
+
+    def next_mark(self, step: int) -> None:
+        """Go to the next marked row, round the end."""
+        row, marked = self._pane.table.current_row(), sorted(self.dress.marked)
+        if not marked:
+            self._pane.statusMessage.emit(tr("No row is marked."))
+            return
+        here = row.offset if row is not None else -1
+        ahead = [o for o in marked if o > here] if step > 0 else [o for o in reversed(marked) if o < here]
+        self._pane.go_to(ahead[0] if ahead else marked[0 if step > 0 else -1])
+
+    def only_marked(self) -> None:
+        """Filter by the marked rows."""
+        if not self.dress.marked:
+            self._pane.statusMessage.emit(tr("No row is marked."))
+            return
+        self._pane.filter.apply(f"physicalOffset in ({', '.join(map(str, sorted(self.dress.marked)))})")
+
+    def clear_marks(self) -> None:
+        """No marks, nothing ignored, no reference."""
+        self.dress.clear()
+        self._show_kind()
+
+    def toggle_reference(self) -> None:
+        """The chosen row's store time counts as zero from now on; on the same row again, times are times."""
+        row = self._pane.table.current_row()
+        if not isinstance(row, UnitRow):
+            return
+        same = self.dress.reference is not None and self.dress.reference[0] == row.offset
+        self.dress.reference = None if same else (row.offset, row.store_timestamp)
+        self._show_kind()
+        said = tr("Times are times of day again") if same else tr("Times count from {offset:,} on", offset=row.offset)
+        self._pane.statusMessage.emit(said)
+
+    # ---- rules -------------------------------------------------------------------------------------------------------
+
+    def ask_rules(self, added: str = "") -> ColourBox:
+        """The dialog of the rules; ``added`` is the filter of a new one."""
+        box = ColourBox(self.rules, added, self._pane)
+        box.changed.connect(self.set_rules)
+        box.open()
+        return box
+
+    def set_rules(self, rules: list[Rule]) -> None:
+        """Colour by ``rules`` from now on, also at the next start."""
+        self.rules = list(rules)
+        if self._settings is not None:
+            self._settings.colour_rules = kept(self.rules)
+        self._show_kind()
+        self.dress_log()
+        pane = self._pane
+        if pane.log is not None:
+            row = pane.table.current_row()
+            source = pane.table.source
+            pane.table.set_source(source, at=source.position(row) if row is not None else None, choose=row is not None)
+
+    def _show_kind(self) -> None:
+        """The columns: what was put on rows is painted anew."""
+        rules = any(rule.on and not rule.fault for rule in self.rules)
+        self._pane.table.set_kind(unit_kind(places.queue, self.dress, rules=rules))
+        self._pane.table.refresh_look()
