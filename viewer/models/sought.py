@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from viewer.assets import tr
-
 Kind = Literal["text", "hex", "regex", "number"]
 KINDS: tuple[Kind, ...] = ("text", "hex", "regex", "number")
 Span = tuple[int, int]
@@ -38,6 +36,8 @@ class Sought:
     def check(self) -> None:
         """Raise :class:`NotSought` where it cannot be looked for."""
         if not self.text.strip() and self.kind != "text":
+            from viewer.assets import tr
+
             raise NotSought(tr("Nothing is asked for."))
         _ = self.range if self.kind == "number" else self._needle
 
@@ -46,16 +46,22 @@ class Sought:
         """Lowest and highest number that counts."""
         found = _NUMBER.fullmatch(self.text)
         if found is None:
+            from viewer.assets import tr
+
             raise NotSought(tr("Expected a number or a range like 10..20, found {text}", text=self.text))
         low = _number(found[1])
         high = _number(found[2]) if found[2] else low
         if high < low:
+            from viewer.assets import tr
+
             raise NotSought(tr("The range {text} ends before it begins", text=self.text))
         return low, high
 
     @cached_property
     def _needle(self) -> bytes | re.Pattern[bytes]:
         if not self.text:
+            from viewer.assets import tr
+
             raise NotSought(tr("Nothing is asked for."))
         if self.kind == "text":
             raw = self.text.encode("utf-8", "surrogatepass")
@@ -65,8 +71,12 @@ class Sought:
                 return re.compile(_hex_pattern(self.text), re.DOTALL)
             made = re.compile(self.text.encode(), re.DOTALL | (0 if self.case else re.IGNORECASE))
         except re.error as error:
+            from viewer.assets import tr
+
             raise NotSought(tr("No regular expression: {error}", error=str(error))) from error
         if made.match(b""):
+            from viewer.assets import tr
+
             raise NotSought(tr("This expression is found between any two bytes"))
         return made
 
@@ -104,6 +114,8 @@ class Sought:
 def _hex_pattern(text: str) -> bytes:
     bare = re.sub(r"0[xX]|[\s,:_-]", "", text)
     if not bare or len(bare) % 2 or not re.fullmatch(r"(?:[0-9A-Fa-f]{2}|\?\?)+", bare):
+        from viewer.assets import tr
+
         raise NotSought(tr("Expected bytes as hex, like DA A3 20 A7 or DA ?? 20, found {text}", text=text))
     pairs = [bare[n : n + 2] for n in range(0, len(bare), 2)]
     return b"".join(b"." if pair == "??" else re.escape(bytes.fromhex(pair)) for pair in pairs)
