@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetrics, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
@@ -12,7 +13,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from viewer.assets import tr
 from viewer.models.log_line import LogLine
 from viewer.theme import C, mono, px, theme, ui
-from viewer.widgets.flag_layout import FlagWish, place_flags
+from viewer.widgets.flag_layout import FlagPlace, FlagWish, place_flags
 from viewer.widgets.paint import draw_flag, flag_width, hatch
 
 SIDE = 12
@@ -182,13 +183,21 @@ class SpaceLine(QWidget):
             free = x + max(width + px(24), self.width() / 5)
 
     def _paint_flags(self, p: QPainter) -> None:
-        wishes = [FlagWish(self._x(f.offset), float(flag_width(f.name, f.note)), f.side) for f in self._flags]
-        places = place_flags(wishes, float(px(SIDE)), float(self.width() - px(SIDE)), levels=LEVELS)
-        for flag, wish, place in zip(self._flags, wishes, places, strict=True):
+        for flag, wish, place in self._placed_flags():
             top = px(4) + (LEVELS - 1 - place.level) * px(LEVEL)
             box = QRectF(place.left, top, wish.width, px(17))
             draw_flag(p, wish.x, top, px(TOP + TALL), flag.name, C(flag.role), box, flag.note, flag.role)
-        p.setPen(C("text3"))
+
+    def _placed_flags(self) -> list[tuple[LineFlag, FlagWish, FlagPlace]]:
+        """Where the flags stand. Where they would touch, notes go first, then the last flags; the words have all."""
+        bare = [replace(flag, note="") for flag in self._flags]
+        for flags in (list(self._flags), *(bare[:count] for count in range(len(bare), 0, -1))):
+            wishes = [FlagWish(self._x(f.offset), float(flag_width(f.name, f.note)), f.side) for f in flags]
+            places = place_flags(wishes, float(px(SIDE)), float(self.width() - px(SIDE)), levels=LEVELS)
+            found = list(zip(flags, wishes, places, strict=True))
+            if len(flags) == 1 or not any(_touch(one, two) for one, two in combinations(found, 2)):
+                return found
+        return []
 
     # ---- pointer and keys --------------------------------------------------------------------------------------------
 
@@ -237,3 +246,11 @@ class SpaceLine(QWidget):
             return "\n".join(f"{flag.name} {flag.note}".strip() for flag in near)
         number = self._number_at(point.x()) if self._blocks else None
         return self._blocks[number].words if number is not None else self._words
+
+
+def _touch(one: tuple[LineFlag, FlagWish, FlagPlace], two: tuple[LineFlag, FlagWish, FlagPlace]) -> bool:
+    """Whether two flags' boxes overlap, or the stem of the higher runs through the lower."""
+    (_, wide, low), (_, wide_too, high) = sorted((one, two), key=lambda flag: flag[2].level)
+    if low.level == high.level:
+        return low.left < high.left + wide_too.width and high.left < low.left + wide.width
+    return low.left < wide_too.x < low.left + wide.width - 1 and abs(wide.x - wide_too.x) > 1

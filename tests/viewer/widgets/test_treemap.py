@@ -136,6 +136,20 @@ def test_row_55_the_line_says_what_goes_and_who_reads(line):
     assert line.words_at(QPointF(line._x(3 * GIB) + 4, 70)) == "file 3"
 
 
+def test_flags_that_would_touch_lose_their_notes_then_the_last_go(line):
+    flags = [LineFlag(f"flag {n} of many", n * (GIB // 8), "error", "a long note about it") for n in range(6)]
+    for width in (1600, 500, 260, 60):
+        line.resize(width, 120)
+        line.show_files(line._line, BLOCKS, flags)
+        line.grab()
+        placed = line._placed_flags()
+        assert placed
+        boxes = [(p.level, p.left, p.left + w.width) for _, w, p in placed]
+        for n, (level, low, high) in enumerate(boxes):
+            assert not [o for o in boxes[n + 1 :] if o[0] == level and o[1] < high and low < o[2]] or len(boxes) == 1
+    assert "flag 5 of many" in line.accessibleDescription()
+
+
 def test_files_are_chosen_and_followed(line, qtbot):
     with qtbot.waitSignal(line.fileChosen) as chosen:
         qtbot.mouseClick(line, LEFT, pos=QPoint(round(line._x(3 * GIB)) + 5, 70))
