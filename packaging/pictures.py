@@ -1,28 +1,63 @@
-"""The pictures of the README, made by the program itself; they land in ``resources/pictures``.
+"""The pictures of the README and of the help pages, made by the program itself; they land in ``resources/pictures``.
 
-``storescope view STORE --drive packaging/pictures.py --size 1600x1000 --theme light``, where ``STORE`` is the sample
-``orders``.
+``storescope view STORE --drive packaging/pictures.py --size 1440x900 --theme light``, where ``STORE`` is the sample
+``orders``; the sample ``orders-damaged`` is opened by the script.
 """
 
 import asyncio
 from pathlib import Path
 
-from PySide6.QtGui import QAction
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QImage
 from PySide6.QtWidgets import QLineEdit
 
-PLACES = {"log": "log:8193", "trace": "trace:StockReserved/AaAa"}
+from engine.inspection.samples import sample
+
+WHOLE = {"log": "log:8193", "trace": "trace:StockReserved/AaAa", "groups": "groups"}
+DAMAGED = {"findings": "findings:CL03", "where": "where:SO-000749", "positions": "positions"}
+WIDTH = 1440
 
 
 async def drive(window):
     """Go to each place and save what stands there once nothing is under way."""
-    here = Path(__file__).parent.parent / "resources" / "pictures"
-    for name, place in PLACES.items():
-        window.findChild(QAction, "go.to").trigger()
-        box = window.findChild(QLineEdit, "goto.field")
-        box.setText(place)
-        box.returnPressed.emit()
-        await asyncio.sleep(0.5)
-        assert await window.settled(60, quiet=True)
-        window.setFocus()
-        await asyncio.sleep(0.5)
-        assert window.grab().save(str(here / f"{name}.png")), name
+    for place in WHOLE.items():
+        await picture(window, *place)
+    await window.open(sample("orders-damaged"))
+    while not window.session.findings_complete:  # noqa: ASYNC110 (the check runs in another process)
+        await asyncio.sleep(0.1)
+    for place in DAMAGED.items():
+        await picture(window, *place)
+
+
+async def picture(window, name, place):
+    """Save the window at ``place`` as ``name``."""
+    window.findChild(QAction, "go.to").trigger()
+    box = window.findChild(QLineEdit, "goto.field")
+    box.setText(place)
+    box.returnPressed.emit()
+    await asyncio.sleep(1.0)
+    assert await window.settled(60, quiet=True)
+    window.setFocus()
+    await asyncio.sleep(0.7)
+    folder = Path(__file__).parent.parent / "resources" / "pictures"
+    grabbed = window.grab().toImage()
+    if grabbed.width() > WIDTH:
+        grabbed = grabbed.scaledToWidth(WIDTH, Qt.TransformationMode.SmoothTransformation)
+    assert few_colours(grabbed).save(str(folder / f"{name}.png")), name
+
+
+def few_colours(picture):
+    """The picture in its 256 commonest colours, the others as the nearest of those: a third of the size, no dots."""
+    picture = picture.convertToFormat(QImage.Format.Format_RGB32)
+    raw = np.frombuffer(picture.constBits(), np.uint32).reshape(picture.height(), -1) & 0xFFFFFF
+    colours, where, counts = np.unique(raw, return_inverse=True, return_counts=True)
+    table = colours[np.argsort(counts)[::-1][:256]]
+    parts, known = (np.stack([c >> shift & 255 for shift in (16, 8, 0)], 1).astype(np.int32) for c in (colours, table))
+    nearest = np.concatenate([
+        ((piece[:, None] - known[None]) ** 2).sum(2).argmin(1) for piece in np.array_split(parts, 64)
+    ])  # fmt: skip
+    indexed = np.ascontiguousarray(nearest.astype(np.uint8)[where].reshape(raw.shape))
+    made = QImage(indexed.data, indexed.shape[1], indexed.shape[0], indexed.shape[1], QImage.Format.Format_Indexed8)
+    made.setColorTable([int(colour) | 0xFF000000 for colour in table])
+    return made.copy()

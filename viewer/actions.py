@@ -149,6 +149,7 @@ COMMANDS = (
     Command("window.own", words("This place in a window of its own"), "Window", "", ("Ctrl+Shift+Return",)),
     Command("layout.reset", words("Reset the layout"), "Window", "", (), needs=False, group=1),
     Command("palette.open", words("All commands…"), "Help", "search", ("Ctrl+Shift+P",), needs=False),
+    Command("help.pages", words("Help"), "Help", "", ("F1",), needs=False),
     Command("help.keys", words("All keys"), "Help", "", ("?",), needs=False),
     Command("help.tour", words("Guided tour"), "Help", "tour", (), needs=False),
     Command("help.logs", words("Show the folder of settings and last words"), "Help", "", (), needs=False, group=1),

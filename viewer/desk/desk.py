@@ -58,6 +58,7 @@ class Desk:
             "report.save": lambda: ask_report(self._window),
             "session.restore": self._restore_chosen,
             "window.own": self._own_window,
+            "help.pages": self.show_help,
             "help.tour": lambda: self._window.jobs.start(self.tour()),
         }
 
@@ -230,6 +231,14 @@ class Desk:
             self._window.say(tr("There are too many windows: close one first."))
 
     # ---- help --------------------------------------------------------------------------------------------------------
+
+    def show_help(self) -> None:
+        """The help pages, in a window that stays beside this one."""
+        from viewer.widgets.help_box import HelpBox
+
+        box = HelpBox(self._window)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.show()
 
     async def tour(self) -> None:
         """Open the damaged sample and lead through the five steps."""
