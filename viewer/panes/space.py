@@ -383,7 +383,12 @@ class SpacePane(Pane):
         self.placeMoved.emit(Place("space", name="" if key.startswith(REST) else key))
 
     def _row_chosen(self, row: SpaceRow | None) -> None:
-        if row is None or row.kind == "sum" or self.group.key not in {"topic", "tag"}:
+        if row is not None and row.kind == "sum":
+            self.map.choose(())
+            self._show_facts(())
+            self.placeMoved.emit(Place("space"))
+            return
+        if row is None or self.group.key not in {"topic", "tag"}:
             return
         if self.map.path[:1] != (row.key,) and find(self._root, (row.key,)) is not None:
             self.map.choose((row.key,))

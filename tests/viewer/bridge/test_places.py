@@ -26,6 +26,7 @@ FORMS = [
     pytest.param("positions", Place("positions"), id="positions"),
     pytest.param("findings:CQ03", Place("findings", name="CQ03"), id="findings of a rule"),
     pytest.param("groups:billing", Place("groups", name="billing"), id="group"),
+    pytest.param("space:Orders", Place("space", name="Orders"), id="bytes of a topic"),
     pytest.param("config:topics.json", Place("config", name="topics.json"), id="table"),
 ]
 
