@@ -73,6 +73,11 @@ class Disk(Protocol):
     def names(self, folder: Path) -> list[tuple[str, int]]:
         """Names and lengths of what is in ``folder``, folders left out, in the order of names; [] without folder."""
 
+    def entries(self, folder: Path) -> list[tuple[str, int, bool]]:
+        """Name, length (0 for a folder) and whether it is a folder, of all that is in ``folder`` in the order of names;
+        [] without it.
+        """
+
     def folders(self, path: Path) -> list[str]:
         """Names of the folders in ``path`` in their order; [] without it."""
 
@@ -156,6 +161,17 @@ class RealDisk:
         try:
             with os.scandir(folder) as entries:
                 found = [(entry.name, entry.stat().st_size) for entry in entries if not entry.is_dir()]
+        except FileNotFoundError:
+            return []
+        return sorted(found)
+
+    def entries(self, folder: Path) -> list[tuple[str, int, bool]]:
+        try:
+            with os.scandir(folder) as entries:
+                found = [
+                    (entry.name, 0, True) if entry.is_dir() else (entry.name, entry.stat().st_size, False)
+                    for entry in entries
+                ]
         except FileNotFoundError:
             return []
         return sorted(found)

@@ -152,6 +152,10 @@ class SimulatedDisk:
                 if os.path.dirname(path) == inside  # noqa: PTH120
             )
 
+    def entries(self, folder: Path) -> list[tuple[str, int, bool]]:
+        files = [(name, size, False) for name, size in self.names(folder)]
+        return sorted(files + [(name, 0, True) for name in self.folders(folder)])
+
     def folders(self, path: Path) -> list[str]:
         with self.guard:
             self._check_alive()

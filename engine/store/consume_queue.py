@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -45,8 +46,8 @@ class ConsumeQueue(StoredQueue):
     def max_offset(self) -> int:
         return self.files.end // CQ_UNIT_SIZE
 
-    def load(self) -> None:
-        super().load()
+    def load(self, listed: Iterable[tuple[str, int]] | None = None) -> None:
+        super().load(listed)
         if self.ext is not None:
             self.ext.load()
 

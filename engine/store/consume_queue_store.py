@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,10 +20,12 @@ from engine.store.consume_queue import ConsumeQueue
 from engine.store.consume_queue_ext import NO_ADDRESS, ConsumeQueueExt
 from engine.store.pending_entries import PendingEntries
 from engine.store.queue_files import QueueFiles
+from engine.store.recovery_source import Entry
 from engine.store.stored_queue import Release
 from engine.store.unit_check import Request
 
 Queue = ConsumeQueue | BatchConsumeQueue
+Listing = Callable[[Path], Iterable[Entry]]
 BitMap = Callable[[Request], bytes]
 _I32_HIGH: Final = (1 << 31) - 1
 _log = logging.getLogger(__name__)
@@ -99,12 +101,17 @@ class ConsumeQueueStore:
         """Whether a unit of the topic makes 20 bytes in its queue and nothing else."""
         return not self._config.enable_consume_queue_ext and not self._is_batch_topic(topic)
 
-    def load(self) -> None:
-        """List the queues and their files; nothing is read (spec 3.1). Raises :class:`StoreError`."""
+    def load(self, listing: Listing | None = None) -> None:
+        """Take down the queues and their files; nothing is read (spec 3.1). Raises :class:`StoreError`.
+
+        ``listing`` tells what is in a folder, where somebody has listed them already.
+        """
+        listed = listing or self._list
         self._topics, self._dirty, self.pending = {}, set(), PendingEntries(self._put_group)
         for folder, batch in ((self._paths.consumequeue, False), (self._paths.batchconsumequeue, True)):
-            for topic in self._disk.folders(folder):
-                for name in self._disk.folders(folder / topic):
+            for topic in _folders(listed(folder)):
+                place = folder / topic
+                for name in _folders(listed(place)):
                     number = parse_file_name(name)
                     if number is None or not -_I32_HIGH - 1 <= number <= _I32_HIGH:
                         continue
@@ -115,7 +122,10 @@ class ConsumeQueueStore:
                             file=str(folder / topic),
                         )
                     queue = self._made(topic, number, batch=batch)
-                    queue.load()
+                    queue.load((entry.name, entry.size) for entry in listed(place / str(number)) if not entry.folder)
+
+    def _list(self, folder: Path) -> list[Entry]:
+        return [Entry(f"{folder}/{name}", name, size, inside) for name, size, inside in self._disk.entries(folder)]
 
     def _made(self, topic: str, queue_id: int, *, batch: bool) -> Queue:
         queues = self._topics.setdefault(topic, {})
@@ -332,3 +342,7 @@ class ConsumeQueueStore:
         for queues in list(self._topics.values()):
             for queue in queues.values():
                 queue.forget()
+
+
+def _folders(entries: Iterable[Entry]) -> list[str]:
+    return sorted(entry.name for entry in entries if entry.folder)

@@ -132,16 +132,16 @@ class _Listing:
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
-        self._seen: dict[Path, list[Entry]] = {}
+        self._seen: dict[str, list[Entry]] = {}  # a path is hashed ten times as slowly as its text
 
     def __call__(self, folder: Path) -> list[Entry]:
-        found = self._seen.get(folder)
+        text = str(folder)
+        found = self._seen.get(text)
         if found is None:
-            text = str(folder)
-            found = [Entry(f"{text}/{name}", name, size, False) for name, size in self._disk.names(folder)]
-            found += [Entry(f"{text}/{name}", name, 0, True) for name in self._disk.folders(folder)]
-            found.sort(key=lambda entry: entry.name)
-            self._seen[folder] = found
+            entries = self._disk.entries(folder)
+            found = self._seen[text] = [
+                Entry(f"{text}/{name}", name, size, is_folder) for name, size, is_folder in entries
+            ]
         return found
 
 
@@ -156,7 +156,8 @@ def _queues(paths: StorePaths, config: MessageStoreConfig, listing: _Listing, di
     )
     for kind, root, size in kinds:
         for topic in _folders(listing, root):
-            for name in _folders(listing, root / topic):
+            place = root / topic
+            for name in _folders(listing, place):
                 queue_id = parse_file_name(name)
                 if queue_id is None:
                     continue
@@ -164,7 +165,7 @@ def _queues(paths: StorePaths, config: MessageStoreConfig, listing: _Listing, di
                 if kind == "simple" and config.enable_consume_queue_ext:
                     folder = paths.ext_folder(topic, queue_id)
                     ext = DiskSequence((folder,), listing, disk, config.mapped_file_size_consume_queue_ext)
-                sequence = DiskSequence((root / topic / name,), listing, disk, size)
+                sequence = DiskSequence((place / name,), listing, disk, size)
                 yield QueueFiles(topic, queue_id, kind, sequence, ext if ext is not None and ext.files else None)
 
 

@@ -67,21 +67,22 @@ class QueueFiles:
         """Whether the next entry needs a new file."""
         return not self.starts or self.end - self.starts[-1] >= self.file_size
 
-    def load(self) -> None:
-        """List the files (spec 1). An empty last one is deleted; raises :class:`StoreError` for any other wrong
-        length.
+    def load(self, listed: Iterable[tuple[str, int]] | None = None) -> None:
+        """Take the files as ``listed`` (name, length), or list them (spec 1). An empty last one is deleted; raises
+        :class:`StoreError` for any other wrong length.
         """
-        found = self._disk.names(Path(self.folder))
+        found = self._disk.names(Path(self.folder)) if listed is None else sorted(listed)
         if found and found[-1][1] == 0:
             self._disk.delete(Path(self.folder, found.pop()[0]))
         starts = []
         for name, size in found:
-            path = str(Path(self.folder, name))
             start = parse_file_name(name)
             if start is None:
-                raise StoreError(f"expected a file name of {len(queue_file_name(0))} digits", file=path)
+                what = f"expected a file name of {len(queue_file_name(0))} digits"
+                raise StoreError(what, file=str(Path(self.folder, name)))
             if size != self.file_size:
-                raise WrongFileSize(f"expected {self.file_size:,} bytes, found {size:,}", file=path)
+                what = f"expected {self.file_size:,} bytes, found {size:,}"
+                raise WrongFileSize(what, file=str(Path(self.folder, name)))
             starts.append(start)
         self.starts = tuple(starts)
         self.end = self.flushed = starts[-1] + self.file_size if starts else 0

@@ -124,7 +124,7 @@ def _as_seen_by(source: RecoverySource, like: Release) -> RecoverySource:
     if like == "4.9":
         source = _as_seen_by_4_9(source)
     if source.config.given and not source.config.enable_consume_queue_ext:
-        source = replace(source, queues=tuple(replace(queue, ext=None) for queue in source.queues))
+        source = replace(source, queues=tuple(q if q.ext is None else replace(q, ext=None) for q in source.queues))
     return source
 
 

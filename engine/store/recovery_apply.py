@@ -29,7 +29,7 @@ from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.store import recovery, recovery_blockers
-from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.consume_queue_store import ConsumeQueueStore, Listing
 from engine.store.dispatcher import Dispatcher
 from engine.store.index_service import IndexService
 from engine.store.recovery_plan import DispatchPass, IndexPlan, QueuePlan, QueueState, RecoveryPlan
@@ -113,7 +113,7 @@ def _recover(source: RecoverySource, targets: Targets, like: Release, bulk: Bulk
         plan = recovery.plan(source, like)
         apply(plan, source, targets, bulk)
         return plan
-    deed = _Deed(targets, like, bulk)
+    deed = _Deed(targets, like, bulk, source.listing)
     plan = recovery.plan(source, like, deed)
     if not deed.begun:
         deed.start(plan)
@@ -128,7 +128,7 @@ def apply(plan: RecoveryPlan, source: RecoverySource, targets: Targets, bulk: Bu
     """
     if not plan.will_start:
         raise WouldNotStart(plan)
-    deed = _Deed(targets, plan.like, bulk)
+    deed = _Deed(targets, plan.like, bulk, source.listing)
     deed.start(plan)
     files = [file for file in source.log.files if file.path not in plan.files_deleted]
     rules = recovery.dispatch_rules(recovery.rules_of(source, plan.like))
@@ -143,8 +143,9 @@ def apply(plan: RecoveryPlan, source: RecoverySource, targets: Targets, bulk: Bu
 class _Deed:
     """The steps of one recovery, in the order in which RocketMQ takes them."""
 
-    def __init__(self, targets: Targets, like: Release, bulk: Bulk | None) -> None:
+    def __init__(self, targets: Targets, like: Release, bulk: Bulk | None, listing: Listing) -> None:
         self._to = targets
+        self._listing = listing
         self._bulk = bulk
         self._like = like
         self._before: Checkpoint | None = None  # the checkpoint as it was, where it was set to zero
@@ -176,7 +177,7 @@ class _Deed:
         if index_deleted:
             to.disk.sync_folder(to.paths.index)
         to.files.load()
-        to.queues.load()
+        to.queues.load(self._listing)
         if to.index is not None:
             to.index.load()
 

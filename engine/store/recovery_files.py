@@ -23,8 +23,10 @@ from engine.store.recovery_source import QueueKind
 MOST_ODD = 100_000
 _CHUNK_UNITS = 4096
 _PREFIX_BYTES = 1_000_000
-_FIRST_BYTES = 20_000  # of a file: most queues of a store with very many are short
+_FIRST_BYTES = 4_000  # of a file: most queues of a store with very many are short
+_MOST_KNOWN = 16  # units of a file that are kept from the first look at it on
 _UNIT_HEAD = struct.Struct(">qi")
+_UNIT = struct.Struct(">qi8x")
 Int64 = NDArray[np.int64]
 
 
@@ -37,6 +39,8 @@ class VirtualFile:
     disk: ReadOnlyFile | None
     wrote: int
     first_created: bool = False
+    known: bytes = b""
+    """What the file on disk begins with, where that is little: valid units, and one behind them that is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,8 @@ class QueueBytes:
             data = file.disk.read(done, min(_PREFIX_BYTES if done else _FIRST_BYTES, self.file_size - done))
             count = len(data) // CQ_UNIT.itemsize
             good = _count_valid(np.frombuffer(data, np.uint8, count * CQ_UNIT.itemsize))
+            if not done and 0 < good < min(count, _MOST_KNOWN):
+                file.known = data[: (good + 1) * CQ_UNIT.itemsize]
             if good:
                 last = data[(good - 1) * CQ_UNIT.itemsize :]
                 done += good * CQ_UNIT.itemsize
@@ -141,6 +147,8 @@ class QueueBytes:
         first one without a look, the others while they are valid and point before it. A simple queue's file on disk.
         """
         assert file.disk is not None
+        if file.known:
+            return _known_before(file.known, log_end)
         done, last = 0, b""
         while done < self.file_size:
             data = file.disk.read(done, min(_PREFIX_BYTES if done else _FIRST_BYTES, self.file_size - done))
@@ -163,7 +171,9 @@ class QueueBytes:
         if file.disk is None or self.appended or self.prefilled or self.odd:
             unit = self.unit(file, position)
             return int(unit.physical[0]), int(unit.size[0])
-        data = file.disk.read(position, _UNIT_HEAD.size)
+        data = file.known[position : position + _UNIT_HEAD.size]
+        if len(data) < _UNIT_HEAD.size:
+            data = file.disk.read(position, _UNIT_HEAD.size)
         physical, size = _UNIT_HEAD.unpack(data.ljust(_UNIT_HEAD.size, b"\0"))
         return physical, size
 
@@ -204,6 +214,16 @@ class QueueBytes:
         if at >= 0 and at % self.unit_size == 0 and at // self.unit_size < count:
             number = at // self.unit_size
             rows.physical[number], rows.size[number], rows.next_offset[number] = self.last_appended
+
+
+def _known_before(known: bytes, log_end: int) -> tuple[int, int, int]:
+    """:meth:`QueueBytes.prefix_before` of the few units of a short file."""
+    done, last = 0, (0, 0)
+    for physical, size in _UNIT.iter_unpack(known):
+        if done and (physical < 0 or size <= 0 or physical >= log_end):
+            break
+        done, last = done + CQ_UNIT.itemsize, (physical, size)
+    return done, *last
 
 
 def _count_valid(raw: NDArray[np.uint8]) -> int:

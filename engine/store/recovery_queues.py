@@ -93,7 +93,7 @@ class RecoveredQueue:
         """
         self._heal = heal
         self._recover()
-        self.found = replace(self.state, ext_end=self.ext.end if self.ext is not None else None)
+        self.found = self.state if self.ext is None else replace(self.state, ext_end=self.ext.end)
         if look_behind and self.data.files:
             last = self.data.files[-1]
             if last.disk is not None and last.wrote < self.data.file_size:

@@ -7,7 +7,7 @@ Queue offsets count messages, everything that says bytes or offset of files coun
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal
 
 from engine.codec.cq_ext import CqExtUnit
@@ -89,9 +89,11 @@ class StoredQueue(ABC):
 
     # -- keeping
 
-    def load(self) -> None:
-        """List the files; nothing is read. Raises :class:`StoreError` for a file of a wrong length (spec 1)."""
-        self.files.load()
+    def load(self, listed: Iterable[tuple[str, int]] | None = None) -> None:
+        """Take the files as ``listed`` (name, length), or list them; nothing is read. Raises :class:`StoreError` for a
+        file of a wrong length (spec 1).
+        """
+        self.files.load(listed)
 
     def restore(self, state: QueueState) -> list[str]:
         """Stand exactly as ``state`` says; gives the paths of files that were deleted for it."""
