@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QLineEdit
@@ -31,6 +32,8 @@ def entries(window: MainWindow, text: str) -> Iterator[Entry]:
         yield from _places(window, query)
     if sign in {"", ":"} and (query or sign):
         yield from _filters(window, query)
+    if not sign and query:
+        yield from _stores(window, query)
 
 
 def _commands(window: MainWindow, query: str) -> Iterator[Entry]:
@@ -81,6 +84,18 @@ def _places(window: MainWindow, query: str) -> Iterator[Entry]:
             place = places.Place("findings", name=finding.id)
             yield Entry(section, "findings", finding.message, finding.id, "", partial(window.go, place))
             break
+
+
+def _stores(window: MainWindow, query: str) -> Iterator[Entry]:
+    """Stores that were opened before."""
+    for store in window.settings.recent:
+        if rank(store.name, query) is not None or rank(store.path, query) in {0, 1, 2}:
+            yield Entry(tr("Stores opened before"), "open", store.name, store.path, "",
+                        partial(_open, window, store.path))  # fmt: skip
+
+
+def _open(window: MainWindow, path: str) -> None:
+    window.jobs.start(window.open(Path(path)))
 
 
 def _filters(window: MainWindow, query: str) -> Iterator[Entry]:

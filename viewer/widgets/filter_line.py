@@ -229,7 +229,7 @@ class FilterLine(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.pills.set_room(self.width() - px(ROOM) if self.width() >= NARROW * scale() else 0)
+        self.pills.set_room(self.width() - px(ROOM) if self.width() >= NARROW * scale() else 1)
 
     def _fit(self) -> None:
         self.setMinimumHeight(px(40))
