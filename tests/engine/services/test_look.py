@@ -1,0 +1,113 @@
+"""What is seen of running services: flushes one by one, who waited for them, what is paused, and what waits then."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from log_files import SmallLog
+
+from engine.codec.encode import Message
+from engine.config import MessageStoreConfig
+from engine.mapped.power_loss import PowerLoss
+from engine.message_store import MessageStore
+from engine.services.flush import MARKS, LogFlush
+from engine.services.group_commit import GroupCommit
+from engine.services.service_thread import ServiceThread
+from engine.store.put_message import PutMessageStatus
+
+
+def test_each_flush_that_moved_something_leaves_a_mark() -> None:
+    small = SmallLog()
+    log = LogFlush(small.files, small.checkpoint, small.flags)
+    ends = [small.append(100)]
+    log.flush()
+    log.flush()
+    ends.append(small.append(50))
+    log.flush()
+    assert [(mark.number, mark.to_offset, mark.bytes, mark.waiters) for mark in log.marks] == [
+        (1, ends[0], 100, 0), (2, ends[1], 50, 0),
+    ]  # fmt: skip
+    for _ in range(MARKS):
+        small.append(1)
+        log.flush()
+    assert (len(log.marks), log.marks[-1].number) == (MARKS, MARKS + 2)
+
+
+def test_a_put_that_flushes_for_itself_is_one_that_waited() -> None:
+    small = SmallLog()
+    log = LogFlush(small.files, small.checkpoint, small.flags)
+    group = GroupCommit(log, 5000)
+    assert group.wait(small.append(100))
+    small.append(100)
+    group.step()
+    assert [mark.waiters for mark in log.marks] == [1, 0]
+
+
+def test_while_group_commit_is_held_only_a_step_flushes() -> None:
+    small = SmallLog()
+    log = LogFlush(small.files, small.checkpoint, small.flags)
+    group = GroupCommit(log, 20_000)
+    group.hold(True)
+    with ThreadPoolExecutor(2) as threads:
+        waiting = [threads.submit(group.wait, small.append(100)) for _ in range(2)]
+        while group.waiting < 2:
+            pass
+        assert small.files.flushed_where == 0
+        group.step()
+        assert [one.result(20) for one in waiting] == [True, True]
+    assert log.marks[-1].waiters == 2
+    group.hold(False)
+    assert group.wait(small.append(100))
+
+
+@pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
+def test_a_store_tells_what_is_paused_and_what_waits(tmp_path: Path, flush: str) -> None:
+    config = MessageStoreConfig(flush_disk_type=flush, sync_flush_timeout=20, mapped_file_size_commit_log=1 << 20)
+    with MessageStore(tmp_path, config) as store:
+        store.pause("flush")
+        result = store.put_message(Message("T", b"one"))
+        assert (result.status is PutMessageStatus.FLUSH_DISK_TIMEOUT) == (flush == "SYNC_FLUSH")
+        before = store.activity()
+        assert (before.services["flush"].paused, before.services["reput"].paused) == (True, False)
+        assert (before.last_file, before.file_size, before.flushes) == (0, 1 << 20, ())
+        store.flush()
+        after = store.activity()
+        assert after.flushes[-1].to_offset == store.positions().wrote
+        store.wait_dispatched()
+        assert store.activity().dispatched_units == 1
+        store.step("flush")
+        assert store.activity().services["flush"].rounds == before.services["flush"].rounds + 1
+        store.resume("flush")
+        assert not store.activity().services["flush"].paused
+        assert store.put_message(Message("T", b"two")).status is PutMessageStatus.PUT_OK
+
+
+def test_a_pool_tells_its_last_commit_and_what_it_holds(tmp_path: Path) -> None:
+    config = MessageStoreConfig(transient_store_pool_enable=True, mapped_file_size_commit_log=1 << 20)
+    with MessageStore(tmp_path, config) as store:
+        store.pause("commit")
+        result = store.put_message(Message("T", b"in the pool"))
+        assert result.append is not None
+        file = store.parts.files.files[0]
+        unit = file.appended(0, result.append.size + 100)
+        assert (len(unit), b"in the pool" in unit, file.read(0, 100)) == (result.append.size, True, b"")
+        assert store.activity().committed == (0, 0)
+        store.commit()
+        assert store.activity().committed[1] == result.append.size
+        assert file.appended(0, result.append.size) == unit == file.read(0, result.append.size)
+
+
+def test_a_power_loss_ends_a_service_and_tells_nobody() -> None:
+    class Losing:
+        name = "losing"
+
+        def step(self) -> float:
+            raise PowerLoss
+
+    told: list[str] = []
+    thread = ServiceThread(Losing(), lambda name, _error: told.append(name))
+    thread.start()
+    assert thread.join(20)
+    assert told == []
