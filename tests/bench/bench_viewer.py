@@ -25,14 +25,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QImage, QPainter, QWheelEvent
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
+from engine.inspection.positions import Position, Positions
 from viewer.models.hex_pages import HexField
+from viewer.models.live_history import LiveHistory
 from viewer.models.log_rows import UnitRow
+from viewer.models.position_look import Flush, Look
 from viewer.models.unit_columns import unit_kind
 from viewer.models.window import Page
+from viewer.panes.live_positions import LivePositions
 from viewer.theme import theme
 from viewer.widgets.hex_view import HexView
+from viewer.widgets.live_plot import LivePlot
 from viewer.widgets.record_view import RecordView
 
 UNIT = 300
@@ -158,6 +163,45 @@ def main() -> None:
         lambda offset, size: data[offset - far + 4096 : offset - far + 4096 + size], far, fields, 300, far - 4096
     )
     bench.run("bytes: choose the next field", shown, lambda n: shown.choose_field(f"field{n % 50}"))
+    bench_live(bench)
+
+
+POINTS = 36_000
+
+
+def bench_live(bench: Bench) -> None:
+    """A live frame of the four plots of Positions, each series of them full: an hour at ten looks a second."""
+    history = LiveHistory(POINTS)
+    rng, wrote, flushed, dispatched, now = random.Random(2), 0, 0, 0, 1_795_280_000_000
+    file = ((0, 1 << 40, "0" * 20),)
+    for number in range(POINTS + 400):
+        wrote += rng.randrange(200_000)
+        flushed = wrote - rng.randrange(100_000) if number % 5 == 0 else flushed
+        dispatched = max(dispatched, wrote - rng.randrange(50_000))
+        told = {"wrote": wrote, "committed": wrote - rng.randrange(4096), "flushed": flushed, "confirm": wrote,
+                "dispatched": dispatched, "queue_max": dispatched, "index_end": dispatched, "min": 0}  # fmt: skip
+        found = Positions(checkpoint={}, **{key: Position(value, "bench") for key, value in told.items()})
+        flush = (Flush(now + number * 100, flushed, 100_000, rng.random() * 20),)
+        history.add(Look(found, file, (), now + number * 100, True, True, units=number * 300, flushes=flush))
+    box = QWidget()
+    live = LivePositions(LivePlot("a", "a"), LivePlot("b", "b"), box)
+    layout = QVBoxLayout(box)
+    for part in (live.plot, live.gaps, live.below):
+        layout.addWidget(part)
+    box.resize(1130, 620)
+    box.show()
+    live.history = history
+    last = history.last
+    assert last is not None
+    live.fit()
+    live.draw(last)
+
+    def step(number: int) -> None:
+        live._end = last.at / 1000 - 40 + number / 10
+        live.draw(last)
+
+    bench.rows = POINTS
+    bench.run("live: four plots, 36,000 points a curve", box, step)
 
 
 if __name__ == "__main__":

@@ -167,9 +167,12 @@ def positions_of_sample(sample: PositionSample, files: Positions) -> Positions:
     def told(offset: int, why: str) -> Position:
         return Position(offset, how) if offset >= 0 else Position(None, why=why)
 
-    # The engine keeps the start of the last unit that the index knows; the ruler shows its end, which files tell.
+    # The engine keeps the start of the last unit that the index knows; its end is in the files, looked at a moment
+    # later than the engine was: what was dispatched since does not count.
     index = files.index_end
-    if index.offset is None and found.index_end >= 0:
+    if index.offset is not None and index.offset > found.dispatched:
+        index = Position(found.dispatched, index.how, timestamp=index.timestamp)
+    elif index.offset is None and found.index_end >= 0:
         index = Position(found.index_end, how)
     return Positions(
         min=told(found.min, "the commit log has no files"), wrote=Position(found.wrote, how),

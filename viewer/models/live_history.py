@@ -228,7 +228,7 @@ class LiveHistory:
         rows = self._rows.rows
         if len(rows) < 2 or UNKNOWN in (rows[0, 1], rows[-1, 1]):
             return None
-        at = 2 + KEYS.index("dispatched")
+        at = 2 + KEYS.index("wrote")
         units, size = int(rows[-1, 1] - rows[0, 1]), int(rows[-1, at] - rows[0, at])
         return size / units if units > 0 and size > 0 else None
 

@@ -80,9 +80,9 @@ def columns(times: Floats, values: Floats, begin: float, end: float, width: int)
     xs, ys = times[first:last], values[first:last]
     if len(xs) <= 2 * width or width <= 0 or end <= begin:
         return xs, ys
-    edges = np.searchsorted(xs, np.linspace(begin, end, width + 1)[:-1])
-    edges = np.unique(np.concatenate(([0], edges, [len(xs) - 1])))
-    edges = edges[edges < len(xs)]
+    edges = np.searchsorted(xs, begin + np.arange(1, width + 1) * ((end - begin) / width))
+    edges[0], edges[-1] = 0, len(xs) - 1
+    edges = edges[np.diff(edges, prepend=-1) > 0]
     low = np.minimum.reduceat(ys, edges)
     high = np.maximum.reduceat(ys, edges)
     down = ys[edges] > ys[np.append(edges[1:], len(xs)) - 1]

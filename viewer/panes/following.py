@@ -22,7 +22,7 @@ from viewer.panes.queues import QueuesPane
 from viewer.panes.units import UnitsPane
 from viewer.widgets.record_view import RecordView
 
-EVERY_MS = 200
+EVERY_MS = 250
 SLOW_MS = 400
 UPWARDS = (Qt.Key.Key_Up, Qt.Key.Key_PageUp, Qt.Key.Key_Home)
 

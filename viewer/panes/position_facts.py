@@ -188,15 +188,17 @@ def _gaps(seen: Look, wrote: int) -> tuple[RulerGap, ...]:
     committed = found.committed.offset if found.committed.offset is not None else wrote
     flushed = known_flushed(found)
     if seen.lab and known.commit:
-        gaps.append(RulerGap(committed, wrote, tr("to commit {size}", size=size(known.commit)), True))
+        said = tr("to commit {size}", size=size(known.commit))
+        gaps.append(RulerGap(committed, wrote, said, True, size(known.commit)))
     if flushed is not None and known.flush:
         said = tr("to flush {size}", size=size(known.flush)) if seen.lab else tr(
             "not known to be flushed {size}", size=size(known.flush))  # fmt: skip
-        gaps.append(RulerGap(flushed, committed, said, True))
+        gaps.append(RulerGap(flushed, committed, said, True, size(known.flush)))
     confirm = found.confirm.offset if found.confirm.offset is not None else wrote
     dispatched = found.dispatched.offset
     if dispatched is not None and known.dispatch:
-        gaps.append(RulerGap(dispatched, confirm, tr("to dispatch {size}", size=size(known.dispatch)), False))
+        said = tr("to dispatch {size}", size=size(known.dispatch))
+        gaps.append(RulerGap(dispatched, confirm, said, False, size(known.dispatch)))
     return tuple(gaps)
 
 

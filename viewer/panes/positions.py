@@ -48,7 +48,7 @@ def position_kind(*, live: bool = False) -> RecordKind:
                    tone=lambda row: "warn" if row.stands else "text2", tip=lambda row: row.sentence)  # fmt: skip
     columns = (
         Column("role", "", 24, lambda _: "■", lambda row: row.role, tone=lambda row: row.role, filterable=False),
-        text_column("name", words("Position"), 140),
+        text_column("name", words("Position"), 112 if live else 140),
         number_column("offset", words("Offset"), 112, jump=_unit_place),
         moves if live else behind,
     )

@@ -171,8 +171,8 @@ class LivePlot(Paper):
             self._draw()
 
     def live_width(self) -> int:
-        """Px that a live frame has for its curves."""
-        return max(64, self.width() - px(70))
+        """Columns that a live frame has for its curves: two px each, as wide as a line."""
+        return max(64, self.width() - px(70)) // 2
 
     def show_bars(self, bars: Sequence[Bar]) -> None:
         """Draw bars, the first on top."""

@@ -63,12 +63,15 @@ class RulerBand:
 
 @dataclass(frozen=True, slots=True)
 class RulerGap:
-    """The way between two positions, with its words; ``above`` or below the band."""
+    """The way between two positions, with its words; ``above`` or below the band. ``short`` is its size alone, for a
+    gap that is too small for an arrow.
+    """
 
     start: int
     end: int
     words: str
     above: bool
+    short: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,8 +324,10 @@ class Ruler(QWidget):
             left, right = to_x.x(gap.start), to_x.x(gap.end)
             level = y - 12 * z if gap.above else y + (BAND + 17) * z
             p.setFont(ui(12, 600))
-            wide = QFontMetrics(p.font()).horizontalAdvance(gap.words)
-            if right - left >= 8:
+            small = right - left < 8
+            said = gap.short if small and gap.short else gap.words
+            wide = QFontMetrics(p.font()).horizontalAdvance(said)
+            if not small:
                 _double_arrow(p, left + 3, right - 3, level)
             p.setPen(C("text"))
             if wide + 40 < right - left:
@@ -331,7 +336,7 @@ class Ruler(QWidget):
                 p.drawText(QRectF(left, level - 9 * z, right - left, 18 * z), Qt.AlignmentFlag.AlignCenter, gap.words)
                 continue
             at = right + 8 if right + wide + 12 < self.width() else left - wide - 8
-            p.drawText(QRectF(at, level - 9 * z, wide + 4, 18 * z), Qt.AlignmentFlag.AlignVCenter, gap.words)
+            p.drawText(QRectF(at, level - 9 * z, wide + 4, 18 * z), Qt.AlignmentFlag.AlignVCenter, said)
 
     def _placed(self, *, above: bool) -> list[tuple[RulerFlag, FlagWish, FlagPlace]]:
         """The flags of one side inside the lens, equal ones of a family shared, with their places."""

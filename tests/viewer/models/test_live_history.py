@@ -1,0 +1,144 @@
+"""What a history says of looks: gaps, rates, marks, and the way back."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.inspection.positions import Position, Positions
+from viewer import assets
+from viewer.models.live_history import DISPATCH_ALARM, LiveHistory, checkpoint_age, fill
+from viewer.models.position_look import KEYS, Flush, Look, Service, gaps_of
+from viewer.models.recording import NoRecording, Recorder, read_recording
+
+START = 1_795_280_000_000
+FILES = ((0, 1 << 20, "0" * 20), (1 << 20, 2 << 20, f"{1 << 20:020d}"))
+
+
+def look(number: int = 0, *, lab: bool = True, checkpoint: int = START, live: bool = True, **more) -> Look:
+    """A look 100 ms times ``number`` after the start."""
+    told = {"wrote": 1000 * number, "committed": 900 * number, "flushed": 500 * number, "confirm": 900 * number,
+            "dispatched": 800 * number, "queue_max": 800 * number, "index_end": 800 * number, "min": 0}  # fmt: skip
+    told |= {key: value for key, value in more.items() if key in told}
+    found = {key: Position(value, "told") if value is not None else Position(None, why="nobody tells")
+             for key, value in told.items()}  # fmt: skip
+    at = {"physicMsgTimestamp": Position(100, "by time", timestamp=checkpoint)}
+    rest = {key: value for key, value in more.items() if key not in told}
+    settled = {"files": FILES, "heads": ((START, 0), (START + 100 * number, told["wrote"])), **rest}
+    return Look(Positions(checkpoint=at, **found), at=START + 100 * number, live=live, lab=lab, units=10 * number,
+                **settled)  # fmt: skip
+
+
+def names(history: LiveHistory) -> list[str]:
+    return [mark.words()[0] for mark in history.marks]
+
+
+def test_gaps_are_as_rocketmq_counts_them() -> None:
+    gaps = gaps_of(look(10))
+    assert (gaps.commit, gaps.flush, gaps.dispatch) == (1000, 4000, 1000)
+    outside = gaps_of(look(10, lab=False, flushed=None, confirm=None))
+    assert outside.commit is None
+    assert outside.flush == 8900
+    assert outside.dispatch == 2000
+
+
+def test_rates_and_the_way_back() -> None:
+    history = fill(LiveHistory(), [look(n) for n in range(50)])
+    assert history.rate("wrote", history.last) == pytest.approx(10_000)
+    assert history.puts.values[-1] == pytest.approx(100)
+    assert history.unit_size() == pytest.approx(100)
+    then = history.look_at(START + 2040)
+    assert then.at == START + 2000
+    assert then.offsets() == look(20).offsets()
+    assert len(list(history.rows())) == 50
+    assert next(history.rows())[2] == look(0).offsets()
+
+
+def test_what_nobody_knew_stays_unknown_on_the_way_back() -> None:
+    history = fill(LiveHistory(), [look(n, flushed=None) for n in range(5)])
+    then = history.look_at(START + 200)
+    assert then.offset("flushed") is None
+    assert then.position("flushed").why == "nobody tells"
+
+
+def test_rolls_files_and_a_log_that_was_cut_are_marked() -> None:
+    history = LiveHistory()
+    history.add(look(1, files=FILES[:1]))
+    history.add(look(2, files=FILES))
+    history.add(look(2000, wrote=(1 << 20) + 5, files=FILES))
+    history.add(look(2001, wrote=(1 << 20) + 9, files=FILES[1:]))
+    history.add(look(2002, wrote=(1 << 20) + 1, files=FILES[1:]))
+    assert names(history)[:4] == ["file made", "roll", "file deleted", "log is shorter"]
+    assert len(history.rolls) == 1
+
+
+def test_dispatch_that_falls_behind_is_marked_once_and_when_it_is_back() -> None:
+    history = LiveHistory()
+    for behind in (0, DISPATCH_ALARM + 1, DISPATCH_ALARM + 2, DISPATCH_ALARM // 2 + 1, 10, 0):
+        history.add(look(5, confirm=1 << 24, dispatched=(1 << 24) - behind, lab=False))
+    assert [name for name in names(history) if "dispatch" in name] == ["dispatch behind", "dispatch catches up"]
+
+
+def test_a_checkpoint_that_ages_is_marked() -> None:
+    old = look(2000, lab=False)
+    assert checkpoint_age(old) == 200_000
+    history = fill(LiveHistory(), [look(1, lab=False), old, look(2001, lab=False, checkpoint=START + 200_000)])
+    assert "checkpoint is old" in names(history)
+    assert "checkpoint is new" in names(history)
+
+
+def test_services_flushes_and_brokers_are_marked() -> None:
+    history = LiveHistory()
+    history.add(look(1, services={"flush": Service(False)}))
+    history.add(look(2, services={"flush": Service(True)}, flushes=(Flush(START, 5, 1 << 20, 51.0),)))
+    history.add(look(3, services={"flush": Service(False)}))
+    assert names(history)[:3] == ["flush paused", "flush", "flush goes on"]
+    assert history.marks[1].words()[1] == "1.00 MiB in 51 ms"
+    stopped = fill(LiveHistory(), [look(1, lab=False), look(2, lab=False, live=False)])
+    assert names(stopped) == ["broker stopped"]
+
+
+def test_marks_speak_chinese() -> None:
+    history = fill(LiveHistory(), [look(1, lab=False), look(2, lab=False, live=False)])
+    assets.set_language("zh_CN")
+    try:
+        assert history.marks[0].words()[0] == "broker 已停止"
+    finally:
+        assets.set_language("en")
+
+
+def test_a_recording_gives_back_what_was_looked_at(tmp_path) -> None:
+    looks = [look(n, flushes=(Flush(START + n, n, n, 1.5, 2),) if n % 3 == 0 else ()) for n in range(30)]
+    recorder = Recorder(tmp_path / "one.jsonl", "/a/store")
+    for one in looks:
+        recorder.add(one)
+        if one.at % 500 == 0:
+            recorder.write()
+    recorder.write()
+    store, found = read_recording(recorder.path)
+    assert store == "/a/store"
+    assert [one.offsets() for one in found] == [one.offsets() for one in looks]
+    assert [one.flushes for one in found] == [one.flushes for one in looks]
+    assert {one.files for one in found} == {FILES}
+    assert fill(LiveHistory(), found).gaps["flush"].values[-1] == gaps_of(looks[-1]).flush
+
+
+def test_a_recording_that_was_cut_off_still_opens(tmp_path) -> None:
+    recorder = Recorder(tmp_path / "one.jsonl", "/a/store")
+    for number in range(3):
+        recorder.add(look(number))
+    recorder.write()
+    text = recorder.path.read_text("utf-8")
+    recorder.path.write_text(text[:-20], encoding="utf-8")
+    assert len(read_recording(recorder.path)[1]) == 2
+
+
+@pytest.mark.parametrize("text", ["", "no json\n", '{"type": "unit"}\n', '{"type": "recording", "version": 9}\n'])
+def test_what_is_no_recording_is_said_to_be_none(tmp_path, text: str) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(NoRecording):
+        read_recording(path)
+
+
+def test_every_position_has_a_place_in_a_look() -> None:
+    assert len(look(3).offsets()) == len(KEYS) == 9
