@@ -3,6 +3,9 @@
 Whoever waits and finds no flush under way flushes, for itself and for those behind it; a lone producer so never hands
 its message to another thread. Those that come meanwhile wait, each on a lock of its own: the flush either served them,
 or the first of them leads the next one. Java waits with a thread between and the same answers.
+
+Beside threads of the same process that never pause (readers in a loop, say) turns are short while somebody waits: the
+service's thread, which has little else to do, notices the crowd by how late it wakes up.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from collections import deque
 from collections.abc import Callable
 
 from engine.services.flush import FlushFailed, LogFlush
+from engine.services.short_turns import Crowd, short_turns
 
 IDLE_MS = 10.0
 TRIES = 1000
@@ -58,6 +62,7 @@ class GroupCommit:
         self._led_by_put = False
         self._slow = False
         self._held = False
+        self._crowd = Crowd()
         self.ring: Callable[[], None] | None = None
         log.waiters = self._waiters
 
@@ -72,6 +77,12 @@ class GroupCommit:
         """
         if self._files.flushed_where >= end:
             return True
+        if self._crowd.is_dense:
+            with short_turns():
+                return self._wait(end)
+        return self._wait(end)
+
+    def _wait(self, end: int) -> bool:
         with self._lock:
             if self._leading or self._left_to_service:
                 waiting = _Waiting(end)
@@ -108,16 +119,23 @@ class GroupCommit:
 
     def step(self) -> float:
         """A round of the service: flush for messages that nobody waits for, and for all where the disk is slow."""
+        self._crowd.wakes()
+        try:
+            self._flush_for_others()
+        finally:
+            self._crowd.sleeps(IDLE_MS / 1000)
+        return IDLE_MS
+
+    def _flush_for_others(self) -> None:
         with self._lock:
             if self._leading:
-                return IDLE_MS
+                return
             files = self._files
             if not self._queue and (self._log.failure is not None or files.flushed_where >= files.wrote_offset):
-                return IDLE_MS
+                return
             self._leading, self._led_by_put = True, False
             end = self._queue[-1].end if self._queue else files.wrote_offset
         self._lead(end)
-        return IDLE_MS
 
     def close(self) -> None:
         """At shutdown: one more round for those that still wait."""

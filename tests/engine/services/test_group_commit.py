@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import errno
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from log_files import SmallLog
 
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.simulated_disk import SimulatedDisk
 from engine.mapped.transient_pool import TransientStorePool
 from engine.services.flush import LogFlush
-from engine.services.group_commit import GroupCommit
+from engine.services.group_commit import IDLE_MS, GroupCommit
+from engine.services.short_turns import INTERVAL, Crowd
 
 
 def made(small: SmallLog, timeout_ms: int = 5000, pool: bool = False) -> GroupCommit:
@@ -46,6 +49,38 @@ def test_a_lone_producer_flushes_itself() -> None:
     calls = small.disk.calls
     assert group.wait(end)
     assert small.disk.calls == calls
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_turns_are_short_while_somebody_waits_in_a_crowd(dense: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight readers that never paused left dozens of some thousand puts a second: each flush ended with a long wait
+    for the interpreter.
+    """
+    small = SmallLog()
+    group, before = made(small), sys.getswitchinterval()
+    monkeypatch.setattr(Crowd, "is_dense", dense)
+    seen: list[float] = []
+    flush = MappedFileQueue.flush
+
+    def watched(files: MappedFileQueue, least_pages: int) -> bool:
+        seen.append(sys.getswitchinterval())
+        return flush(files, least_pages)
+
+    monkeypatch.setattr(MappedFileQueue, "flush", watched)
+    assert group.wait(small.append(100))
+    assert seen == [pytest.approx(INTERVAL if dense else before)]
+    assert sys.getswitchinterval() == before
+
+
+def test_the_service_s_thread_tells_the_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(Crowd, "wakes", lambda _: told.append("wakes"))
+    monkeypatch.setattr(Crowd, "sleeps", lambda _, seconds: told.append(f"sleeps {seconds}"))
+    small = SmallLog()
+    group = made(small)
+    small.append(100)
+    assert group.step() == IDLE_MS
+    assert told == ["wakes", "sleeps 0.01"]
 
 
 def test_one_flush_serves_all_that_wait() -> None:
