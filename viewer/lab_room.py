@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from engine.lab.samples import PositionSample
     from engine.store.unit_check import Release
     from viewer.bridge.jobs import Job
+    from viewer.bridge.store_session import StoreSession
     from viewer.main_window import MainWindow
     from viewer.panes.lab import LabPane
 
@@ -121,11 +122,16 @@ class LabRoom(QObject):
 
     def create(self) -> None:
         """Ask what kind of store shall be made."""
-        from viewer.panes.lab_create import CreateDialog
+        folder = self._window.settings.lab_folder
 
-        dialog = CreateDialog(self._window, self._window.settings.lab_folder)
-        dialog.made.connect(self.begin)
-        dialog.open()
+        def ask(name: str) -> None:
+            from viewer.panes.lab_create import CreateDialog
+
+            dialog = CreateDialog(self._window, folder, name, self._window.jobs.read)
+            dialog.made.connect(self.begin)
+            dialog.open()
+
+        self._window.jobs.read(lambda: free_name(folder), ask)
 
     def open_folder(self) -> None:
         """Ask which lab store shall be opened again."""
@@ -140,11 +146,8 @@ class LabRoom(QObject):
 
     async def start_again(self, folder: Path) -> bool:
         """Open the lab store that is in ``folder``, or whose ``store`` folder it is."""
-        from engine.lab.lab_store import MARKER
-
-        if not (folder / MARKER).exists() and (folder.parent / MARKER).exists():
-            folder = folder.parent
-        return await self.start(folder, None, "5.3")
+        found = await self._window.jobs.quick(lambda: lab_of_folder(folder))
+        return await self.start(found or folder, None, "5.3")
 
     def begin(self, folder: Path, config: MessageStoreConfig, like: Release) -> None:
         """Make a lab store in ``folder`` and show it."""
@@ -182,15 +185,19 @@ class LabRoom(QObject):
         session = self._window.session
         if session is None or self.desk.there:
             return
-        from engine.lab.lab_store import is_lab
+        self._window.jobs.start(self._ask_to_write(session))
+
+    async def _ask_to_write(self, session: StoreSession) -> None:
+        """A store that the lab made is its own; every other is asked about."""
         from viewer.panes.lab_write import WriteDialog
 
-        if session.path.name == "store" and is_lab(session.path.parent):
-            self._window.jobs.start(self.start_again(session.path.parent))
-            return
-        dialog = WriteDialog(self._window, session)
-        dialog.agreed.connect(lambda: self._window.jobs.start(self._write(session.path)))
-        dialog.open()
+        own = await self._window.jobs.quick(lambda: lab_of_folder(session.path))
+        if own is not None:
+            await self.start(own, None, "5.3")
+        elif session is self._window.session:
+            dialog = WriteDialog(self._window, session)
+            dialog.agreed.connect(lambda: self._window.jobs.start(self._write(session.path)))
+            dialog.open()
 
     async def _write(self, store: Path) -> None:
         window = self._window
@@ -286,3 +293,19 @@ class LabRoom(QObject):
 
     def _died(self, words: str) -> None:
         self._window.say(tr("The lab's engine has ended: {why}", why=words))
+
+
+def free_name(folder: Path) -> str:
+    """``lab-1``, or the next that is free in ``folder``; asks the disk."""
+    number = 1
+    while (folder / f"lab-{number}").exists():
+        number += 1
+    return f"lab-{number}"
+
+
+def lab_of_folder(folder: Path) -> Path | None:
+    """The folder of the lab store that ``folder`` is, or whose ``store`` it is; None for any other. Asks the disk."""
+    from engine.lab.lab_store import is_lab
+
+    meant = folder.parent if folder.name == "store" else folder
+    return meant if is_lab(meant) else None

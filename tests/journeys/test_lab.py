@@ -52,6 +52,7 @@ class LabWalker:
     async def make(self, preset: int) -> None:
         """Make a store by the dialog."""
         self.walker.action("lab.create").trigger()
+        await self.until(lambda: self.window.findChild(CreateDialog, "lab.create.dialog"), "the dialog opens")
         dialog = self.window.findChild(CreateDialog, "lab.create.dialog")
         assert dialog is not None
         dialog.findChild(Button, f"lab.create.preset.{preset}").click()
@@ -175,6 +176,7 @@ def test_opening_for_writing_says_who_holds_the_store_and_refuses(
         await walker.open(store)
         with StoreLock(store / "lock"):
             walker.action("lab.write").trigger()
+            await lab.until(lambda: walker.window.findChild(QDialog, "lab.write.dialog"), "the question is asked")
             dialog = walker.window.findChild(QDialog, "lab.write.dialog")
             assert dialog is not None
             said = walker.find(QWidget, "lab.write.holder")
@@ -197,6 +199,7 @@ def test_an_own_store_is_written_to_after_the_question_and_has_no_plug(
         await walker.open(store, "lab")
         end = walker.window.session.snapshot.log.max_offset
         walker.find(QPushButton, "lab.write").click()
+        await lab.until(lambda: walker.window.findChild(QDialog, "lab.write.dialog"), "the question is asked")
         deed = walker.find(Button, "lab.write.dialog.deed")
         await lab.until(deed.isEnabled, "the plan is there and nobody holds the store")
         deed.click()

@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from viewer.bridge.store_session import StoreSession
 
 SAMPLE_SECONDS = 0.1
-SAMPLES_KEPT = 36_000
-"""An hour at ten a second."""
+SAMPLES_KEPT = 600
+"""A minute at ten a second; whoever wants more keeps what it needs of them."""
 PUTS_KEPT = 200
+BYTES_KEPT = 32 << 20
+"""Bodies and units of earlier puts that are kept, in all."""
 OK = "PUT_OK"
 
 
@@ -65,6 +67,11 @@ class PutDone:
     def size(self) -> int:
         """Bytes in the log."""
         return self.answer.size
+
+    @property
+    def weight(self) -> int:
+        """Bytes that keeping it takes."""
+        return len(self.form.body) + len(self.answer.unit)
 
     def where(self) -> str:
         """``2,713,714,688 · OrderPaid/1/1,184,220``."""
@@ -242,7 +249,7 @@ class LabDesk(QObject):
 
     async def put(self, form: PutForm) -> PutDone | None:
         """Put what ``form`` means; raises :class:`viewer.models.put_form.FormFault` where it means nothing."""
-        messages = form.messages()
+        messages = await asyncio.to_thread(form.messages)
         client = self.client
         if client is None:
             return None
@@ -250,6 +257,8 @@ class LabDesk(QObject):
         answer = await (client.put(messages[0]) if len(messages) == 1 else client.put_batch(messages))
         done = PutDone(form, at, answer, len(messages))
         self.done.append(done)
+        while len(self.done) > 1 and sum(one.weight for one in self.done) > BYTES_KEPT:
+            self.done.popleft()
         self.answered.emit(done)
         return done
 

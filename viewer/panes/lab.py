@@ -275,12 +275,13 @@ class LabPane(Pane):
         desk = self.desk
         if desk is None or not desk.alive:
             return
+        desk.begin(self._put_now(desk, form))
+
+    async def _put_now(self, desk: LabDesk, form: PutForm) -> None:
         try:
-            form.messages()
+            await desk.put(form)
         except FormFault as fault:
             self.put.show_fault(fault)
-            return
-        desk.begin(desk.put(form))
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
@@ -301,11 +302,9 @@ class LabPane(Pane):
         )  # fmt: skip
         self.services.show_store(desk.config if desk is not None else None, able=able)
         if desk is None:
-            self.plug.show_able(plug=False, recover=False, again=False)
+            self.plug.show_able(plug=False, recover=False)
             return
-        self.plug.show_able(
-            plug=desk.plug_possible and not desk.unplugged, recover=desk.unplugged and not desk.busy, again=False
-        )
+        self.plug.show_able(plug=desk.plug_possible and not desk.unplugged, recover=desk.unplugged and not desk.busy)
         if self.isVisible():
             self.statusMessage.emit(self.status())
 

@@ -18,6 +18,7 @@ from viewer.theme import px
 from viewer.widgets.kit import Button, Elided, Field, Hairline, Label, Mark, column, row
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
+from viewer.widgets.runner import Runner, run_here
 
 if TYPE_CHECKING:
     from engine.lab.presets import Preset
@@ -31,15 +32,18 @@ class CreateDialog(QDialog):
 
     made = Signal(object, object, str)
 
-    def __init__(self, parent: QWidget, folder: Path) -> None:
+    def __init__(self, parent: QWidget, folder: Path, name: str = "lab-1", runner: Runner = run_here) -> None:
         super().__init__(parent)
+        self._runner = runner
+        self._taken: Path | None = None
+        self._over = False
         self.setObjectName("lab.create.dialog")
         self.setWindowTitle(tr("Make a lab store"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.config = MessageStoreConfig()
         self.like = "5.3"
         self._presets: list[Button] = []
-        self._build_head(folder)
+        self._build_head(folder, name)
         self._build_table()
         self.create_button = Button(tr("Make the store"), "primary")
         self.create_button.setObjectName("lab.create.make")
@@ -71,15 +75,15 @@ class CreateDialog(QDialog):
 
     # ---- building ----------------------------------------------------------------------------------------------------
 
-    def _build_head(self, folder: Path) -> None:
+    def _build_head(self, folder: Path, name: str) -> None:
         self.name = Field(tr("Name"), code=True, width=200)
         self.name.setObjectName("lab.create.name")
-        self.name.setText(free_name(folder))
-        self.name.textChanged.connect(lambda _text: self._check())
+        self.name.setText(name)
+        self.name.textChanged.connect(lambda _text: self._look())
         self.folder = Field(tr("Folder"), code=True)
         self.folder.setObjectName("lab.create.folder")
         self.folder.setText(str(folder))
-        self.folder.textChanged.connect(lambda _text: self._check())
+        self.folder.textChanged.connect(lambda _text: self._look())
         pick = Button(tr("Choose…"))
         pick.setObjectName("lab.create.choose")
         pick.clicked.connect(self._pick_folder)
@@ -260,11 +264,28 @@ class CreateDialog(QDialog):
             return tr("A name has letters, figures, dot, hyphen and underline.")
         if not self.folder.text().strip():
             return tr("A folder is needed.")
-        if self.target.exists():
+        if self.target == self._taken:
             return tr("There is a {name} in this folder already.", name=self.name.text().strip())
         if self.value.property("state") == "error":
             return tr("A value is not permitted; see the line below.")
         return ""
+
+    def _look(self) -> None:
+        """Whether something is there already: asked of the disk, off the loop."""
+        target = self.target
+
+        def done(there: object) -> None:
+            if not self._over:
+                self._taken = target if there else self._taken
+                self._check()
+
+        self._check()
+        self._runner(target.exists, done, done)
+
+    def done(self, result: int) -> None:
+        """It was answered: what still comes back finds nobody."""
+        self._over = True
+        super().done(result)
 
     def _check(self) -> None:
         said = self.fault()
@@ -287,14 +308,6 @@ class CreateDialog(QDialog):
             event.accept()
             return
         super().keyPressEvent(event)
-
-
-def free_name(folder: Path) -> str:
-    """``lab-1``, or the next that is free in ``folder``."""
-    number = 1
-    while (folder / f"lab-{number}").exists():
-        number += 1
-    return f"lab-{number}"
 
 
 def _presets() -> tuple[Preset, ...]:

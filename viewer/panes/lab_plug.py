@@ -42,7 +42,7 @@ class Swatch(QWidget):
 
 
 class PlugPanel(Paper):
-    """``plugAsked()``, ``recoverAsked()``, ``againAsked()``: recover once more, from what the disk kept."""
+    """``plugAsked()`` and ``recoverAsked()``: the window asks and does it."""
 
     plugAsked = Signal()
     recoverAsked = Signal()
@@ -92,12 +92,10 @@ class PlugPanel(Paper):
         self.table.setMinimumHeight(px(26 + 24 * 3))
         self.show_view(waiting_view())
 
-    def show_able(self, *, plug: bool, recover: bool, again: bool) -> None:
+    def show_able(self, *, plug: bool, recover: bool) -> None:
         """What can be done now."""
         self.plug.setEnabled(plug)
-        self.recover.setEnabled(recover or again)
-        self.recover.setText(tr("Recover") if recover or not again else tr("Recover again"))
-        self.recover.setAccessibleName(self.recover.text())
+        self.recover.setEnabled(recover)
 
     def show_report(self, report: PlugReport | None) -> None:
         """What a pulled plug left, None before one was pulled."""

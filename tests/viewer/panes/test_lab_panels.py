@@ -18,9 +18,10 @@ from engine.lab.samples import PositionSample, PutAnswer, ServiceState
 from engine.store.latency import Histogram
 from engine.store.positions import Positions
 from viewer.bridge.lab_desk import PutDone
+from viewer.lab_room import free_name, lab_of_folder
 from viewer.models.put_form import FormFault, PutForm
 from viewer.panes.lab import LabPane
-from viewer.panes.lab_create import CreateDialog, free_name
+from viewer.panes.lab_create import CreateDialog
 from viewer.panes.lab_load import LoadPanel
 from viewer.panes.lab_put import PutPanel
 from viewer.panes.lab_services import ServicesPanel
@@ -147,7 +148,7 @@ def test_services_say_what_they_did_and_what_waits(qapp: QApplication) -> None:
 def dialog(qapp: QApplication, tmp_path: Path) -> Iterator[CreateDialog]:
     (tmp_path / "lab-1").mkdir()
     parent = QWidget()
-    made = CreateDialog(parent, tmp_path)
+    made = CreateDialog(parent, tmp_path, free_name(tmp_path))
     made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     yield made
     parent.deleteLater()
@@ -156,7 +157,8 @@ def dialog(qapp: QApplication, tmp_path: Path) -> Iterator[CreateDialog]:
 def test_a_store_is_made_of_a_preset_and_changed_values(dialog: CreateDialog, tmp_path: Path) -> None:
     made: list[tuple[object, ...]] = []
     dialog.made.connect(lambda *what: made.append(what))
-    assert dialog.name.text() == free_name(tmp_path) == "lab-2"
+    assert dialog.name.text() == "lab-2"
+    assert lab_of_folder(tmp_path / "lab-1") is None
     dialog._presets[1].click()
     assert dialog.config.flush_disk_type == "SYNC_FLUSH"
     dialog.search.setText("flushIntervalCommitLog")

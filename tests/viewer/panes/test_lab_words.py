@@ -80,7 +80,7 @@ def test_the_panel_says_lines_and_rows(qapp: QApplication) -> None:
     panel.show_report(DONE)
     assert "torn unit" in panel.lines[1].accessibleDescription()
     assert panel.table.total_rows() == len(plug_view(DONE).rows)
-    panel.show_able(plug=False, recover=True, again=False)
+    panel.show_able(plug=False, recover=True)
     assert panel.recover.isEnabled()
     assert not panel.plug.isEnabled()
     panel.deleteLater()
