@@ -160,6 +160,10 @@ def test_page_cache_and_queue_skew_stand_beside(run: Run, walker: Walker, orders
         queues = walker.window.session.snapshot.topics()[topic]
         assert [name for name, _ in skew.bars] == [str(number) for number in queues]
         assert sum(count for _, count in skew.bars) == int(walker.row(TABLE)["Messages"].replace(",", ""))
+        await walker.go(f"queue:{topic}/{min(queues)}")
+        beside = walker.find(SkewBars, "queue.skew")
+        await walker.until(lambda: len(beside.bars) == len(queues), "the topic's queues stand beside the one in front")
+        assert "fed" in beside.accessibleDescription() or len(queues) < 2
 
     run(walk())
 

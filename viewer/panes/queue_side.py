@@ -13,18 +13,20 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from engine.inspection.groups import GroupProgress
 from viewer.assets import tr, words
 from viewer.bridge import places
+from viewer.bridge.store_session import StoreSession
 from viewer.models.columns import Column, RecordKind, number_column, text_column
 from viewer.models.formats import clock, full_moment, moment, number, span
 from viewer.models.queue_columns import VERDICTS
 from viewer.models.queue_rows import EntryRow
 from viewer.panes.queue_facts import QueueFacts, Verdicts
 from viewer.sayings import engine_words
-from viewer.theme import px
+from viewer.theme import px, topic_color
 from viewer.widgets.entry_cells import ByteField, EntryBytes
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.kit import Chip, Elided, Hairline, Label, Link, PaneHead, Paper, column, row
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
+from viewer.widgets.skew_bars import SkewBars, skew_words
 
 _ALWAYS = ("ok", "missing", "wrongSize", "wrongTag", "wrongTopic", "wrongQueueOffset", "belowMinOffset")
 _MOST_GROUP_ROWS = 8
@@ -103,6 +105,11 @@ class QueueSide(QWidget):
         self.groups = RecordView("queue.groups", group_kind())
         self.groups.setAccessibleName(tr("Groups that read this queue"))
         self.groups.placeRequested.connect(self._follow_group)
+        self._skew_topic = ""
+        self._skew_session: StoreSession | None = None
+        self._skew_head = PaneHead(tr("Queues of the topic"))
+        self.skew = SkewBars("queue.skew")
+        self._skew_part = column(self._skew_head, column(self.skew, margins=(12, 8, 12, 8)), Hairline(), gap=0)
         self._minimum = Label("", 12, "text2", wrap=True)
         self._minimum.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._build()
@@ -126,6 +133,7 @@ class QueueSide(QWidget):
             self._group_head,
             self.groups,
             Hairline(),
+            self._skew_part,
             PaneHead(tr("Minimum"), tr("computed, as the broker will; no file holds it")),
             column(self._minimum, margins=(12, 8, 12, 8)),
         ):
@@ -218,8 +226,12 @@ class QueueSide(QWidget):
         made.layout().setStretch(2, 1)
         return made
 
-    def show_queue(self, facts: QueueFacts | None) -> None:
-        """The groups and the minimum of a queue."""
+    def show_queue(self, facts: QueueFacts | None, session: StoreSession | None = None) -> None:
+        """The groups and the minimum of a queue, and how evenly the queues of its topic are fed."""
+        if session is not None and session is not self._skew_session:
+            session.surveyed.connect(self._show_skew)
+        self._skew_topic, self._skew_session = facts.topic if facts is not None else "", session
+        self._show_skew()
         groups = list(facts.groups) if facts is not None else []
         self._group_head.set_note(tr("consumerOffset.json") if groups else "")
         self.groups.set_rows(groups)
@@ -227,6 +239,15 @@ class QueueSide(QWidget):
         shown = min(max(len(groups), 2), _MOST_GROUP_ROWS)
         self.groups.setFixedHeight(px(26 + 24 * shown + 6))
         self._minimum.setText("" if facts is None else minimum_words(facts))
+
+    def _show_skew(self) -> None:
+        topic, session = self._skew_topic, self._skew_session
+        survey = session.survey if session is not None else None
+        own = next((one for one in survey.topics if one.name == topic), None) if survey is not None else None
+        counts = [(str(queue.queue_id), queue.count) for queue in own.queues] if own is not None else []
+        self._skew_part.setVisible(len(counts) > 1)
+        self._skew_head.set_note(skew_words([count for _, count in counts]))
+        self.skew.show_bars(counts, topic_color(topic))
 
     def refresh_look(self) -> None:
         """Colours, fonts or zoom changed."""

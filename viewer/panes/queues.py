@@ -288,7 +288,7 @@ class QueuesPane(Pane):
         self.grew.emit()
         if self._current in self._facts:
             self.picture.show_queue(self._facts[self._current], self._counter.of(self._current))
-            self.side.show_queue(self._facts[self._current])
+            self.side.show_queue(self._facts[self._current], self.session)
         if longer and not self._counter.running:
             self._counter.count(self.session, longer, AT_ONCE)
 
@@ -343,7 +343,7 @@ class QueuesPane(Pane):
         self._current = key
         facts = self._facts[key]
         self.picture.show_queue(facts, self._counter.of(key))
-        self.side.show_queue(facts)
+        self.side.show_queue(facts, self.session)
         self._show_counts(key)
         size = "46" if facts.kind == "batch" else "20"
         note = tr("{size} bytes each", size=size)

@@ -84,10 +84,10 @@ class FileStrip(QWidget):
                 self._paint_cell(p, cell, QRectF(left, px(TOP), width, px(BAND)))
         self._paint_marks(p)
         if self.hasFocus():
-            left = self._left(self._at)
+            edge = self._left(self._at)
             p.setPen(QPen(C("accent"), 2))
             p.setBrush(Qt.BrushStyle.NoBrush)
-            p.drawRect(QRectF(left - 1, px(TOP) - 3, max(self._left(self._at + 1) - left, 4) + 2, px(BAND + HELD) + 9))
+            p.drawRect(QRectF(edge - 1, px(TOP) - 3, max(self._left(self._at + 1) - edge, 4) + 2, px(BAND + HELD) + 9))
 
     def _paint_cell(self, p: QPainter, cell: MapCell, box: QRectF) -> None:
         whole = max(cell.end - cell.start, 1)
