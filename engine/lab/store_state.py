@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,13 +88,16 @@ def of_files(root: Path, config: MessageStoreConfig, like: Release) -> tuple[Sto
         disk.close()
 
 
-def units_of(root: Path, config: MessageStoreConfig, like: Release) -> int:
-    """Whole units of the log below ``root``. Raises ``OSError``."""
+def units_of(root: Path, config: MessageStoreConfig, like: Release, in_pool: Iterable[tuple[int, bytes]] = ()) -> int:
+    """Whole units of the log below ``root``, and behind them those in stretches (offset, bytes) that a pool held.
+    Raises ``OSError``.
+    """
     disk = RealDisk()
     try:
-        return count_units(load_source.source(StorePaths(root), config, disk), like)[0]
+        units, end = count_units(load_source.source(StorePaths(root), config, disk), like)
     finally:
         disk.close()
+    return units + sum(_count_in_memory(piece[max(end - start, 0) :]) for start, piece in in_pool)
 
 
 def count_units(source: RecoverySource, like: Release) -> tuple[int, int]:
@@ -117,20 +121,18 @@ def units_behind(root: Path, config: MessageStoreConfig, like: Release, start: i
         disk.close()
 
 
-def count_in_memory(pieces: list[bytes]) -> int:
-    """Whole units in each of some stretches of a log, which begin at a unit: what a pool held."""
+def _count_in_memory(piece: bytes) -> int:
+    """Whole units in a stretch of a log that begins at one."""
     columns, topics = UnitColumns(_ROWS), TopicTable()
-    units = 0
-    for piece in pieces:
-        at = 0
-        data: NDArray[np.uint8] = np.frombuffer(piece, np.uint8)
-        while at < len(data):
-            done = scan_block(data, len(data), 0, at, columns, topics, False, False)
-            units += int(np.count_nonzero(columns.kind[: columns.count] != BLANK))
-            if done.stopped != "full":
-                break
-            at = done.next_position
-        columns.forget_buffer()
+    data: NDArray[np.uint8] = np.frombuffer(piece, np.uint8)
+    units = at = 0
+    while at < len(data):
+        done = scan_block(data, len(data), 0, at, columns, topics, False, False)
+        units += int(np.count_nonzero(columns.kind[: columns.count] != BLANK))
+        if done.stopped != "full":
+            break
+        at = done.next_position
+    columns.forget_buffer()
     return units
 
 
