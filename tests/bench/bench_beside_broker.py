@@ -182,7 +182,8 @@ def summary(name: str, results: dict[bool, list[float]], shares: list[float], ar
     say({
         "type": "bench", "name": f"summary, {name}", "seconds": args.seconds, "pairs": args.pairs,
         "medianAlone": round(alone), "medianBeside": round(beside),
-        "lossPercent": round(100 * (1 - beside / alone), 2), "spreadAlonePercent": round(100 * spread, 2), "cpuShare": share,
+        "lossPercent": round(100 * (1 - beside / alone), 2), "spreadAlonePercent": round(100 * spread, 2),
+        "cpuShare": share,
         "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1),
     })  # fmt: skip
 

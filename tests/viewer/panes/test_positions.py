@@ -101,6 +101,10 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path) -> Non
         await settled(session.jobs)
         assert not pane._live.isHidden()
         assert pane.over_time.bar.isVisible()
+        for _ in range(500):
+            if pane.over_time.ready and "messages/s" in pane.over_time.group.accessibleDescription():
+                break
+            await asyncio.sleep(0.02)
         assert "wrote" in pane.plot.accessibleDescription()
         assert "messages/s" in pane.over_time.group.accessibleDescription()
         pane.over_time.pause()
