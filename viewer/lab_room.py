@@ -78,7 +78,7 @@ class LabRoom(QObject):
             "lab.commit": alive and bool(getattr(desk.config, "transient_store_pool_enable", False)),
             "lab.start": alive and not running, "lab.pause": alive and running, "lab.stop": alive and running,
             "lab.plug": desk.plug_possible and not desk.unplugged, "lab.recover": desk.unplugged and not desk.busy,
-            "lab.write": self._window.session is not None and not desk.there,
+            "lab.write": self._window.session is not None and not desk.open_here,
         }  # fmt: skip
 
     def deeds(self) -> dict[str, Callable[[], object]]:
@@ -92,7 +92,7 @@ class LabRoom(QObject):
 
     def show_words(self) -> None:
         """The words at the top right: open for writing, or for reading only."""
-        self._window.strip.set_writing(self.desk.there and self._shows_desk(), own=self.desk.folder is None)
+        self._window.strip.set_writing(self.desk.open_here and self._shows_desk(), own=self.desk.folder is None)
 
     def show_state(self) -> None:
         """The words at the top right, and what is greyed."""
@@ -183,7 +183,7 @@ class LabRoom(QObject):
     def open_for_writing(self) -> None:
         """Say who holds the store, show the recovery plan, and ask."""
         session = self._window.session
-        if session is None or self.desk.there:
+        if session is None or self.desk.open_here:
             return
         self._window.jobs.start(self._ask_to_write(session))
 

@@ -210,7 +210,9 @@ def test_an_own_store_is_written_to_after_the_question_and_has_no_plug(
         assert lab.desk.done[-1].offset >= end
         lab.desk.client.kill()
         await lab.until(lambda: lab.desk.dead, "the death of the engine is told")
-        assert "ended" in walker.texts(lab.pane)
+        assert "Open the store for writing again" in walker.texts(lab.pane)
+        assert walker.find(QWidget, "promise").text() == "Read-only"
+        assert walker.action("lab.write").isEnabled()
         assert not walker.action("lab.put").isEnabled()
 
     run(walk())

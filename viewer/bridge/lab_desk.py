@@ -125,6 +125,11 @@ class LabDesk(QObject):
         return self.store is not None
 
     @property
+    def open_here(self) -> bool:
+        """Whether a store is open for writing: its engine runs, or its plug was pulled by us."""
+        return self.there and not self.dead
+
+    @property
     def alive(self) -> bool:
         """Whether the engine runs and takes messages."""
         return self.client is not None and not self.busy

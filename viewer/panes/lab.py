@@ -291,7 +291,10 @@ class LabPane(Pane):
         if not (self._comparing and self.two is not None):
             self._pages.setCurrentIndex(1 if there and (desk is None or not desk.dead) else 0)
         if desk is not None and desk.dead:
-            self.say_why(tr("The lab's engine has ended: {why}", why=engine_words(desk.dead)))
+            said = tr("The lab's engine has ended: {why}", why=engine_words(desk.dead))
+            self.say_why(
+                f"{said}\n{tr('Open the store for writing again: that recovers it, and shows first what it does.')}"
+            )
         whole = self.session is not None and self.session.snapshot.paths is not None
         self._write.setEnabled(whole)
         able = desk is not None and desk.alive and not desk.unplugged
