@@ -24,11 +24,15 @@ NAMES = ("recover",)
 _TARGET = "5 × the real store's rate"
 
 
-def run(name: str, folder: Path | None = None, repeats: int = 5, size: int = bench_data.GIB) -> Iterator[Row]:
-    """Rows of the measurement ``name`` (``recover``) over logs of one file of ``size`` bytes, as they come."""
+def run(
+    name: str, folder: Path | None = None, repeats: int = 5, size: int = bench_data.GIB, *, only: str | None = None
+) -> Iterator[Row]:
+    """Rows of the measurement ``name`` (``recover``) over logs of one file of ``size`` bytes, as they come; ``only``
+    names one kind of bodies.
+    """
     if name not in NAMES:
         raise KeyError(name)
-    for bodies in bench_data.BODIES:
+    for bodies in bench_data.BODIES if only is None else (only,):
         yield _recover(bench_data.log_store(folder or bench_data.default_folder(), bodies, size), bodies, repeats, size)
 
 
