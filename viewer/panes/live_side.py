@@ -118,6 +118,8 @@ def losses(look: Look, history: LiveHistory) -> tuple[list[Fact], list[Fact], st
     gaps, each = gaps_of(look), history.unit_size()
     if not look.lab:
         died = [Fact(tr("in the pool"), tr("not knowable"), tr("no file shows a transient pool"), code=False)]
+        if not look.live:
+            died = [Fact(tr("in the pool"), size(0), tr("no process has the store open"), "ok")]
         if gaps.flush is None:
             failed = [Fact(tr("not flushed"), tr("not knowable"), tr("no file tells what has reached the disk"),
                            code=False)]  # fmt: skip
