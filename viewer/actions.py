@@ -155,6 +155,8 @@ COMMANDS = (
     Command("lab.compare", words("Two ways at once"), "Lab", "", ("Ctrl+Alt+2",), group=5),
     Command("pane.next", words("Next pane"), "Window", "", ("F6",)),
     Command("pane.previous", words("Previous pane"), "Window", "", ("Shift+F6",)),
+    Command("compare.open", words("Compare with another store…"), "Window", "", ("Ctrl+Shift+D",)),
+    Command("compare.next", words("Next difference of the two stores"), "Window", "", ("Ctrl+Shift+J",)),
     Command("window.own", words("This place in a window of its own"), "Window", "", ("Ctrl+Shift+Return",)),
     Command("layout.reset", words("Reset the layout"), "Window", "", (), needs=False, group=1),
     Command("palette.open", words("All commands…"), "Help", "search", ("Ctrl+Shift+P",), needs=False),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from viewer.bridge.places import Place
 
 LONGEST = 200
@@ -13,6 +15,8 @@ class History:
     def __init__(self) -> None:
         self._places: list[Place] = []
         self._at = -1
+        self.watch: Callable[[Place], object] = lambda _place: None
+        """Told of every place that was gone to."""
 
     @property
     def current(self) -> Place | None:
@@ -32,11 +36,13 @@ class History:
         self._places.append(place)
         del self._places[:-LONGEST]
         self._at = len(self._places) - 1
+        self.watch(place)
 
     def move(self, place: Place) -> None:
         """The selection moved: this step is now there."""
         if self._at >= 0:
             self._places[self._at] = place
+            self.watch(place)
         else:
             self.visit(place)
 

@@ -21,6 +21,7 @@ from viewer.bridge.places import Place, Search, UnknownPlace
 from viewer.bridge.store_session import StoreSession
 from viewer.crumbs import crumbs_of
 from viewer.desk import session_file
+from viewer.desk.compare import Comparison
 from viewer.desk.evidence import ask_report
 from viewer.desk.pulse import Jumps
 from viewer.desk.session_file import Session
@@ -46,6 +47,7 @@ class Desk:
         self._window = window
         self._taken: Taken | None = None
         self.jumps = Jumps(window)
+        self.comparison = Comparison(window)
         window.opened.connect(self._opened)
 
     def deeds(self) -> dict[str, Callable[..., object]]:
@@ -58,6 +60,8 @@ class Desk:
             "report.save": lambda: ask_report(self._window),
             "session.restore": self._restore_chosen,
             "window.own": self._own_window,
+            "compare.open": self.comparison.ask,
+            "compare.next": self.comparison.next,
             "help.pages": self.show_help,
             "help.tour": lambda: self._window.jobs.start(self.tour()),
         }
