@@ -214,11 +214,25 @@ def twin() -> Gatherer | None:
 def _load() -> Gatherer | None:
     if sys.implementation.name != "cpython":
         return None
-    from engine.codec import compiled_gather
+    try:
+        from engine.codec import compiled_gather
 
-    code = cast("Compiled", compiled_gather)
-    slots = _slots(code)
-    return None if slots is None else Gatherer(code, slots)
+        code = cast("Compiled", compiled_gather)
+        slots = _slots(code)
+        found = None if slots is None else Gatherer(code, slots)
+        return found if found is not None and _gathers(found) else None
+    except Exception:  # noqa: BLE001  numba and LLVM fail in many ways; plain Python does it then
+        return None
+
+
+def _gathers(what: Gatherer) -> bool:
+    """Whether a message that is known comes out as it is."""
+    known = [Message("a topic", b"a body", 7, {"KEYS": "a key"}, born_timestamp=1 << 44)]
+    found = what.gather(known, frozenset())
+    if found is None or found.queue_id is None or found.born_timestamp is None:
+        return False
+    blobs = bytes(found.bodies), bytes(found.properties)
+    return blobs == (b"a body", b"KEYS\x01a key\x02") and (found.queue_id[0], found.born_timestamp[0]) == (7, 1 << 44)
 
 
 def _slots(code: Compiled) -> list[int] | None:
