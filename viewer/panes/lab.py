@@ -23,6 +23,7 @@ from viewer.models.formats import size
 from viewer.models.hex_pages import hex_fields
 from viewer.models.put_form import FormFault, PutForm
 from viewer.panes import Pane
+from viewer.panes.copying import table_commands
 from viewer.panes.lab_load import LoadPanel
 from viewer.panes.lab_plug import PlugPanel
 from viewer.panes.lab_put import PutPanel
@@ -43,6 +44,7 @@ from viewer.widgets.kit import (
     splitter,
     stacked,
 )
+from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
     from engine.lab.samples import LoadCounts, PositionSample
@@ -201,8 +203,11 @@ class LabPane(Pane):
         self.resizeEvent(QResizeEvent(self.size(), self.size()))
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Nothing that acts on rows alone."""
-        return {}
+        """Copying, finding and export act on the table of the comparison in front."""
+        return table_commands(self, self._table, "lab.jsonl")
+
+    def _table(self) -> RecordView:
+        return self.two.table if self._comparing and self.two is not None else self.plug.table
 
     def status(self) -> str:
         """What is paused, what waits, what a power loss would take."""
