@@ -43,9 +43,9 @@ class HelpPage(QTextBrowser):
         self.document().setDocumentMargin(px(20))
         self.setMarkdown(help_text(name))
 
-    def loadResource(self, kind: int, url: QUrl) -> Any:
+    def loadResource(self, kind: int, url: QUrl | str) -> Any:
         """Pictures by their path below the resources, as wide as the page."""
-        path = url.toString()
+        path = url if isinstance(url, str) else url.toString()
         if kind == 2 and re.fullmatch(r"pictures/[a-z]+\.png", path):
             picture = QImage.fromData(resource_bytes(path))
             return picture.scaledToWidth(min(picture.width(), px(860)))
