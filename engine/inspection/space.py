@@ -22,7 +22,6 @@ How = Literal["walked", "cut", "queues", "sampled"]
 DEAD = ("stale", "beyondEnd", "belowMin")
 """Parts that a broker never reads again."""
 WRITTEN = ("units", "stale", "beyondEnd")
-_ANYWHERE = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +94,7 @@ def space_of(
 
     begun = time.monotonic()
     files = list_files(store)
-    end = _ANYWHERE if store.lock_state == "held" else None
-    found = walk_space(store.log, cancelled, progress, end)
+    found = walk_space(store.log, cancelled, progress, live=store.lock_state == "held")
     rows = [*_log_rows(found, files), *_other_rows(store, files)]
     return _account(
         store, files, rows, "walked" if found.complete else "cut", begun,

@@ -42,6 +42,7 @@ MOST_TOPICS = 60_000
 _TAGS = b"TAGS\x01"
 _BORN_HOST = 48
 _QUARTER = 900_000
+_NOWHERE = 1 << 62
 _LATEST = 253_402_300_799_000
 
 
@@ -99,13 +100,16 @@ class LogSpace:
 
 
 def walk_space(
-    log: LogReader, cancelled: Cancelled | None = None, progress: Progress | None = None, end: int | None = None
+    log: LogReader, cancelled: Cancelled | None = None, progress: Progress | None = None, *, live: bool = False
 ) -> LogSpace:
-    """Account for every byte of the log's files. ``end`` is where the log ends: units behind it are ``beyond``.
+    """Account for every byte of the log's files; units behind the log's end are ``beyond``.
+
+    With ``live`` a broker writes meanwhile: nothing is behind the end then, and what came behind the walk is in no
+    part, as what was not looked at.
 
     Stopped by ``cancelled`` it tells what it saw, the rest as not looked at. Raises nothing for what the store holds.
     """
-    walk = _Walk(log.max_offset if end is None else end)
+    walk = _Walk(_NOWHERE if live else log.max_offset, live)
     files = list(log.files)
     total, done = sum(file.size for file in files), 0
     complete = True
@@ -132,9 +136,9 @@ def walk_space(
 class _Walk:
     """Adds blocks up."""
 
-    def __init__(self, end: int) -> None:
+    def __init__(self, end: int, live: bool) -> None:
         self.found = LogSpace()
-        self._end = end
+        self._end, self._live = end, live
         self._topics = TopicTable(MOST_TOPICS)
         self._cells: dict[int, Count] = {}
         self._tags: dict[tuple[int, str | None], Count] = {}
@@ -176,8 +180,9 @@ class _Walk:
             written = min(max(last_byte(file, position) - position, 0), left)
         except (CannotRead, OSError):
             written = left
-        one.unreadable += written
-        one.spans += written > 0
+        if not self._live:
+            one.unreadable += written
+            one.spans += written > 0
         one.zero += left - written
 
     def _block(self, block: UnitColumns, one: LogFileSpace, by_topic: dict[int, int], stop: int) -> int:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 AT_A_TIME = 6
 WORTH = 50
 """The log is sampled again when it has grown by one part of so many."""
-CACHED_FILES = 64
+CACHED_FILES = 32
 """Newest files whose pages are asked about."""
 PAUSE_MS = 15
 

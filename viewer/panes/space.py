@@ -51,8 +51,10 @@ if TYPE_CHECKING:
     from viewer.bridge.space_work import Around
     from viewer.bridge.store_session import StoreSession
 
-AGAIN_BELOW_MS = 1500
-"""An account that took no longer is made again as the store grows; a longer one waits to be asked for."""
+AGAIN_BELOW_MS, AGAIN_BELOW = 1500, 256 << 20
+"""An account that took no longer, or of a log with no more bytes on the disk, is made again as the store grows; a
+longer one waits to be asked for.
+"""
 PAUSE_MS = 3000
 WORK = "viewer.bridge.space_work"
 
@@ -188,9 +190,9 @@ class SpacePane(Pane):
         """The store has grown, or look again was asked."""
         if self._account is None or self._running or self.session is None:
             return
-        if self._account.took_ms <= AGAIN_BELOW_MS or not self._account.changed:
+        if not self._again.isActive():  # a store that grows all the time is looked at all the same
             self._again.start()
-        if self._account.took_ms > AGAIN_BELOW_MS:
+        if not _is_quick(self._account):
             words = tr("As of {time}; the store has grown since.", time=clock(self._account.at)[:8])
             self.state.show_state(State("stale", words, steps=((tr("Look again"), self._count),)))
 
@@ -228,7 +230,7 @@ class SpacePane(Pane):
         session = self.session
         if session is None or not self.isVisible() or self._account is None:
             return
-        if self._account.took_ms <= AGAIN_BELOW_MS:
+        if _is_quick(self._account):
             self._count()
         session.jobs.start(self._ask_around(session))
 
@@ -423,3 +425,9 @@ class SpacePane(Pane):
     def _file_chosen(self, block: Block) -> None:
         self.file.show_file(block.name)
         self.statusMessage.emit(block.words.replace("\n", " · "))
+
+
+def _is_quick(found: Space) -> bool:
+    """Whether the account may be made again without being asked for."""
+    held = sum(kind.allocated for kind in found.kinds if kind.kind == "commitlog")
+    return found.took_ms <= AGAIN_BELOW_MS or held <= AGAIN_BELOW

@@ -244,3 +244,23 @@ def test_a_store_that_loses_a_file_while_it_is_counted_still_answers(tmp_path):
         space = space_of(store, progress=progress)
     assert space.counted == space.bytes
     assert space.changed == 1
+
+
+def test_what_a_broker_wrote_behind_the_walk_is_not_called_damage(tmp_path):
+    from engine.inspection.space_log import walk_space
+
+    made, root = _made(tmp_path)
+    last = max((root / "commitlog").iterdir())
+    at = made.end % 4096
+
+    def write_on(done: int, _total: int) -> None:
+        if done >= made.end - 1:
+            with last.open("r+b") as file:
+                file.seek(at + 100)
+                file.write(b"new bytes")
+
+    with open_store(root) as store:
+        found = walk_space(store.log, progress=write_on, live=True)
+    one = found.files[-1]
+    assert one.unreadable == 0
+    assert one.written + one.blank + one.zero == 4096 - 109
