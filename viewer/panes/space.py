@@ -16,12 +16,13 @@ from viewer.bridge import places
 from viewer.bridge.jobs import Cancelled
 from viewer.bridge.places import Place, Search
 from viewer.bridge.worker import WorkerDied
+from viewer.models.areas import Area, find
 from viewer.models.formats import clock, size
 from viewer.models.log_line import LineFile, LogLine
-from viewer.models.space_tree import GROUPINGS, MEASURES, REST, Area, area_of, find
 from viewer.panes import Pane
 from viewer.panes.copying import command_copier, table_commands
 from viewer.panes.exporting import ask_export
+from viewer.panes.space_areas import GROUPINGS, MEASURES, REST, area_of
 from viewer.panes.space_facts import (
     area_facts,
     blocks_of,

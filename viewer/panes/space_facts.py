@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from viewer.assets import tr, words
 from viewer.bridge import places
+from viewer.models.areas import Area
 from viewer.models.formats import moment, number, size
-from viewer.models.space_tree import OTHERS, UNITS, Area, files_words, topic_words
+from viewer.panes.space_areas import OTHERS, UNITS, files_words, topic_words
 from viewer.widgets.facts import Fact
 from viewer.widgets.skew_bars import skew_words
 from viewer.widgets.space_line import Block, LineFlag

@@ -11,7 +11,7 @@ from viewer.bridge import places
 from viewer.bridge.places import Place
 from viewer.models.columns import Column, RecordKind, RowLook
 from viewer.models.formats import number, plain, size
-from viewer.models.space_tree import OTHERS, REST, REST_WORDS, UNITS, file_count, files_words, rest_key, topic_words
+from viewer.panes.space_areas import OTHERS, REST, REST_WORDS, UNITS, file_count, files_words, rest_key, topic_words
 from viewer.theme import is_system_topic
 from viewer.widgets.day_bars import MOST, DayBar
 

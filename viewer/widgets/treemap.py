@@ -21,8 +21,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.assets import tr
+from viewer.models.areas import Area, find
 from viewer.models.formats import number, plain, size
-from viewer.models.space_tree import Area, find
 from viewer.models.squares import Box, bands, squarify
 from viewer.theme import C, dark, mono, px, scale, theme, topic_color, ui
 from viewer.widgets.paint import hatch

@@ -12,8 +12,9 @@ from engine.inspection import open_store
 from engine.inspection.page_cache import FileCache, KindCache, PageCache
 from engine.inspection.retention import Reader, Retention, retention
 from engine.inspection.space import Space, quick_space, space_of
-from viewer.models.space_tree import area_of, find
+from viewer.models.areas import find
 from viewer.panes import space_facts
+from viewer.panes.space_areas import area_of
 from viewer.panes.space_rows import SLIM, SPACE, day_bars, space_rows
 from viewer.widgets.day_bars import MOST
 

@@ -6,8 +6,8 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 
 from engine.inspection.file_map import FileMap, MapCell
+from viewer.models.areas import Area
 from viewer.models.log_line import LineFile, LogLine
-from viewer.models.space_tree import Area
 from viewer.widgets.day_bars import DayBar, DayBars
 from viewer.widgets.file_strip import FileStrip
 from viewer.widgets.skew_bars import SkewBars, skew_words

@@ -10,7 +10,8 @@ from made_stores import MadeStore
 from engine.inspection import open_store
 from engine.inspection.space import Space, quick_space, space_of
 from viewer.bridge.places import Place, Search
-from viewer.models.space_tree import GROUPINGS, MEASURES, MOST, REST, Area, area_of, file_count, find
+from viewer.models.areas import Area, find
+from viewer.panes.space_areas import GROUPINGS, MEASURES, MOST, REST, area_of, file_count
 
 
 @pytest.fixture(scope="module")

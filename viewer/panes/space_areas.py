@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +15,7 @@ from engine.query import quote
 from viewer.assets import tr, words
 from viewer.bridge import places
 from viewer.bridge.places import Place, Search
+from viewer.models.areas import Area
 
 if TYPE_CHECKING:
     from engine.inspection.space import NamedSpace, Space
@@ -54,30 +55,6 @@ HATCHED = {"commitlog/blank": "line", "commitlog/zeroTail": "line", "commitlog/u
            "commitlog/notLookedAt": "line"}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Area:
-    """One area: ``key`` tells it from its sisters, ``topic`` gives its colour, ``age`` its depth (0 old, 1 new).
-
-    ``target`` is the place that Enter leads to, or what only the store can turn into one; ``hatch`` a colour role.
-    """
-
-    key: str
-    name: str
-    bytes: int
-    messages: int | None = None
-    topic: str = ""
-    note: str = ""
-    age: float | None = None
-    hatch: str = ""
-    target: Place | Search | None = None
-    children: tuple[Area, ...] = ()
-    code: bool = False
-
-    def child(self, key: str) -> Area | None:
-        """The area below with this key."""
-        return next((one for one in self.children if one.key == key), None)
-
-
 def area_of(space: Space, grouping: Grouping, measure: Measure = "bytes") -> Area:
     """The whole directory as one area; ``measure``: lengths, or what the disk gave for them."""
     if measure == "allocated":
@@ -88,14 +65,6 @@ def area_of(space: Space, grouping: Grouping, measure: Measure = "bytes") -> Are
     }  # fmt: skip
     listed = [*make[grouping](space), *_rest(space)]
     return Area("", "", space.counted, children=_few(listed))
-
-
-def find(root: Area, path: tuple[str, ...]) -> Area | None:
-    """The area that a path of keys leads to."""
-    at: Area | None = root
-    for key in path:
-        at = at.child(key) if at is not None else None
-    return at
 
 
 def topic_words(topic: str | None) -> str:
