@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from viewer.panes.positions import PositionsPane
 
 MOST_SHOWN = 200
+EVERY = 0.25
+"""Seconds between two changes of the words while everything moves."""
 FIELDS = ("at", "messages", *KEYS)
 
 
@@ -84,9 +87,14 @@ class LiveSide(QWidget):
             inner.addWidget(part)
         box.addWidget(side)
         self._listed: tuple[int, int] = (-1, 0)
+        self._said = 0.0
 
     def show_look(self, look: Look, live: LivePositions) -> None:
-        """Say what ``look`` means, and what stands at the cursor of ``live``."""
+        """Say what ``look`` means, and what stands at the cursor; a few times a second is enough to read."""
+        now = time.monotonic()
+        if live.at_end and live.cursor is None and now - self._said < EVERY:
+            return
+        self._said = now
         history = live.shown
         died, failed, more = losses(look, history)
         self.losses.show_facts(died)

@@ -43,12 +43,21 @@ class Facts(QWidget):
         self._lines.setContentsMargins(0, 0, 0, 0)
         self._lines.setSpacing(px(3))
         self._shown: tuple[Fact, ...] = ()
+        self._labels: list[tuple[Label, ...]] = []
+        """Value and note of each line: where only texts change, and they may ten times a second, the lines stay."""
 
     def show_facts(self, facts: Sequence[Fact]) -> None:
         """Show these instead."""
         if tuple(facts) == self._shown:
             return
-        self._shown = tuple(facts)
+        before, self._shown = self._shown, tuple(facts)
+        if not self._notes_below and [_shape(fact) for fact in before] == [_shape(fact) for fact in facts]:
+            for line, fact in zip(self._labels, facts, strict=True):
+                for label, text in zip(line, (fact.value, fact.note), strict=False):
+                    label.setText(text)
+            self.setAccessibleDescription("; ".join(self.texts()))
+            return
+        self._labels.clear()
         while (item := self._lines.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
@@ -75,19 +84,24 @@ class Facts(QWidget):
             link = Link(fact.value, 12, code=fact.code)
             link.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
             link.clicked.connect(lambda place=fact.place: self.placeRequested.emit(place))
-            return row(name, link, *self._note(fact))
+            return self._row(name, link, fact)
         if len(fact.value) > UNBROKEN and " " not in fact.value:
             long = Elided(fact.value, 12, fact.role, code=True)
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-            return row(name, long, *self._note(fact))
+            return self._row(name, long, fact)
         wrap = not fact.code and not fact.note
         value = Label(fact.value, 12, fact.role, code=fact.code, wrap=wrap, select=True)
         if not wrap:
             value.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
-        made = row(name, value, *self._note(fact))
+        made = self._row(name, value, fact)
         if wrap:
             made.layout().setStretch(1, 1)
         return made
+
+    def _row(self, name: Label, value: Label, fact: Fact) -> QWidget:
+        notes = self._note(fact)
+        self._labels.append((value, *(note for note in notes if isinstance(note, Label))))
+        return row(name, value, *notes)
 
     def _note(self, fact: Fact) -> tuple[QWidget | None, ...]:
         if not fact.note:
@@ -95,3 +109,9 @@ class Facts(QWidget):
         note = Elided(fact.note, 12, "text3")
         note.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         return (note,)
+
+
+def _shape(fact: Fact) -> tuple[object, ...]:
+    """What a line is made by, whatever its texts are."""
+    long = len(fact.value) > UNBROKEN and " " not in fact.value
+    return fact.name, fact.role, fact.place, fact.code, bool(fact.note), long

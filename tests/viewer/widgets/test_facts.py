@@ -1,0 +1,34 @@
+"""Facts whose texts alone change keep their lines; others are made anew."""
+
+from __future__ import annotations
+
+from viewer.widgets.facts import Fact, Facts
+
+
+def test_lines_stay_where_only_texts_change(qtbot) -> None:
+    facts = Facts()
+    qtbot.addWidget(facts)
+    facts.show_facts([Fact("wrote", "1 B", "+1 B/s"), Fact("to flush", "2 B")])
+    lines = [facts._lines.itemAt(n).widget() for n in range(2)]
+    facts.show_facts([Fact("wrote", "3 B", "+9 B/s"), Fact("to flush", "4 B")])
+    assert [facts._lines.itemAt(n).widget() for n in range(2)] == lines
+    assert facts.texts() == ["wrote: 3 B +9 B/s", "to flush: 4 B"]
+    assert [label.text() for label in facts._labels[0]] == ["3 B", "+9 B/s"]
+    assert "4 B" in facts.accessibleDescription()
+    facts.show_facts([Fact("wrote", "3 B", role="error"), Fact("to flush", "4 B")])
+    assert facts._lines.itemAt(0).widget() is not lines[0]
+
+
+def test_places_and_long_values_are_lines_too(qtbot) -> None:
+    facts = Facts()
+    qtbot.addWidget(facts)
+    facts.show_facts(
+        [Fact("unit", "12", place="log:12"), Fact("id", "x" * 60), Fact("", "words that wrap", code=False)]
+    )
+    other = Fact("", "other words", code=False)
+    facts.show_facts([Fact("unit", "13", place="log:13"), Fact("id", "y" * 60), other])
+    asked = []
+    facts.placeRequested.connect(asked.append)
+    facts._labels[0][0].clicked.emit()
+    assert asked == ["log:13"]
+    assert facts.texts()[2] == ": other words"
