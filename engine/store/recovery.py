@@ -214,7 +214,7 @@ def _recover_log(
 ) -> _Passes:
     """Walk, dispatch, cut the queues; gives the walk and the bytes that a later dispatch read besides."""
     table.after = -1 if source.abort else known if like == "5.3" else (1 << 63) - 1
-    walked = LogWalk(files, rules, table).run(first)
+    walked = LogWalk(files, walk_rules(rules), table).run(first)
     done = DispatchPass(table.first_dispatched, walked.end_offset, table.after) if table.dispatched else None
     if known >= walked.end_offset:
         for queue in table:
@@ -232,6 +232,13 @@ def _recover_log(
         return _Passes(walked, 0, done, None)
     again = LogWalk(files, dispatch_rules(rules), table).run_dispatch(start, walked.end_offset)
     return _Passes(walked, again.bytes_read, done, DispatchPass(start, walked.end_offset, -1))
+
+
+def walk_rules(rules: Rules) -> Rules:
+    """The rules of recovery's own walk: 4.9 reads its delay levels after it, so a unit of the schedule topic that it
+    dispatches gets the code of its tags and not the time of delivery.
+    """
+    return rules._replace(delay_levels=()) if rules.release == "4.9" else rules
 
 
 def dispatch_rules(rules: Rules) -> Rules:

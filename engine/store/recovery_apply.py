@@ -132,9 +132,10 @@ def apply(plan: RecoveryPlan, source: RecoverySource, targets: Targets, bulk: Bu
     deed.start(plan)
     files = [file for file in source.log.files if file.path not in plan.files_deleted]
     rules = recovery.dispatch_rules(recovery.rules_of(source, plan.like))
+    passes = (recovery.walk_rules(rules), rules)
     for number, span in enumerate((plan.first_pass, plan.second_pass)):
         if span is not None:
-            LogWalk(files, rules, _Behind(deed, span)).run_dispatch(span.start, span.end)
+            LogWalk(files, passes[number], _Behind(deed, span)).run_dispatch(span.start, span.end)
         if number == 0:
             deed.cut_as(plan.queues)
     deed.finish(plan)

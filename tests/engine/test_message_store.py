@@ -321,3 +321,20 @@ def test_a_message_is_found_by_its_unique_key_and_by_its_offset_id() -> None:
         assert same is not None
         assert (same.offset, same.body, same.keys) == (appended.physical_offset, bytes([5]) * 100, ["k5"])
         assert store.query_by_offset_id("no id") is None
+
+
+@pytest.mark.parametrize("like", ["4.9", "5.3"])
+def test_recovery_of_4_9_dispatches_delayed_messages_without_their_time(like: Any) -> None:
+    """4.9 reads its delay levels after recovery: a queue that was behind in a crash got tags codes for delivery times,
+    as the real store told where it dispatched late before it was halted; ours wrote the times.
+    """
+    disk = SimulatedDisk()
+    store = MessageStore(ROOT, config(), disk=disk, like=like, services=False)
+    put_first = store.put_message(Message("Orders", b"x", properties={"DELAY": "3", "TAGS": "T"})).append
+    assert put_first is not None
+    store.abandon()
+    with MessageStore(ROOT, config(), disk=disk, like=like, services=False) as again:
+        queue = again._parts.queues.queue("SCHEDULE_TOPIC_XXXX", 2)
+        assert queue is not None
+        (code,) = queue.read(0, 1)["tags_code"].tolist()
+    assert code == (ord("T") if like == "4.9" else put_first.store_timestamp + 10_000)
