@@ -28,7 +28,7 @@ EXTRA = {
     "delay": words("Level"),
     "commit": words("Half at"),
     "rollback": words("Half at"),
-    "batch": words("Messages"),
+    "batch": words("Count"),
 }
 """Kinds that need one number more, and what it is called."""
 _FLAGS = {"half": PREPARED, "commit": COMMIT, "rollback": ROLLBACK}

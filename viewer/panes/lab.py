@@ -16,7 +16,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
-from engine.codec.message import parts
+from engine.codec.message import MIN_UNIT_SIZE, parts
 from engine.errors import CorruptUnit
 from viewer.assets import tr
 from viewer.models.formats import size
@@ -77,6 +77,7 @@ class LabPane(Pane):
         self.lab_folder: Path | None = None
         self._plots_asked = False
         self._comparing = False
+        self._dragged = False
         self._build()
         self._wire()
         self._show_state()
@@ -95,10 +96,12 @@ class LabPane(Pane):
         self.bytes_head = PaneHead(tr("The bytes it became"), "", self._new)
         self._left = _scrolling(stacked(self.put, Hairline(), self.load, room=2))
         self._right = _scrolling(self.services)
-        top = splitter(False, (stacked(self.bytes_head, self.hex), 760), (self._right, RIGHT))
+        top = self._top = splitter(False, (stacked(self.bytes_head, self.hex), 760), (self._right, RIGHT))
         right = splitter(True, (top, 460), (self.plug, 500))
         right.setMinimumWidth(px(420))
         self._lab = splitter(False, (self._left, LEFT), (right, 1144))
+        for parts_ in (self._top, self._lab):
+            parts_.splitterMoved.connect(self._hands_on)
         self._pages = QStackedWidget()
         self._pages.addWidget(self._empty_page())
         self._pages.addWidget(self._lab)
@@ -106,6 +109,10 @@ class LabPane(Pane):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.addWidget(self._pages)
+
+    def _hands_on(self) -> None:
+        """Somebody has dragged a column: its width is his from now on."""
+        self._dragged = True
 
     def _empty_page(self) -> QWidget:
         make = Button(tr("Make a lab store…"), "primary")
@@ -196,6 +203,10 @@ class LabPane(Pane):
             inner = area.widget().minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width()
             area.setMinimumWidth(inner if slim else max(inner, px(least)))
         self.plug.set_slim(slim)
+        if not self._dragged:
+            left, right = self._left.minimumWidth(), self._right.minimumWidth()
+            self._lab.setSizes([left if slim else px(LEFT), max(1, self.width() - left)])
+            self._top.setSizes([max(1, self.width() - left - right), right if slim else px(RIGHT)])
 
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""
@@ -348,10 +359,7 @@ class LabPane(Pane):
             self.bytes_head.set_note("")
             return
         start, unit = done.offset, done.answer.unit
-        try:
-            fields = hex_fields(parts(unit))
-        except (CorruptUnit, ValueError):
-            fields = []
+        fields = hex_fields(unit_parts(unit))
 
         def read(offset: int, count: int) -> bytes:
             return unit[max(0, offset - start) : max(0, offset - start + count)]
@@ -391,6 +399,22 @@ class LabPane(Pane):
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
         session.jobs.read(lambda: importlib.import_module("pyqtgraph"), done, lambda _error: None)
+
+
+def unit_parts(raw: bytes) -> list[tuple[str, int, int]]:
+    """Name, position and length of every field of the units in ``raw``, one behind the other; as far as they go."""
+    found: list[tuple[str, int, int]] = []
+    at = 0
+    while len(raw) - at >= MIN_UNIT_SIZE:
+        size_ = int.from_bytes(raw[at : at + 4], "big")
+        if not MIN_UNIT_SIZE <= size_ <= len(raw) - at:
+            break
+        try:
+            found += [(name, at + position, length) for name, position, length in parts(raw[at : at + size_])]
+        except (CorruptUnit, ValueError):
+            break
+        at += size_
+    return found
 
 
 def _scrolling(part: QWidget) -> QScrollArea:

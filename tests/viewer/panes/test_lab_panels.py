@@ -12,15 +12,17 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.codec.checkpoint import Checkpoint
+from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
 from engine.lab.presets import PRESETS
 from engine.lab.samples import PositionSample, PutAnswer, ServiceState
+from engine.message_store import MessageStore
 from engine.store.latency import Histogram
 from engine.store.positions import Positions
 from viewer.bridge.lab_desk import PutDone
 from viewer.lab_room import free_name, lab_of_folder
 from viewer.models.put_form import FormFault, PutForm
-from viewer.panes.lab import LabPane
+from viewer.panes.lab import LabPane, unit_parts
 from viewer.panes.lab_create import CreateDialog
 from viewer.panes.lab_load import LoadPanel
 from viewer.panes.lab_put import PutPanel
@@ -191,3 +193,17 @@ def test_what_cannot_be_is_refused_inline(dialog: CreateDialog) -> None:
 def test_a_process_is_named_by_its_command() -> None:
     assert "py" in process_name(os.getpid())
     assert process_name(1 << 30) == ""
+
+
+def test_the_units_of_a_batch_are_painted_one_behind_the_other(tmp_path: Path) -> None:
+    with MessageStore(tmp_path, PRESETS[3].config, services=False) as store:
+        first = store.put_message(Message("T", b"one", keys="k"))
+        second = store.put_message(Message("T", b"two"))
+        assert first.append is not None
+        assert second.append is not None
+        raw = next((tmp_path / "commitlog").iterdir()).read_bytes()[: second.append.end_offset]
+    found = unit_parts(raw)
+    bodies = [raw[position : position + length] for name, position, length in found if name == "body"]
+    assert bodies == [b"one", b"two"]
+    assert unit_parts(raw[:-1])[-1][1] < first.append.size
+    assert unit_parts(b"\0" * 200) == []
