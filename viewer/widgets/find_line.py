@@ -17,7 +17,7 @@ from viewer.theme import C, px, theme, ui
 from viewer.widgets.kit import Button, Elided, Field, Tool
 from viewer.widgets.word_tabs import WordTabs
 
-NAMES = {"text": words("Text"), "hex": words("Bytes"), "regex": words("Regex"), "number": words("Number")}
+NAMES = {"text": words("Text"), "hex": words("Bytes"), "regex": words("Regex"), "number": words("Numbers")}
 HINTS = {
     "text": words("Find: any text"),
     "hex": words("Find: DA A3 20 A7, ?? for any byte"),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QRect, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from viewer.assets import icon_pixmap, tr
@@ -60,12 +60,14 @@ class EntryList(QWidget):
         self.entries: list[Entry] = []
         self.query = ""
         self.current = 0
+        self.top = 0
+        """The first of the :data:`MOST` lines that are shown; the others come as the choice moves."""
         self.setMouseTracking(True)
 
     def show_entries(self, entries: Sequence[Entry], query: str) -> None:
         """These lines; the first is current."""
-        self.entries, self.query, self.current = list(entries), query, 0
-        self.setFixedHeight(sum(box.height() for _, box in self._boxes()) + px(6))
+        self.entries, self.query, self.current, self.top = list(entries), query, 0, 0
+        self._fit()
         self._speak()
         self.update()
 
@@ -73,8 +75,23 @@ class EntryList(QWidget):
         """Another line becomes current."""
         if self.entries:
             self.current = (self.current + by) % len(self.entries)
+            self.top = min(max(self.top, self.current - MOST + 1), self.current)
+            self._fit()
             self._speak()
             self.update()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """The wheel moves the lines."""
+        last = max(0, len(self.entries) - MOST)
+        self.top = max(0, min(last, self.top - round(event.angleDelta().y() / 60)))
+        self.current = max(self.top, min(self.top + MOST - 1, self.current))
+        self._fit()
+        self.update()
+
+    def _fit(self) -> None:
+        self.setFixedHeight(sum(box.height() for _, box in self._boxes()) + px(6))
+        if (box := self.parentWidget()) is not None:
+            box.adjustSize()
 
     def _speak(self) -> None:
         entry = self.entries[self.current] if self.entries else None
@@ -83,7 +100,7 @@ class EntryList(QWidget):
     def _boxes(self) -> list[tuple[Entry | str, QRect]]:
         found: list[tuple[Entry | str, QRect]] = []
         y, section = 0, ""
-        for entry in self.entries:
+        for entry in self.entries[self.top : self.top + MOST]:
             if entry.section != section:
                 section = entry.section
                 found.append((section, QRect(0, y, self.width(), px(HEAD))))
@@ -197,7 +214,8 @@ class PaletteBox(QWidget):
         layout.addWidget(self.list)
         layout.addWidget(Hairline())
         layout.addSpacing(px(7))
-        hints = ((">", tr("command")), ("@", tr("offset or time")), ("#", tr("message id or key")), (":", tr("filter")))
+        hints = ((">", tr("command")), ("@", tr("offset or time")), ("#", tr("message id or key")), (":", tr("filter")),
+                 ("?", tr("all keys")))  # fmt: skip
         parts = [row(Key(cap), Label(text, 12, "text3"), gap=5) for cap, text in hints]
         layout.addWidget(row(*parts, None, self.count, gap=14, margins=(16, 0, 16, 0)))
         return box
@@ -221,7 +239,7 @@ class PaletteBox(QWidget):
 
     def _ask(self, text: str) -> None:
         found = list(self.source(text))
-        self.list.show_entries(found[:MOST], text.lstrip(">@#:").strip())
+        self.list.show_entries(found, text.lstrip(">@#:?").strip())
         self.count.setText(tr("{shown} of {all}", shown=min(len(found), MOST), all=len(found)))
         self._fit()
 
