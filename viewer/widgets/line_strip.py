@@ -247,18 +247,19 @@ class LineStrip(QWidget):
         p.setFont(mono(11))
         metrics = QFontMetrics(p.font())
         y = px(TOP + BAND) + px(3)
-        frame_left = self._frame_label()[0]
+        left, framed = self._frame_label()
+        right = left + QFontMetrics(mono(11, 600)).horizontalAdvance(framed)
         for x, start in self._labels():
             text = number(start)
             width = metrics.horizontalAdvance(text)
-            if x + width > frame_left - 8:
+            if x + width > left - 8 and x < right + 8:
                 continue
             p.setPen(C("text2"))
             p.drawText(QRectF(x, y, width + 4, px(15)), Qt.AlignmentFlag.AlignVCenter, text)
             time = self._times.get(start)
             if time is not None and self.width() > 900 * scale():
                 when = moment(time)[5:16]
-                if x + width + px(8) + metrics.horizontalAdvance(when) < frame_left - 8:
+                if x > right or x + width + px(8) + metrics.horizontalAdvance(when) < left - 8:
                     p.setPen(C("text3"))
                     p.drawText(QRectF(x + width + px(8), y, px(120), px(15)), Qt.AlignmentFlag.AlignVCenter, when)
 

@@ -79,3 +79,26 @@ def test_what_is_in_memory_lies_under_the_band(strip):
     assert held != empty
     assert "in memory 100%" in strip.words_at(strip._x(BASE + GIB // 2))
     assert "in memory 0%" in strip.words_at(strip._x(BASE + GIB + GIB // 2))
+
+
+def test_files_on_both_sides_of_the_frame_keep_their_labels(strip):
+    """Only what the frame's own label would cover is left out; once every label right of it was."""
+    strip.set_frame(BASE, BASE + 6000)
+    at_front = strip.grab().toImage()
+    strip.set_frame(BASE + 6 * GIB, BASE + 6 * GIB + 6000)
+    at_end = strip.grab().toImage()
+    ratio = strip.devicePixelRatioF()
+    starts = [start for _, start in strip._labels()]
+    middle = starts[len(starts) // 2]
+    x, y = round((strip._x(middle)) * ratio), round(44 * ratio)
+
+    def drawn(picture):
+        ground = picture.pixelColor(round(2 * ratio), y)
+        return any(
+            picture.pixelColor(x + dx, y + dy) != ground
+            for dx in range(round(60 * ratio))
+            for dy in range(round(12 * ratio))
+        )
+
+    assert drawn(at_front)
+    assert drawn(at_end)
