@@ -16,6 +16,7 @@ from walker import Run, Walker
 from engine.inspection.samples import sample
 from viewer import assets
 from viewer.bridge.garbage import LoopGarbage
+from viewer.desk.windows import close_all
 from viewer.main_window import MainWindow
 from viewer.settings import Settings
 from viewer.theme import theme
@@ -80,6 +81,7 @@ def walker(window: MainWindow, run: Run, errors: list[str], monkeypatch: pytest.
     monkeypatch.setattr(sys, "excepthook", lambda kind, error, _trace: errors.append(f"{kind.__name__}: {error}"))
     window.resize(1600, 1000)
     yield Walker(window)
+    run(close_all())
     window.close_store()
     window.show_welcome()
     if assets.language() != "en":
