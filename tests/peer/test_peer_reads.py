@@ -60,4 +60,6 @@ def test_a_halted_store_is_planned_as_java_recovers_it(tmp_path, unchanged, rele
         told = (like(release),) if aspect == "recover" else ()
         tally = compare(unchanged(store), account, *told)
         assert not tally.differences, f"{aspect}: {tally}"
-    assert_aspects_agree(unchanged(recovered), java.dump(plan, recovered))
+    # 4.9 puts a prepared unit at the log's end into the index again at each start: what it tells is what it leaves.
+    account = java.dump(plan, recovered, in_place=release == "4.9.8")
+    assert_aspects_agree(unchanged(recovered), account)
