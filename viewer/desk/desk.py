@@ -170,7 +170,7 @@ class Desk:
         window, said = self._window, self.session()
         if said is None or window.session is None:
             return
-        if in_store(window.session, target):
+        if session_file.in_store(window.session.path, target):
             window.say(tr("Nothing is written into the store: choose another folder."))
             return
 
@@ -313,12 +313,6 @@ class Desk:
         place, one = goals[(at + step) % len(goals)]
         window.go(place)
         window.say(f"{one.id} {title(one)}")
-
-
-def in_store(session: StoreSession, target: Path) -> bool:
-    """Whether a file would be written into the store that is open."""
-    store = session.path.resolve()
-    return target.resolve().is_relative_to(store if store.is_dir() else store.parent)
 
 
 def _place(text: str) -> Place | None:
