@@ -19,6 +19,8 @@ from viewer.theme import C, mono, px, ui
 if TYPE_CHECKING:
     from viewer.widgets.live_plot import Line, LiveFrame, Trace
 
+DENSE = 700
+"""Points from which on a curve is as thick as it turns."""
 TRIANGLES = 90
 ROUND = 240
 """Dots up to which they are drawn round."""
@@ -201,10 +203,11 @@ def _paint_trace(p: QPainter, trace: Trace, xs: Any, ys: Any, area: QRectF) -> N
             _fill(p, trace.role, xs[part], ys[part], area.bottom())
         p.setPen(QPen(C(trace.role), 1))
         p.setBrush(Qt.BrushStyle.NoBrush)
-        p.drawPolyline(polygon)  # twice by one px: a pen of two goes through the stroker and takes ten times as long
-        p.translate(0, 1)
         p.drawPolyline(polygon)
-        p.translate(0, -1)
+        if len(polygon) <= DENSE:  # twice by one px: a pen of two goes through the stroker and takes ten times as long
+            p.translate(0, 1)
+            p.drawPolyline(polygon)
+            p.translate(0, -1)
 
 
 def _comb(xs: Any, ys: Any, foot: float) -> QPolygonF:
