@@ -224,7 +224,7 @@ def test_damaged_and_unusual_stores_speak_in_every_view(run: Run, walker: Walker
     async def walk() -> None:
         await walker.open(golden(name))  # type: ignore[operator]
         mute: list[str] = []
-        for place in ("log", "queue", "index", "positions", "findings", "groups", "config", "space"):
+        for place in ("log", "queue", "index", "positions", "findings", "groups", "config", "space", "lab"):
             walker.window.show_view(place)
             await walker.rest()
             for table in walker.window.panes[walker.window.view].findChildren(RecordView):

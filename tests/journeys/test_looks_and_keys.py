@@ -18,7 +18,7 @@ from viewer.theme import theme
 pytestmark = pytest.mark.journey
 ROOT = Path(__file__).resolve().parents[2]
 LOG = "units.table"
-VIEWS = ("log", "queue", "index", "positions", "findings", "groups", "config", "space")
+VIEWS = ("log", "queue", "index", "positions", "findings", "groups", "config", "space", "lab")
 
 
 def test_colours_change_while_everything_stands(run: Run, walker: Walker, orders: Path) -> None:
@@ -62,7 +62,7 @@ def test_chinese_everywhere_and_back(run: Run, walker: Walker, damaged: Path) ->
         assert "物理偏移量" in walker.heads(LOG)
         await walker.act("language.en")
         assert "Physical offset" in walker.heads(LOG)
-        assert walker.window.view == "space"
+        assert walker.window.view == "lab"
 
     run(walk())
 
@@ -141,7 +141,7 @@ def test_keyboard_alone(run: Run, walker: Walker, orders: Path) -> None:
         assert walker.window.view == "log"
         assert walker.window.focusWidget() is walker.find(QLineEdit, "filter.field")
         await walker.key(walker.window, Qt.Key.Key_Left, ALT)
-        assert walker.window.view == "space"
+        assert walker.window.view == "lab"
 
     run(walk())
 

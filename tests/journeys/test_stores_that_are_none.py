@@ -101,7 +101,7 @@ def test_a_part_of_a_store_opens_and_says_what_it_is(
         first = walker.values(LOG, "Physical offset")[0]
         assert first == (int(files[1].name) if part == "second file" else 0)
         silent: list[str] = []
-        for view in ("queue", "index", "positions", "groups", "config", "findings", "space"):
+        for view in ("queue", "index", "positions", "groups", "config", "findings", "space", "lab"):
             walker.window.show_view(view)
             await walker.rest()
             silent += mute_tables(walker)
@@ -180,7 +180,7 @@ def test_files_that_shrink_and_go_are_said_in_words(
         else:
             shutil.rmtree(store)
         walker.action("view.refresh").trigger()
-        for view in ("queue", "index", "positions", "findings", "groups", "config", "space", "log"):
+        for view in ("queue", "index", "positions", "findings", "groups", "config", "space", "lab", "log"):
             walker.window.show_view(view)
             await walker.rest()
         await walker.act("go.last")
