@@ -80,6 +80,7 @@ def walker(window: MainWindow, run: Run, errors: list[str], monkeypatch: pytest.
     errors.clear()
     monkeypatch.setattr(sys, "excepthook", lambda kind, error, _trace: errors.append(f"{kind.__name__}: {error}"))
     window.resize(1600, 1000)
+    window.activateWindow()
     yield Walker(window)
     run(close_all())
     window.close_store()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QWidget
-from walker import CTRL, SHIFT, Run, Walker
+from walker import SHIFT, Run, Walker
 
 from viewer.bridge.bookmarks import bookmarks_of, file_of, read
 from viewer.widgets.line_strip import LineStrip
@@ -20,7 +20,7 @@ def test_row_9_bookmarks_with_names_marks_and_notes(run: Run, walker: Walker, da
     async def walk() -> None:
         window = walker.window
         await walker.open(damaged, "log:1310900")
-        walker.press(window, Qt.Key.Key_B, CTRL)
+        await walker.act("bookmark.here")
         box = walker.find(QDialog, "bookmark.box")
         assert "1,310,900" in walker.find(QLineEdit, "bookmark.name").text()
         walker.find(QLineEdit, "bookmark.name").setText("the flipped bit")
