@@ -16,7 +16,7 @@ def drop(qtbot):
     made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     made.heard = []
     made.chosen.connect(made.heard.append)
-    yield made
+    return made
 
 
 def test_typing_narrows_down_and_enter_takes(drop, qtbot):
