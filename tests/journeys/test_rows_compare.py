@@ -10,6 +10,7 @@ import pytest
 from walker import Run, Walker
 
 from viewer.bridge import places
+from viewer.desk.compare import sentence
 from viewer.desk.windows import close_all, windows
 
 pytestmark = pytest.mark.journey
@@ -42,9 +43,13 @@ def test_row_10_two_stores_go_together_and_differ_in_a_named_byte(
         assert "Nothing to compare with" in walker.said
         other = window.desk.comparison.begin(store)
         assert other is not None
-        await walker.until(lambda: "First difference" in walker.said, "the first difference is found")
-        assert f"{at:,}" in walker.said
-        assert " · " in walker.said, "the unit and the field are named"
+        await walker.until(lambda: other.session is not None and window.view == "log", "the other stands beside")
+        await walker.until(lambda: window.jobs.idle and other.jobs.idle, "nothing is under way")
+        first = await window.desk.comparison.find(0)
+        assert first is not None
+        assert (first.offset, (first.here or 0) ^ (first.there or 0)) == (at, 0xFF)
+        assert "First difference" in sentence(first)
+        assert f" · {first.entry} · {first.field}" in sentence(first), "the unit and the field are named"
         beside = Walker(other)
         await beside.rest()
         await walker.rest()
@@ -55,7 +60,6 @@ def test_row_10_two_stores_go_together_and_differ_in_a_named_byte(
         assert second is not None
         assert second.offset == at + 200_000
         assert await window.desk.comparison.find() is None
-        assert "same bytes" in walker.said
         other.go(places.log(unit))
         await asyncio.sleep(0.1)
         await walker.rest()

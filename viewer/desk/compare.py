@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from viewer.main_window import MainWindow
 
 BLOCK = 1 << 20
+SETTLES = 5.0
+"""Seconds that the rows of a jump may take before the difference is said over what they say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ class Comparison:
             return None
         if found is not None:
             window.go(places.log(found.unit if found.unit is not None else found.offset, found.field))
+            await window.settled(SETTLES)
         for one in (window, other):
             one.say(sentence(found))
         return found
