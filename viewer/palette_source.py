@@ -26,6 +26,10 @@ MOST_PLACES = 5
 def entries(window: MainWindow, text: str) -> Iterator[Entry]:
     """Everything that answers ``text``, best first."""
     sign, query = (text[0], text[1:].strip()) if text[:1] in {">", "@", "#", ":"} else ("", text.strip())
+    if text[:1] == "?":
+        keys = window.actions_by_id["help.keys"]
+        yield Entry(tr("Commands"), "", tr("All keys"), "help.keys", "?", keys.trigger)
+        return
     if sign in {"", ">"}:
         yield from _commands(window, query)
     if sign in {"", "@", "#"} and query:
