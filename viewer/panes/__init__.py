@@ -78,9 +78,6 @@ class Pane(QWidget):
     def refresh(self) -> None:
         """The store has grown, or the user asks to look again."""
 
-    def tail(self) -> None:
-        """The end of the store moved while this view is in front; comes up to ten times a second."""
-
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""
 
