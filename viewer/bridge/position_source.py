@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
@@ -24,6 +25,7 @@ from viewer.models.position_look import Flush, Look, Service
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from engine.lab.samples import PositionSample
+    from engine.store.positions import Positions as Told
     from viewer.bridge.store_session import StoreSession
 
 EVERY_MS = 100
@@ -161,26 +163,53 @@ class TailWatch(QObject):
 
 
 def positions_of_sample(sample: PositionSample, files: Positions) -> Positions:
-    """The nine positions as the engine says them; times of the checkpoint as offsets come from the files."""
+    """The nine positions as the engine says them; where a file tells more, it may not be ahead of the sample."""
     found, how = sample.positions, words("as the engine says")
 
     def told(offset: int, why: str) -> Position:
         return Position(offset, how) if offset >= 0 else Position(None, why=why)
 
-    # The engine keeps the start of the last unit that the index knows; its end is in the files, looked at a moment
-    # later than the engine was: what was dispatched since does not count.
-    index = files.index_end
-    if index.offset is not None and index.offset > found.dispatched:
-        index = Position(found.dispatched, index.how, timestamp=index.timestamp)
-    elif index.offset is None and found.index_end >= 0:
-        index = Position(found.index_end, how)
     return Positions(
         min=told(found.min, "the commit log has no files"), wrote=Position(found.wrote, how),
         committed=Position(found.committed, how), flushed=Position(found.flushed, how),
         confirm=Position(found.confirm, how), dispatched=Position(found.dispatched, how),
-        queue_max=told(found.queue_max, "no consume queue holds an entry"), index_end=index,
-        checkpoint=files.checkpoint,
+        queue_max=told(found.queue_max, "no consume queue holds an entry"),
+        index_end=_index_end(found, files.index_end), checkpoint=_checkpoint(found, files.checkpoint),
     )  # fmt: skip
+
+
+def _index_end(told: Told, file: Position) -> Position:
+    """How far the index came when the sample was taken.
+
+    The engine tells the start of the last unit that the index knows, a file its end, but a moment later: that end
+    counts where it had been dispatched already.
+    """
+    if told.index_end < 0:
+        return file if file.offset is None else Position(None, why="no index file holds an entry")
+    if file.offset is not None and told.index_end <= file.offset <= told.dispatched:
+        return file
+    return Position(told.index_end, words("start of the last unit that the index knows, as the engine says"))
+
+
+def _checkpoint(told: Told, files: dict[str, Position]) -> dict[str, Position]:
+    """The fields of the page, none newer than the engine's own word and none beyond what it follows: the page was
+    read, and its times were sought in the log, a moment after the sample.
+    """
+    sample = told.checkpoint
+    ahead = {
+        "physicMsgTimestamp": (sample.physic_msg_timestamp, told.flushed),
+        "logicsMsgTimestamp": (sample.logics_msg_timestamp, told.dispatched),
+        "indexMsgTimestamp": (sample.index_msg_timestamp, told.dispatched),
+        "masterFlushedOffset": (0, told.wrote),
+        "confirmPhyOffset": (0, told.confirm),
+    }
+    held = {}
+    for name, position in files.items():
+        newest, most = ahead.get(name, (0, told.wrote))
+        offset = position.offset if position.offset is None else min(position.offset, most)
+        time = position.timestamp if position.timestamp is None or newest <= 0 else min(position.timestamp, newest)
+        held[name] = replace(position, offset=offset, timestamp=time)
+    return held
 
 
 def _places(seen: Look) -> tuple[int | None, ...]:

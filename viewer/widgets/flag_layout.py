@@ -125,3 +125,44 @@ class Scale:
         """The offset under a pixel, held inside the stretch."""
         share = min(max((x - self._left) / max(1.0, self._width), 0.0), 1.0)
         return self._low + int(share * self._span)
+
+
+SMALL_GAP = 8.0
+"""Width in px below which a gap is its number only, without an arrow."""
+
+
+def inside_gap(start: float, end: float, width: float) -> bool:
+    """Whether words of ``width`` px stand in the middle of the arrow from ``start`` to ``end``."""
+    return width + 40 < end - start
+
+
+def place_words(gaps: Sequence[tuple[float, float, float]], left: float, right: float) -> list[float]:
+    """Left edges of the words of gaps (start, end, width of the words; px) on one line, in the order of ``gaps``.
+
+    Words stand in their gap, or else beside it, as near as no other words and no other arrow are touched; all inside
+    [left, right], where they may overlap only if nothing is free.
+    """
+    arrows = [(start, end) if end - start >= SMALL_GAP else None for start, end, _ in gaps]
+    words: dict[int, tuple[float, float]] = {}
+    order = sorted(range(len(gaps)), key=lambda n: (not inside_gap(*gaps[n]), gaps[n][0], n))
+    for number in order:
+        start, end, width = gaps[number]
+        if inside_gap(start, end, width):
+            at = (start + end - width) / 2
+        else:
+            taken = [arrow for n, arrow in enumerate(arrows) if arrow is not None and n != number]
+            at = _beside(start, end, width, [*taken, *words.values()], (left, right))
+        words[number] = (at, at + width)
+    return [words[number][0] for number in range(len(gaps))]
+
+
+def _beside(
+    start: float, end: float, width: float, taken: Sequence[tuple[float, float]], edges: tuple[float, float]
+) -> float:
+    tries = [end + SMALL_GAP, start - width - SMALL_GAP]
+    for low, high in taken:
+        tries += [max(high, end) + SMALL_GAP, min(low, start) - width - SMALL_GAP]
+    fitting = [at for at in tries if edges[0] <= at and at + width <= edges[1]]
+    free = [at for at in fitting if all(at >= high or at + width <= low for low, high in taken)]
+    near = sorted(free, key=lambda at: max(at - end, start - at - width))
+    return (near or fitting or [max(edges[0], min(tries[0], edges[1] - width))])[0]

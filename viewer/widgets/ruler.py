@@ -27,7 +27,16 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from viewer.assets import tr
 from viewer.models.formats import size as size_text
 from viewer.theme import C, dark, ink, mono, over, px, scale, theme, ui
-from viewer.widgets.flag_layout import FlagPlace, FlagWish, Scale, place_flags, share_flags
+from viewer.widgets.flag_layout import (
+    SMALL_GAP,
+    FlagPlace,
+    FlagWish,
+    Scale,
+    inside_gap,
+    place_flags,
+    place_words,
+    share_flags,
+)
 from viewer.widgets.paint import hatch
 
 LEFT = 24
@@ -318,25 +327,24 @@ class Ruler(QWidget):
     def _paint_gaps(self, p: QPainter, y: float) -> None:
         assert self._view is not None
         to_x, z = self._to_x(), scale()
-        for gap in self._view.gaps:
-            if gap.end <= gap.start:
-                continue
-            left, right = to_x.x(gap.start), to_x.x(gap.end)
-            level = y - 12 * z if gap.above else y + (BAND + 17) * z
-            p.setFont(ui(12, 600))
-            small = right - left < 8
-            said = gap.short if small and gap.short else gap.words
-            wide = QFontMetrics(p.font()).horizontalAdvance(said)
-            if not small:
-                _double_arrow(p, left + 3, right - 3, level)
-            p.setPen(C("text"))
-            if wide + 40 < right - left:
-                middle = (left + right) / 2
-                p.fillRect(QRectF(middle - wide / 2 - 6, level - 9 * z, wide + 12, 18 * z), C("pane"))
-                p.drawText(QRectF(left, level - 9 * z, right - left, 18 * z), Qt.AlignmentFlag.AlignCenter, gap.words)
-                continue
-            at = right + 8 if right + wide + 12 < self.width() else left - wide - 8
-            p.drawText(QRectF(at, level - 9 * z, wide + 4, 18 * z), Qt.AlignmentFlag.AlignVCenter, said)
+        p.setFont(ui(12, 600))
+        measure = QFontMetrics(p.font())
+        for above in (True, False):
+            level = y - 12 * z if above else y + (BAND + 17) * z
+            shown = [gap for gap in self._view.gaps if gap.above == above and gap.end > gap.start]
+            gaps = [(to_x.x(gap.start), to_x.x(gap.end), gap) for gap in shown]
+            said = [g.short if g.short and right - left < SMALL_GAP else g.words for left, right, g in gaps]
+            wishes = [(g[0], g[1], float(measure.horizontalAdvance(s))) for g, s in zip(gaps, said, strict=True)]
+            for left, right, _ in wishes:
+                if right - left >= SMALL_GAP:
+                    _double_arrow(p, left + 3, right - 3, level)
+            places = place_words(wishes, 4, self.width() - 4)
+            for text, wish, at in zip(said, wishes, places, strict=True):
+                box = QRectF(at, level - 9 * z, wish[2] + 4, 18 * z)
+                if inside_gap(*wish):
+                    p.fillRect(box.adjusted(-6, 0, 2, 0), C("pane"))
+                p.setPen(C("text"))
+                p.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
 
     def _placed(self, *, above: bool) -> list[tuple[RulerFlag, FlagWish, FlagPlace]]:
         """The flags of one side inside the lens, equal ones of a family shared, with their places."""

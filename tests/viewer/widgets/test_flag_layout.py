@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.widgets.flag_layout import FlagWish, Scale, place_flags, share_flags
+from viewer.widgets.flag_layout import FlagWish, Scale, inside_gap, place_flags, place_words, share_flags
 
 WISHES = st.lists(
     st.builds(FlagWish, st.floats(10, 990), st.floats(20, 200), st.sampled_from([1, -1])), min_size=1, max_size=5
@@ -50,3 +50,24 @@ def test_a_scale_keeps_offsets_beyond_the_precision_of_a_float_apart() -> None:
     assert scale.offset(250) == base + 250
     assert scale.x(0) == 0
     assert scale.x(1 << 63) == 1000
+
+
+def test_words_of_two_narrow_gaps_at_one_place_do_not_touch() -> None:
+    gaps = [(503.0, 507.0, 60.0), (500.0, 503.0, 70.0)]
+    first, second = place_words(gaps, 4, 1000)
+    assert first + 60 <= second or second + 70 <= first
+    assert first >= 4
+    assert second >= 4
+
+
+def test_words_stand_in_a_wide_gap_and_beside_a_narrow_one_off_its_neighbours_arrow() -> None:
+    wide, narrow = (200.0, 600.0, 100.0), (600.0, 604.0, 60.0)
+    assert inside_gap(*wide)
+    assert not inside_gap(*narrow)
+    assert place_words([wide, narrow], 4, 1000) == [350.0, 612.0]
+    assert place_words([narrow], 4, 640) == [532.0]
+
+
+def test_words_stay_on_the_line_where_nothing_is_free() -> None:
+    for at in place_words([(50.0, 52.0, 90.0), (51.0, 53.0, 90.0)], 0, 100):
+        assert 0 <= at <= 10
