@@ -60,7 +60,7 @@ class UnitsPane(Pane):
         self._wanted: Place | None = None
         self._extent: LogLine | None = None
         self._before = -1
-        self._to_end = False
+        self._end_wanted = -1
         self._build()
         self.survey = LogSurvey(self.line)
         self.survey.lined.connect(self._lined)
@@ -168,8 +168,10 @@ class UnitsPane(Pane):
             return
         self.survey.look()
         if self.filtering.source is None:
-            self._to_end = self.session.following
-            self.table.reload()
+            if self.session.following:
+                self._go_to_newest()
+            else:
+                self.table.reload()
 
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""
@@ -236,9 +238,7 @@ class UnitsPane(Pane):
 
     def _filled(self) -> None:
         self._choose_match()
-        if self._to_end and self.filtering.source is None:
-            self._to_end = False
-            self.table.last_row()
+        self._choose_newest()
         if self._wanted is not None and self.filtering.source is None:
             wanted, self._wanted = self._wanted, None
             self.show_place(wanted)
@@ -297,7 +297,22 @@ class UnitsPane(Pane):
     def _following(self, on: bool) -> None:
         if on:
             self.filter.apply("")
-            self.table.last_row()
+            self._go_to_newest()
+
+    def _go_to_newest(self) -> None:
+        """Read the end of the log and choose its newest unit once it is there."""
+        self._end_wanted = self.table.source.end
+        self.table.tail()
+
+    def _choose_newest(self) -> None:
+        """The newest unit, not the zero tail behind it; nothing where the rows do not reach the end that was wanted."""
+        rows = self.table.table.rows
+        if self._end_wanted < 0 or self.filtering.source is not None or not rows:
+            return
+        if self.table.source.behind(rows[-1]) >= self._end_wanted:
+            self._end_wanted = -1
+            newest = next((row for row in reversed(rows) if isinstance(row, UnitRow)), rows[-1])
+            self.table.go_to(newest.offset)
 
     def _moved(self, first: int, last: int) -> None:
         source = self.filtering.source

@@ -292,7 +292,8 @@ def test_units_that_are_written_while_it_is_open_appear(qapp, golden, tmp_path):
         session.follow(True)
         session.look(anyway=True)
         await settled(session.jobs)
-        assert pane.table.current_row().offset == ahead[-1].end
+        assert pane.table.current_row().offset == ahead[-1].offset
+        assert pane.table.table.rows[-1].kind == "zero"
         offsets = [row.offset for row in pane.table.table.rows]
         assert {unit.offset for unit in ahead} <= set(offsets)
         assert offsets == sorted(set(offsets))
