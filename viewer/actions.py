@@ -138,6 +138,7 @@ COMMANDS = (
     Command("check.run", words("Check the whole store"), "Analyse", "findings", ("Ctrl+Shift+K",)),
     Command("recovery.preview", words("Recovery: show what the next start does"), "Analyse", "positions",
             ("Ctrl+Shift+R",)),
+    Command("dispatch.rebuild", words("Rebuild queues and index elsewhere…"), "Analyse", "", ()),
     Command("jobs.cancel", words("Stop all work"), "Analyse", "stop", ("Ctrl+Esc",), group=1),
     Command("lab.create", words("Make a lab store…"), "Lab", "lab", ("Ctrl+Shift+N",), needs=False),
     Command("lab.openFolder", words("Open a lab store…"), "Lab", "open", (), needs=False),

@@ -24,6 +24,7 @@ from viewer.desk import session_file
 from viewer.desk.compare import Comparison
 from viewer.desk.evidence import ask_report
 from viewer.desk.pulse import Jumps
+from viewer.desk.rebuild import ask_rebuild
 from viewer.desk.session_file import Session
 from viewer.desk.taking import Taken, kind_of, take
 from viewer.desk.windows import show_beside
@@ -62,6 +63,7 @@ class Desk:
             "window.own": self._own_window,
             "compare.open": self.comparison.ask,
             "compare.next": self.comparison.next,
+            "dispatch.rebuild": lambda: ask_rebuild(self._window),
             "help.pages": self.show_help,
             "help.tour": lambda: self._window.jobs.start(self.tour()),
         }
