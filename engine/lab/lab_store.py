@@ -81,7 +81,11 @@ class LabStore:
         except OSError as error:
             raise CannotRead(f"the directory cannot be made: {error.strerror}", file=str(folder)) from error
         made = cls(folder, marker)
-        made.store.begin_at(0)  # from its first moment on it can be looked at: there is a log, with nothing in it
+        try:
+            made.store.begin_at(0)  # from its first moment on it can be looked at: there is a log, with nothing in it
+        except BaseException:
+            made.close()
+            raise
         return made
 
     @classmethod

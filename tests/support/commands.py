@@ -33,6 +33,7 @@ def reading_commands(path: Path) -> list[Arguments]:
         ["where", path, "nobody"],
         ["positions", path],
         ["groups", path],
+        ["space", path],
         ["config", path],
         ["check", path],
         ["recover", path, "--plan"],

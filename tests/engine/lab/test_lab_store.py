@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -163,9 +164,12 @@ def test_a_link_to_somebodys_store_is_not_followed(tmp_path: Path, linked: str) 
 
 
 def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(threading.enumerate())
+
     def full(path: Path, size: int) -> None:
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr("engine.mapped.disk.make_file", full)
     with pytest.raises((StoreError, OSError), match=r"no new file of the commit log can be made|No space left"):
         LabStore.create(tmp_path / "lab", TINY)
+    assert set(threading.enumerate()) <= before, "no service goes on"

@@ -145,7 +145,7 @@ def test_under_load_the_report_counts_what_producers_were_told(tmp_path: Path, b
 
 @pytest.mark.crash
 def test_producers_that_wait_for_the_disk_are_not_told_that_their_message_is_stored(tmp_path: Path) -> None:
-    lab = LabStore.create(tmp_path / "lab", replace(config_of("sync"), sync_flush_timeout=60_000))
+    lab = LabStore.create(tmp_path / "lab", replace(config_of("sync"), sync_flush_timeout=3_000))
     load = Load(lab.store, LoadSettings(producers=4, body_size=100))
     load.start()
     done = threading.Event()
@@ -158,7 +158,10 @@ def test_producers_that_wait_for_the_disk_are_not_told_that_their_message_is_sto
     assert report.loss.messages == 0
     assert report.before.end_offset > report.before.flushed
     assert report.kept.units == load.counts().statuses["PUT_OK"]
-    load.stop(0)
+    for thread in threading.enumerate():
+        if thread.name.startswith("storescope-lab-producer"):
+            thread.join(30)
+            assert not thread.is_alive(), "nobody waits for ever"
 
 
 def test_only_what_the_lab_made_has_a_plug(tmp_path: Path) -> None:
