@@ -13,8 +13,10 @@ from PySide6.QtWidgets import QFileDialog
 from engine.errors import StoreError
 from viewer.assets import tr
 from viewer.bridge.lab_desk import LabDesk
+from viewer.desk.windows import open_beside
 from viewer.menus import enable_actions
 from viewer.panes import Pane
+from viewer.panes.findings import FindingsPane
 from viewer.sayings import engine_words
 
 if TYPE_CHECKING:
@@ -44,7 +46,9 @@ class LabRoom(QObject):
     # ---- the pane ----------------------------------------------------------------------------------------------------
 
     def made(self, pane: Pane) -> None:
-        """A pane was made; the lab's is wired."""
+        """A pane was made: the lab's is wired, and what recovery tried on a copy opens beside."""
+        if isinstance(pane, FindingsPane):
+            pane.recovery.deeds.copied.connect(lambda path: open_beside(self._window, path, "findings"))
         if pane.view_id != "lab":
             return
         from viewer.panes.lab import LabPane

@@ -34,6 +34,8 @@ class RecoveryJob(QObject):
         self.running = False
         self.stale = False
         self.at = 0.0
+        self.took = 0.0
+        """Seconds in which the plan was worked out; it reads what a start reads."""
         self.like: Release = "5.3"
         session.grown.connect(self._grown)
 
@@ -59,7 +61,7 @@ class RecoveryJob(QObject):
         self._session.jobs.start(self._run())
 
     async def _run(self) -> None:
-        session = self._session
+        session, began = self._session, time.monotonic()
         try:
             plan = await session.jobs.in_worker(
                 tr("Recovery plan"), "viewer.bridge.store_work:plan", session.path, session.config, self.like
@@ -70,6 +72,7 @@ class RecoveryJob(QObject):
             self.plan, self.error = None, str(error)
         else:
             self.plan, self.error, self.stale, self.at = plan, "", False, time.time()
+            self.took = time.monotonic() - began
         finally:
             self.running = False
             self.changed.emit()

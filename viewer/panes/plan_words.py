@@ -52,8 +52,20 @@ def release_name(plan: RecoveryPlan) -> str:
     return "RocketMQ 4.9.8" if plan.like == "4.9" else "RocketMQ 5.3.3"
 
 
-def plan_rows(plan: RecoveryPlan) -> list[PlanRow]:
-    """Every line of the plan, what stops a start first."""
+def time_row(plan: RecoveryPlan, took: float) -> PlanRow | None:
+    """How long a start would read, from the rate at which the plan was read in ``took`` seconds; None where nothing is
+    read.
+    """
+    if took <= 0 or plan.bytes_to_read <= 0:
+        return None
+    said = tr("about {seconds:,} s", seconds=round(took)) if took >= 1 else tr("less than 1 s")
+    rate = size(round(plan.bytes_to_read / took))
+    why = tr("estimate: {size} to read at {rate}/s, as this look took", size=size(plan.bytes_to_read), rate=rate)
+    return PlanRow("ok", tr("Time to read"), said, why)
+
+
+def plan_rows(plan: RecoveryPlan, took: float = 0.0) -> list[PlanRow]:
+    """Every line of the plan, what stops a start first; with an estimate where working it out ``took`` seconds."""
     rows = [
         PlanRow("error", tr("Would not start"), b.finding, f"{engine_words(b.message)} · {b.broker_log}")
         for b in plan.blockers
@@ -69,6 +81,7 @@ def plan_rows(plan: RecoveryPlan) -> list[PlanRow]:
             "ok", tr("Units read"), number(plan.units_kept), tr("kept, {size} to read", size=size(plan.bytes_to_read))
         )
     )
+    rows += filter(None, (time_row(plan, took),))
     rows.append(_dropped_row(plan))
     why = tr("from {offset:,} on; queues skip what they have", offset=plan.dispatch_from)
     rows.append(PlanRow("ok", tr("Dispatched again"), number(plan.units), why if plan.units else tr("nothing")))

@@ -13,6 +13,7 @@ from viewer.bridge.store_session import StoreSession
 from viewer.models.formats import clock, number, size
 from viewer.panes.copying import command_copier
 from viewer.panes.plan_words import fate_kind, fates, headline, plan_kind, plan_rows, release_name
+from viewer.panes.recovery_deeds import RecoveryDeeds
 from viewer.sayings import engine_words
 from viewer.theme import px
 from viewer.widgets.kit import Button, Chip, Hairline, Label, PaneHead, Paper, column, fill, row, splitter
@@ -39,7 +40,9 @@ class RecoveryPanel(Paper):
         self._again = Button(tr("Work out the recovery plan"))
         self._again.setObjectName("recovery.run")
         self._again.clicked.connect(self.ask)
-        self.head = PaneHead(tr("Recovery"), "", self._chips, *self._like, self._again)
+        self.deeds = RecoveryDeeds(self)
+        tools = (self._chips, *self._like, self._again, self.deeds.save, self.deeds.attempt)
+        self.head = PaneHead(tr("Recovery"), "", *tools)
         self.line = RecoveryLine(20)
         self.line.setAccessibleName(tr("What stays of the log, what is read again, what goes"))
         self.tail = RecoveryLine(22)
@@ -121,17 +124,16 @@ class RecoveryPanel(Paper):
             button.setChecked((job is None and like == "5.3") or (job is not None and job.like == like))
         self._again.setVisible(job is not None and job.possible and not job.running and (plan is None or job.stale))
         self._lines.setVisible(plan is not None)
-        self.plan.set_rows(plan_rows(plan) if plan is not None else [])
+        self.plan.set_rows(plan_rows(plan, job.took) if plan is not None and job is not None else [])
         files = len(self._session.snapshot.log.files) if self._session is not None else 0
         self.files.set_rows(fates(plan, files) if plan is not None else [])
         self.files.set_state(None if plan is not None else State("empty", tr("File by file, once the plan is there.")))
         self.plan.set_state(self._state(job))
         note = tr("what the next start does with this store; nothing is changed here")
-        self.head.set_note(
-            tr("what the next start of {release} does; nothing is changed here", release=release_name(plan))
-            if plan
-            else note
-        )
+        if plan is not None:
+            note = tr("what the next start of {release} does; nothing is changed here", release=release_name(plan))
+        self.head.set_note(note)
+        self.deeds.show_plan(self._session, plan)
         if plan is not None:
             self._draw(plan, files)
 

@@ -1,0 +1,98 @@
+"""A plan is tried on a copy: the copy is recovered, the store is not touched, a stop leaves nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.cli.main import main
+from engine.config import MessageStoreConfig
+from engine.errors import UsageError
+from engine.inspection import open_store
+from engine.inspection.recovery import plan as plan_of
+from viewer.bridge.recovery_trial import plan_text, save_plan, trial
+
+
+class Control:
+    """Stops after ``steps`` questions; never where that is None."""
+
+    def __init__(self, steps: int | None = None) -> None:
+        self.steps, self.told = steps, []
+
+    def check(self) -> None:
+        if self.steps is not None:
+            self.steps -= 1
+            if self.steps < 0:
+                raise InterruptedError
+
+    def report(self, done: float, total: float | None = None, note: str = "") -> None:
+        self.told.append((done, total))
+
+
+def prints(folder: Path) -> dict[str, str]:
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
+
+
+@pytest.fixture
+def plan(golden):
+    with open_store(golden("crash-flip-5.3.3")) as store:
+        return plan_of(store, "5.3")
+
+
+@pytest.mark.golden
+def test_the_copy_is_recovered_as_planned_and_the_store_stays(golden, plan, tmp_path) -> None:
+    store, control = golden("crash-flip-5.3.3"), Control()
+    before = prints(store)
+    done = trial(control, store, None, plan, tmp_path / "copy")
+    assert (done.end_offset, done.units_dropped) == (plan.end_offset, plan.units_dropped)
+    ends = [{(queue.topic, queue.queue_id): queue.max_offset for queue in one.queues} for one in (done, plan)]
+    assert ends[0] == ends[1]
+    assert control.told
+    with open_store(tmp_path / "copy") as copy:
+        assert copy.log.max_offset == plan.end_offset
+        assert not copy.abort
+    assert prints(store) == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["copy"]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("steps", [0, 3])
+def test_a_stop_leaves_nothing(golden, plan, tmp_path, steps) -> None:
+    with pytest.raises(InterruptedError):
+        trial(Control(steps), golden("crash-flip-5.3.3"), None, plan, tmp_path / "copy")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.golden
+def test_a_directory_in_use_is_refused(golden, plan, tmp_path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(UsageError):
+        trial(Control(), golden("crash-flip-5.3.3"), None, plan, tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.golden
+def test_folders_of_the_configuration_are_never_written_to(golden, plan, tmp_path) -> None:
+    store = golden("crash-flip-5.3.3")
+    before = prints(store)
+    own = MessageStoreConfig(store_path_root_dir=str(store), store_path_commit_log=str(store / "commitlog"))
+    assert trial(Control(), store, own, plan, tmp_path / "copy").end_offset == plan.end_offset
+    with pytest.raises(UsageError):
+        trial(Control(), store, replace(own, store_path_commit_log="/elsewhere"), plan, tmp_path / "other")
+    assert prints(store) == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["copy"]
+
+
+@pytest.mark.golden
+def test_the_saved_plan_is_what_the_command_prints(golden, plan, tmp_path, capsys) -> None:
+    main(["recover", str(golden("crash-flip-5.3.3")), "--plan", "--json"])
+    save_plan(plan, tmp_path / "plan.json")
+    printed = capsys.readouterr().out
+    assert (tmp_path / "plan.json").read_text(encoding="utf-8") == plan_text(plan) == printed
