@@ -5,6 +5,7 @@ Nothing is kept in a store or in the working directory. A value that cannot be r
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from dataclasses import asdict, dataclass, fields, replace
@@ -36,6 +37,16 @@ class RecentStore:
     errors: int = 0
     warnings: int = 0
     pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLayout:
+    """A layout with a name: the view in front, whether the tree is shown, and the states of the splitters."""
+
+    name: str
+    view: str
+    tree: bool
+    states: dict[str, bytes]
 
 
 class Settings:
@@ -123,6 +134,19 @@ class Settings:
     def set_splitter(self, name: str, state: QByteArray) -> None:
         """Remember it."""
         self._file.setValue(f"layout/splitter.{name}", state)
+
+    @property
+    def named_layouts(self) -> list[NamedLayout]:
+        """Layouts that were saved, in the order in which they were."""
+        return [made for item in self._json("layouts/named") if (made := _named_layout(item)) is not None]
+
+    @named_layouts.setter
+    def named_layouts(self, value: list[NamedLayout]) -> None:
+        kept = [
+            {**asdict(one), "states": {name: base64.b64encode(state).decode() for name, state in one.states.items()}}
+            for one in value
+        ]
+        self._file.setValue("layouts/named", json.dumps(kept))
 
     def reset_layout(self) -> None:
         """Forget every size and place."""
@@ -278,3 +302,15 @@ def default_cache() -> Path:
         return portable / "cache"
     base = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericCacheLocation)
     return Path(base) / "storescope"
+
+
+def _named_layout(item: object) -> NamedLayout | None:
+    """A layout as it was kept; None where it cannot be read."""
+    match item:
+        case {"name": str(name), "view": str(view), "tree": bool(tree), "states": dict(states)} if name:
+            try:
+                read = {str(part): base64.b64decode(state, validate=True) for part, state in states.items()}
+            except (ValueError, TypeError):
+                return None
+            return NamedLayout(name, view, tree, read)
+    return None

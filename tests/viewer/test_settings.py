@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QByteArray
 
-from viewer.settings import RECENT, RecentStore, Settings, default_cache, default_folder
+from viewer.settings import RECENT, NamedLayout, RecentStore, Settings, default_cache, default_folder
 
 
 def test_a_portable_copy_keeps_everything_beside_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,3 +73,26 @@ def test_layout_can_be_forgotten(tmp_path: Path) -> None:
     settings.reset_layout()
     assert settings.splitter("log.0").isEmpty()
     assert settings.zoom == 120
+
+
+def test_named_layouts_come_back_and_outlive_the_reset(tmp_path: Path) -> None:
+    first = Settings(tmp_path)
+    kept = [NamedLayout("wide, 宽", "queue", False, {"side": b"\0\xff\1"}), NamedLayout("b", "log", True, {})]
+    first.named_layouts = kept
+    first.set_splitter("side", QByteArray(b"\1"))
+    first.reset_layout()
+    first.sync()
+    again = Settings(tmp_path)
+    assert again.named_layouts == kept
+    assert again.splitter("side").isEmpty()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[1]", '[{"name": ""}]', '[{"name": "a", "view": "log", "tree": true, "states": {"side": "%"}}]',
+     '[{"name": "a", "view": "log", "tree": true, "states": {"side": 5}}]'],
+)  # fmt: skip
+def test_spoiled_layouts_count_as_none(tmp_path: Path, text: str) -> None:
+    settings = Settings(tmp_path)
+    settings._file.setValue("layouts/named", text)
+    assert settings.named_layouts == []

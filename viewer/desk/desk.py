@@ -20,7 +20,7 @@ from viewer.bridge.bookmarks import Kept, bookmarks_of
 from viewer.bridge.places import Place, Search, UnknownPlace
 from viewer.bridge.store_session import StoreSession
 from viewer.crumbs import crumbs_of
-from viewer.desk import session_file
+from viewer.desk import layouts, session_file
 from viewer.desk.compare import Comparison
 from viewer.desk.evidence import ask_report
 from viewer.desk.pulse import Jumps
@@ -63,6 +63,8 @@ class Desk:
             "window.own": self._own_window,
             "compare.open": self.comparison.ask,
             "compare.next": self.comparison.next,
+            "layout.save": lambda: layouts.ask_save(self._window),
+            "layout.choose": lambda: layouts.ask_choose(self._window),
             "dispatch.rebuild": lambda: ask_rebuild(self._window),
             "help.pages": self.show_help,
             "help.tour": lambda: self._window.jobs.start(self.tour()),

@@ -1,0 +1,82 @@
+"""Layouts with names: saved, used again, deleted, beside the reset."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit, QListWidget
+from walker import Run, Walker
+
+from viewer.deeds import show_choices
+from viewer.desk.layouts import ChooseBox, SaveBox
+
+pytestmark = pytest.mark.journey
+
+
+def test_row_84_layouts_are_saved_under_a_name_used_and_deleted(run: Run, walker: Walker, orders: Path) -> None:
+    window = walker.window
+
+    async def save(name: str) -> None:
+        await walker.act("layout.save")
+        box = walker.find(SaveBox, "layout.saveBox")
+        field = box.findChild(QLineEdit, "layout.name")
+        assert field is not None
+        field.setText(name)
+        walker.press(field, Qt.Key.Key_Return)
+        await asyncio.sleep(0.05)
+
+    async def choose() -> tuple[ChooseBox, QListWidget]:
+        await asyncio.sleep(0.05)
+        await walker.act("layout.choose")
+        box = next(one for one in window.findChildren(ChooseBox) if one.isVisible())
+        found = box.findChild(QListWidget, "layout.list")
+        assert found is not None
+        return box, found
+
+    def names(shown: QListWidget) -> list[str]:
+        return [shown.item(n).text() for n in range(shown.count())]
+
+    async def walk() -> None:
+        await walker.open(orders)
+        show_choices(window)
+        await walker.act("view.queues")
+        window.split.setSizes([400, 1200])
+        await walker.rest()
+        width = window.side.width()
+        await save("wide tree")
+        assert "wide tree" in walker.said
+        await walker.act("view.units")
+        await walker.act("view.tree")
+        assert not window.side.isVisible()
+        await save("log alone")
+        _, shown = await choose()
+        assert names(shown) == ["wide tree", "log alone"]
+        shown.setCurrentRow(0)
+        walker.press(shown, Qt.Key.Key_Return)
+        await walker.rest()
+        assert not window.findChildren(ChooseBox)
+        assert (window.view, window.side.isVisible()) == ("queue", True)
+        assert abs(window.side.width() - width) <= 2
+        assert walker.action("view.tree").isChecked()
+        _, shown = await choose()
+        shown.setCurrentRow(1)
+        walker.press(shown, Qt.Key.Key_Return)
+        await walker.rest()
+        assert (window.view, window.side.isVisible()) == ("log", False)
+        await walker.act("layout.reset")
+        box, shown = await choose()
+        assert names(shown) == ["wide tree", "log alone"], "the reset leaves what was saved"
+        shown.setCurrentRow(1)
+        box.forget.click()
+        assert names(shown) == ["wide tree"]
+        box.forget.click()
+        assert names(shown) == []
+        assert not box.use.isEnabled()
+        assert "No layout was saved yet." in walker.texts(box)
+        box.reject()
+        window.settings.tree_shown = True
+
+    run(walk())
