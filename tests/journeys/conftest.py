@@ -21,7 +21,8 @@ from viewer.main_window import MainWindow
 from viewer.settings import Settings
 from viewer.theme import theme
 
-LONGEST = 50
+LONGEST = 120
+"""Seconds a walk may take where the machine is busy with other things."""
 
 
 @pytest.fixture(scope="module")

@@ -40,8 +40,11 @@ def test_a_closed_store_reads_as_java_reads_it(tmp_path, unchanged, release, see
     plan = dict(peer.plans(seed, release))["clean"]
     store = tmp_path / "store"
     java.write(plan, store)
-    account = java.dump(plan, store)
-    assert_aspects_agree(unchanged(store), account)
+    # 4.9 puts a prepared unit at the log's end into the index again at each start: what it tells is what it leaves.
+    opened = tmp_path / "opened"
+    shutil.copytree(store, opened)
+    account = java.dump(plan, opened, in_place=release == "4.9.8")
+    assert_aspects_agree(unchanged(opened), account)
     tally = agree.recover(store, account, like(release))
     assert not tally.differences, f"recover: {tally}"
 

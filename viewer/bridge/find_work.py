@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from engine.codec.message import COMPRESSED, Unit, decode, parts
-from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CorruptUnit
 from engine.query import parse
@@ -188,6 +187,8 @@ class _Search:
     def __init__(
         self, control: Control, log: LogReader, sought: Sought | None, within: str, now_ms: int, total: int
     ) -> None:
+        from engine.codec.topic_table import TopicTable  # numpy is not on the way to the first rows
+
         self._control, self._log, self._sought, self._total = control, log, sought, total
         self._wanted = _filter(log, within, now_ms)
         self._crc = self._wanted is not None and "crc" in within

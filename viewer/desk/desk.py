@@ -22,9 +22,7 @@ from viewer.bridge.store_session import StoreSession
 from viewer.crumbs import crumbs_of
 from viewer.desk import layouts, session_file
 from viewer.desk.compare import Comparison
-from viewer.desk.evidence import ask_report
 from viewer.desk.pulse import Jumps
-from viewer.desk.rebuild import ask_rebuild
 from viewer.desk.session_file import Session
 from viewer.desk.taking import Taken, kind_of, take
 from viewer.desk.windows import show_beside
@@ -58,17 +56,27 @@ class Desk:
             "finding.next": lambda: self.next_finding(1),
             "finding.previous": lambda: self.next_finding(-1),
             "session.save": self.ask_save,
-            "report.save": lambda: ask_report(self._window),
+            "report.save": self._report,
             "session.restore": self._restore_chosen,
             "window.own": self._own_window,
             "compare.open": self.comparison.ask,
             "compare.next": self.comparison.next,
             "layout.save": lambda: layouts.ask_save(self._window),
             "layout.choose": lambda: layouts.ask_choose(self._window),
-            "dispatch.rebuild": lambda: ask_rebuild(self._window),
+            "dispatch.rebuild": self._rebuild,
             "help.pages": self.show_help,
             "help.tour": lambda: self._window.jobs.start(self.tour()),
         }
+
+    def _report(self) -> None:
+        from viewer.desk.evidence import ask_report  # what it needs is not on the way to the first rows
+
+        ask_report(self._window)
+
+    def _rebuild(self) -> None:
+        from viewer.desk.rebuild import ask_rebuild
+
+        ask_rebuild(self._window)
 
     def _failed(self, error: Exception) -> None:
         self._window.say(str(error))

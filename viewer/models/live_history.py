@@ -130,7 +130,7 @@ class LiveHistory:
             gone = known - {start for start, _, _ in look.files}
             for start in sorted(gone):
                 yield self._mark(look.at, "note", words("file deleted"), "{value}", f"{start:020d}")
-            if (look.offset("wrote") or 0) < reached:
+            if (look.offset("wrote") or 0) < reached and before.lab == look.lab:  # files may tell more than a sample
                 yield self._mark(look.at, "warn", words("log is shorter"), words("{value} less than before"),
                                  reached - (look.offset("wrote") or 0))  # fmt: skip
             if before.live != look.live and not look.lab:

@@ -183,8 +183,9 @@ def test_the_menu_offers_links_copies_and_filters(entries):
     entries.filters = True
     row = entries.table.rows[3]
     menu = build_menu(entries, row, 2)
-    assert [a.text() for a in menu.actions() if a.text()][:4] == [
+    assert [a.text() for a in menu.actions() if a.text()][:5] == [
         "Follow the link",
+        "Open in a window of its own",
         "Copy cell",
         "Copy row",
         "Copy as JSON",
