@@ -413,10 +413,9 @@ class MainWindow(QMainWindow):
         self._build()
         if session is not None:
             self._attach()
-            self.news.surveyed()
-            self.news.found()
             self._show(place or places.log())
             self.layouts.restore_side()
+            self.stages.go_on_again(session)
         elif not shown:
             self.show_welcome()
 

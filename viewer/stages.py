@@ -86,6 +86,15 @@ class Stages:
         QTimer.singleShot(WORKER_AFTER_MS, window, window.jobs.worker.release)
         QTimer.singleShot(FINDINGS_AFTER_MS, window, lambda: self._look_for_findings(session))
 
+    def go_on_again(self, session: StoreSession) -> None:
+        """The window's parts are new: they are told what was told before, and what is still to be done begins."""
+        window = self._window
+        window.news.surveyed()
+        window.news.found()
+        QTimer.singleShot(MAKE_AFTER_MS, window, self._make_next)
+        if not session.findings_complete:
+            QTimer.singleShot(FINDINGS_AFTER_MS, window, lambda: self._look_for_findings(session))
+
     def _look_for_findings(self, session: StoreSession) -> None:
         """What is wrong is asked for by the pane that shows it, once that was made in its turn."""
         window = self._window

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from PySide6.QtWidgets import QWidget
 
 from engine.inspection.snapshot import StoreSnapshot
+from viewer import stages
 from viewer.bridge import survey as survey_module
 from viewer.main_window import MainWindow
 from viewer.widgets.record_view import RecordView
@@ -49,6 +51,29 @@ def test_parts_of_views_are_found_though_nobody_looked_at_them_yet(
     assert window.findChild(QWidget, "index.files") is not None
     assert window.findChild(QWidget, "no.such.name") is None
     assert "positions.ruler" in {part.objectName() for part in window.findChildren(QWidget)}
+
+
+def test_a_change_of_language_before_the_check_began_does_not_lose_it(
+    run: Run, window: MainWindow, golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "FINDINGS_AFTER_MS", 600)
+
+    async def changed() -> bool:
+        assert await window.open(golden("broker-orders"))
+        session = window.session
+        assert session is not None
+        window.stages.make_all()
+        monkeypatch.setattr(stages, "MAKE_AFTER_MS", 50)
+        await asyncio.sleep(0.45)  # the last pane was made, nobody makes another
+        assert not session.findings_complete
+        window.rebuild()
+        for _ in range(400):
+            if session.findings_complete:
+                break
+            await asyncio.sleep(0.05)
+        return session.findings_complete
+
+    assert run(changed())
 
 
 def test_a_store_closed_before_its_rows_came_is_let_go_at_once(run: Run, window: MainWindow, golden: Golden) -> None:
