@@ -29,7 +29,7 @@ HINTS = {
 class FindLine(QWidget):
     """``wanted(step)`` for the next hit (1) or the one before (−1), ``stopped()``, ``closed()``."""
 
-    wanted = Signal(int)
+    wanted = Signal(object)
     stopped = Signal()
     closed = Signal()
 
