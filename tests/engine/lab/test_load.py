@@ -85,8 +85,10 @@ def test_a_lock_that_is_held_too_long_is_counted_as_a_busy_page_cache(tmp_path: 
         load = Load(store, LoadSettings(batch=1))
         load.start()
         until(lambda: load.counts().statuses.get("OS_PAGE_CACHE_BUSY", 0) > 5)
-        load.stop()
+        assert load.stop()
         store.parts.commit_log.locked_since = 0
+        counts = load.counts()
+        assert (set(counts.statuses), counts.bytes) == ({"OS_PAGE_CACHE_BUSY"}, 0)
 
 
 def test_it_stops_before_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,7 @@ def test_what_is_gone_is_not_chosen_any_more(treemap):
 def test_a_tiny_treemap_draws_without_complaint(treemap):
     for width, height in ((1, 1), (30, 200), (240, 20)):
         treemap.resize(width, height)
-        treemap.grab()
+        assert not treemap.grab().isNull()
 
 
 GIB = 1 << 30
