@@ -42,14 +42,14 @@ def pull_the_plug(
     queues = store_state.queue_ends(store)
     lab.disk.pull_the_plug()
     before = store_state.of_running(store, 0, queues)
-    in_pool = _only_in_pool(store)
+    behind = _behind_committed(store)
     if load is not None:
         load.stop(_QUICK_SECONDS)
     lab.store.abandon()
     fates = PageFates()
     lost_names = _find_kept(lab.disk, lab.root, _fresh(lab.folder, "kept"), rng, chance, fates)
     _put_in_place(lab)
-    before = replace(before, units=store_state.units_of(lab.folder / "before", config, like, in_pool))
+    before = replace(before, units=store_state.units_of(lab.folder / "before", config, like, behind))
     kept, plan = store_state.of_files(lab.root, config, like)
     lab.disk.close()
     return PlugReport(
@@ -86,13 +86,22 @@ def _hold_puts(store: MessageStore) -> None:
     store.pause("reput")
 
 
-def _only_in_pool(store: MessageStore) -> list[tuple[int, bytes]]:
-    """Offset and bytes of what is not handed to the files yet; a commit under way may still do that with some."""
-    return [
-        (file.start_offset + (committed := file.committed), file.appended(committed, file.wrote - committed))
-        for file in store.parts.files.files
-        if file.has_buffer and file.wrote > file.committed
-    ]
+def _behind_committed(store: MessageStore) -> list[tuple[int, int, bytes | None]]:
+    """Start, end and bytes of what is not handed to the files yet; a commit under way may still do that with some.
+
+    The bytes are None of a file that was made while the pool had no buffer left: it is written to without one, though
+    files before it still wait for their commit.
+    """
+    found: list[tuple[int, int, bytes | None]] = []
+    for file in store.parts.files.files:
+        start, wrote = file.start_offset, file.wrote
+        if file.has_buffer:
+            committed = file.committed
+            if wrote > committed:
+                found.append((start + committed, start + wrote, file.appended(committed, wrote - committed)))
+        elif found:
+            found.append((start, start + wrote, None))
+    return found
 
 
 def _fresh(folder: Path, part: str) -> Path:

@@ -88,16 +88,23 @@ def of_files(root: Path, config: MessageStoreConfig, like: Release) -> tuple[Sto
         disk.close()
 
 
-def units_of(root: Path, config: MessageStoreConfig, like: Release, in_pool: Iterable[tuple[int, bytes]] = ()) -> int:
-    """Whole units of the log below ``root``, and behind them those in stretches (offset, bytes) that a pool held.
-    Raises ``OSError``.
+def units_of(
+    root: Path, config: MessageStoreConfig, like: Release, behind: Iterable[tuple[int, int, bytes | None]] = ()
+) -> int:
+    """Whole units of the log below ``root``, and behind them those in stretches (start, end, bytes) that a pool held.
+    A stretch without bytes stands in the files. Raises ``OSError``.
     """
     disk = RealDisk()
     try:
         units, end = count_units(load_source.source(StorePaths(root), config, disk), like)
     finally:
         disk.close()
-    return units + sum(_count_in_memory(piece[max(end - start, 0) :]) for start, piece in in_pool)
+    for start, stop, piece in behind:
+        if piece is not None:
+            units += _count_in_memory(piece[max(end - start, 0) :])
+        elif end < stop:
+            units += units_behind(root, config, like, max(start, end), stop)
+    return units
 
 
 def count_units(source: RecoverySource, like: Release) -> tuple[int, int]:

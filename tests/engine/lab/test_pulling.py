@@ -123,6 +123,20 @@ def test_what_was_acknowledged_and_flushed_is_there_after_the_plug(tmp_path: Pat
 
 
 @pytest.mark.crash
+def test_files_made_while_the_pool_was_empty_are_counted_behind_those_that_wait_in_it(tmp_path: Path) -> None:
+    lab = LabStore.create(tmp_path / "lab", replace(config_of("pool"), transient_store_pool_size=1))
+    lab.store.pause("commit")
+    ledger = Ledger()
+    while lab.store.positions().wrote < 5 << 16:
+        ledger.put(lab, b"%d " % len(ledger.acknowledged) + bytes(2000), "Orders", 0)
+    buffers = [file.has_buffer for file in lab.store.parts.files.files]
+    assert True in buffers
+    assert False in buffers[buffers.index(True) :], "one file has the pool's only buffer, and later ones have none"
+    report = pull_the_plug(lab, None, [ledger.own], 3)
+    assert report.before.units == len(ledger.acknowledged)
+
+
+@pytest.mark.crash
 @pytest.mark.parametrize("batch", [1, 32])
 def test_under_load_the_report_counts_what_producers_were_told(tmp_path: Path, batch: int) -> None:
     lab = LabStore.create(tmp_path / "lab", config_of("async"))
