@@ -24,6 +24,7 @@ from viewer import assets
 from viewer.bridge.garbage import LoopGarbage
 from viewer.deeds import show_choices
 from viewer.desk.crash_notes import take
+from viewer.desk.second_start import Asked, Doorbell, answer, hand_over
 from viewer.desk.windows import all_closed, close_all
 from viewer.main_window import MainWindow
 from viewer.settings import Settings
@@ -49,6 +50,15 @@ class Start:
     size: tuple[int, int] | None = None
     config_dir: Path | None = None
     config: MessageStoreConfig | None = None
+    new_window: bool = False
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether a window that runs may take this over: not what ends by itself, nor looks or a configuration of its
+        own.
+        """
+        own = (self.screenshot, self.drive, self.theme, self.language, self.size, self.config)
+        return not self.new_window and all(value is None for value in own)
 
 
 def choose_platform() -> None:
@@ -64,6 +74,8 @@ def main(start: Start) -> int:
     app = make_application()
     garbage = LoopGarbage()
     settings = Settings(start.config_dir)
+    if start.hands_over and hand_over(settings.folder, Asked(start.store, start.at)):
+        return 0
     dress(app, settings, start)
     left = take(settings.folder)
     last_words = open_last_words(settings.folder)
@@ -126,6 +138,9 @@ async def run(window: MainWindow, start: Start) -> int:
     if store is None:
         window.show_welcome()
     window.show()
+    bell = Doorbell(window.settings.folder) if window.remembers else None
+    if bell is not None:
+        bell.rung.connect(lambda asked: answer(window, asked))
     with _interruptible(window):
         opened = await window.open(store, start.at) if store is not None else True
         if start.screenshot is not None:
@@ -133,6 +148,8 @@ async def run(window: MainWindow, start: Start) -> int:
         if start.drive is not None:
             return await drive(window, start.drive)
         code = await closed
+        if bell is not None:
+            bell.close()
         await all_closed()
         return code
 

@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", metavar="WxH", type=_size, help="size of the window, for example 1600x1000")
     parser.add_argument("--config", metavar="FILE.conf", help="the broker's configuration: settles file sizes")
     parser.add_argument("--config-dir", metavar="DIR", type=Path, help="where settings are kept instead")
+    parser.add_argument("--new-window", action="store_true", help="a program of its own, also where one runs already")
     parser.add_argument("--debug", action="store_true", help="a traceback with an error")
     parser.set_defaults(run=run)
 
@@ -58,6 +59,7 @@ def run(args: argparse.Namespace, _out: object = None) -> int:
         size=args.size,
         config_dir=args.config_dir,
         config=config,
+        new_window=args.new_window,
     )
     return main(start)
 

@@ -1,0 +1,69 @@
+"""Windows: a second start shows its store in the program that runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from walker import Run, Walker
+
+from viewer.desk import second_start, windows
+from viewer.desk.second_start import Asked, Doorbell
+
+pytestmark = pytest.mark.journey
+
+
+@pytest.fixture
+def doorbell(walker: Walker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Doorbell]:
+    """What a program that runs listens with, for settings of the test's own."""
+    with tempfile.TemporaryDirectory(prefix="ss") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        bell = Doorbell(walker.window.settings.folder)
+        bell.rung.connect(lambda asked: second_start.answer(walker.window, asked))
+        yield bell
+        bell.close()
+
+
+async def start(walker: Walker, *args: str) -> None:
+    """Start the program once more, as a person does; it ends at once and well."""
+    folder = str(walker.window.settings.folder)
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-m", "viewer", *args, "--config-dir", folder],
+        capture_output=True, text=True, timeout=60, env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_row_91_a_second_start_hands_its_store_to_the_window_that_runs(
+    run: Run, walker: Walker, doorbell: Doorbell, orders: Path, damaged: Path
+) -> None:
+    async def walk() -> None:
+        window = walker.window
+        assert doorbell.listening
+        await start(walker, str(orders))
+        await walker.until(lambda: window.session is not None, "the empty window takes the store")
+        assert window.session is not None
+        assert window.session.path == orders
+        await walker.rest()
+        window.showMinimized()
+        await start(walker, str(orders), "--at", "findings")
+        await walker.until(lambda: window.view == "findings", "the same store goes to the place asked for")
+        assert not window.isMinimized()
+        assert not windows.windows()
+        await start(walker, str(damaged), "--at", "log:1310900")
+        await walker.until(lambda: len(windows.windows()) == 1, "another store gets a window of its own")
+        beside = windows.windows()[0]
+        await walker.until(lambda: beside.session is not None and beside.session.path == damaged, "and stands there")
+        await beside.settled(30)
+        assert "1,310,900" in beside.top.crumbs.accessibleName()
+        assert window.session.path == orders
+        assert second_start.answer(window, Asked()) is window
+        assert len(windows.windows()) == 1
+
+    run(walk())
