@@ -33,6 +33,7 @@ from engine.errors import StoreError
 from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
+from engine.rules.unit_check import Release, Request
 from engine.services.look import Activity, count, take_activity, take_positions
 from engine.services.opening import let_go, load
 from engine.services.store_services import StoreServices
@@ -59,7 +60,6 @@ from engine.store.recovery_plan import RecoveryPlan
 from engine.store.running_flags import RunningFlags
 from engine.store.store_parts import StoreParts
 from engine.store.stream import StreamBlock, stream
-from engine.store.unit_check import Release, Request
 
 __all__ = ["Message", "MessageStore", "system_clock"]
 

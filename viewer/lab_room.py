@@ -22,7 +22,7 @@ from viewer.sayings import engine_words
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.lab.samples import PositionSample
-    from engine.store.unit_check import Release
+    from engine.rules.unit_check import Release
     from viewer.bridge.jobs import Job
     from viewer.bridge.store_session import StoreSession
     from viewer.main_window import MainWindow
@@ -46,9 +46,10 @@ class LabRoom(QObject):
     # ---- the pane ----------------------------------------------------------------------------------------------------
 
     def made(self, pane: Pane) -> None:
-        """A pane was made: the lab's is wired, and what recovery tried on a copy opens beside."""
+        """A pane was made: the lab's is wired, and a copy that was recovered opens beside."""
         if isinstance(pane, FindingsPane):
-            pane.recovery.deeds.copied.connect(lambda path: open_beside(self._window, path, "findings"))
+            pane.recovery.openAsked.connect(lambda path: open_beside(self._window, path, "findings"))
+            pane.recovery.deedsChanged.connect(lambda: enable_actions(self._window))
         if pane.view_id != "lab":
             return
         from viewer.panes.lab import LabPane

@@ -26,8 +26,8 @@ from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
 from engine.message_store import MessageStore
+from engine.rules.unit_check import Request
 from engine.store.append_units import with_property_crc
-from engine.store.unit_check import Request
 
 _WAIT_MS = 1000.0
 _QUEUELESS = (PREPARED, ROLLBACK)

@@ -29,11 +29,11 @@ from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk, RealDisk
+from engine.rules.unit_check import Request
 from engine.services.rebuild import Rebuild
 from engine.store.config_tables import ConfigTables
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.index_service import IndexService
-from engine.store.unit_check import Request
 
 STAGING = ".dispatch"
 """Folder inside a store in which its new trees grow. Left there only by a process that was killed."""

@@ -18,8 +18,8 @@ from engine.inspection.derived_config import derived_config
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
 from engine.mapped.store_lock import StoreLock
+from engine.rules.unit_check import Release
 from engine.store.recovery_plan import RecoveryPlan
-from engine.store.unit_check import Release
 
 _LONG = 876_000
 _BESIDE_THE_LOG = frozenset(["abort", "abort.bak", "checkpoint", "config", "lock"])

@@ -12,12 +12,12 @@ from engine.inspection import foreign
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import COMMIT_LOG_FILE_SIZE
 from engine.rules.log_rules import LogFile, likely_length
+from engine.rules.unit_check import Release
 from engine.store import recovery
 from engine.store.load_source import CHECKPOINT_NOTE
 from engine.store.recovery_plan import RecoveryPlan
 from engine.store.recovery_source import IndexHead, QueueFiles, RecoverySource
 from engine.store.recovery_tables import Tables
-from engine.store.unit_check import Release
 
 
 def plan(store: StoreSnapshot, like: Release = "5.3", *, heal: bool = False) -> RecoveryPlan:

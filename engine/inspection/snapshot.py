@@ -34,8 +34,8 @@ from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, Rea
 if TYPE_CHECKING:
     from engine.inspection.key_trace import Traced
     from engine.inspection.positions import Positions
+    from engine.rules.unit_check import Release
     from engine.store.recovery_plan import RecoveryPlan
-    from engine.store.unit_check import Release
 
 LockState = Literal["free", "held", "absent"]
 SETTLED = 8 << 30

@@ -20,7 +20,7 @@ from engine.errors import CannotRead, StoreError, UsageError
 from engine.lab.presets import NOT_IN_A_LAB, changes_of
 from engine.lab.shadow_disk import ShadowDisk
 from engine.message_store import MessageStore
-from engine.store.unit_check import Release
+from engine.rules.unit_check import Release
 
 MARKER: Final = "storescope-lab.json"
 DISK_BYTES: Final = 16 << 30

@@ -32,9 +32,9 @@ from engine.lab.pulling import finish_report, pull_the_plug, timed_open
 from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer
 from engine.lab.watch import Watch
 from engine.message_store import MessageStore
+from engine.rules.unit_check import Release
 from engine.store.put_message import PutMessageResult, PutMessageStatus
 from engine.store.recovery_plan import RecoveryPlan
-from engine.store.unit_check import Release
 
 SWITCH_SECONDS: Final = 0.0005
 """How long a thread may keep the interpreter: whoever asks waits a few of these at most."""

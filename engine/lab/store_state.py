@@ -21,11 +21,11 @@ from engine.mapped.disk import RealDisk
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.message_store import MessageStore
+from engine.rules.unit_check import Release, Request
 from engine.store import load_source, recovery
 from engine.store.recovery_plan import RecoveryPlan
 from engine.store.recovery_source import QueueFiles, RecoverySource
 from engine.store.recovery_walk import LogWalk
-from engine.store.unit_check import Release, Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

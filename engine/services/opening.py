@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from engine.rules.unit_check import Request
 from engine.services.rebuild import Rebuild
 from engine.services.store_services import StoreServices
 from engine.store import load_source, recovery_apply
 from engine.store.query_message import look_message_by_offset
 from engine.store.recovery_plan import RecoveryPlan
 from engine.store.store_parts import StoreParts
-from engine.store.unit_check import Request
 
 
 def load(parts: StoreParts, services: StoreServices, bit_map: Callable[[Request], bytes] | None) -> RecoveryPlan:

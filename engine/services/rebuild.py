@@ -21,11 +21,12 @@ from engine.codec.index_builder import IndexKeys, build_keys
 from engine.codec.queue_builder import EntryRows, build_runs
 from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig
+from engine.rules.dispatch_rules import units_of
+from engine.rules.unit_check import Request
 from engine.services.service_thread import ServiceThread
 from engine.store.consume_queue_store import ConsumeQueueStore
-from engine.store.dispatcher import Dispatcher, units_of
+from engine.store.dispatcher import Dispatcher
 from engine.store.index_service import IndexService
-from engine.store.unit_check import Request
 
 ROWS, MOST_ROWS = 1 << 16, 1 << 19
 """Rows whose queue entries are written together: they still lie in the processor's cache, but for tens of thousands of

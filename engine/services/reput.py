@@ -2,7 +2,7 @@
 
 Never past the confirm offset, which under SYNC_FLUSH is what is flushed (5.3.2 and later): readers see nothing that a
 power loss could take back. Much at once goes through the columns, little (and what the columns refuse) unit by unit
-through :mod:`engine.store.unit_check`, whose word is final; both give the dispatcher the same.
+through :mod:`engine.rules.unit_check`, whose word is final; both give the dispatcher the same.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from engine.codec.message import COMMIT, TRANSACTION_MASK
 from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.rules import unit_check
+from engine.rules.unit_check import Refusal, Request, Rules
 from engine.services.short_turns import short_turns
-from engine.store import unit_check
 from engine.store.running_flags import INDEX_WRITE_ERROR, QUEUE_WRITE_ERROR, RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
-from engine.store.unit_check import Refusal, Request, Rules
 
 if TYPE_CHECKING:
     import numpy as np

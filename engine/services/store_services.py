@@ -10,6 +10,7 @@ import time
 from typing import Final
 
 from engine.errors import UsageError
+from engine.rules.unit_check import Rules
 from engine.services.allocate import AllocateMappedFile
 from engine.services.clean import FIRST_PAUSE_MS, CleanFiles
 from engine.services.flush import (
@@ -28,7 +29,6 @@ from engine.services.reput import ReputMessage
 from engine.services.service_thread import Service, ServiceThread
 from engine.store.running_flags import NOT_WRITEABLE
 from engine.store.store_parts import StoreParts
-from engine.store.unit_check import Rules
 
 DISPATCH_WAIT_MS: Final = 5000.0
 _log = logging.getLogger(__name__)

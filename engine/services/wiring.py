@@ -13,6 +13,7 @@ from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.memory_lock import lock_memory, warm
 from engine.mapped.transient_pool import TransientStorePool
+from engine.rules.unit_check import Release, Request
 from engine.services.allocate import AllocateMappedFile
 from engine.services.flush_index import FlushIndex
 from engine.services.store_services import StoreServices
@@ -27,7 +28,6 @@ from engine.store.queue_offsets import QueueOffsetTable
 from engine.store.running_flags import RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
 from engine.store.store_parts import Clock, StoreParts
-from engine.store.unit_check import Release, Request
 
 
 def wire(

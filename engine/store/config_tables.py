@@ -19,7 +19,7 @@ from engine.codec.tables import BACKUP, load_table
 from engine.errors import StoreError, UsageError
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk
-from engine.store.unit_check import Release
+from engine.rules.unit_check import Release
 
 TOPICS = "topics.json"
 GROUPS = "subscriptionGroup.json"

@@ -15,6 +15,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from engine.layout import StorePaths, is_folder_name, parse_file_name
 from engine.mapped.disk import Disk
+from engine.rules.unit_check import Request
 from engine.store.batch_consume_queue import BatchConsumeQueue
 from engine.store.consume_queue import ConsumeQueue
 from engine.store.consume_queue_ext import NO_ADDRESS, ConsumeQueueExt
@@ -22,7 +23,6 @@ from engine.store.pending_entries import PendingEntries
 from engine.store.queue_files import QueueFiles
 from engine.store.recovery_source import Entry
 from engine.store.stored_queue import Release
-from engine.store.unit_check import Request
 
 Queue = ConsumeQueue | BatchConsumeQueue
 Listing = Callable[[Path], Iterable[Entry]]

@@ -6,30 +6,25 @@ the table, light queues) goes unit by unit.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec import properties as props
-from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.columns import UnitColumns
 from engine.codec.index_builder import build_keys
-from engine.codec.java import split
-from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
+from engine.codec.message import COMMIT, TRANSACTION_MASK
 from engine.codec.queue_builder import QueueRuns, build_runs
 from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig
-from engine.store import unit_check
+from engine.rules import unit_check
+from engine.rules.dispatch_rules import light_entries, names_light_queues, units_of
+from engine.rules.unit_check import Request, Rules
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.index_service import IndexService
-from engine.store.unit_check import Request, Rules
 
 Int64 = npt.NDArray[np.int64]
-_INNER = re.compile(rb"INNER_MULTI_")
-_LMQ = "%LMQ%"
-_NO_MULTI_DISPATCH = ("%RETRY%", "rmq_sys_")
 
 
 class Dispatcher:
@@ -114,11 +109,7 @@ class Dispatcher:
         physical = columns.physical_offset[chosen]
         if (physical[1:] < physical[:-1]).any() or int(columns.topic_id[chosen].min()) < 0:
             return False
-        if not self._multi_dispatch:
-            return True
-        begin = int(columns.offset[first]) - columns.base
-        end = int(columns.offset[last]) - columns.base + int(columns.size[last])
-        return _INNER.search(columns.buffer.data[begin:end]) is None
+        return not self._multi_dispatch or not names_light_queues(columns, rows)
 
     def _runs_into_queues(self, columns: UnitColumns, topics: TopicTable, rows: Int64, built: QueueRuns | None) -> None:
         first, last = int(rows[0]), int(rows[-1])
@@ -149,28 +140,3 @@ class Dispatcher:
         size = int(columns.size[row])
         answer = unit_check.check(columns.buffer.data[at : at + size], 0, size, self._rules, body=False)
         return answer if isinstance(answer, Request) else None
-
-
-def units_of(columns: UnitColumns, rows: Int64 | None = None) -> Int64:
-    """The row numbers of a block's units, or those of them that are in ``rows``; only its last row can be a blank."""
-    count = columns.count
-    if count and columns.kind[count - 1] == BLANK:
-        count -= 1
-    return np.arange(count) if rows is None else rows[: int(np.searchsorted(rows, count))]
-
-
-def light_entries(request: Request) -> list[tuple[str, int, int]]:
-    """(queue name, queue id, queue offset) of the further entries that a unit asks for (spec 3.8)."""
-    names = request.properties.get(props.INNER_MULTI_DISPATCH)
-    offsets = request.properties.get(props.INNER_MULTI_QUEUE_OFFSET)
-    if not names or not offsets or request.topic == SCHEDULE_TOPIC or request.topic.startswith(_NO_MULTI_DISPATCH):
-        return []
-    wanted, given = split(names, ","), split(offsets, ",")
-    if len(wanted) != len(given):
-        return []
-    found = []
-    for name, text in zip(wanted, given, strict=True):
-        digits = text.removeprefix("-")
-        if "/" not in name and digits.isascii() and digits.isdigit():
-            found.append((name, 0 if name.startswith(_LMQ) else request.queue_id, int(text)))
-    return found

@@ -21,8 +21,8 @@ from engine.config import MessageStoreConfig
 from engine.errors import WrongFileSize
 from engine.layout import INDEX_NAME_DIGITS, StorePaths
 from engine.mapped.disk import Disk
+from engine.rules.unit_check import Request
 from engine.store.index_file import IndexFile
-from engine.store.unit_check import Request
 
 Clock = Callable[[], int]
 _TRIES, _PAUSE = 3, 1.0

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from engine.codec.java import i32
 from engine.codec.message import PREPARED, TRANSACTION_MASK
 from engine.codec.queue_builder import EntryColumns, EntryRows, QueueRuns, build_runs
-from engine.store.unit_check import Request
+from engine.rules.unit_check import Request
 
 LEAST_QUEUES = 256
 SPARSE = 8

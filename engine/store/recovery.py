@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2
 from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
+from engine.rules.unit_check import Release, Rules
 from engine.store import recovery_blockers
 from engine.store.recovery_dispatch import QueueTable, Taker
 from engine.store.recovery_dropped import Dropped
@@ -28,7 +29,6 @@ from engine.store.recovery_plan import (
 from engine.store.recovery_queues import EmptyLastFile, RecoveredQueue
 from engine.store.recovery_source import IndexHead, RecoverySource
 from engine.store.recovery_walk import LogWalk, Walked
-from engine.store.unit_check import Release, Rules
 
 _HEAD_BYTES = 100
 THIRD_LAST = 3

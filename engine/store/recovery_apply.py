@@ -28,6 +28,7 @@ from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk
 from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.rules.unit_check import Release, Request
 from engine.store import recovery, recovery_blockers
 from engine.store.consume_queue_store import ConsumeQueueStore, Listing
 from engine.store.dispatcher import Dispatcher
@@ -37,7 +38,6 @@ from engine.store.recovery_queues import RecoveredQueue
 from engine.store.recovery_source import RecoverySource
 from engine.store.recovery_walk import LogWalk
 from engine.store.store_checkpoint import StoreCheckpoint
-from engine.store.unit_check import Release, Request
 
 _ZEROS = bytes(1 << 20)
 

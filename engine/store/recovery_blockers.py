@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.layout import StorePaths, parse_file_name
+from engine.rules.unit_check import Release
 from engine.store.recovery_plan import Blocker
 from engine.store.recovery_source import RecoverySource
-from engine.store.unit_check import Release
 
 MOST_BLOCKERS = 50
 TIMER_WHEEL_SIZE = 604_800 * 2 * 32

@@ -16,11 +16,11 @@ from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
 from engine.codec.queue_builder import QueueRuns, build_runs, run_ends
 from engine.codec.topic_table import TopicTable
 from engine.layout import is_folder_name
-from engine.store import unit_check
+from engine.rules import unit_check
+from engine.rules.unit_check import Request, Rules
 from engine.store.recovery_files import QueueBytes
 from engine.store.recovery_queues import RecoveredQueue
 from engine.store.recovery_source import QueueFiles
-from engine.store.unit_check import Request, Rules
 
 _INNER = re.compile(rb"INNER_")
 _LMQ = "%LMQ%"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from engine.rules.unit_check import Release
 from engine.store.recovery_source import QueueKind
-from engine.store.unit_check import Release
 
 
 @dataclass(frozen=True, slots=True)

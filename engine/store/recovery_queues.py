@@ -11,12 +11,12 @@ from dataclasses import replace
 import numpy as np
 
 from engine.mapped.sparse import last_byte
+from engine.rules.unit_check import Release, Request
 from engine.store.queue_minimum import Span, corrected_minimum
 from engine.store.recovery_ext import RecoveredExt
 from engine.store.recovery_files import QueueBytes, VirtualFile
 from engine.store.recovery_plan import QueueState
 from engine.store.recovery_source import QueueFiles, QueueKind
-from engine.store.unit_check import Release, Request
 
 FIRST_FILES = 3
 

@@ -1,7 +1,7 @@
 """The walk of the commit log that recovery makes: from a start file on to the first unit that fails (spec 10.2).
 
 Blocks go through the numpy columns; what they refuse is looked at singly by
-:func:`engine.store.unit_check.check`, whose word is final. Memory is one block, whatever the log's size.
+:func:`engine.rules.unit_check.check`, whose word is final. Memory is one block, whatever the log's size.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from engine.codec.columns import BAD, BLANK, UnitColumns, scan_block
 from engine.codec.topic_table import TopicTable
 from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
-from engine.store import unit_check
-from engine.store.unit_check import MoreBytes, Refusal, Request, Rules
+from engine.rules import unit_check
+from engine.rules.unit_check import MoreBytes, Refusal, Request, Rules
 
 BLOCK = 8 << 20
 ROWS = 1 << 15

@@ -11,6 +11,7 @@ from engine.layout import StorePaths
 from engine.mapped.disk import Disk
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.transient_pool import TransientStorePool
+from engine.rules.unit_check import Release
 from engine.store.commit_log import CommitLog
 from engine.store.config_tables import ConfigTables
 from engine.store.consume_queue_store import ConsumeQueueStore
@@ -19,7 +20,6 @@ from engine.store.index_service import IndexService
 from engine.store.mapped_log import MappedLog
 from engine.store.running_flags import RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
-from engine.store.unit_check import Release
 
 Clock = Callable[[], int]
 

@@ -12,12 +12,12 @@ from engine.config import MessageStoreConfig
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk
 from engine.mapped.simulated_disk import SimulatedDisk
+from engine.rules import unit_check
+from engine.rules.unit_check import Request, Rules
 from engine.services.rebuild import Rebuild
-from engine.store import unit_check
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.dispatcher import Dispatcher
 from engine.store.index_service import IndexService
-from engine.store.unit_check import Request, Rules
 
 ROOT = Path("/store")
 TREES = ("consumequeue", "consumequeue_ext", "batchconsumequeue")

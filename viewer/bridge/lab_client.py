@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from engine.lab.plug import PlugReport
     from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer
     from engine.lab.server import Opened
-    from engine.store.unit_check import Release
+    from engine.rules.unit_check import Release
 
 CLOSE_SECONDS = 60.0
 """How long an orderly end may take before the process is ended."""

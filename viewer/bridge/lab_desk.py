@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from engine.lab.plug import PlugReport
     from engine.lab.samples import LoadCounts, PositionSample, PutAnswer
     from engine.lab.server import Opened
-    from engine.store.unit_check import Release
+    from engine.rules.unit_check import Release
     from viewer.bridge.lab_client import LabClient
     from viewer.bridge.store_session import StoreSession
 

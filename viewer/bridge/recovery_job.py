@@ -14,8 +14,8 @@ from viewer.bridge.jobs import Cancelled
 from viewer.bridge.store_session import StoreSession
 
 if TYPE_CHECKING:
+    from engine.rules.unit_check import Release
     from engine.store.recovery_plan import RecoveryPlan
-    from engine.store.unit_check import Release
 
 UNASKED = 4 << 30
 """Bytes of log up to which the plan is worked out without being asked for."""

@@ -14,8 +14,8 @@ from viewer.bridge.filter_work import Control
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
+    from engine.rules.unit_check import Release
     from engine.store.recovery_plan import RecoveryPlan
-    from engine.store.unit_check import Release
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from engine.inspection.block_scan import scan_log
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.mapped.disk import RealDisk
 from engine.mapped.simulated_disk import SimulatedDisk
+from engine.rules.dispatch_rules import light_entries
+from engine.rules.unit_check import Request
 from engine.services.rebuild import Rebuild
-from engine.store.dispatcher import light_entries
-from engine.store.unit_check import Request
 
 CLEAN = (
     "batchcq-5.3.3", "broker-lmq", "broker-orders", "broker-orders-4.9.7", "broker-pop", "broker-retries",

@@ -7,7 +7,7 @@ import struct
 import pytest
 from made_stores import START, unit_bytes
 
-from engine.store.unit_check import BLANK, MoreBytes, Refusal, Request, Rules, check
+from engine.rules.unit_check import BLANK, MoreBytes, Refusal, Request, Rules, check
 
 UNIT = unit_bytes("Orders", 3, 7, 4096, START, b"hello", {"TAGS": "TagA", "KEYS": "k1"})
 

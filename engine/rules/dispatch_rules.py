@@ -1,0 +1,55 @@
+"""Which entries a unit of the log asks for, apart from the one in its own queue (spec 3.8, 8.3).
+
+Pure: the live dispatcher and whatever else builds queues from a log ask the same.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import properties as props
+from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.java import split
+from engine.codec.message import SCHEDULE_TOPIC
+from engine.rules.unit_check import Request
+
+Int64 = npt.NDArray[np.int64]
+_INNER = re.compile(rb"INNER_MULTI_")
+_LMQ = "%LMQ%"
+_NO_MULTI_DISPATCH = ("%RETRY%", "rmq_sys_")
+
+
+def units_of(columns: UnitColumns, rows: Int64 | None = None) -> Int64:
+    """The row numbers of a block's units, or those of them that are in ``rows``; only its last row can be a blank."""
+    count = columns.count
+    if count and columns.kind[count - 1] == BLANK:
+        count -= 1
+    return np.arange(count) if rows is None else rows[: int(np.searchsorted(rows, count))]
+
+
+def names_light_queues(columns: UnitColumns, rows: Int64) -> bool:
+    """Whether the bytes of these rows (ascending, not none) hold a word of the properties that name further queues."""
+    first, last = int(rows[0]), int(rows[-1])
+    begin = int(columns.offset[first]) - columns.base
+    end = int(columns.offset[last]) - columns.base + int(columns.size[last])
+    return _INNER.search(columns.buffer.data[begin:end]) is not None
+
+
+def light_entries(request: Request) -> list[tuple[str, int, int]]:
+    """(queue name, queue id, queue offset) of the further entries that a unit asks for (spec 3.8)."""
+    names = request.properties.get(props.INNER_MULTI_DISPATCH)
+    offsets = request.properties.get(props.INNER_MULTI_QUEUE_OFFSET)
+    if not names or not offsets or request.topic == SCHEDULE_TOPIC or request.topic.startswith(_NO_MULTI_DISPATCH):
+        return []
+    wanted, given = split(names, ","), split(offsets, ",")
+    if len(wanted) != len(given):
+        return []
+    found = []
+    for name, text in zip(wanted, given, strict=True):
+        digits = text.removeprefix("-")
+        if "/" not in name and digits.isascii() and digits.isdigit():
+            found.append((name, 0 if name.startswith(_LMQ) else request.queue_id, int(text)))
+    return found
