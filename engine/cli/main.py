@@ -101,6 +101,7 @@ def _run(arguments: list[str]) -> int:
         as_json=getattr(args, "as_json", False),
         markdown=getattr(args, "markdown", False),
         quiet=getattr(args, "quiet", False),
+        mask=getattr(args, "mask", None),
     )
     run: Run = args.run
     code = run(args, out)

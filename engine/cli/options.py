@@ -46,6 +46,15 @@ def common(store: bool = True) -> argparse.ArgumentParser:
     return parser
 
 
+def masked(parser: argparse.ArgumentParser) -> None:
+    """Give ``parser`` the option ``--mask``."""
+    from engine.rules.masking import Masking
+
+    parser.add_argument(
+        "--mask", type=Masking.of, metavar="PARTS", help="hide bodies, keys, hosts (any of them, with commas)"
+    )
+
+
 def read_config(args: argparse.Namespace) -> MessageStoreConfig | None:
     """The configuration given by ``--config``, or None; unknown keys are said on standard error by the caller."""
     if not getattr(args, "config", None):

@@ -13,8 +13,11 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 from unicodedata import combining, east_asian_width
+
+if TYPE_CHECKING:
+    from engine.rules.masking import Masking
 
 _MEASURED_ROWS = 200
 _EASY = {"text": 16, "path": 20, "prose": 32}
@@ -109,8 +112,15 @@ class Output:
     """The standard output of one command."""
 
     def __init__(
-        self, *, as_json: bool, markdown: bool = False, quiet: bool = False, stream: TextIO | None = None
+        self,
+        *,
+        as_json: bool,
+        markdown: bool = False,
+        quiet: bool = False,
+        stream: TextIO | None = None,
+        mask: Masking | None = None,
     ) -> None:
+        self.mask = mask
         self.as_json = as_json
         self.markdown = markdown
         self.quiet = quiet
@@ -120,6 +130,8 @@ class Output:
 
     def record(self, record: dict[str, Any], columns: Sequence[Column] | None = None) -> None:
         """One record: a JSON line, or a row of the table with ``columns`` (a new table where they change)."""
+        if self.mask is not None:
+            record = self.mask.record(record)
         if self.as_json:
             self._stream.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
             return

@@ -18,7 +18,7 @@ from engine.cli import records
 from engine.codec.message import Unit, decode
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.errors import CorruptUnit
-from viewer.models.masking import Masking
+from engine.rules.masking import Masking
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig

@@ -6,8 +6,6 @@ hosts, paths, notes on bookmarks and pictures: what is left are places, sizes, t
 
 from __future__ import annotations
 
-import hashlib
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from engine import __version__
 from engine.errors import StoreError
 from engine.rules.catalogue import RULES
 from engine.rules.findings import Finding
+from engine.rules.masking import Masking
 from viewer.assets import language, tr
 from viewer.bridge.bookmarks import Bookmark, Kept
 from viewer.bridge.jobs import Control
@@ -44,9 +43,6 @@ if TYPE_CHECKING:
 
 MOST_FINDINGS = 500
 HIDDEN = "•••"
-_HOST = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[?[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){3,}\]?(?::\d+)?")
-_ID = re.compile(r"\b[0-9A-F]{32}(?:[0-9A-F]{24})?\b")
-_SECRET = ("key", "keys", "host", "uniqueKey", "msgId", "value", "text", "body", "properties")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +61,7 @@ class Wanted:
 
 def gather(control: Control, store: StoreSnapshot, wanted: Wanted) -> Report:
     """The whole report; reads the disk."""
-    mask = Mask(wanted.masked)
+    mask = Masking(wanted.masked, wanted.masked, wanted.masked)
     steps: tuple[Callable[[], Section | None], ...] = (
         lambda: _store(store, wanted, mask),
         lambda: _findings(control, store, wanted, mask),
@@ -88,49 +84,11 @@ def gather(control: Control, store: StoreSnapshot, wanted: Wanted) -> Report:
     head = [full_moment(round(time.time() * 1000)), f"Storescope {__version__}"]
     if wanted.masked:
         head.append(tr("Masked: bodies, keys, ids, hosts, paths and notes are left out."))
-    return Report(
-        language().replace("_", "-"), tr("Report on {name}", name=mask.name(name)), tuple(head), tuple(sections),
-        _data(wanted, mask),
-    )  # fmt: skip
+    heading = tr("Report on {name}", name=name.rsplit("/", 1)[-1] if mask.any else name)
+    return Report(language().replace("_", "-"), heading, tuple(head), tuple(sections), _data(wanted, mask))
 
 
-class Mask:
-    """Puts what a colleague need not see out of sight; the same thing always becomes the same word."""
-
-    def __init__(self, on: bool) -> None:
-        self.on = on
-
-    def name(self, text: str) -> str:
-        """The name of a file or store: kept, unless it is a path."""
-        return text.rsplit("/", 1)[-1] if self.on else text
-
-    def path(self, text: str) -> str:
-        """A path without the folders above the store."""
-        return "/".join(text.split("/")[-3:]) if self.on else text
-
-    def words(self, text: str) -> str:
-        """Text without hosts, ids and paths."""
-        if not self.on:
-            return text
-        text = _HOST.sub(lambda found: self._stand_in("host", found[0]), text)
-        text = _ID.sub(lambda found: self._stand_in("id", found[0]), text)
-        text = re.sub(r"(?<![\w.])/(?:[^\s/:,;]+/)+", "…/", text)
-        return re.sub(r"#\S+", f"#{HIDDEN}", text)
-
-    def value(self, name: str, value: Any) -> Any:
-        """A value of the evidence under its name."""
-        if not self.on:
-            return value
-        if name in _SECRET or any(name.endswith(secret.capitalize()) for secret in ("key", "host", "keys")):
-            return HIDDEN
-        return self.words(value) if isinstance(value, str) else value
-
-    @staticmethod
-    def _stand_in(what: str, text: str) -> str:
-        return f"{what}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
-
-
-def _store(store: StoreSnapshot, wanted: Wanted, mask: Mask) -> Section:
+def _store(store: StoreSnapshot, wanted: Wanted, mask: Masking) -> Section:
     seen = wanted.survey
     rows: list[tuple[object, ...]] = [(tr("Path"), mask.path(str(store.path)))]
     if seen is not None:
@@ -147,7 +105,7 @@ def _store(store: StoreSnapshot, wanted: Wanted, mask: Mask) -> Section:
             (tr("Consumer groups"), seen.groups),
         ]  # fmt: skip
     notes = tuple(mask.words(engine_words(note)) for note in (seen.notes if seen is not None else ()))
-    own = () if mask.on else tuple(wanted.kept.notes.splitlines())
+    own = () if mask.any else tuple(wanted.kept.notes.splitlines())
     topics = _topics(seen) if seen is not None else ()
     parts = (
         Part(table=Table(("", ""), tuple(rows)), sentences=notes),
@@ -166,7 +124,7 @@ def _topics(seen: Survey) -> tuple[Part, ...]:
     return (Part(tr("Topics"), table=Table(heads, rows)),) if rows else ()
 
 
-def _findings(control: Control, store: StoreSnapshot, wanted: Wanted, mask: Mask) -> Section:
+def _findings(control: Control, store: StoreSnapshot, wanted: Wanted, mask: Masking) -> Section:
     if not wanted.findings:
         said = tr("Nothing to complain about: every rule looked at the whole store.")
         return Section("findings", tr("Findings"), (Part(
@@ -188,13 +146,13 @@ def _findings(control: Control, store: StoreSnapshot, wanted: Wanted, mask: Mask
     return Section("findings", tr("Findings"), tuple(parts))
 
 
-def _finding(store: StoreSnapshot, one: Finding, mask: Mask) -> Part:
+def _finding(store: StoreSnapshot, one: Finding, mask: Masking) -> Part:
     rule = RULES.get(one.id)
     steps = [f"{n}. {deed} {words}".strip() for n, (deed, words) in enumerate(next_steps(one, str(store.path)), 1)]
-    facts = [(name, value) for name, value in evidence_facts(one)] if not mask.on else [
-        (name, str(mask.value(name, value))) for name, value in one.evidence.items()
+    facts = [(name, value) for name, value in evidence_facts(one)] if not mask.any else [
+        (name, str(mask.evidence(name, value))) for name, value in one.evidence.items()
     ]  # fmt: skip
-    facts.append((tr("File"), mask.path(one.file or "")))
+    facts.append((tr("File"), mask.path(one.file) or ""))
     if one.offset is not None:
         facts.append((tr("Offset"), number(one.offset)))
     issues = ", ".join(one.known_issues)
@@ -208,7 +166,7 @@ def _finding(store: StoreSnapshot, one: Finding, mask: Mask) -> Part:
             tr("Known issues: {issues}", issues=issues) if issues else "",
         ),
         Table(("", ""), tuple(facts)),
-        "" if mask.on else _bytes(store, one),
+        "" if mask.any else _bytes(store, one),
         kind=one.severity,
     )
 
@@ -224,7 +182,7 @@ def _bytes(store: StoreSnapshot, one: Finding) -> str:
         return str(error)
 
 
-def _recovery(wanted: Wanted, mask: Mask) -> Section | None:
+def _recovery(wanted: Wanted, mask: Masking) -> Section | None:
     if wanted.plan is None:
         return None
     rows = tuple(((row.mark, row.what), mask.words(row.value), mask.words(row.why)) for row in plan_rows(wanted.plan))
@@ -246,7 +204,7 @@ def _positions(store: StoreSnapshot) -> Section:
     return Section("positions", tr("Positions"), (Part(table=Table(heads, rows)),))
 
 
-def _groups(store: StoreSnapshot, mask: Mask) -> Section | None:
+def _groups(store: StoreSnapshot, mask: Masking) -> Section | None:
     try:
         rows = order(read_groups(store).rows)
     except StoreError as error:
@@ -262,17 +220,17 @@ def _groups(store: StoreSnapshot, mask: Mask) -> Section | None:
     return Section("groups", tr("Consumer groups"), (Part(table=Table(heads, shown)),))
 
 
-def _bookmarks(store: StoreSnapshot, wanted: Wanted, mask: Mask) -> Section | None:
+def _bookmarks(store: StoreSnapshot, wanted: Wanted, mask: Masking) -> Section | None:
     if not wanted.kept.marks:
         return None
     parts = tuple(_bookmark(store, one, mask) for one in wanted.kept.marks)
     return Section("bookmarks", tr("Bookmarks"), parts)
 
 
-def _bookmark(store: StoreSnapshot, one: Bookmark, mask: Mask) -> Part:
+def _bookmark(store: StoreSnapshot, one: Bookmark, mask: Masking) -> Part:
     from engine.codec.message import Unit
 
-    said = [mask.words(one.place)] + ([] if mask.on else one.note.splitlines())
+    said = [mask.words(one.place)] + ([] if mask.any else one.note.splitlines())
     listing = ""
     if one.offset is not None:
         try:
@@ -283,20 +241,20 @@ def _bookmark(store: StoreSnapshot, one: Bookmark, mask: Mask) -> Part:
                     f"{full_moment(unit.store_timestamp)} · CRC {unit.crc}"
                 )
             length = min(unit.size, BYTES_SHOWN) if isinstance(unit, Unit) else 64
-            listing = "" if mask.on else hex_listing(store.log.read(one.offset, length), one.offset)
+            listing = "" if mask.any else hex_listing(store.log.read(one.offset, length), one.offset)
         except (StoreError, OSError) as error:
             said.append(str(error))
-    return Part(HIDDEN if mask.on else one.name, tuple(said), listing=listing, kind=one.kind)
+    return Part(HIDDEN if mask.any else one.name, tuple(said), listing=listing, kind=one.kind)
 
 
-def _configuration(store: StoreSnapshot, mask: Mask) -> Section:
+def _configuration(store: StoreSnapshot, mask: Masking) -> Section:
     geometry = store.geometry
     rows: list[tuple[object, ...]] = [
         (name, value if isinstance(value, int) else str(value)) for name, value in _fields(geometry)
     ]
     parts = [Part(tr("Sizes, as worked out from the files"), table=Table(("", ""), tuple(rows)))]
     if store.config is not None:
-        told = [(key, mask.value(key, mask.words(str(value)))) for key, value in _fields(store.config)]
+        told = [(key, mask.evidence(key, str(value))) for key, value in _fields(store.config)]
         parts.append(Part(tr("The broker's configuration"), table=Table(("", ""), tuple(told))))
     return Section("configuration", tr("Config"), tuple(parts))
 
@@ -312,17 +270,12 @@ def _pictures(wanted: Wanted) -> Section | None:
     return Section("pictures", tr("Pictures"), (Part(pictures=wanted.pictures),))
 
 
-def _data(wanted: Wanted, mask: Mask) -> dict[str, Any]:
+def _data(wanted: Wanted, mask: Masking) -> dict[str, Any]:
     """The same for a program: findings as ``storescope check --json`` prints them, and the bookmarks."""
     found = []
     for one in wanted.findings[:MOST_FINDINGS]:
-        record = dict(one.record())
-        if mask.on:
-            record["message"] = mask.words(str(record.get("message", "")))
-            record["file"] = mask.path(str(record.get("file") or ""))
-            record["evidence"] = {name: mask.value(name, value) for name, value in one.evidence.items()}
-        found.append(record)
-    marks = [{"place": mask.words(one.place)} | ({} if mask.on else {"name": one.name, "note": one.note})
+        found.append(mask.record(one.record()))
+    marks = [{"place": mask.words(one.place)} | ({} if mask.any else {"name": one.name, "note": one.note})
              for one in wanted.kept.marks]  # fmt: skip
-    return {"program": f"storescope {__version__}", "masked": mask.on, "complete": wanted.complete, "findings": found,
+    return {"program": f"storescope {__version__}", "masked": mask.any, "complete": wanted.complete, "findings": found,
             "bookmarks": marks}  # fmt: skip

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from engine.errors import StoreError
+from engine.rules.masking import Masking
 from viewer.assets import tr
 from viewer.bridge.export_work import Exported, Plan
 from viewer.bridge.jobs import Cancelled
 from viewer.models.formats import size
-from viewer.models.masking import Masking
 from viewer.widgets.export_box import Choice, ExportBox, Scope
 
 if TYPE_CHECKING:
@@ -121,11 +121,10 @@ class LogExport(QObject):
         if plan.offsets is not None:
             rows = ", ".join(map(str, plan.offsets))
             command = ["storescope", "units", path, "--json", "--where", f"physicalOffset in ({rows})"]
-        masked = [name for name, on in (("bodies", plan.masking.bodies), ("keys", plan.masking.keys),
-                                        ("hosts", plan.masking.hosts)) if on]  # fmt: skip
+        masked = ",".join(plan.masking.parts)
+        if masked:
+            command += ["--mask", masked]
         parameters = {"rows": choice.scope, "form": plan.form, "file": str(plan.target), "where": plan.where,
-                      "masked": ", ".join(masked), "written": done.rows}  # fmt: skip
-        equal = (
-            f"{shlex.join(command)} > {shlex.quote(str(plan.target))}" if plan.form == "jsonl" and not masked else ""
-        )
+                      "masked": masked, "written": done.rows}  # fmt: skip
+        equal = f"{shlex.join(command)} > {shlex.quote(str(plan.target))}" if plan.form == "jsonl" else ""
         self._pane.did.emit("export.table", tr("Export the table…"), parameters, equal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common, open_given
+from engine.cli.options import common, masked, open_given
 from engine.cli.output import Column, Output, Progress, plain
 
 SEVERITIES = ("chat", "note", "warn", "error")
@@ -24,6 +24,7 @@ def register(commands: Any) -> None:
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--fail-on", choices=SEVERITIES, default="error", help="exit with 1 from this severity on")
     parser.add_argument("--only", metavar="IDS", help="rules, separated by commas")
+    masked(parser)
     parser.set_defaults(run=run)
 
 

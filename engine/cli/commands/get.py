@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.cli import records
 from engine.cli.commands.units import emit
-from engine.cli.options import common, count, number, open_given
+from engine.cli.options import common, count, masked, number, open_given
 from engine.cli.output import Output
 from engine.inspection.get_message import get_message
 from engine.store.message_filter import BothFilters, MessageFilter, SqlFilter, TagFilter
@@ -22,6 +22,7 @@ def register(commands: Any) -> None:
     parser.add_argument("--max", dest="max_count", type=count, default=32, metavar="N")
     parser.add_argument("--tag", metavar="EXPR", help="tags as a subscription names them: 'A || B'")
     parser.add_argument("--sql", metavar="EXPR", help="a SQL92 expression as RocketMQ understands it")
+    masked(parser)
     parser.set_defaults(run=run)
 
 

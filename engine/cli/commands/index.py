@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from engine.cli import records
-from engine.cli.options import common, open_given
+from engine.cli.options import common, masked, open_given
 from engine.cli.output import Column, Output
 from engine.errors import StoreError
 from engine.inspection.index_reader import IndexReader
@@ -37,6 +37,7 @@ def register(commands: Any) -> None:
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--file", metavar="NAME", help="only this index file")
     parser.add_argument("--entries", action="store_true", help="every entry too")
+    masked(parser)
     parser.set_defaults(run=run)
 
 

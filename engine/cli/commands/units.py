@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.cli import records
-from engine.cli.options import common, count, number, open_given
+from engine.cli.options import common, count, masked, number, open_given
 from engine.cli.output import Column, Output, Progress
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
@@ -37,6 +37,7 @@ def register(commands: Any) -> None:
     parser.add_argument("--limit", type=count, metavar="N")
     parser.add_argument("--no-crc", action="store_true", help="leave body CRCs unchecked")
     parser.add_argument("--body", action="store_true", help="with --json: the stored body in base64")
+    masked(parser)
     parser.set_defaults(run=run)
 
 

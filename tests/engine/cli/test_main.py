@@ -45,6 +45,7 @@ USAGE = [
     pytest.param(["units", "STORE", "--where", "size >"], "filter", id="a filter that ends too early"),
     pytest.param(["offset", "STORE", "Orders", "0"], "--time", id="a missing option"),
     pytest.param(["offset", "STORE", "Orders", "0", "--time", "1", "--boundary", "x"], "invalid choice", id="a choice"),
+    pytest.param(["units", "STORE", "--mask", "keys,names"], "found 'names'", id="a word that masks nothing"),
     pytest.param(["recover", "STORE"], "--plan", id="recover without a plan"),
     pytest.param(["check", "STORE", "--fail-on", "panic"], "invalid choice", id="an unknown severity"),
     pytest.param(["get", "STORE", "Orders", "0", "0", "--sql", "a ="], "", id="half an SQL expression"),
@@ -239,3 +240,24 @@ def test_debug_adds_the_traceback_and_nothing_else_does(tmp_path):
     assert "Traceback" not in err
     _, _, err = agree.command("info", tmp_path, "--debug")
     assert "Traceback" in err
+
+
+@pytest.mark.parametrize("command", [["units", "STORE", "--body"], ["get", "STORE", "Orders", "0", "0"]])
+def test_a_mask_hides_what_it_names_and_no_more(store, command):
+    """Bodies, keys and hosts are gone from each record and from the table, places and topics are there."""
+    command = [str(store) if word == "STORE" else word for word in command]
+    plain, masked = agree.ask(*command), agree.ask(*command, "--mask", "bodies,keys,hosts")
+    assert [list(one) for one in plain] == [list(one) for one in masked]
+    units = [(one, other) for one, other in zip(plain, masked, strict=True) if one["type"] == "unit"]
+    assert units
+    for one, other in units:
+        for name in ("physicalOffset", "topic", "queueOffset", "storeTimestamp", "tags"):
+            assert one[name] == other[name]
+        for name in ("bornHost", "storeHost", "offsetMsgId", "bodySha256"):
+            assert one[name] != other[name]
+        assert not set(one["keys"]) & set(other["keys"])
+    _, shown, _ = agree.command(*command, "--markdown")
+    _, hidden, _ = agree.command(*command, "--markdown", "--mask", "keys")
+    key = units[0][0]["keys"][0]
+    assert key in shown
+    assert key not in hidden

@@ -1,0 +1,94 @@
+"""Masked records and sentences: what was equal stays equal, nothing of the original is left, exports stay strangers."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+
+from engine.errors import UsageError
+from engine.rules.masking import Masking
+
+RECORD = {
+    "type": "unit", "topic": "Orders", "bornHost": "10.1.2.3:4711", "storeHost": "10.1.2.9:10911", "keys": ["A7", "B8"],
+    "uniqueKey": "0A010203", "offsetMsgId": "0A01020900002A9F00", "body": "c2VjcmV0", "bodySha256": "ff", "bodyCRC": 5,
+    "properties": {"KEYS": "A7 B8", "UNIQ_KEY": "0A010203", "TAGS": "paid", "CLIENT_HOST": "10.1.2.3"},
+}  # fmt: skip
+
+
+def test_everything_asked_for_is_gone_and_the_rest_stays() -> None:
+    made = Masking(True, True, True).record(RECORD)
+    text = json.dumps(made)
+    for original in ("10.1.2.3", "10.1.2.9", '"A7"', "B8", "0A010203", "0A010209", "c2VjcmV0"):
+        assert original not in text, original
+    assert list(made) == list(RECORD)
+    assert made["topic"] == "Orders"
+    assert made["properties"]["TAGS"] == "paid"
+    assert made["bornHost"].endswith(":4711")
+    assert RECORD["keys"] == ["A7", "B8"], "the record itself is not changed"
+
+
+def test_equal_values_stay_equal_within_one_export_only() -> None:
+    mask = Masking(keys=True)
+    first, second = mask.record(RECORD), pickle.loads(pickle.dumps(mask)).record(RECORD)
+    assert first == second, "another process of the same export masks alike"
+    assert first["properties"]["KEYS"] == " ".join(first["keys"])
+    assert first["uniqueKey"] == first["properties"]["UNIQ_KEY"]
+    assert Masking(keys=True).record(RECORD)["keys"] != first["keys"]
+    assert first["bornHost"] == RECORD["bornHost"]
+
+
+def test_hosts_hide_in_unique_keys_too() -> None:
+    made = Masking(hosts=True).record(RECORD)
+    assert made["uniqueKey"].startswith("key-")
+    assert made["keys"] == ["A7", "B8"]
+    assert made["bodyCRC"] == 5
+
+
+def test_nothing_asked_for_changes_nothing() -> None:
+    assert Masking().record(RECORD) is RECORD
+    blank = {"type": "blank", "size": 3}
+    assert Masking(True, True, True).record(blank) == blank
+    assert Masking().words("10.0.0.7, Orders#K1, /a/b/c/d") == "10.0.0.7, Orders#K1, /a/b/c/d"
+    assert Masking().path("/a/b/c/d") == "/a/b/c/d"
+
+
+def test_hashes_of_keys_cannot_be_compared_with_guesses() -> None:
+    entry = {"type": "indexEntry", "entry": 7, "slot": 3, "keyHash": 12345, "phyOffset": 9}
+    assert Masking(keys=True).record(entry) == entry | {"slot": None, "keyHash": None}
+    assert Masking(bodies=True, hosts=True).record(entry) == entry
+
+
+def test_sentences_lose_hosts_ids_keys_and_folders_and_nothing_else() -> None:
+    mask = Masking(True, True, True)
+    unique = "7F000001647430946E09697FC6310E6E"
+    said = mask.words(f"10.0.0.7:10911 sent {unique} to Orders#SO-1, see /data/prod/store/x; [fe80::1]:10911 and ::1")
+    for secret in ("10.0.0.7", unique, "SO-1", "/data/prod", "fe80", "::1"):
+        assert secret not in said
+    assert mask.key(unique) in said, "the same id in a record has the same pseudonym"
+    assert mask.host("10.0.0.7:10911") in said.split()  # type: ignore[comparison-overlap]
+    assert Masking(keys=True).words("10.0.0.7 Orders#12345").startswith("10.0.0.7 Orders#key-")
+    plain = "stored 2026-11-21 20:26:29.123 at 1,310,900, version 5.3.3, see #1456 (6 of 7): units 5 to 9"
+    assert mask.words(plain) == plain
+
+
+def test_findings_are_masked_to_the_bottom_of_their_evidence() -> None:
+    finding = {
+        "type": "finding", "id": "X", "file": "/data/prod/a/store/index/2026", "message": "10.0.0.7 wrote Orders#K1",
+        "evidence": {"uniqueKey": "abc", "entry": 7, "units": [{"bornHost": "10.0.0.7:1", "text": "tea"}]},
+    }  # fmt: skip
+    made = Masking(True, True, True).record(finding)
+    text = json.dumps(made)
+    for secret in ("10.0.0.7", "K1", "abc", "tea", "prod"):
+        assert secret not in text
+    assert made["file"] == "…/store/index/2026"
+    assert made["evidence"]["entry"] == 7
+    assert Masking(bodies=True).record(finding)["file"] == finding["file"]
+
+
+def test_what_is_to_be_masked_is_said_in_words() -> None:
+    assert Masking.of("bodies, hosts").parts == ("bodies", "hosts")
+    assert Masking.of("").any is False
+    with pytest.raises(UsageError, match="found 'host'"):
+        Masking.of("keys,host")
