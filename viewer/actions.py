@@ -101,6 +101,8 @@ COMMANDS = (
     Command("theme.light", words("Light colours"), "View", "", (), needs=False, checkable=True, group=3),
     Command("theme.dark", words("Dark colours"), "View", "", (), needs=False, checkable=True, group=3),
     Command("theme.contrast", words("High contrast"), "View", "", (), needs=False, checkable=True, group=3),
+    Command("theme.motion", words("Less motion"), "View", "", (), needs=False, checkable=True, group=3,
+            tip=words("Nothing glows and fades, no frame stands where a jump ended, no cursor blinks")),
     Command("language.en", "English", "View", "", (), needs=False, checkable=True, group=4),
     Command("language.zh_CN", "简体中文", "View", "", (), needs=False, checkable=True, group=4),
     Command("go.back", words("Back"), "Go", "back", ("Alt+Left",)),

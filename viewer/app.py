@@ -28,7 +28,7 @@ from viewer.desk.second_start import Asked, Doorbell, answer, hand_over
 from viewer.desk.windows import all_closed, close_all
 from viewer.main_window import MainWindow
 from viewer.settings import Settings
-from viewer.theme import theme
+from viewer.theme import desktop_contrast, theme
 
 QUIET_SECONDS = 15.0
 """How long a picture waits for short reads behind the first rows."""
@@ -124,7 +124,9 @@ def dress(app: QApplication, settings: Settings, start: Start) -> None:
     language = start.language or settings.language
     assets.set_language(assets.system_language() if language == "system" else language)
     theme.zoom = settings.zoom
-    theme.contrast = settings.contrast
+    theme.contrast_follows = settings.contrast is None
+    theme.contrast = desktop_contrast() if settings.contrast is None else settings.contrast
+    theme.motion = settings.motion
     theme.scheme = start.theme or settings.theme
     theme.apply(app)
 

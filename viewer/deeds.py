@@ -15,7 +15,7 @@ from viewer.actions import COMMANDS, VIEW_OF
 from viewer.assets import tr
 from viewer.bridge import places
 from viewer.bridge.places import Place
-from viewer.theme import theme
+from viewer.theme import desktop_contrast, desktop_still, theme
 
 if TYPE_CHECKING:
     from viewer.main_window import MainWindow
@@ -62,6 +62,7 @@ def deeds(window: MainWindow) -> dict[str, Deed]:
     for scheme in ("system", "light", "dark"):
         own[f"theme.{scheme}"] = lambda _on=False, scheme=scheme: set_scheme(window, scheme)
     own["theme.contrast"] = lambda: set_contrast(window, not theme.contrast)
+    own["theme.motion"] = lambda: set_motion(window, theme.still)
     for language in assets.LANGUAGES:
         own[f"language.{language}"] = lambda _on=False, language=language: set_language(window, language)
     for command in COMMANDS:
@@ -176,9 +177,17 @@ def set_scheme(window: MainWindow, scheme: str) -> None:
 
 
 def set_contrast(window: MainWindow, on: bool) -> None:
-    """Fills off and frames on, now and at the next start."""
-    window.settings.contrast = on
+    """Fills off and frames on, now and at the next start; what the desktop says too goes on following it."""
+    theme.contrast_follows = on == desktop_contrast()
+    window.settings.contrast = None if theme.contrast_follows else on
     theme.set_contrast(on)
+    show_choices(window)
+
+
+def set_motion(window: MainWindow, on: bool) -> None:
+    """Whether things may move and fade, now and at the next start; what the desktop says too goes on following it."""
+    window.settings.motion = None if on == (not desktop_still()) else on
+    theme.set_motion(window.settings.motion)
     show_choices(window)
 
 
@@ -200,6 +209,7 @@ def show_choices(window: MainWindow) -> None:
         window.actions_by_id[f"language.{language}"].setChecked(assets.language() == language)
     window.actions_by_id["view.tree"].setChecked(window.settings.tree_shown)
     window.actions_by_id["theme.contrast"].setChecked(theme.contrast)
+    window.actions_by_id["theme.motion"].setChecked(theme.still)
     window.actions_by_id["session.restore"].setChecked(window.settings.restore)
 
 

@@ -90,13 +90,22 @@ class Settings:
         self._file.setValue("look/zoom", value)
 
     @property
-    def contrast(self) -> bool:
-        """Whether fills are off and frames strong."""
-        return self._number("look/contrast", 0, 0, 1) == 1
+    def contrast(self) -> bool | None:
+        """Whether fills are off and frames strong; None: as the desktop says."""
+        return self._choice("look/contrast")
 
     @contrast.setter
-    def contrast(self, value: bool) -> None:
-        self._file.setValue("look/contrast", int(value))
+    def contrast(self, value: bool | None) -> None:
+        self._choose("look/contrast", value)
+
+    @property
+    def motion(self) -> bool | None:
+        """Whether things may move and fade; None: as the desktop says."""
+        return self._choice("look/motion")
+
+    @motion.setter
+    def motion(self, value: bool | None) -> None:
+        self._choose("look/motion", value)
 
     # ---- layout ------------------------------------------------------------------------------------------------------
 
@@ -254,6 +263,15 @@ class Settings:
     def _word(self, key: str, permitted: tuple[str, ...]) -> str:
         value = self._file.value(key, permitted[0])
         return value if value in permitted else permitted[0]
+
+    def _choice(self, key: str) -> bool | None:
+        return {"0": False, "1": True}.get(str(self._file.value(key)))
+
+    def _choose(self, key: str, value: bool | None) -> None:
+        if value is None:
+            self._file.remove(key)
+        else:
+            self._file.setValue(key, int(value))
 
     def _number(self, key: str, default: int, low: int, high: int) -> int:
         try:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QStyle
 
 LIGHT = {
     "window": "#F2F3F6", "pane": "#FFFFFF", "raised": "#F8F9FB", "sunken": "#E9EBF0", "side": "#F8F9FB",
@@ -87,8 +87,18 @@ class Theme(QObject):
         self.zoom = 100
         self.contrast = False
         """Whether fills are off and frames strong."""
+        self.contrast_follows = False
+        """Whether that goes with the desktop."""
+        self.motion: bool | None = None
+        """Whether things may move and fade; None: as the desktop says."""
         self.topics: tuple[str, ...] = ()
         self._applied = False
+        self._blink = 0
+
+    @property
+    def still(self) -> bool:
+        """Whether nothing is to move, fade or blink: chosen, or asked for by the desktop."""
+        return desktop_still() if self.motion is None else not self.motion
 
     def apply(self, app: QApplication) -> None:
         """Dress the application; called once at the start and again after each change."""
@@ -97,7 +107,12 @@ class Theme(QObject):
             app.setStyle("Fusion")
             hints = QGuiApplication.styleHints()
             hints.colorSchemeChanged.connect(self._system_changed)
+            self._blink = hints.cursorFlashTime()
+            told = getattr(hints, "accessibility", None)
+            if told is not None:
+                told().contrastPreferenceChanged.connect(self._contrast_changed)
             self.set_scheme(self.scheme, quiet=True)
+        QGuiApplication.styleHints().setCursorFlashTime(0 if self.still else self._blink)
         app.setFont(ui())
         app.setPalette(palette())
         app.setStyleSheet(style_sheet())
@@ -121,6 +136,11 @@ class Theme(QObject):
             self.contrast = on
             self._dress()
 
+    def set_motion(self, on: bool | None) -> None:
+        """Things may move, may not, or do as the desktop says (None)."""
+        self.motion = on
+        self._dress()
+
     def set_zoom(self, percent: int) -> None:
         """Scale every font and row; ``percent`` is kept within the steps."""
         percent = min(max(percent, ZOOM_STEPS[0]), ZOOM_STEPS[-1])
@@ -140,11 +160,26 @@ class Theme(QObject):
         if self.scheme == "system":
             self.set_scheme("system")
 
+    def _contrast_changed(self, *_: object) -> None:
+        if self.contrast_follows:
+            self.set_contrast(desktop_contrast())
+
     def _dress(self) -> None:
         app = QApplication.instance()
         if isinstance(app, QApplication):
             self.apply(app)
         self.changed.emit()
+
+
+def desktop_still() -> bool:
+    """Whether the desktop asks for less motion: its style has no animations."""
+    return QApplication.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration) == 0
+
+
+def desktop_contrast() -> bool:
+    """Whether the desktop asks for high contrast; before Qt 6.10 it does not tell."""
+    told = getattr(QGuiApplication.styleHints(), "accessibility", None)
+    return told is not None and told().contrastPreference().name == "HighContrast"
 
 
 theme = Theme()

@@ -51,6 +51,31 @@ def test_section_11_high_contrast_and_back(run: Run, walker: Walker, damaged: Pa
         await walker.act("theme.contrast")
         assert C("hair").name() == before
         assert not theme.contrast
+        assert walker.window.settings.contrast is None
+
+    run(walk())
+
+
+def test_section_7_with_less_motion_nothing_moves_or_fades(run: Run, walker: Walker, damaged: Path) -> None:
+    async def walk() -> None:
+        window = walker.window
+        await walker.open(damaged)
+        await asyncio.sleep(0.5)
+        assert walker.action("theme.motion").text() == "Less motion"
+        await walker.act("theme.motion")
+        assert walker.action("theme.motion").isChecked()
+        assert window.settings.motion is False
+        window.go(places.log(1_310_900))
+        await walker.rest()
+        assert walker.value("units.table", "Physical offset") == 1_310_900
+        for _ in range(20):
+            assert window.findChild(QWidget, "pulse") is None
+            await asyncio.sleep(0.02)
+        await walker.act("language.zh_CN")
+        assert walker.action("theme.motion").text() == "减少动态效果"
+        await walker.act("theme.motion")
+        assert not walker.action("theme.motion").isChecked()
+        assert window.settings.motion is None
 
     run(walk())
 

@@ -30,6 +30,17 @@ def test_values_come_back(tmp_path: Path) -> None:
     assert again.filters == ['topic == "Orders, and more"']
 
 
+def test_a_choice_is_kept_and_can_be_left_to_the_desktop_again(tmp_path: Path) -> None:
+    settings = Settings(tmp_path)
+    assert (settings.contrast, settings.motion) == (None, None)
+    settings.contrast, settings.motion = True, False
+    settings.sync()
+    again = Settings(tmp_path)
+    assert (again.contrast, again.motion) == (True, False)
+    again.contrast = again.motion = None
+    assert (again.contrast, again.motion) == (None, None)
+
+
 def test_defaults_before_the_first_start(tmp_path: Path) -> None:
     settings = Settings(tmp_path / "not" / "there")
     assert (settings.theme, settings.language, settings.zoom, settings.recent) == ("system", "system", 100, [])

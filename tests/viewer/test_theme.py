@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 import viewer
@@ -38,6 +39,39 @@ def test_high_contrast_has_no_fills_and_strong_words(dressed: QApplication, dark
         for role in ("hair", "line", "field"):
             assert contrast(C(role).name(), pane) >= 4.5, role
     finally:
+        theme.set_contrast(False)
+
+
+def test_stillness_is_the_desktops_until_somebody_chooses(
+    dressed: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blinks = QGuiApplication.styleHints().cursorFlashTime()
+    assert blinks > 0
+    assert (theme.motion, theme.still) == (None, False)
+    monkeypatch.setattr(looks, "desktop_still", lambda: True)
+    assert theme.still
+    theme.set_motion(True)
+    assert not theme.still
+    theme.set_motion(False)
+    assert theme.still
+    assert QGuiApplication.styleHints().cursorFlashTime() == 0
+    monkeypatch.undo()
+    theme.set_motion(None)
+    assert QGuiApplication.styleHints().cursorFlashTime() == blinks
+
+
+def test_contrast_goes_with_the_desktop_where_nobody_chose(
+    dressed: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looks, "desktop_contrast", lambda: True)
+    theme._contrast_changed()
+    assert not theme.contrast
+    theme.contrast_follows = True
+    try:
+        theme._contrast_changed()
+        assert theme.contrast
+    finally:
+        theme.contrast_follows = False
         theme.set_contrast(False)
 
 

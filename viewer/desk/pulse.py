@@ -8,7 +8,7 @@ from PySide6.QtCore import QRect, Qt, QTimer
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
-from viewer.theme import C
+from viewer.theme import C, theme
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ class Jumps:
         self._timer.timeout.connect(self._look)
 
     def jumped(self) -> None:
-        """A jump was made: look for its row."""
+        """A jump was made: look for its row; nothing where motion is to be reduced."""
+        if theme.still:
+            return
         self._left = LOOKS
         self._timer.start()
 

@@ -92,8 +92,9 @@ class ServiceLine(QWidget):
             tool.setFixedSize(px(26), px(26))
 
     def _stepped(self) -> None:
-        self._lamp.set_kind("note")
-        self._beat.start()
+        if not theme.still:
+            self._lamp.set_kind("note")
+            self._beat.start()
         self.stepAsked.emit(self.key)
 
     def show_state(self, paused: bool | None, did: str, waits: str, *, warn: bool = False) -> None:

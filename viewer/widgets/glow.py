@@ -10,20 +10,16 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QApplication, QStyle, QWidget
+from PySide6.QtWidgets import QWidget
 
 from viewer.models.columns import Record, RecordKind
+from viewer.theme import theme
 
 HELD, FADING, STILL = 0.4, 0.8, 1.0
 FRAME_MS = 80
 MOST = 512
 WHOLE = -1
 """The section of a glow that takes the whole row."""
-
-
-def reduced_motion() -> bool:
-    """Whether the desktop asks for less motion: its style has no animations."""
-    return QApplication.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration) == 0
 
 
 class Glow:
@@ -65,7 +61,7 @@ class Glow:
 
     @staticmethod
     def _strength(age: float) -> float:
-        if reduced_motion():
+        if theme.still:
             return 1.0 if age < STILL else 0.0
         return 1.0 if age < HELD else max(0.0, 1 - (age - HELD) / FADING)
 

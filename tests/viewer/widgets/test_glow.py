@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QWidget
 
 from viewer.models.columns import RecordKind, number_column, text_column
-from viewer.widgets import glow as glow_module
+from viewer.theme import theme
 from viewer.widgets.glow import WHOLE, Glow
 from viewer.widgets.live_rows import renew_rows
 from viewer.widgets.record_view import RecordView
@@ -45,7 +45,7 @@ def test_it_is_held_and_then_fades(lit) -> None:
 
 def test_with_less_motion_it_does_not_fade(lit, monkeypatch) -> None:
     glow, clock = lit
-    monkeypatch.setattr(glow_module, "reduced_motion", lambda: True)
+    monkeypatch.setattr(theme, "motion", False)
     glow.add("row")
     clock.now += 0.9
     assert glow.of("row", 1) == ((WHOLE, 1.0),)
