@@ -6,8 +6,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from engine.codec.batch_consume_queue import BATCH_CQ_UNIT_SIZE, BatchCqUnit, decode, encode
+from engine.codec.batch_consume_queue import BATCH_CQ_UNIT_SIZE, BatchCqUnit, decode
 from engine.codec.dtypes import BATCH_CQ_UNIT
+from engine.codec.queue_placing import put_batch
 from engine.store.queue_files import QueueFiles
 from engine.store.recovery_plan import QueueState
 from engine.store.stored_queue import Release, StoredQueue
@@ -48,14 +49,10 @@ class BatchConsumeQueue(StoredQueue):
 
     def put(self, unit: BatchCqUnit) -> None:
         """One entry; dropped where the queue knows its unit already, or none can be made of it. Raises ``OSError``."""
-        if unit.msg_base_offset < 0 or unit.batch_size < 0 or unit.physical_offset <= self.max_physic_offset:
+        if not put_batch(self, unit):
             return
-        files = self.files
-        if files.last_is_full:
-            files.create(files.starts[-1] + files.file_size if files.starts else 0)
-        files.append(encode(unit))
-        self.max_physic_offset, self._max_offset = unit.physical_offset, unit.next_offset
-        if self._min_offset == -1 and files.starts[-1] == files.first_created:
+        self._max_offset = unit.next_offset
+        if self._min_offset == -1 and self.files.starts[-1] == self.files.first_created:
             self._min_offset = self._first_base()
 
     # -- keeping

@@ -9,16 +9,16 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec.consume_queue import CQ_UNIT_SIZE, PREFILLED_SIZE, CqUnit, encode, is_ext_address
+from engine.codec.consume_queue import CQ_UNIT_SIZE, is_ext_address
 from engine.codec.cq_ext import CqExtUnit
 from engine.codec.dtypes import CQ_UNIT
+from engine.codec.queue_placing import put, put_run
 from engine.store.consume_queue_ext import ConsumeQueueExt
 from engine.store.queue_files import QueueFiles
 from engine.store.queue_minimum import Span, corrected_minimum
 from engine.store.recovery_plan import QueueState
 from engine.store.stored_queue import Release, StoredQueue
 
-_PREFILLED = encode(CqUnit(0, PREFILLED_SIZE, 0))
 _CHUNK = 4096 * CQ_UNIT_SIZE
 _log = logging.getLogger(__name__)
 
@@ -61,82 +61,13 @@ class ConsumeQueue(StoredQueue):
             gone += self.ext.cut(state.ext_end)
         return gone
 
-    def put(self, physical_offset: int, size: int, tags_code: int, queue_offset: int) -> None:
-        """One entry (spec 3.3): dropped where it is known, at the queue's end otherwise. Raises ``OSError``."""
-        if physical_offset + size <= self.max_physic_offset:
-            return
-        files, expect = self.files, queue_offset * CQ_UNIT_SIZE
-        if not self._ready(queue_offset, expect):
-            return
-        before = self.max_physic_offset
-        self.max_physic_offset = physical_offset + size
-        try:
-            files.append(encode(CqUnit(physical_offset, size, tags_code)))
-        except OSError:
-            self.max_physic_offset = before
-            raise
+    put = put
+    put_run = put_run
 
-    def put_run(
-        self, end: npt.NDArray[np.int64], queue_offset: npt.NDArray[np.int64], entries: npt.NDArray[np.void]
-    ) -> None:
-        """Entries whose queue offsets grow by one and whose ends in the log grow: as :meth:`put` for each of them.
-
-        ``entries`` are rows of ``dtypes.CQ_UNIT``. Raises ``OSError``; what was written until then counts.
-        """
-        first, count = 0, len(entries)
-        if int(end[0]) <= self.max_physic_offset:
-            first = int(np.searchsorted(end, self.max_physic_offset, "right"))
-        while first < count:
-            offset = int(queue_offset[first])
-            ready = self._ready(offset, offset * CQ_UNIT_SIZE)
-            if ready and self.files.end <= offset * CQ_UNIT_SIZE:
-                self._append_run(entries[first:], end[first:])
-                return
-            if ready:  # offset 0 goes wherever the queue ends
-                self._append_run(entries[first : first + 1], end[first : first + 1])
-            first += 1
-
-    def _ready(self, queue_offset: int, expect: int) -> bool:
-        """Make the file that the next entry goes into; False where the queue holds the entry already."""
-        files = self.files
-        if not files.starts:
-            files.create(expect - expect % files.file_size)
-        elif files.last_is_full:
-            files.create(files.starts[-1] + files.file_size)
-        start = files.starts[-1]
-        if start == files.first_created and queue_offset and files.end == start:
-            self._prefill(start, expect)
-        if queue_offset:
-            if expect < files.end:
-                return False
-            if expect != files.end:
-                _log.debug(
-                    "%s/%d: entry %d follows entry %d",
-                    self.topic,
-                    self.queue_id,
-                    queue_offset,
-                    files.end // CQ_UNIT_SIZE - 1,
-                )
-        return True
-
-    def _prefill(self, start: int, expect: int) -> None:
-        """The queue begins above 0: units that point nowhere up to there (spec 3.3-3)."""
-        self.min_logic_offset = expect
-        left = (expect - start) // CQ_UNIT_SIZE
-        while left > 0:
-            count = min(left, 4096)
-            self.files.append(_PREFILLED * count)
-            left -= count
-        self.files.flushed = expect
-
-    def _append_run(self, entries: npt.NDArray[np.void], end: npt.NDArray[np.int64]) -> None:
-        before = self.files.end
-        try:
-            self.files.append(entries.view(np.uint8).data)
-        finally:
-            done = (self.files.end - before) // CQ_UNIT_SIZE
-            if done:
-                self.max_physic_offset = int(end[done - 1])
+    def note_gap(self, queue_offset: int) -> None:
+        """An entry that does not follow the last one: said where somebody debugs."""
+        last = self.files.end // CQ_UNIT_SIZE - 1
+        _log.debug("%s/%d: entry %d follows entry %d", self.topic, self.queue_id, queue_offset, last)
 
     def read(self, queue_offset: int, count: int) -> npt.NDArray[np.void]:
         """Up to ``count`` entries from ``queue_offset`` on as rows of ``dtypes.CQ_UNIT``; fewer at the end or at a

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from engine.codec.consume_queue import ext_offset, is_ext_address
-from engine.codec.cq_ext import END_MARK, KEPT_FREE, SMALLEST, CqExtStop, CqExtUnit, decode, encode
+from engine.codec.cq_ext import CqExtStop, CqExtUnit, decode
+from engine.codec.queue_placing import LARGEST_EXT, put_ext
 from engine.store.queue_files import QueueFiles
-
-LARGEST = 32_767
-NO_ADDRESS = 1
-"""What a put answers where the unit could not be stored: the entry keeps the plain tags code then."""
-_MOST_OFFSET = 9_223_372_034_707_292_159
-_MARK = END_MARK.to_bytes(2, "big", signed=True)
 
 
 class ConsumeQueueExt:
@@ -25,30 +20,14 @@ class ConsumeQueueExt:
         """List the files; raises :class:`StoreError` for one of a wrong length."""
         self.files.load()
 
-    def put(self, tags_code: int, store_timestamp: int, bit_map: bytes = b"") -> int:
-        """Append a unit and give its address, or :data:`NO_ADDRESS`. Raises ``OSError``."""
-        size, files = SMALLEST + len(bit_map), self.files
-        if size > LARGEST or size > files.file_size - KEPT_FREE or files.end + size > _MOST_OFFSET:
-            return NO_ADDRESS
-        if (
-            files.starts
-            and not files.last_is_full
-            and size > files.starts[-1] + files.file_size - files.end - KEPT_FREE
-        ):
-            files.write(files.end, _MARK)
-            files.end = files.starts[-1] + files.file_size
-        if files.last_is_full:
-            files.create(files.starts[-1] + files.file_size if files.starts else 0)
-        unit = CqExtUnit(files.end, size, tags_code, store_timestamp, bit_map)
-        files.append(encode(unit))
-        return unit.address
+    put = put_ext
 
     def unit(self, address: int) -> CqExtUnit | None:
         """The unit at ``address``, None where none is."""
         if not is_ext_address(address):
             return None
         offset = ext_offset(address)
-        raw = self.files.read(offset, min(LARGEST, self.files.end - offset))
+        raw = self.files.read(offset, min(LARGEST_EXT, self.files.end - offset))
         found = decode(raw, 0, offset) if raw else None
         return None if found is None or isinstance(found, CqExtStop) else found
 

@@ -11,6 +11,7 @@ from typing import Final
 from engine.codec.batch_consume_queue import BatchCqUnit
 from engine.codec.java import i32
 from engine.codec.queue_builder import EntryColumns, QueueRuns
+from engine.codec.queue_placing import NO_ADDRESS
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from engine.layout import StorePaths, is_folder_name, parse_file_name
@@ -18,7 +19,7 @@ from engine.mapped.disk import Disk
 from engine.rules.unit_check import Request
 from engine.store.batch_consume_queue import BatchConsumeQueue
 from engine.store.consume_queue import ConsumeQueue
-from engine.store.consume_queue_ext import NO_ADDRESS, ConsumeQueueExt
+from engine.store.consume_queue_ext import ConsumeQueueExt
 from engine.store.pending_entries import PendingEntries
 from engine.store.queue_files import QueueFiles
 from engine.store.recovery_source import Entry

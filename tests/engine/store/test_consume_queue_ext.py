@@ -1,8 +1,9 @@
 from dispatching import Place
 
+from engine.codec.queue_placing import NO_ADDRESS
 from engine.config import from_mapping
 from engine.store.consume_queue import ConsumeQueue
-from engine.store.consume_queue_ext import NO_ADDRESS, ConsumeQueueExt
+from engine.store.consume_queue_ext import ConsumeQueueExt
 
 CONFIG, _ = from_mapping({"enableConsumeQueueExt": True, "mappedFileSizeConsumeQueueExt": 100})
 
