@@ -6,23 +6,22 @@ bytes.
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
+from engine.codec.file_walk import BLOCK, Item, find_in_file, walk_file
 from engine.codec.message import LARGEST_UNIT, Unit
-from engine.codec.unit_scan import Blank, Damage, Stop, find_unit, look
+from engine.codec.unit_scan import Blank, Damage, Stop, look
 from engine.errors import CannotRead
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 
-BLOCK = 1 << 20
 BULK = 16 << 20
 """Bytes from which on a long walk goes by columns: below it, loading them takes longer than walking."""
 FIRST_LOOK = 4096
 BACK_STEP = 1 << 16
-OVERLAP = 64
 
-Item = Unit | Blank | Damage
 Hints = Callable[[], Iterable[tuple[int, int]]]
 """Gives (physical offset, size) of the newest entries of the queues, in any order."""
 
@@ -157,7 +156,7 @@ class LogReader:
                 offset = following.start_offset
                 continue
             last: Item | Stop | None = None
-            for last in self._walk_file(file, offset, stop, crc, resync):
+            for last in walk_file(self._bytes_of(file), offset, stop, crc, resync):
                 if isinstance(last, Stop):
                     break
                 yield last
@@ -244,7 +243,7 @@ class LogReader:
 
     def _first_unit(self, file: ReadOnlyFile, low: int, high: int) -> int:
         """Offset of the first real unit in [low, high) of ``file``, −1 where there is none."""
-        at = self._resync(file, low - file.start_offset, high - file.start_offset)
+        at = find_in_file(self._bytes_of(file), low - file.start_offset, high - file.start_offset)
         return -1 if at < 0 else file.start_offset + at
 
     def _behind_blank(self, file: ReadOnlyFile, blank: Blank) -> int:
@@ -265,115 +264,8 @@ class LogReader:
                 return look(data, 0, len(data), base, crc)
         return seen
 
-    def _walk_file(
-        self, file: ReadOnlyFile, offset: int, stop: int | None, crc: bool, resync: bool
-    ) -> Iterator[Item | Stop]:
-        """Items of one file; ends without a stop where the file ends and the log may go on in the next."""
-        position = offset - file.start_offset
-        want = BLOCK
-        while position < file.size:
-            data = self._read_or_stop(file, position, want)
-            if isinstance(data, Stop):
-                yield data
-                return
-            at, base = 0, file.start_offset + position
-            while True:
-                seen = look(data, at, len(data), base, crc)
-                if isinstance(seen, Stop):
-                    break
-                if stop is not None and seen.offset >= stop:
-                    yield Stop(seen.offset, "limit", "end of the range")
-                    return
-                yield seen
-                if isinstance(seen, Blank):
-                    return
-                at += seen.size
-            position += at
-            if len(data) == want and seen.kind in ("cut", "end") and self._fits(data, at, want):
-                want = max(BLOCK, int.from_bytes(data[at : at + 4], "big", signed=True)) if at == 0 else BLOCK
-                continue
-            if len(data) < want and position >= file.size:
-                return
-            trouble = self._after_trouble(file, position, seen, resync)
-            yield from trouble.items
-            if trouble.position < 0:
-                return
-            position, want = trouble.position, BLOCK
-
-    def _fits(self, data: bytes, at: int, want: int) -> bool:
-        """Whether more bytes may complete the unit at ``at``: it was cut by the block, not by the file."""
-        if at > 0 or len(data) - at < 4:
-            return True
-        return want < int.from_bytes(data[:4], "big", signed=True) <= LARGEST_UNIT
-
-    def _read_or_stop(self, file: ReadOnlyFile, position: int, size: int) -> bytes | Stop:
-        try:
-            data = file.read(position, size)
-        except CannotRead as error:
-            return Stop(file.start_offset + position, "damage", str(error))
-        if not data:
-            reason = f"the file ends here, it had {file.size:,} bytes when it was opened"
-            return Stop(file.start_offset + position, "cut", reason)
-        return data
-
-    def _after_trouble(self, file: ReadOnlyFile, position: int, seen: Stop, resync: bool) -> _Trouble:
-        """What to yield where no unit stands at ``position``, and where to go on (−1: the file is done)."""
-        offset = file.start_offset + position
-        if not resync:
-            return _Trouble([seen], -1)
-        try:
-            found = self._resync(file, position + 1, file.size)
-            if found >= 0:
-                return _Trouble([Damage(offset, found - position, _damage_reason(seen))], found)
-            if self._later_data(file):
-                size = file.end_offset - offset
-                return _Trouble([Damage(offset, size, _damage_reason(seen) + "; to the end of the file")], -1)
-            if seen.kind == "zero":
-                return _Trouble([seen], -1)
-            size = self._last_byte(file, position) - position
-        except CannotRead as error:
-            return _Trouble([Stop(offset, "damage", str(error))], -1)
-        return _Trouble([Damage(offset, size, seen.reason), Stop(offset, seen.kind, seen.reason)], -1)
-
-    def _resync(self, file: ReadOnlyFile, position: int, high: int) -> int:
-        """Position of the next real unit or blank of ``file`` in [position, high), −1 where there is none."""
-        while position < high:
-            position = self._skip_hole(file, position)
-            if position < 0 or position >= high:
-                return -1
-            data = file.read(position, BLOCK)
-            at = find_unit(data, file.start_offset + position, 0, file.end_offset)
-            if at >= 0:
-                return position + at if position + at < high else -1
-            if len(data) < BLOCK:
-                return -1
-            position += BLOCK - OVERLAP
-        return -1
-
-    def _skip_hole(self, file: ReadOnlyFile, position: int) -> int:
-        """The next position at or behind ``position`` that the file system holds data for, −1 for none."""
-        descriptor = file.descriptor()
-        try:
-            return max(position, os.lseek(descriptor, position, os.SEEK_DATA) - OVERLAP)
-        except OSError as error:
-            return -1 if error.errno == 6 else position  # ENXIO: nothing but a hole to the end
-        finally:
-            os.close(descriptor)
-
-    def _last_byte(self, file: ReadOnlyFile, position: int) -> int:
-        """Position behind the last byte of ``file`` at or behind ``position`` that is not zero."""
-        end = file.size
-        while end > position:
-            start = max(position, end - BLOCK)
-            data = file.read(start, end - start).rstrip(b"\0")
-            if data:
-                return start + len(data)
-            end = start
-        return position
-
-    def _later_data(self, file: ReadOnlyFile) -> bool:
-        number = self.sequence.position_of(file.start_offset)
-        return any(any(later.read(0, 8)) for later in self.files[number + 1 :])
+    def _bytes_of(self, file: ReadOnlyFile) -> _FileBytes:
+        return _FileBytes(file, self.sequence)
 
     def _find_max_offset(self) -> int:
         for file in reversed(self.files):
@@ -413,22 +305,42 @@ class LogReader:
                 high = middle
         edge, back = low * BACK_STEP, 2 * BACK_STEP
         while back < 64 * BLOCK and edge - back > 0:
-            found = self._resync(file, edge - back, edge)
+            found = find_in_file(self._bytes_of(file), edge - back, edge)
             if found >= 0:
                 return file.start_offset + found
             back *= 4
         return file.start_offset
 
 
-class _Trouble:
-    """Items to yield, and the position in the file to go on at (−1: none)."""
+class _FileBytes:
+    """One file of the log as the walk wants it."""
 
-    __slots__ = ("items", "position")
+    __slots__ = ("_file", "_sequence", "read")
 
-    def __init__(self, items: list[Item | Stop], position: int) -> None:
-        self.items = items
-        self.position = position
+    def __init__(self, file: ReadOnlyFile, sequence: FileSequence) -> None:
+        self._file = file
+        self._sequence = sequence
+        self.read = file.read
 
+    @property
+    def start_offset(self) -> int:
+        return self._file.start_offset
 
-def _damage_reason(seen: Stop) -> str:
-    return "zero bytes in front of the next unit" if seen.kind == "zero" else seen.reason
+    @property
+    def size(self) -> int:
+        return self._file.size
+
+    def next_data(self, position: int) -> int:
+        """As the file system knows it: holes read as zero bytes."""
+        descriptor = self._file.descriptor()
+        try:
+            return os.lseek(descriptor, position, os.SEEK_DATA)
+        except OSError as error:
+            return -1 if error.errno == errno.ENXIO else position
+        finally:
+            os.close(descriptor)
+
+    def is_followed(self) -> bool:
+        """Whether a later file begins with something other than zero bytes."""
+        number = self._sequence.position_of(self._file.start_offset)
+        return any(any(later.read(0, 8)) for later in self._sequence.files[number + 1 :])
