@@ -1,7 +1,11 @@
-"""Minutes of each suite, printed before pytest's closing line; a suite is a folder under ``tests``."""
+"""Minutes of each suite, printed before pytest's closing line; a suite is a folder under ``tests``.
+
+Tests may run in several processes: what a test has to say for the end of the run travels with its report.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -48,9 +52,28 @@ def minutes(reports: dict[str, list[pytest.TestReport]]) -> list[str]:
     return [*lines, f"{'all':<10}{sum(map(len, tests.values())):>7} tests{'':12}{sum(seconds.values()) / 60:>8.1f} min"]
 
 
+def account(item: pytest.Item, heading: str, lines: Iterable[str]) -> None:
+    """Have ``lines`` printed below ``heading`` at the end of the run; said before the test ends."""
+    item.user_properties.extend((heading, line) for line in lines)
+
+
+def accounts(reports: Iterable[object]) -> dict[str, list[str]]:
+    """What tests had to say: heading → lines."""
+    said: dict[str, list[str]] = {}
+    for report in reports:
+        if isinstance(report, pytest.TestReport) and report.when == "call":
+            for heading, line in report.user_properties:
+                said.setdefault(heading, []).append(str(line))
+    return said
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Hook: the table of suites."""
+    """Hook: what tests had to say, and the table of suites."""
     reports = {key: listed for key, listed in terminalreporter.stats.items() if key}
+    for heading, lines in accounts(report for listed in reports.values() for report in listed).items():
+        terminalreporter.section(heading)
+        for line in lines:
+            terminalreporter.write_line(line)
     # Set-up and tear-down of passed tests stand under the empty key.
     reports["phases"] = terminalreporter.stats.get("", [])
     terminalreporter.section("minutes of each suite")
