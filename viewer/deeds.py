@@ -44,6 +44,8 @@ def deeds(window: MainWindow) -> dict[str, Deed]:
         "trace.open": lambda: (window.show_view("index"), _focus(window, "trace.key")),
         "check.run": lambda: (window.show_view("findings"), _pane_deed(window, "check.run")),
         "recovery.preview": lambda: (window.show_view("findings"), _pane_deed(window, "recovery.preview")),
+        "recovery.save": lambda: (window.show_view("findings"), _pane_deed(window, "recovery.save")),
+        "recovery.try": lambda: (window.show_view("findings"), _pane_deed(window, "recovery.try")),
         "jobs.cancel": window.jobs.cancel_all,
         **window.desk.deeds(),
         **window.lab.deeds(),

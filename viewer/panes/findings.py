@@ -142,7 +142,7 @@ class FindingsPane(Pane):
         return {
             **table_commands(self, lambda: self.table, "findings.jsonl"),
             "check.run": self.check,
-            "recovery.preview": self.recovery.ask,
+            **self.recovery.commands(),
             "problem.next": lambda: self.table.choose_next(1),
             "problem.previous": lambda: self.table.choose_next(-1),
         }

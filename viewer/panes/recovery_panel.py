@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
@@ -14,6 +16,7 @@ from viewer.models.formats import clock, number, size
 from viewer.panes.copying import command_copier
 from viewer.panes.plan_words import fate_kind, fates, headline, plan_kind, plan_rows, release_name
 from viewer.panes.recovery_deeds import RecoveryDeeds
+from viewer.panes.recovery_tried import Outcome
 from viewer.sayings import engine_words
 from viewer.theme import px
 from viewer.widgets.kit import Button, Chip, Hairline, Label, PaneHead, Paper, column, fill, row, splitter
@@ -26,9 +29,13 @@ ROOM_FOR_TAIL = 300
 
 
 class RecoveryPanel(Paper):
-    """``placeRequested(place)`` when a line of the plan leads somewhere."""
+    """``placeRequested(place)`` when a line of the plan leads somewhere, ``openAsked(Path)`` to open a copy that was
+    recovered, ``deedsChanged()`` when something else can be done now.
+    """
 
     placeRequested = Signal(object)
+    openAsked = Signal(object)
+    deedsChanged = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,6 +60,12 @@ class RecoveryPanel(Paper):
         self.plan.setAccessibleName(tr("Recovery plan"))
         self.files = RecordView("recovery.files", fate_kind())
         self.files.setAccessibleName(tr("What stays, what goes"))
+        self.outcome = Outcome(self.files)
+        self.outcome.againAsked.connect(self.deeds.again)
+        self.outcome.openAsked.connect(self.openAsked)
+        self.deeds.wanted.connect(self._want)
+        self.deeds.tried.connect(self.outcome.show_trial)
+        self.deeds.changed.connect(self._deeds_changed)
         self.plan.placeRequested.connect(self.placeRequested)
         self._lines = column(self._log_words, self.line, self._tail_words, self.tail, gap=0, margins=(14, 4, 14, 4))
         plan = QWidget()
@@ -63,7 +76,7 @@ class RecoveryPanel(Paper):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        fill(box, (self.head, self._lines, Hairline(), splitter(False, (plan, 740), (self.files, 480))))
+        fill(box, (self.head, self._lines, Hairline(), splitter(False, (plan, 740), (self.outcome, 480))))
         box.setStretch(3, 1)
         self._show()
 
@@ -78,6 +91,7 @@ class RecoveryPanel(Paper):
         """Another store, or none."""
         self._session = session
         self._job = recovery_of(session) if session is not None else None
+        self.outcome.show_trial(None)
         if session is not None and self._job is not None:
             self._job.changed.connect(self._show)
             self.plan.copier = command_copier(self.plan, str(session.path))
@@ -93,10 +107,29 @@ class RecoveryPanel(Paper):
         if self._job is not None and self._job.unasked:
             self._job.ask()
 
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Saving the plan and trying it; with a copy that was recovered, once more and opening it."""
+        found: dict[str, Callable[[], object]] = {"recovery.preview": self.ask, **self.deeds.commands()}
+        if self.outcome.trial is not None:
+            found["recovery.open"] = self.outcome.open_copy
+        return found
+
+    def _deeds_changed(self) -> None:
+        self.outcome.set_busy(self.deeds.running)
+        self.deedsChanged.emit()
+
+    def _want(self) -> None:
+        """A deed waits for the plan."""
+        if self._job is None or not self._job.possible:
+            self.deeds.told.emit(tr("Recovery needs a whole store; this is a commit log by itself."))
+        elif not self._job.running:
+            self._job.ask()
+
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""
         self.plan.refresh_look()
         self.files.refresh_look()
+        self.outcome.retheme()
 
     def _choose(self, like: str) -> None:
         if self._job is not None:

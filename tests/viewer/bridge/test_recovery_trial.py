@@ -13,7 +13,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import UsageError
 from engine.inspection import open_store
 from engine.inspection.recovery import plan as plan_of
-from viewer.bridge.recovery_trial import plan_text, save_plan, trial
+from viewer.bridge.recovery_trial import again, plan_text, save_plan, trial
 
 
 class Control:
@@ -51,15 +51,31 @@ def test_the_copy_is_recovered_as_planned_and_the_store_stays(golden, plan, tmp_
     store, control = golden("crash-flip-5.3.3"), Control()
     before = prints(store)
     done = trial(control, store, None, plan, tmp_path / "copy")
-    assert (done.end_offset, done.units_dropped) == (plan.end_offset, plan.units_dropped)
-    ends = [{(queue.topic, queue.queue_id): queue.max_offset for queue in one.queues} for one in (done, plan)]
-    assert ends[0] == ends[1]
+    assert (done.end_offset, done.folder, done.round) == (plan.end_offset, tmp_path / "copy", 1)
+    found = {figure.name: (figure.planned, figure.done) for figure in done.figures}
+    assert found["unitsDropped"] == (plan.units_dropped, plan.units_dropped)
+    assert plan.units_dropped > 0
+    ends = {f"{queue.topic}/{queue.queue_id}": (queue.max_offset, queue.max_offset) for queue in plan.queues}
+    assert ends.items() <= found.items()
+    assert done.as_expected
     assert control.told
     with open_store(tmp_path / "copy") as copy:
         assert copy.log.max_offset == plan.end_offset
         assert not copy.abort
     assert prints(store) == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["copy"]
+
+
+@pytest.mark.golden
+def test_a_second_recovery_of_the_copy_changes_nothing_and_a_change_is_seen(golden, plan, tmp_path) -> None:
+    first = trial(Control(), golden("crash-flip-5.3.3"), None, plan, tmp_path / "copy")
+    second = again(Control(), first, None)
+    assert (second.round, second.end_offset, second.as_expected) == (2, first.end_offset, True)
+    assert {figure.name for figure in second.figures} >= {"endOffset", "units", "unitsDropped", "unitsDispatched"}
+    (tmp_path / "copy" / "abort").touch()
+    crashed = again(Control(), second, None)
+    assert [figure.name for figure in crashed.figures if not figure.equal] == ["unitsDispatched"]
+    assert not crashed.as_expected
 
 
 @pytest.mark.golden

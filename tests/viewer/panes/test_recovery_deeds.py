@@ -16,10 +16,10 @@ from viewer.panes.plan_words import time_row
 @pytest.mark.golden
 def test_the_plan_is_saved_and_tried_on_a_copy(qapp, golden, tmp_path) -> None:
     async def drive(pane, session) -> None:
-        told, copies = [], []
+        told, tried = [], []
         pane.statusMessage.connect(told.append)
         deeds, plan = pane.recovery.deeds, recovery_of(session).plan
-        deeds.copied.connect(copies.append)
+        deeds.tried.connect(tried.append)
         assert deeds.attempt.isVisible()
         assert deeds.attempt.isEnabled()
         assert "Time to read" in [row.what for row in pane.recovery.plan.source.rows]
@@ -30,14 +30,22 @@ def test_the_plan_is_saved_and_tried_on_a_copy(qapp, golden, tmp_path) -> None:
         deeds.save_to(session.path / "plan.json")
         deeds.try_in(session.path / "copy")
         await settled(session.jobs)
-        assert not copies
+        assert not tried
         assert {entry.name for entry in session.path.iterdir()}.isdisjoint({"plan.json", "copy"})
         deeds.try_in(tmp_path / "copy")
         assert not deeds.attempt.isEnabled()
         await settled(session.jobs)
-        assert copies == [tmp_path / "copy"]
+        assert [one.folder for one in tried] == [tmp_path / "copy"]
         assert f"{plan.end_offset:,}" in told[-1]
         assert deeds.attempt.isEnabled()
+        rows = pane.recovery.outcome.table.source.rows
+        assert {row.verdict for row in rows} == {"equal"}
+        assert "recovery.again" in pane.commands()
+        deeds.again()
+        assert "recovery.again" not in pane.commands()
+        await settled(session.jobs)
+        assert tried[-1].round == 2
+        assert "changed nothing" in pane.recovery.outcome._head.note.text()
 
     on_store(qapp, FindingsPane, golden("crash-flip-5.3.3"), drive)
 
