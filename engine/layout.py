@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 FILE_NAME_DIGITS = 20
@@ -17,6 +19,7 @@ BATCH_CONSUME_QUEUE_FILE_SIZE = 13_800_000
 INDEX_SLOTS = 5_000_000
 INDEX_ENTRIES = 20_000_000
 CHECKPOINT_SIZE = 4096
+_INDEX_NAME = "%Y%m%d%H%M%S"
 
 
 def queue_file_name(start_offset: int) -> str:
@@ -46,6 +49,20 @@ def is_folder_name(topic: str) -> bool:
         return len(topic.encode()) <= LONGEST_NAME
     except UnicodeEncodeError:
         return False
+
+
+def index_file_name(now: int, before: str) -> str:
+    """The name of an index file made at ``now`` (ms): local time to the millisecond, 17 digits (spec 4.5).
+
+    Names must grow. RocketMQ takes the same file again where two are made in one millisecond, and loses the order where
+    the clock goes back; here such a file is named one millisecond after the file ``before``.
+    """
+    local = time.localtime(now // 1000)
+    name = f"{time.strftime(_INDEX_NAME, local)}{now % 1000:03d}"
+    if name > before:
+        return name
+    moment = datetime.strptime(f"{before[:-3]}{before[-3:]}000", f"{_INDEX_NAME}%f") + timedelta(milliseconds=1)  # noqa: DTZ007
+    return f"{moment.strftime(_INDEX_NAME)}{moment.microsecond // 1000:03d}".zfill(INDEX_NAME_DIGITS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,12 @@ class Geometry:
         return HEADER_SIZE + SLOT_SIZE * self.slots + ENTRY_SIZE * entry
 
 
+def following(header: IndexHeader) -> IndexHeader:
+    """What a new file's header begins with behind the full file that has ``header``: the end of that one (spec 4.2)."""
+    time, offset = max(header.end_timestamp, 0), max(header.end_phy_offset, 0)
+    return IndexHeader(time, time, offset, offset, 0, 1)
+
+
 def encode_header(header: IndexHeader) -> bytes:
     """The 40 bytes of ``header``."""
     return _HEADER.pack(

@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.inspection.snapshot import StoreSnapshot
+from engine.rules.dispatch_rules import TopicsKnown
 
 _BEYOND = 1 << 62
 
 
 def deleted_topics(store: StoreSnapshot, first_of: Mapping[str, int]) -> list[str]:
-    """Topics that had a queue once, since units behind theirs were dispatched, and have none now nor a row in the
-    topics table.
+    """The topics that :meth:`TopicsKnown.deleted` names for what the store knows."""
+    return topics_known(store).deleted(first_of)
 
-    ``first_of`` gives for each topic of the log the offset of its first unit that goes into a queue. Without a table
-    nobody can have deleted a topic in a store that crashed or has no queue at all: such queues were lost.
-    """
+
+def topics_known(store: StoreSnapshot) -> TopicsKnown:
+    """What the store's folders and tables tell of its topics."""
     assert store.paths is not None
-    folders, listed = store.topics(), set(store.table_topics())
-    if not (store.paths.config / "topics.json").exists() and (store.abort or not folders):
-        return []
+    folders, listed = store.topics(), frozenset(store.table_topics())
+    told = (store.paths.config / "topics.json").exists() or not (store.abort or not folders)
     newest = max(
         (found[0] for queues in folders.values() for queue in queues.values() if (found := queue.newest())),
         default=_BEYOND,
     )
-    return [
-        topic for topic, offset in first_of.items() if topic not in folders and topic not in listed and offset < newest
-    ]
+    return TopicsKnown(frozenset(folders), listed, newest, told)

@@ -6,6 +6,8 @@ Pure: the live dispatcher and whatever else builds queues from a log ask the sam
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,30 @@ Int64 = npt.NDArray[np.int64]
 _INNER = re.compile(rb"INNER_MULTI_")
 _LMQ = "%LMQ%"
 _NO_MULTI_DISPATCH = ("%RETRY%", "rmq_sys_")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsKnown:
+    """Topics that have a folder of queues, that the topics table lists, and the offset of the newest unit that is in a
+    queue. ``told``: a topic that is in neither was deleted and not lost (spec 11).
+    """
+
+    folders: frozenset[str]
+    listed: frozenset[str]
+    newest: int
+    told: bool
+
+    def deleted(self, first_of: Mapping[str, int]) -> list[str]:
+        """Topics that had a queue once, since units behind theirs were dispatched, and have none now nor a row in the
+        topics table.
+
+        ``first_of`` gives for each topic of the log the offset of its first unit that goes into a queue. Without a
+        table nobody can have deleted a topic in a store that crashed or has no queue at all: such queues were lost.
+        """
+        if not self.told:
+            return []
+        known = self.folders | self.listed
+        return [topic for topic, offset in first_of.items() if topic not in known and offset < self.newest]
 
 
 def units_of(columns: UnitColumns, rows: Int64 | None = None) -> Int64:

@@ -54,8 +54,7 @@ class IndexFile:
                 stored.begin_timestamp, stored.end_timestamp, stored.begin_phy_offset, stored.end_phy_offset,
                 stored.hash_slot_count, min(count, self.geometry.entries),
             )  # fmt: skip
-        time, offset = max(after.header.end_timestamp, 0), max(after.header.end_phy_offset, 0)
-        return codec.IndexHeader(time, time, offset, offset, 0, 1)
+        return codec.following(after.header)
 
     def begin(self) -> None:
         """Write the header of a new file; room for its slots is made on the disk. Raises ``OSError``.

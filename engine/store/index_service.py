@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
@@ -19,14 +18,13 @@ from engine.codec.java import index_key_hash
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.config import MessageStoreConfig
 from engine.errors import WrongFileSize
-from engine.layout import INDEX_NAME_DIGITS, StorePaths
+from engine.layout import StorePaths, index_file_name
 from engine.mapped.disk import Disk
 from engine.rules.unit_check import Request
 from engine.store.index_file import IndexFile
 
 Clock = Callable[[], int]
 _TRIES, _PAUSE = 3, 1.0
-_NAME = "%Y%m%d%H%M%S"
 _log = logging.getLogger(__name__)
 
 
@@ -157,7 +155,7 @@ class IndexService:
 
     def _create(self) -> IndexFile:
         before = self.files[-1] if self.files else None
-        name = file_name(self._clock(), before.name if before else "")
+        name = index_file_name(self._clock(), before.name if before else "")
         file = self._open(name, before)
         self.files = (*self.files, file)
         if before is not None:
@@ -247,17 +245,3 @@ class IndexService:
         self._forget_seen()
         for file in files:
             file.close()
-
-
-def file_name(now: int, before: str) -> str:
-    """The name of a file made at ``now`` (ms): local time to the millisecond, 17 digits (spec 4.5).
-
-    Names must grow. RocketMQ takes the same file again where two are made in one millisecond, and loses the order where
-    the clock goes back; here such a file is named one millisecond after the file ``before``.
-    """
-    local = time.localtime(now // 1000)
-    name = f"{time.strftime(_NAME, local)}{now % 1000:03d}"
-    if name > before:
-        return name
-    moment = datetime.strptime(f"{before[:-3]}{before[-3:]}000", f"{_NAME}%f") + timedelta(milliseconds=1)  # noqa: DTZ007
-    return f"{moment.strftime(_NAME)}{moment.microsecond // 1000:03d}".zfill(INDEX_NAME_DIGITS)

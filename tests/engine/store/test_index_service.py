@@ -9,10 +9,10 @@ from raw_units import raw_log
 
 from engine.config import from_mapping
 from engine.errors import WrongFileSize
-from engine.layout import StorePaths
+from engine.layout import StorePaths, index_file_name
 from engine.mapped.disk import RealDisk
 from engine.mapped.simulated_disk import SimulatedDisk
-from engine.store.index_service import IndexService, file_name
+from engine.store.index_service import IndexService
 
 CONFIG, _ = from_mapping({"maxHashSlotNum": 3, "maxIndexNum": 5})  # four keys a file
 T0 = 1_700_000_000_000
@@ -134,13 +134,13 @@ NAMES = [
 @pytest.mark.parametrize(("now", "before", "name"), NAMES)
 def test_names_are_local_times_and_always_grow(now, before, name):
     """RocketMQ takes the same file again where two are made in one millisecond: what the first held is lost."""
-    assert file_name(now, before) == name
+    assert index_file_name(now, before) == name
 
 
 def test_the_local_zone_counts(monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Shanghai")
     time.tzset()
-    assert file_name(T0, "") == "20231115061320000"
+    assert index_file_name(T0, "") == "20231115061320000"
 
 
 def test_files_are_loaded_and_go_on(tmp_path):
