@@ -86,6 +86,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name, folder in (("XDG_CACHE_HOME", "cache"), ("XDG_CONFIG_HOME", "config"), ("XDG_DATA_HOME", "data")):
             (home / folder).mkdir()
             patch.setenv(name, str(home / folder))
+        patch.delenv("COLUMNS", raising=False)  # tables are as wide as where there is no terminal
         yield
 
 

@@ -38,6 +38,8 @@ PUTS = {200: 200_000, 1024: 120_000}
 """Messages of a run, by the bytes of their bodies."""
 BATCH = 64
 COLUMNS = 100_000
+ROOM = 400
+"""Bytes that a unit may take beside its body."""
 SOURCE = Path(__file__).parents[2] / "tests" / "bench" / "append.c"
 Make = Callable[[int, bytes], Message]
 
@@ -129,10 +131,13 @@ def _columns(folder: Path | None, repeats: int, size: int, body: int) -> Row:
     place = folder or Path(tempfile.gettempdir())
     library = compiled(SOURCE, place)
     with tempfile.TemporaryDirectory(prefix="storescope-bench-", dir=folder) as root:
-        files = MappedFileQueue(RealDisk(), [Path(root) / "commitlog"], size)
+        # Both write the same place again and again: one file has to hold all of it.
+        files = MappedFileQueue(RealDisk(), [Path(root) / "commitlog"], max(size, COLUMNS * (body + ROOM)))
         log = CommitLog(MessageStoreConfig(), files, QueueOffsetTable(), system_clock, store_host=HOST)
         log.append_columns(what)
         file = log.files.files[0]
+        if log.files.files[-1] is not file:
+            raise RuntimeError(f"{COLUMNS:,} messages do not fit into one file of {file.size:,} bytes")
         used = file.wrote
         plain = bytearray(used)
         for _ in range(repeats + 1):
