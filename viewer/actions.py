@@ -164,6 +164,7 @@ COMMANDS = (
     Command("pane.previous", words("Previous pane"), "Window", "", ("Shift+F6",)),
     Command("compare.open", words("Compare with another store…"), "Window", "", ("Ctrl+Shift+D",)),
     Command("compare.next", words("Next difference of the two stores"), "Window", "", ("Ctrl+Shift+J",)),
+    Command("compare.table", words("All differences of the two stores…"), "Window", "", ("Ctrl+Alt+D",)),
     Command("window.own", words("This place in a window of its own"), "Window", "", ("Ctrl+Shift+Return",)),
     Command("layout.save", words("Save the layout as…"), "Window", "", (), group=1),
     Command("layout.choose", words("Layouts…"), "Window", "", (), group=1,

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QFileDialog
 from walker import Run, Walker
 
 from viewer.bridge import places
 from viewer.desk.compare import sentence
+from viewer.desk.differences import DifferencesBox
 from viewer.desk.windows import close_all, windows
+from viewer.panes.exporting import export
 
 pytestmark = pytest.mark.journey
 LOG = "units.table"
@@ -67,6 +70,62 @@ def test_row_10_two_stores_go_together_and_differ_in_a_named_byte(
         await close_all()
         await asyncio.sleep(0.05)
         assert windows() == ()
+        window.go(places.log(0))
+        await walker.rest()
+
+    run(walk())
+
+
+def test_pattern_16_a_table_of_all_differences_leads_into_either_store(
+    run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], alone: None, tmp_path: Path
+) -> None:
+    store = copied(orders)
+    log = store / "commitlog" / "00000000000001048576"
+    raw = bytearray(log.read_bytes())
+    for offset in (1_200_003, 1_400_003):
+        raw[offset - 1_048_576] ^= 0xFF
+    log.write_bytes(raw)
+    table = store / "config" / "consumerOffset.json"
+    table.write_text(table.read_text().replace('"OrderPaid@billing":{0:260', '"OrderPaid@billing":{0:259'))
+
+    async def walk() -> None:
+        window = walker.window
+        await walker.open(orders)
+        await walker.act("compare.table")
+        dialog = walker.find(QFileDialog, "compare.dialog")
+        dialog.reject()
+        other = window.desk.comparison.begin(store)
+        assert other is not None
+        await walker.until(lambda: other.session is not None and window.view == "log", "the other stands beside")
+        await walker.until(lambda: window.jobs.idle and other.jobs.idle, "nothing is under way")
+        await walker.act("compare.table")
+        box = walker.find(DifferencesBox, "compare.box")
+        await walker.until(lambda: box.found is not None and window.jobs.idle, "both were compared")
+        assert box.note.text().startswith("3 differences. ")
+        assert box.kinds.itemText(0) == "All differences (3)"
+        assert [box.table.kind.as_text(one).split("\t")[0] for one in box.found.rows] == ["differs"] * 3  # type: ignore[union-attr]
+        box.kinds.setCurrentIndex(box.kinds.findData("units.differ"))
+        await walker.rest()
+        assert box.table.total_rows() == 2
+        chosen = box.table.current_row()
+        assert chosen.place_here.offset <= 1_200_003 < chosen.place_here.offset + chosen.size
+        box.there.click()
+        beside = Walker(other)
+        await beside.rest()
+        assert beside.value(LOG, "Physical offset") == chosen.place_here.offset
+        box.kinds.setCurrentIndex(box.kinds.findData("config"))
+        await walker.rest()
+        text = box.table.kind.as_text(box.table.current_row())
+        assert "consumerOffset.json offsetTable.OrderPaid@billing.0" in text
+        assert text.endswith("260\t259")
+        box.here.click()
+        await walker.rest()
+        assert window.view == "config"
+        export(window.pane("config"), box.table, tmp_path / "differences.csv")
+        await walker.until((tmp_path / "differences.csv").exists, "the table is exported")
+        assert "OrderPaid@billing" in (tmp_path / "differences.csv").read_text()
+        box.reject()
+        await close_all()
         window.go(places.log(0))
         await walker.rest()
 

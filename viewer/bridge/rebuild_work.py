@@ -6,6 +6,7 @@ Memory stays bounded: entries are held against each other in blocks.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -171,7 +172,7 @@ def _queues_below(store: StoreSnapshot, folder: Path, cache: Any) -> dict[tuple[
     return found
 
 
-def _span(queue: QueueReader | None) -> tuple[int, int]:
+def span(queue: QueueReader | None) -> tuple[int, int]:
     """[first, end) of the entries a broker would serve, of a batch queue of its units by number."""
     if queue is None:
         return 0, 0
@@ -183,7 +184,7 @@ def _span(queue: QueueReader | None) -> tuple[int, int]:
 
 
 def _compare(control: Control, name: tuple[str, int], here: QueueReader | None, built: QueueReader | None) -> Compared:
-    ours, theirs = _span(here), _span(built)
+    ours, theirs = span(here), span(built)
     counts = (ours[1] - ours[0], theirs[1] - theirs[0])
     at = _first_difference(control, here, built, ours, theirs)
     if at is None:
@@ -331,6 +332,22 @@ def _merge(control: Control, files: list[IndexReader], ours: _Keys, theirs: _Key
 
 def _same(tally: _Tally, ours: _Keys, theirs: _Keys) -> None:
     """Take the entries that are the same, or the one that is not."""
+    equal, apart = _take_equal(ours, theirs)
+    tally.here, tally.rebuilt = tally.here + equal, tally.rebuilt + equal
+    if not apart:
+        return
+    here, there = _offset(ours), _offset(theirs)
+    tally.differs(ours.number if here <= there else theirs.number, min(here, there), here <= there)
+    if here <= there:
+        tally.here += 1
+        ours.take()
+    if there <= here:
+        tally.rebuilt += 1
+        theirs.take()
+
+
+def _take_equal(ours: _Keys, theirs: _Keys) -> tuple[int, bool]:
+    """Take the entries that are the same; their number, and whether the two in front then differ."""
     import numpy as np
 
     first, second = ours.block, theirs.block
@@ -342,19 +359,43 @@ def _same(tally: _Tally, ours: _Keys, theirs: _Keys) -> None:
         | (first["key_hash"][:count] != second["key_hash"][:count])
     )
     equal = int(differ[0]) if len(differ) else count
-    tally.here, tally.rebuilt = tally.here + equal, tally.rebuilt + equal
     ours.take(equal)
     theirs.take(equal)
-    if not len(differ):
-        return
-    here, there = _offset(ours), _offset(theirs)
-    tally.differs(ours.number if here <= there else theirs.number, min(here, there), here <= there)
-    if here <= there:
-        tally.here += 1
-        ours.take()
-    if there <= here:
-        tally.rebuilt += 1
-        theirs.take()
+    return equal, bool(len(differ))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of an index file by its number, and the physical offset it points at."""
+
+    file: str
+    number: int
+    offset: int
+
+
+def step_index(
+    control: Control, files: list[IndexReader], others: list[IndexReader], least: int
+) -> Iterator[tuple[Entry | None, Entry | None]]:
+    """Entries behind ``least`` of two sets of index files that only one of them has, in the order of the keys; an
+    entry is the same where hash and physical offset are, whatever file it is in.
+    """
+    ours, theirs = _Keys(files, least), _Keys(others, least)
+    while True:
+        control.check()
+        more, there = ours.fill(), theirs.fill()
+        if not more and not there:
+            return
+        if more and there:
+            if not _take_equal(ours, theirs)[1]:
+                continue
+            more, there = _offset(ours) <= _offset(theirs), _offset(theirs) <= _offset(ours)
+        yield (_take(ours) if more else None), (_take(theirs) if there else None)
+
+
+def _take(keys: _Keys) -> Entry:
+    found = Entry(keys.name, keys.number, _offset(keys))
+    keys.take()
+    return found
 
 
 def _offset(keys: _Keys) -> int:

@@ -5,6 +5,7 @@ A master and its slave, before and after, a store and its copy: both logs are co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,12 +17,14 @@ from engine.codec.message import Unit, parts
 from engine.errors import StoreError
 from viewer.assets import tr
 from viewer.bridge import places
+from viewer.bridge.compare_work import first_apart
 from viewer.bridge.jobs import Cancelled, Control
 from viewer.bridge.places import Place
 from viewer.desk.windows import open_beside
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
+    from viewer.desk.differences import DifferencesBox
     from viewer.main_window import MainWindow
 
 BLOCK = 1 << 20
@@ -58,24 +61,11 @@ def first_difference(control: Control, one: StoreSnapshot, other: StoreSnapshot,
         size = min(BLOCK, high - at)
         mine, theirs = one.log.read(at, size), other.log.read(at, size)
         if mine != theirs:
-            return _named(one, at + _apart(mine, theirs), mine, theirs, at)
+            return _named(one, at + first_apart(mine, theirs), mine, theirs, at)
         if not mine:
             return None
         at += len(mine)
     return None
-
-
-def _apart(mine: bytes, theirs: bytes) -> int:
-    """Position of the first byte that differs, or of the end of the shorter one."""
-    shared = min(len(mine), len(theirs))
-    low, high = 0, shared
-    while low < high:
-        middle = (low + high) // 2
-        if mine[low : middle + 1] == theirs[low : middle + 1]:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def _named(store: StoreSnapshot, offset: int, mine: bytes, theirs: bytes, start: int) -> Difference:
@@ -116,8 +106,21 @@ class Comparison:
         """Whether the other window leads just now."""
         window.history.watch = self._went
 
-    def ask(self) -> None:
-        """Ask for the other store, open it beside and look for the first difference."""
+    def table(self) -> DifferencesBox | None:
+        """All differences as a table; asks for the other store where none stands beside this one."""
+        from viewer.desk.differences import show_differences
+
+        window, other = self._window, self.other
+        if window.session is None or other is None or other.session is None or other.closed:
+            self.ask(self._table_when_open)
+            return None
+        return show_differences(window, other)
+
+    def _table_when_open(self, other: MainWindow) -> None:
+        other.opened.connect(self.table, Qt.ConnectionType.SingleShotConnection)
+
+    def ask(self, then: Callable[[MainWindow], object] | None = None) -> None:
+        """Ask for the other store, open it beside and look for the first difference; ``then`` is told its window."""
         window = self._window
         if window.session is None:
             return
@@ -126,8 +129,13 @@ class Comparison:
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda path: self.begin(Path(path)))
+        dialog.fileSelected.connect(lambda path: self._chosen(Path(path), then))
         dialog.open()
+
+    def _chosen(self, store: Path, then: Callable[[MainWindow], object] | None) -> None:
+        other = self.begin(store)
+        if other is not None and then is not None:
+            then(other)
 
     def begin(self, store: Path) -> MainWindow | None:
         """Open ``store`` beside this window; both go together from now on."""

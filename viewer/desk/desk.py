@@ -61,6 +61,7 @@ class Desk:
             "window.own": self._own_window,
             "compare.open": self.comparison.ask,
             "compare.next": self.comparison.next,
+            "compare.table": self.comparison.table,
             "layout.save": lambda: layouts.ask_save(self._window),
             "layout.choose": lambda: layouts.ask_choose(self._window),
             "dispatch.rebuild": self._rebuild,
