@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QLineEdit
+from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QRadioButton
 from walker import SHIFT, Run, Walker
 
 from viewer.widgets.word_tabs import WordTabs
@@ -101,6 +104,107 @@ def test_row_58_find_stays_in_the_rows_of_the_filter(run: Run, walker: Walker, o
         assert "in the rows of the filter" in said(walker)
         await find(walker, "OrderPaid", "text")
         assert said(walker).startswith("Not found")
+
+    run(walk())
+
+
+def test_row_58_find_in_the_chosen_rows_says_which_hit_of_how_many(run: Run, walker: Walker, orders: Path) -> None:
+    async def walk() -> None:
+        await walker.open(orders)
+        table, field = walker.table(LOG), walker.find(QLineEdit, "find.field")
+        inside = walker.find(QCheckBox, "find.inside")
+        await walker.act("find.open")
+        assert not inside.isVisible()
+        walker.press(field, Qt.Key.Key_Escape)
+        await walker.choose(LOG, 4)
+        first = walker.value(LOG, "Physical offset")
+        for _ in range(30):
+            walker.press(table, Qt.Key.Key_Down, SHIFT)
+        await walker.rest()
+        last = walker.value(LOG, "Physical offset")
+        assert table.chosen_span() == (first, last)
+        rows = table.table.rows[4:35]
+        wanted = [row.offset for row in rows if getattr(row, "topic", "") == "ShipmentEvents"]
+        assert len(wanted) > 2
+        await find(walker, "ShipmentEvents")
+        assert inside.isVisible()
+        assert inside.isChecked()
+        seen = []
+        for _ in range(len(wanted) + 1):
+            seen.append((walker.value(LOG, "Physical offset"), said(walker).split(" · ")[0]))
+            walker.press(field, Qt.Key.Key_Return)
+            await ended(walker)
+        assert {offset for offset, _ in seen} == set(wanted)
+        numbers = {offset: f"{n} of {len(wanted)}" for n, offset in enumerate(wanted, 1)}
+        assert all(words == numbers[offset] for offset, words in seen)
+        here = walker.value(LOG, "Physical offset")
+        walker.press(field, Qt.Key.Key_Return, SHIFT)
+        await ended(walker)
+        at = (wanted.index(here) - 1) % len(wanted)
+        assert walker.value(LOG, "Physical offset") == wanted[at]
+        assert "in the selection" in said(walker)
+        assert table.chosen_span() == (first, last), "hits do not end it"
+        inside.click()
+        await find(walker, "ShipmentEvents")
+        assert "scanned" in said(walker), "without the tick the whole log is looked at"
+        walker.press(field, Qt.Key.Key_Escape)
+        assert table.chosen_span() is None
+
+    run(walk())
+
+
+def test_row_58_find_counts_in_tables_and_in_their_chosen_rows(run: Run, walker: Walker, damaged: Path) -> None:
+    async def walk() -> None:
+        await walker.open(damaged, "queue:OrderPaid/1")
+        table = walker.table("queue.table")
+        await walker.choose("queue.table", 2)
+        low = walker.value("queue.table", "Queue offset")
+        for _ in range(5):
+            walker.press(table, Qt.Key.Key_Down, SHIFT)
+        await walker.rest()
+        await walker.act("find.open")
+        field, result = walker.find(QLineEdit, "queue.table.find.field"), walker.find(QLabel, "queue.table.find.result")
+        field.setText("0")
+        walker.press(field, Qt.Key.Key_Return)
+        await walker.until(lambda: "of 6" in result.text(), "all six rows have a nought")
+        assert "in the selection · 6 rows looked at" in result.text()
+        await walker.rest()
+        for _ in range(7):
+            walker.press(field, Qt.Key.Key_Return)
+            await asyncio.sleep(0.05)
+            await walker.rest()
+            assert low <= walker.value("queue.table", "Queue offset") <= low + 5
+        walker.press(field, Qt.Key.Key_Escape)
+
+    run(walk())
+
+
+def test_row_73_the_chosen_rows_are_exported(run: Run, walker: Walker, orders: Path, tmp_path: Path) -> None:
+    async def walk() -> None:
+        await walker.open(orders)
+        table = walker.table(LOG)
+        await walker.choose(LOG, 3)
+        for _ in range(4):
+            walker.press(table, Qt.Key.Key_Down, SHIFT)
+        await walker.rest()
+        span = table.chosen_span()
+        assert span is not None
+        wanted = [row.offset for row in table.table.rows if span[0] <= row.offset <= span[1]]
+        exports = walker.window.pane("log").exports
+        box = exports.ask()
+        scope = walker.find(QRadioButton, "export.scope.span")
+        assert scope.isChecked()
+        assert f"{span[0]:,}" in scope.text()
+        target = tmp_path / "rows.jsonl"
+        choice = box.choice
+        box.reject()
+        exports.begin(replace(choice, target=target, form="jsonl"))
+        await walker.until(target.exists, "it is written")
+        await walker.rest()
+        written = [json.loads(line) for line in target.read_text().splitlines()]
+        assert written.pop()["type"] == "end"
+        assert [line["physicalOffset"] for line in written] == wanted
+        assert len(written) == 5
 
     run(walk())
 

@@ -26,6 +26,8 @@ STEP_BACK = 4 << 20
 """Bytes that a search backwards looks at before the ones in front of them."""
 DAMAGE_PIECE = 1 << 20
 NEAR_ROWS = 256
+MOST_HITS = 100_000
+"""Hits in the chosen rows that are counted."""
 BODY = "body"
 MOST_SPANS = 64
 NUMBERS = (
@@ -83,6 +85,39 @@ def find(
             if offset is not None or control.cancelled:
                 return Found(offset, search.looked, bool(number), not control.cancelled)
         return Found(None, search.looked, True, True)
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """All rows of a stretch that hold what was sought, and whether these are all: at most :data:`MOST_HITS`."""
+
+    offsets: tuple[int, ...]
+    complete: bool
+
+
+def hits(
+    control: Control,
+    path: Path,
+    config: MessageStoreConfig | None,
+    sought: Sought,
+    within: str,
+    now_ms: int,
+    first: int,
+    last: int,
+) -> Hits:
+    """Every row that holds ``sought`` from the one at ``first`` to the one at ``last``, both included."""
+    from engine.inspection import open_store
+
+    with open_store(path, config) as store:
+        item = store.log.unit_at(last, crc=False)
+        high = last + 1 if isinstance(item, Stop) else item.offset + item.size
+        search = _Search(control, store.log, sought, within, now_ms, max(high - first, 1))
+        found: list[int] = []
+        for offset in search.rows(first, high):
+            if len(found) == MOST_HITS:
+                return Hits(tuple(found), False)
+            found.append(offset)
+        return Hits(tuple(found), not control.cancelled)
 
 
 def _boundary(log: LogReader, at: int) -> int:
@@ -198,7 +233,7 @@ class _Search:
 
     def first(self, low: int, high: int) -> int | None:
         """Offset of the first row in [low, high)."""
-        return next(self._rows(low, high), None)
+        return next(self.rows(low, high), None)
 
     def last(self, low: int, high: int) -> int | None:
         """Offset of the last row in [low, high): piece by piece from the end."""
@@ -206,14 +241,15 @@ class _Search:
             piece = max(low, self._log.align(max(low, high - STEP_BACK)))
             piece = piece if piece < high else low
             found = None
-            for offset in self._rows(piece, high):
+            for offset in self.rows(piece, high):
                 found = offset
             if found is not None:
                 return found
             high = piece
         return None
 
-    def _rows(self, low: int, high: int) -> Iterator[int]:
+    def rows(self, low: int, high: int) -> Iterator[int]:
+        """Offsets of all rows in [low, high) that hold it, in order."""
         from engine.codec.columns import UnitColumns
         from engine.inspection.block_scan import scan_log
 

@@ -42,13 +42,17 @@ class LogExport(QObject):
         if pane.session is None:
             return None
         text, marked, row = pane.filtering.text, len(pane.marks.dress.marked), pane.table.current_row()
+        span, chosen = self._span(), []
+        if span is not None:
+            chosen.append(Scope("span", tr("The chosen rows, {first:,} to {last:,}", first=span[0], last=span[1])))
         scopes = (
-            Scope("row", tr("The chosen row"), row is not None),
+            Scope("row", tr("The chosen row"), row is not None and span is None),
+            *chosen,
             Scope("marked", tr("Marked rows: {n:,}", n=marked), bool(marked)),
             Scope("filter", tr("All rows of the filter: {text}", text=text or tr("none")), bool(text)),
             Scope("all", tr("The whole log")),
         )
-        box = ExportBox(scopes, "filter" if text else "all", Path.home(), pane)
+        box = ExportBox(scopes, "span" if span else "filter" if text else "all", Path.home(), pane)
         box.wanted.connect(self.begin)
         box.open()
         return box
@@ -75,9 +79,21 @@ class LogExport(QObject):
         }.get(choice.scope)
         where = ""
         if offsets is None:
-            where = pane.marks.heeded(pane.filtering.text if choice.scope == "filter" else "")
+            where = pane.marks.heeded(pane.filtering.text if choice.scope in {"filter", "span"} else "")
+        span = self._span() if choice.scope == "span" else None
+        if span is not None:
+            from engine.query import and_
+
+            where = and_(where, f"physicalOffset between {span[0]} and {span[1]}")
         masking = Masking(choice.mask_bodies, choice.mask_keys, choice.mask_hosts)
         return Plan(choice.target, choice.form, where, offsets, choice.body, masking)
+
+    def _span(self) -> tuple[int, int] | None:
+        """Offsets of the first and the last chosen row; None where it is one row."""
+        span, source = self._pane.table.chosen_span(), self._pane.filtering.source
+        if span is None or source is None:
+            return span
+        return source.offsets[span[0]], source.offsets[span[1]]
 
     async def _work(self, choice: Choice, plan: Plan) -> None:
         pane = self._pane

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,12 @@ from PySide6.QtCore import QObject
 
 from engine.errors import StoreError
 from viewer.assets import tr
-from viewer.bridge.find_work import BODY, Found, find_near, find_near_back, spans_in
+from viewer.bridge.find_work import BODY, Found, Hits, find_near, find_near_back, spans_in
 from viewer.bridge.jobs import Cancelled
 from viewer.models.formats import size
 from viewer.models.sought import Sought
 from viewer.widgets.find_line import FindLine
+from viewer.widgets.row_span import Bounds
 
 if TYPE_CHECKING:
     from viewer.bridge.store_session import StoreSession
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from viewer.settings import Settings
 
 WORK = "viewer.bridge.find_work:find"
+ALL = "viewer.bridge.find_work:hits"
 NEAR = 1 << 20
 """Bytes that are searched before the worker is asked."""
 
@@ -57,20 +60,28 @@ class LogFind(QObject):
         """Another store, or none."""
         self.stop()
         self.session, self.sought, self.hit = session, None, None
+        self._counted = None
+        self.line.leave_span()
         self.line.say("")
         self.line.hide()
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Open the line, next, previous."""
         return {
-            "find.open": self.line.focus,
+            "find.open": self.open,
             "find.next": lambda: self.step(1),
             "find.previous": lambda: self.step(-1),
         }
 
+    def open(self) -> None:
+        """Show the line and go there."""
+        self.line.use_span(self._pane.table)
+        self.line.focus()
+
     def close(self) -> None:
         """Put the line away; what was found stays chosen."""
         self.stop()
+        self.line.leave_span()
         self.sought = None
         self._pane.unit.hex.set_found(())
         self._pane.table.setFocus()
@@ -90,9 +101,10 @@ class LogFind(QObject):
     def step(self, step: int) -> None:
         """Go to the next hit (1) or the one before (−1)."""
         if self.line.isHidden() and not self.line.field.text():
-            self.line.focus()
+            self.open()
             return
         self.line.show()
+        self.line.use_span(self._pane.table)
         sought, session = self.line.sought(), self.session
         if sought is None or session is None or self._pane.log is None:
             return
@@ -158,6 +170,8 @@ class LogFind(QObject):
         return position
 
     _last: Sought | None = None
+    _counted: tuple[tuple[Sought, str, int, int], Hits] | None = None
+    """What was counted in the chosen rows, and for what."""
 
     async def _look(self, turn: int, session: StoreSession, sought: Sought, forward: bool) -> None:
         log, pane = session.snapshot.log, self._pane
@@ -165,6 +179,9 @@ class LogFind(QObject):
         start, end = pane.log.start, max(pane.log.end, pane.log.start)
         at = min(max(self._cursor(sought, forward), start), end)
         within, begun, now = pane.marks.heeded(pane.filtering.text), time.monotonic(), time.time_ns() // 1_000_000
+        if (span := self.line.span()) is not None:
+            await self._look_inside(turn, session, sought, within, now, span, forward)
+            return
         try:
             found = await session.jobs.quick(
                 lambda: (
@@ -188,6 +205,57 @@ class LogFind(QObject):
         if turn == self._turn:
             self._ended()
             self._tell(found, sought, end - start, time.monotonic() - begun)
+
+    async def _look_inside(
+        self, turn: int, session: StoreSession, sought: Sought, within: str, now: int, span: Bounds, forward: bool
+    ) -> None:
+        """The next hit in the chosen rows, which are all counted first: then it is said which one it is."""
+        source = self._pane.filtering.source
+        first, last = span if source is None else (source.offsets[span[0]], source.offsets[span[1]])
+        asked = (sought, within, first, last)
+        try:
+            if self._counted is None or self._counted[0] != asked:
+                title = tr("Finding {text}", text=sought.text[:40])
+                found: Hits = await session.jobs.in_worker(
+                    title, ALL, session.path, session.config, sought, within, now, first, last
+                )
+                self._counted = (asked, found) if found.complete else None
+            else:
+                found = self._counted[1]
+        except (Cancelled, asyncio.CancelledError):
+            return
+        except (StoreError, OSError, RuntimeError) as error:
+            if turn == self._turn:
+                self._ended()
+                self.line.say(str(error), "error")
+            return
+        if turn == self._turn:
+            self._ended()
+            self._tell_inside(found, sought, forward)
+
+    def _tell_inside(self, found: Hits, sought: Sought, forward: bool) -> None:
+        """Choose the hit and say its number; where it goes round, that too."""
+        where = tr("in the selection")
+        if not found.offsets:
+            self.line.say(f"{tr('Not found')} · {where}", "warn")
+            return
+        row = self._pane.table.current_row()
+        here = row.offset if row is not None else found.offsets[0]
+        again = self.hit == here and self._last == sought
+        at = (bisect_right if again else bisect_left)(found.offsets, here) if forward else (
+            bisect_left(found.offsets, here) - 1
+        )  # fmt: skip
+        number = at % len(found.offsets)
+        self.hit, self._last = found.offsets[number], sought
+        more = "" if found.complete else "+"
+        parts = [tr("{n:,} of {all}", n=number + 1, all=f"{len(found.offsets):,}{more}"), where,
+                 tr("Found at {offset:,}", offset=self.hit),
+                 "" if number == at else tr("went on from the other end")]  # fmt: skip
+        self.line.say(" · ".join(part for part in parts if part), "ok")
+        self._pane.go_to(self.hit)
+        row = self._pane.table.current_row()
+        if row is not None and row.offset == self.hit:
+            self._frame(row)
 
     def _ended(self) -> None:
         self.running = False

@@ -6,8 +6,10 @@ The line lies over the table's lower edge while it is wanted. Rows are read off 
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import QEvent, QObject
 
@@ -16,21 +18,26 @@ from viewer.assets import tr
 from viewer.bridge.jobs import Cancelled, Control
 from viewer.models.columns import Record, RecordKind
 from viewer.models.sought import Sought
-from viewer.models.window import RowSource
+from viewer.models.window import ListSource, RowSource
 from viewer.panes import Pane
 from viewer.widgets.find_line import FindLine
 from viewer.widgets.record_view import RecordView
+from viewer.widgets.row_span import Bounds
 
 AT_A_TIME = 500
 
 
 @dataclass(frozen=True, slots=True)
 class RowHit:
-    """Position of the row that holds it (None: nothing), rows looked at, whether it went round."""
+    """Position of the row that holds it (None: nothing), rows looked at, whether it went round; which one of how many
+    it is, where all were looked at (else 0).
+    """
 
     position: int | None
     rows: int
     wrapped: bool
+    number: int = 0
+    all: int = 0
 
 
 class TableFind(QObject):
@@ -57,12 +64,14 @@ class TableFind(QObject):
     def open(self) -> None:
         """Show the line and go there."""
         self._place()
+        self.line.use_span(self._table)
         self.line.focus()
         self.line.raise_()
 
     def close(self) -> None:
         """Put the line away."""
         self._turn += 1
+        self.line.leave_span()
         self._table.setFocus()
         self.line.hide()
 
@@ -73,6 +82,7 @@ class TableFind(QObject):
             return
         self._place()
         self.line.show()
+        self.line.use_span(self._table)
         sought, session = self.line.sought(), self._pane.session
         if sought is None or session is None:
             return
@@ -89,7 +99,9 @@ class TableFind(QObject):
             at = source.behind(row)
         try:
             title = tr("Finding {text}", text=sought.text[:40])
-            hit = await session.jobs.run(title, lambda control: find_row(control, source, kind, sought, at, forward))
+            span = self.line.span()
+            work = partial(find_row, source=source, kind=kind, sought=sought, at=at, forward=forward, span=span)
+            hit = await session.jobs.run(title, work)
         except (Cancelled, asyncio.CancelledError):
             return
         except (StoreError, OSError) as error:
@@ -98,12 +110,19 @@ class TableFind(QObject):
         if turn != self._turn or source is not table.source:
             return
         rows = tr("{n:,} rows looked at", n=hit.rows)
+        if span is not None:
+            rows = f"{tr('in the selection')} · {rows}"
         if hit.position is None:
             self.line.say(f"{tr('Not found')} · {rows}", "warn")
             return
         self._hit = hit.position, sought
         table.go_to(hit.position)
-        self.line.say(f"{tr('went on from the other end')} · {rows}" if hit.wrapped else rows, "ok")
+        parts = [
+            tr("{n:,} of {all}", n=hit.number, all=f"{hit.all:,}") if hit.all else "",
+            tr("went on from the other end") if hit.wrapped else "",
+            rows,
+        ]
+        self.line.say(" · ".join(part for part in parts if part), "ok")
 
     def _place(self) -> None:
         area, height = self._table.rect(), self.line.height()
@@ -117,14 +136,26 @@ class TableFind(QObject):
 
 
 def find_row(
-    control: Control, source: RowSource[Record], kind: RecordKind, sought: Sought, at: int, forward: bool
+    control: Control,
+    source: RowSource[Record],
+    kind: RecordKind,
+    sought: Sought,
+    at: int,
+    forward: bool,
+    span: Bounds | None = None,
 ) -> RowHit:
-    """The next row from ``at`` on (or in front of it) whose shown text holds ``sought``; reads the rows."""
-    looked = 0
+    """The next row from ``at`` on (or in front of it) whose shown text holds ``sought``; reads the rows.
+
+    In a span of rows, and in a list in memory, all hits are counted.
+    """
 
     def holds(row: Record) -> bool:
         return sought.find(kind.as_text(row).encode("utf-8", "surrogatepass")) is not None
 
+    if span is not None or isinstance(source, ListSource):
+        first, last = span if span is not None else (source.start, source.end)
+        return _of_all(control, source, holds, at, forward, (first, last))
+    looked = 0
     for wrapped in (False, True):
         position = at if not wrapped else (source.start if forward else source.end)
         while True:
@@ -143,6 +174,38 @@ def find_row(
             position = source.behind(rows[-1]) if forward else source.position(rows[-1])
             control.report(looked, source.total)
     return RowHit(None, looked, True)
+
+
+def _of_all(
+    control: Control,
+    source: RowSource[Record],
+    holds: Callable[[Record], bool],
+    at: int,
+    forward: bool,
+    span: Bounds,
+) -> RowHit:
+    """The next hit among the rows of ``span``, with its number among them all."""
+    found: list[int] = []
+    looked, position = 0, span[0]
+    while True:
+        control.check()
+        page = source.read(position, 0, AT_A_TIME)
+        for row in page.rows:
+            here = source.position(row)
+            if here > span[1]:
+                break
+            looked += 1
+            if holds(row):
+                found.append(here)
+        if not page.rows or page.last or source.position(page.rows[-1]) > span[1]:
+            break
+        position = source.behind(page.rows[-1])
+        control.report(looked, source.total)
+    if not found:
+        return RowHit(None, looked, True)
+    number = bisect_left(found, at) - (not forward)
+    return RowHit(found[number % len(found)], looked, number not in range(len(found)), number % len(found) + 1,
+                  len(found))  # fmt: skip
 
 
 def find_commands(pane: Pane, table: Callable[[], RecordView]) -> dict[str, Callable[[], object]]:

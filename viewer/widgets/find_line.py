@@ -15,6 +15,8 @@ from viewer.assets import tr, words
 from viewer.models.sought import KINDS, Kind, NotSought, Sought
 from viewer.theme import C, px, theme, ui
 from viewer.widgets.kit import Button, Elided, Field, Tool
+from viewer.widgets.row_span import Bounds
+from viewer.widgets.row_table import RowTable
 from viewer.widgets.word_tabs import WordTabs
 
 NAMES = {"text": words("Text"), "hex": words("Bytes"), "regex": words("Regex"), "number": words("Numbers")}
@@ -47,6 +49,8 @@ class FindLine(QWidget):
             f"{name}.bodies", tr("unpacked bodies"), tr("Compressed bodies are unpacked and looked at too")
         )
         self.bodies.setChecked(True)
+        self.inside = self._box(f"{name}.inside", tr("in the selection"), tr("Look at the chosen rows only"))
+        self.inside.hide()
         self.before = self._tool("back", f"{name}.before", tr("Find previous"), "Shift+F3")
         self.next = self._tool("forward", f"{name}.next", tr("Find next"), "F3")
         self.stop = Button(tr("Stop"), "flat")
@@ -56,6 +60,9 @@ class FindLine(QWidget):
         self.result.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.close_tool = self._tool("close", f"{name}.close", tr("Close the find line"), "Esc")
         self._lay_out(simple="hex" not in kinds)
+        self._table: RowTable | None = None
+        self._bounds: Bounds | None = None
+        self.inside.toggled.connect(lambda _on: self._hold())
         self.field.installEventFilter(self)
         self.field.textEdited.connect(lambda _text: self._checked())
         self.kinds.chosen.connect(self._kind_chosen)
@@ -72,8 +79,8 @@ class FindLine(QWidget):
         self._line.setSpacing(10)
         self.bodies.setVisible(not simple)
         for part, room in (
-            (self.field, 4), (self.kinds, 0), (self.case, 0), (self.bodies, 0), (self.before, 0), (self.next, 0),
-            (self.stop, 0), (self.result, 5), (self.close_tool, 0),
+            (self.field, 4), (self.kinds, 0), (self.case, 0), (self.bodies, 0), (self.inside, 0), (self.before, 0),
+            (self.next, 0), (self.stop, 0), (self.result, 5), (self.close_tool, 0),
         ):  # fmt: skip
             self._line.addWidget(part, room)
 
@@ -112,6 +119,32 @@ class FindLine(QWidget):
         self.result.setAccessibleName(text)
         self.result.set_role({"error": "error", "warn": "warn", "ok": "text2"}.get(state, "text3"))
         self._mark("error" if state == "error" else "")
+
+    def use_span(self, table: RowTable) -> None:
+        """Where more than one row of ``table`` is chosen, offer to look at these only; new ones are taken at once."""
+        self._table, bounds = table, table.chosen_span()
+        if bounds == self._bounds or (bounds is None and not self.inside.isChecked()):
+            return
+        self._bounds = bounds
+        self.inside.setVisible(bounds is not None)
+        self.inside.setChecked(bounds is not None)
+        self._hold()
+
+    def leave_span(self) -> None:
+        """Let go of the chosen rows."""
+        self._bounds = None
+        self.inside.setChecked(False)
+        self.inside.hide()
+
+    def span(self) -> Bounds | None:
+        """Positions of the first and the last row to be looked at; None for all rows."""
+        return self._bounds if self.inside.isChecked() else None
+
+    def _hold(self) -> None:
+        """While the tick is set a hit does not end the span."""
+        if self._table is not None:
+            self._table.span.hold(self.span())
+            self._table.viewport().update()
 
     def set_running(self, on: bool) -> None:
         """Whether a search is under way: then it can be stopped."""
@@ -166,7 +199,7 @@ class FindLine(QWidget):
         self.setFixedHeight(px(40))
         self.field.setFixedHeight(px(28))
         self.field.setMinimumWidth(px(180))
-        for box in (self.case, self.bodies):
+        for box in (self.case, self.bodies, self.inside):
             box.setFont(ui(12))
         self.layout().setContentsMargins(px(12), px(6), px(10), px(6))
 

@@ -17,6 +17,8 @@ from viewer.models.columns import Record, RecordKind
 from viewer.models.elsewhere import elsewhere
 from viewer.models.window import ListSource, Page, RowSource, Want, Window
 from viewer.widgets.record_menu import copy_text, open_menu
+from viewer.widgets.row_finder import RowFinder
+from viewer.widgets.row_span import Bounds
 from viewer.widgets.row_table import RowTable
 from viewer.widgets.runner import Runner, run_here
 
@@ -55,7 +57,7 @@ class RecordView(RowTable):
         self.drawn = False
         """Whether rows of this source have been painted, or that there are none."""
         self._held_back = False
-        self._number_wanted: int | None = None
+        self._finder = RowFinder(self._look_up, self.go_to, self.failed.emit)
         self._sort = (-1, False)
         self.bar.placed.connect(self._dragged)
         self.bar.stepped.connect(self._bar_stepped)
@@ -89,6 +91,8 @@ class RecordView(RowTable):
         self._asked = self._next = None
         self._window = Window(source, whole=WHOLE if isinstance(source, ListSource) else 0)
         self._current = None
+        self.span.end()
+        self._finder.forget()
         self._sort = (-1, False)
         self.horizontalHeader().setSortIndicatorShown(False)
         self.horizontalHeader().setSectionsClickable(isinstance(source, ListSource))
@@ -116,8 +120,12 @@ class RecordView(RowTable):
         self._window.replace(number, row)
         self.table.replace_row(number, row)
 
-    def row_key(self, number: int) -> object:
-        return self._window.source.position(self._window.rows[number])
+    def position_at(self, number: int) -> int | None:
+        rows = self._window.rows
+        return self._window.source.position(rows[number]) if 0 <= number < len(rows) else None
+
+    def chosen_span(self) -> Bounds | None:
+        return self.span.bounds(self._current)
 
     def tail(self) -> None:
         """Read the end of a source that has grown and keep it in view; the choice stays."""
@@ -137,27 +145,11 @@ class RecordView(RowTable):
         total = window.source.total
         if total is None or not 0 <= number < total:
             return False
-        busy, self._number_wanted = self._number_wanted is not None, number
-        if not busy:
-            self._look_up(number)
+        self._finder.ask(number)
         return True
 
-    def _look_up(self, number: int) -> None:
-        """Ask where row ``number`` begins; of those asked for meanwhile only the last is looked up after it."""
-        source, turn = self._window.source, self._turn
-
-        def found(position: int | None) -> None:
-            wanted, self._number_wanted = self._number_wanted, None
-            if turn == self._turn and wanted is not None and wanted != number:
-                self._number_wanted = wanted
-                self._look_up(wanted)
-            elif turn == self._turn and position is not None:
-                self.go_to(position)
-
-        def failed(error: Exception) -> None:
-            self._number_wanted = None
-            self.failed.emit(error)
-
+    def _look_up(self, number: int, found: Callable[[int | None], None], failed: Callable[[Exception], None]) -> None:
+        source = self._window.source
         self.runner(lambda: source.position_of(number), found, failed)
 
     def go_to(self, position: int, choose: bool = True) -> None:
@@ -354,6 +346,7 @@ class RecordView(RowTable):
         position = self._window.source.position(row)
         self.viewport().update()
         if position != self._current:
+            self.span.moved()
             self._current = position
             self.rowChosen.emit(row)
 
@@ -391,16 +384,15 @@ class RecordView(RowTable):
         if self._window.complete:
             self.verticalScrollBar().setValue(position)
             return
-        at = self._number_holding(position)
-        if at is not None:
-            self.verticalScrollBar().setValue(at)
-            return
 
         def show() -> None:
             at = self._number_holding(position)
             self.verticalScrollBar().setValue(at if at is not None else len(self._window.rows))
 
-        self._ask(self._window.jump(position, self.visible_rows()), show)
+        if self._number_holding(position) is not None:
+            show()
+        else:
+            self._ask(self._window.jump(position, self.visible_rows()), show)
 
     def _bar_stepped(self, kind: str, sign: int) -> None:
         native = self.verticalScrollBar()
@@ -446,5 +438,6 @@ class RecordView(RowTable):
         self.horizontalHeader().setSortIndicator(section, order)
         self.horizontalHeader().setSortIndicatorShown(True)
         self._current = source.position(row) if row is not None else None
+        self.span.end()
         self._window = Window(source, whole=WHOLE)
         self._ask(self._window.jump(0, self.visible_rows()), None)

@@ -6,6 +6,9 @@ A QTableView, so that selection, focus and screen readers work as everywhere. Wh
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -26,6 +29,7 @@ from viewer.widgets.glow import Glow
 from viewer.widgets.long_scroll_bar import LongScrollBar
 from viewer.widgets.record_state import IN_TABLE, State, StateLine
 from viewer.widgets.row_painter import RowPainter, RowState, Slot
+from viewer.widgets.row_span import Bounds, RowSpan
 
 ROW = 24
 HEAD = 26
@@ -53,6 +57,7 @@ class RowTable(QTableView):
         self._fitting = False
         self._dim = False
         self._key_focus = False
+        self.span = RowSpan()
         self.setModel(self.table)
         self.table.dataChanged.connect(self._forget_slots)
         self._set_up()
@@ -93,7 +98,15 @@ class RowTable(QTableView):
 
     def row_key(self, number: int) -> object:
         """What names the row ``number`` of the window for as long as it is there."""
-        return number
+        return self.position_at(number)
+
+    def position_at(self, number: int) -> int | None:
+        """Position of the row ``number`` of the window; None where there is no such row."""
+        return number if 0 <= number < len(self.table.rows) else None
+
+    def chosen_span(self) -> Bounds | None:
+        """Positions of the first and the last chosen row; None where there is at most one."""
+        return self.span.bounds(self.position_at(self.currentIndex().row()))
 
     def row_height(self) -> int:
         """Height of a row in px."""
@@ -209,11 +222,14 @@ class RowTable(QTableView):
         first = top + max(0, event.rect().top() // height)
         last = min(len(self.table.rows), top + event.rect().bottom() // height + 1)
         width = self.viewport().width()
+        span = self.chosen_span()
         for number in range(first, last):
             rect = QRect(0, (number - top) * height, width, height)
             hot = self._hot[1] if self._hot[0] == number else -1
             lit = self.glow.of(self.row_key(number), len(self.kind.columns)) if self.glow else ()
             state = RowState(number == chosen, focused, hot, current, number == self._hover, lit)
+            if span is not None and number != chosen and span[0] <= (self.position_at(number) or 0) <= span[1]:
+                state = RowState(True, False, hot, lit=lit)
             self._painter.draw(p, self.table, number, slots, rect, state)
         self._painter.finish(p)
         if self._dim:
@@ -293,6 +309,10 @@ class RowTable(QTableView):
         self._pressed_link = (
             self.link_at(event.position().toPoint()) if event.button() == Qt.MouseButton.LeftButton else (-1, -1)
         )
+        if event.button() == Qt.MouseButton.LeftButton:
+            shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            self.span.press(self.position_at(self.currentIndex().row()), shift=shift)
+            self.viewport().update()
         super().mousePressEvent(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -338,12 +358,12 @@ class RowTable(QTableView):
         shift = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == Qt.KeyboardModifier.ShiftModifier
         page = max(1, self.visible_rows() - 1)
         steps = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: page, Qt.Key.Key_PageUp: -page}
-        if plain and key in steps:
-            self.choose_next(steps[Qt.Key(key)])
-        elif plain and key == Qt.Key.Key_Home:
-            self.first_row()
-        elif plain and key == Qt.Key.Key_End:
-            self.last_row()
+        moves: dict[Qt.Key, Callable[[], object]] = {Qt.Key.Key_Home: self.first_row, Qt.Key.Key_End: self.last_row}
+        moves |= {one: partial(self.choose_next, step) for one, step in steps.items()}
+        if (plain or shift) and key in moves:
+            self.span.press(self.position_at(self.currentIndex().row()), shift=shift)
+            moves[Qt.Key(key)]()
+            self.viewport().update()
         elif plain and key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             if not self.follow():
                 event.ignore()
