@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.codec.bulk_walk import CHUNK, ROOM, ROWS
 from engine.codec.columns import UnitColumns
-from engine.inspection.block_scan import CHUNK, ROOM, ROWS
 
 SOURCE = Path(__file__).parents[2] / "tests" / "bench" / "scan.c"
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from engine.codec.file_walk import Item
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.errors import CannotRead
-from engine.inspection.log_reader import Item, LogReader
+from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import ReadOnlyFile
 
 _BLOCK = 4 << 20

@@ -1,0 +1,116 @@
+"""The stores that a path or a pattern names, and the files of their logs in order (spec 1).
+
+What the engine's own listing leaves out is left out here too: names that are no numbers, a second file of one offset.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.errors import NotAStore
+from engine.layout import FILE_NAME_DIGITS, parse_file_name
+from engine.pipeline.storage import Listed, Storage, join, storage_of
+
+LARGEST_OFFSET = (1 << 63) - 1
+_SPECIAL = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class StorePlace:
+    """One store: its path, the broker that it belongs to where that is known, and the folders of its log."""
+
+    path: str
+    broker: str | None
+    log_folders: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """One file of a log: ``start`` is the absolute offset of its first byte, ``size`` its length, both in bytes."""
+
+    path: str
+    start: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size
+
+
+def find_stores(paths: str | Sequence[str], broker: str | None = None) -> list[StorePlace]:
+    """The stores at ``paths``: each a store, a directory that holds ``store/``, a log folder, or a pattern of these.
+
+    Without ``broker`` a store is named after the path part that ``*`` matched (several parts: with ``/`` in between).
+    Raises :class:`NotAStore` for a path that names none.
+    """
+    found: dict[str, StorePlace] = {}
+    for path in (paths,) if isinstance(paths, str) else paths:
+        storage, local = storage_of(path)
+        places = [_place(storage, match, broker or named) for match, named in _matches(storage, local)]
+        known = {place.path: place for place in places if place is not None}
+        if not known:
+            raise NotAStore("expected a store (a directory that holds commitlog/), found none", file=path)
+        found.update(known)
+    return list(found.values())
+
+
+def log_files(store: StorePlace) -> list[LogFile]:
+    """The files of the log in the order of their offsets."""
+    found: dict[int, LogFile] = {}
+    listed: list[tuple[str, LogFile]] = []
+    for folder in store.log_folders:
+        storage, local = storage_of(folder)
+        for entry in storage.listing(local):
+            start = parse_file_name(entry.name)
+            if entry.size >= 0 and start is not None and 0 <= start <= LARGEST_OFFSET - entry.size:
+                listed.append((entry.name, LogFile(entry.path, start, entry.size)))
+    for _, file in sorted(listed, key=lambda item: (item[0], item[1].path)):
+        found.setdefault(file.start, file)
+    return [found[start] for start in sorted(found)]
+
+
+def _matches(storage: Storage, path: str) -> list[tuple[str, str | None]]:
+    """Paths that ``path`` stands for, each with the parts that its wild cards matched."""
+    if not _SPECIAL & set(path):
+        return [(path.rstrip("/") or "/", None)]
+    head, mark, rest = path.partition("://")
+    root, parts = (f"{head}://", rest) if mark else ("/" if path.startswith("/") else "", path)
+    found: list[tuple[str, tuple[str, ...]]] = [(root, ())]
+    for part in (part for part in parts.split("/") if part):
+        if not _SPECIAL & set(part):
+            found = [(_below(folder, part), named) for folder, named in found]
+            continue
+        found = [
+            (_below(folder, entry.name), (*named, entry.name))
+            for folder, named in found
+            for entry in storage.listing(folder or ".")
+            if entry.size < 0 and fnmatch.fnmatchcase(entry.name, part)
+        ]
+    return [(folder, "/".join(named)) for folder, named in found]
+
+
+def _below(folder: str, name: str) -> str:
+    return f"{folder}{name}" if not folder or folder.endswith("/") else f"{folder}/{name}"
+
+
+def _place(storage: Storage, path: str, broker: str | None) -> StorePlace | None:
+    names = {entry.name: entry for entry in storage.listing(path)}
+    if _holds_folder(storage, names, path, "commitlog"):
+        return StorePlace(path, broker, (join(path, "commitlog"),))
+    if "store" in names:
+        inner = join(path, "store")
+        if _holds_folder(storage, {e.name: e for e in storage.listing(inner)}, inner, "commitlog"):
+            return StorePlace(inner, broker, (join(inner, "commitlog"),))
+    if any(_is_log_file(entry) for entry in names.values()):
+        return StorePlace(path, broker, (path,))
+    return None
+
+
+def _holds_folder(storage: Storage, names: dict[str, Listed], path: str, name: str) -> bool:
+    return name in names and (names[name].size < 0 or storage.is_folder(join(path, name)))
+
+
+def _is_log_file(entry: Listed) -> bool:
+    return entry.size >= 0 and len(entry.name) == FILE_NAME_DIGITS and parse_file_name(entry.name) is not None

@@ -1,0 +1,242 @@
+"""Where a store's files lie: on a disk that this machine sees, or in an object storage (``s3://`` and its like).
+
+Everything is opened with read rights, read by position and closed again; nothing is mapped, cached or written. Object
+storage goes through pyarrow's file systems, which executors need too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from engine.errors import CannotRead
+
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Something in a folder: its name, its whole path, and its length in bytes (−1 for a folder)."""
+
+    name: str
+    path: str
+    size: int
+
+
+class OpenFile(Protocol):
+    """A file that is open for reading. ``descriptor`` is −1 where only calls can read."""
+
+    @property
+    def descriptor(self) -> int: ...
+
+    def read(self, position: int, size: int) -> bytes:
+        """Bytes from ``position`` on, short where the file ends; raises :class:`CannotRead`."""
+
+    def read_into(self, view: memoryview, position: int) -> int:
+        """Fill ``view`` from ``position`` on; gives the number of bytes; raises :class:`CannotRead`."""
+
+    def next_data(self, position: int) -> int:
+        """The first position at or behind ``position`` that may hold other than zero bytes, −1 for none."""
+
+    def close(self) -> None: ...
+
+
+class Storage(Protocol):
+    """Folders and files by path, links followed."""
+
+    def listing(self, folder: str) -> list[Listed]:
+        """What is in ``folder``, by name; [] without it; raises :class:`CannotRead` where it cannot be listed."""
+
+    def is_folder(self, path: str) -> bool: ...
+
+    def open(self, path: str) -> OpenFile:
+        """Raises :class:`CannotRead`."""
+
+
+def storage_of(path: str) -> tuple[Storage, str]:
+    """The storage that holds ``path``, and how the path is called there."""
+    if path.startswith("file://"):
+        return LocalStorage(), path.removeprefix("file://")
+    if _SCHEME.match(path):
+        return ObjectStorage(path[: path.index("://") + 3]), path
+    return LocalStorage(), path
+
+
+def join(folder: str, *names: str) -> str:
+    """Path of ``names`` below ``folder``."""
+    return "/".join((folder.rstrip("/") or "", *names))
+
+
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[OpenFile]:
+    """The file at ``path``, closed again at the end of the block; raises :class:`CannotRead`."""
+    storage, local = storage_of(path)
+    file = storage.open(local)
+    try:
+        yield file
+    finally:
+        file.close()
+
+
+class LocalStorage:
+    """Disks of this machine."""
+
+    def listing(self, folder: str) -> list[Listed]:
+        """What is in ``folder``, by name; files and folders only."""
+        try:
+            with os.scandir(folder) as entries:
+                found = [listed for entry in entries if (listed := _listed(entry)) is not None]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise CannotRead(f"cannot be listed: {error.strerror}", file=folder) from error
+        return sorted(found, key=lambda listed: listed.name)
+
+    def is_folder(self, path: str) -> bool:
+        """Whether ``path`` is a folder."""
+        return os.path.isdir(path)  # noqa: PTH112  paths are text here, as in the other storage
+
+    def open(self, path: str) -> LocalFile:
+        """Open ``path`` with read rights; raises :class:`CannotRead`."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            raise CannotRead(f"cannot be read: {error.strerror}", file=path) from error
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return LocalFile(path, descriptor)
+        os.close(descriptor)
+        raise CannotRead("expected a regular file", file=path)
+
+
+def _listed(entry: os.DirEntry[str]) -> Listed | None:
+    try:
+        info = entry.stat()
+    except OSError:
+        return None  # a link to nothing
+    if stat.S_ISDIR(info.st_mode):
+        return Listed(entry.name, entry.path, -1)
+    return Listed(entry.name, entry.path, info.st_size) if stat.S_ISREG(info.st_mode) else None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFile:
+    """An open file of this machine."""
+
+    path: str
+    descriptor: int
+
+    def read(self, position: int, size: int) -> bytes:
+        """Bytes from ``position`` on, short where the file ends."""
+        try:
+            pieces = [os.pread(self.descriptor, size, position)]
+            done = len(pieces[0])
+            while len(pieces[-1]) > 0 and done < size:
+                pieces.append(os.pread(self.descriptor, size - done, position + done))
+                done += len(pieces[-1])
+        except OSError as error:
+            raise CannotRead(f"cannot be read: {error.strerror}", file=self.path, offset=position) from error
+        return b"".join(pieces)
+
+    def read_into(self, view: memoryview, position: int) -> int:
+        """Fill ``view``; may stop short of it before the file ends."""
+        try:
+            return os.preadv(self.descriptor, [view], position)
+        except OSError as error:
+            raise CannotRead(f"cannot be read: {error.strerror}", file=self.path, offset=position) from error
+
+    def next_data(self, position: int) -> int:
+        """As the file system knows it: holes read as zero bytes."""
+        try:
+            return os.lseek(self.descriptor, position, os.SEEK_DATA)
+        except OSError as error:
+            return -1 if error.errno == errno.ENXIO else position
+
+    def close(self) -> None:
+        """Close it; once."""
+        os.close(self.descriptor)
+
+
+class ObjectStorage:
+    """What pyarrow reaches by a URI; settings come from the environment or the URI's query, as pyarrow says."""
+
+    def __init__(self, scheme: str) -> None:
+        self._scheme = scheme
+
+    def listing(self, folder: str) -> list[Listed]:
+        """Objects and prefixes right below ``folder``, by name."""
+        from pyarrow import fs
+
+        system, path = _arrow_system(folder)
+        try:
+            infos = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
+        except OSError as error:
+            raise CannotRead(f"cannot be listed: {error}", file=folder) from error
+        found = [Listed(i.base_name, join(folder, i.base_name), -1 if i.size is None else i.size) for i in infos]
+        return sorted(found, key=lambda listed: listed.name)
+
+    def is_folder(self, path: str) -> bool:
+        """Whether anything lies below ``path``."""
+        from pyarrow import fs
+
+        system, there = _arrow_system(path)
+        return bool(system.get_file_info(there).type == fs.FileType.Directory)
+
+    def open(self, path: str) -> ObjectFile:
+        """Open the object for ranged reads; raises :class:`CannotRead`."""
+        system, there = _arrow_system(path)
+        try:
+            return ObjectFile(path, system.open_input_file(there))
+        except OSError as error:
+            raise CannotRead(f"cannot be read: {error}", file=path) from error
+
+
+def _arrow_system(uri: str) -> tuple[Any, str]:
+    head, _, rest = uri.partition("://")
+    bucket = rest.partition("/")[0]
+    return _arrow_root(f"{head}://{bucket}"), rest
+
+
+@functools.cache
+def _arrow_root(root: str) -> Any:
+    from pyarrow import fs
+
+    return fs.FileSystem.from_uri(root)[0]
+
+
+class ObjectFile:
+    """An object, read by ranges."""
+
+    descriptor = -1
+
+    def __init__(self, path: str, file: Any) -> None:
+        self.path = path
+        self._file = file
+
+    def read(self, position: int, size: int) -> bytes:
+        """Bytes from ``position`` on, short where the object ends."""
+        try:
+            size = min(size, self._file.size() - position)
+            return bytes(self._file.read_at(size, position)) if size > 0 else b""
+        except OSError as error:
+            raise CannotRead(f"cannot be read: {error}", file=self.path, offset=position) from error
+
+    def read_into(self, view: memoryview, position: int) -> int:
+        """Fill ``view`` with one ranged read."""
+        data = self.read(position, len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def next_data(self, position: int) -> int:
+        """Objects have no holes."""
+        return position
+
+    def close(self) -> None:
+        """Close it."""
+        self._file.close()
