@@ -95,6 +95,13 @@ java_is_there() {
   command -v mvn >/dev/null && command -v javac >/dev/null && javac -version 2>&1 | grep -Eq '^javac (1[7-9]|[2-9][0-9])'
 }
 
+java_runs() { java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' || "${JAVA_HOME:-/nowhere}/bin/java" -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])'; }
+
+# Spark runs in Java; without it everything but `storescope pipeline` works, and that says what it lacks.
+ready_spark() {
+  java_runs || from_apt "Spark needs Java 17 or newer" openjdk-17-jre-headless || true
+}
+
 # For tests only: what is still missing afterwards is named by the tests that want it.
 ready_partners() {
   command -v Xvfb >/dev/null || from_apt "The tests draw on a virtual display" xvfb || true
@@ -112,7 +119,7 @@ is_ready() { # run|desk|test
 
 # run: draws pictures; desk: opens a window on an X display; test: both, and what the tests want.
 prepare() { # run|desk|test
-  local profile=$1 extras=codecs each
+  local profile=$1 extras=all each
   is_ready "$profile" && return 0
   mkdir -p "$(dirname "$venv")"
   log=$(mktemp)
@@ -125,7 +132,7 @@ prepare() { # run|desk|test
   (cd "$root" && PIP_USE_PEP517=1 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input -e ".[$extras]" </dev/null >&2) ||
     give_up "pip could not install what pyproject.toml names (its own words stand above)"
   ready_qt "$profile"
-  [ "$profile" = test ] && ready_partners
+  if [ "$profile" = test ]; then ready_partners; else ready_spark; fi
   for each in run desk test; do
     wanted "$each" >"$venv/ready-$each"
     [ "$each" = "$profile" ] && break
