@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 CAPACITY = 36_000
+MANY = 4000
 Floats = npt.NDArray[np.float64]
 
 
@@ -24,9 +25,27 @@ class PeakSeries:
         self._times = np.empty(self._capacity)
         self._values = np.empty(self._capacity)
         self._count = 0
+        self._thinned = 0
+        self._grid: _Grid | None = None
+        self._middle: tuple[int, int, int, float] | None = None
 
     def __len__(self) -> int:
         return self._count
+
+    def columns(self, end: float, span: float, width: int) -> tuple[Floats, Floats]:
+        """At most two points for each of the ``width`` columns of the ``span`` seconds up to ``end``: what a plot of
+        that width can show, its peaks kept. Columns begin at whole multiples of their length, so that what lies in one
+        stays while time goes on, and only what came since the last call is looked at. Few points are given as they
+        are, with one beyond each edge so that lines run out of the picture.
+        """
+        first = max(0, int(np.searchsorted(self.times, end - span)) - 1)
+        last = min(self._count, int(np.searchsorted(self.times, end, "right")) + 1)
+        if last - first <= 2 * width or width <= 0 or span <= 0:
+            return self.times[first:last], self.values[first:last]
+        asked = (span / width, self._thinned)
+        if self._grid is None or self._grid.asked != asked:
+            self._grid = _Grid(asked, self._capacity)
+        return self._grid.cut(self.times, self.values, first, last)
 
     @property
     def times(self) -> Floats:
@@ -51,7 +70,21 @@ class PeakSeries:
             return None
         return float(self._values[number])
 
+    def middle(self, begin: float, end: float) -> tuple[float, float]:
+        """Median and largest value of [begin, end), (0, 0) of none. The median of many values is found anew where one
+        in a hundred is another: it is shown ten times a second, and finding it takes longer than drawing the curve.
+        """
+        first, last = (int(at) for at in np.searchsorted(self.times, (begin, end)))
+        if first == last:
+            return 0.0, 0.0
+        near = (last - first) // 100 if last - first > MANY else 0
+        was = self._middle
+        if was is None or was[0] != self._thinned or max(abs(was[1] - first), abs(was[2] - last)) > near:
+            was = self._middle = self._thinned, first, last, float(np.median(self._values[first:last]))
+        return was[3], float(self._values[first:last].max())
+
     def _thin(self) -> None:
+        self._thinned += 1
         old = self._capacity // 2 // 4 * 4
         kept = _extremes(self._values[:old].reshape(-1, 4))
         rest = self._count - old
@@ -71,25 +104,42 @@ def _extremes(groups: Floats) -> npt.NDArray[np.intp]:
     return np.stack((np.minimum(low, high) + base, np.maximum(low, high) + base), 1).ravel()
 
 
-def columns(times: Floats, values: Floats, begin: float, end: float, width: int) -> tuple[Floats, Floats]:
-    """At most two points for each of ``width`` columns of [begin, end): what a plot of that width can show, its peaks
-    kept. One point beyond each edge is kept so that lines run out of the picture.
+class _Grid:
+    """The columns of one series at one length of a column, kept while the series grows; ``asked`` is that length in
+    seconds, and how often the series was thinned before.
     """
-    first = max(0, int(np.searchsorted(times, begin)) - 1)
-    last = min(len(times), int(np.searchsorted(times, end, "right")) + 1)
-    xs, ys = times[first:last], values[first:last]
-    if len(xs) <= 2 * width or width <= 0 or end <= begin:
-        return xs, ys
-    edges = np.searchsorted(xs, begin + np.arange(1, width + 1) * ((end - begin) / width))
-    edges[0], edges[-1] = 0, len(xs) - 1
-    edges = edges[np.diff(edges, prepend=-1) > 0]
-    low = np.minimum.reduceat(ys, edges)
-    high = np.maximum.reduceat(ys, edges)
-    down = ys[edges] > ys[np.append(edges[1:], len(xs)) - 1]
-    pairs = np.empty(2 * len(edges))
-    pairs[0::2] = np.where(down, high, low)
-    pairs[1::2] = np.where(down, low, high)
-    return np.repeat(xs[edges], 2), pairs
+
+    def __init__(self, asked: tuple[float, int], capacity: int) -> None:
+        self.asked = asked
+        self._starts = np.empty(capacity, np.intp)  # number of the first point of each column
+        self._points = np.empty((capacity, 2))
+        self._edges = np.empty(capacity)
+        self._count = 0
+        self._done = 0
+
+    def cut(self, times: Floats, values: Floats, first: int, last: int) -> tuple[Floats, Floats]:
+        """The columns of the points [first, last)."""
+        if len(times) > self._done:
+            self._take(times, values)
+        low = max(0, int(np.searchsorted(self._starts[: self._count], first, "right")) - 1)
+        high = int(np.searchsorted(self._starts[: self._count], last))
+        return np.repeat(self._edges[low:high], 2), self._points[low:high].ravel()
+
+    def _take(self, times: Floats, values: Floats) -> None:
+        """Points that are new; the last column before them may get more."""
+        at = max(0, self._count - 1)
+        begin = int(self._starts[at]) if self._count else 0
+        length = self.asked[0]
+        numbers = np.floor(times[begin:] / length)
+        starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+        new, count = values[begin:], at + len(starts)
+        low, high = np.minimum.reduceat(new, starts), np.maximum.reduceat(new, starts)
+        down = new[starts] > new[np.append(starts[1:], len(new)) - 1]
+        self._points[at:count, 0] = np.where(down, high, low)
+        self._points[at:count, 1] = np.where(down, low, high)
+        self._edges[at:count] = numbers[starts] * length
+        self._starts[at:count] = starts + begin
+        self._count, self._done = count, len(times)
 
 
 class RowRing:

@@ -11,7 +11,7 @@ import numpy as np
 from viewer.assets import tr, words
 from viewer.models.live_history import DISPATCH_ALARM, FLUSH_ALARM, LATE_FLUSH, LiveHistory
 from viewer.models.position_look import KEYS
-from viewer.models.sample_ring import PeakSeries, columns
+from viewer.models.sample_ring import PeakSeries
 from viewer.panes.position_facts import NAMES, ROLES
 from viewer.widgets.live_plot import Line, LiveFrame, Trace
 
@@ -36,6 +36,13 @@ class Range:
     @property
     def begin(self) -> float:
         return self.end - self.span
+
+    def edge(self, width: int) -> float:
+        """The right edge of a plot of ``width`` columns: the end of the column that ``end`` lies in. So curves move by
+        whole columns, and what is drawn of the past stays as it is.
+        """
+        column = self.span / max(1, width)
+        return float(np.floor(self.end / column) + 1) * column
 
 
 def nice_top(value: float) -> float:
@@ -62,10 +69,10 @@ def positions_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame
         text = "" if value is None or key in ("index_end", "queue_max") else f"{(value - base) / MIB:,.1f}"
         traces.append(Trace(tr(NAMES[key]), ROLES[key], xs, (ys - base) / MIB, text))
     top = max((float(np.nanmax(t.ys)) for t in traces), default=1.0)
-    ticks = history.took.times
-    ticks = ticks[(ticks >= shown.begin) & (ticks <= shown.end)][-4000:] - shown.end
-    return LiveFrame(tuple(reversed(traces)), -shown.span, 0.0, nice_top(top), ticks=ticks,
-                     lines=tuple(_lines(history, shown)), cursor=_cursor(shown))  # fmt: skip
+    first, last = np.searchsorted(history.took.times, (shown.begin, shown.end))
+    ticks = history.took.times[first:last] - shown.end
+    return LiveFrame(tuple(reversed(traces)), *_ends(shown, width), nice_top(top), ticks=ticks,
+                     lines=tuple(_lines(history, shown)), cursor=_cursor(shown), at=shown.edge(width))  # fmt: skip
 
 
 def gaps_frame(history: LiveHistory, shown: Range, width: int, *, lab: bool) -> LiveFrame:
@@ -88,27 +95,31 @@ def gaps_frame(history: LiveHistory, shown: Range, width: int, *, lab: bool) -> 
                                                                                       n=limit // MIB)  # fmt: skip
             lines.append(Line(limit / MIB, "warn", said, upright=False))
             top = max(top, limit / MIB)
-    return LiveFrame(tuple(traces), -shown.span, 0.0, nice_top(top), lines=tuple(lines), cursor=_cursor(shown))
+    return LiveFrame(
+        tuple(traces),
+        *_ends(shown, width),
+        nice_top(top),
+        lines=tuple(lines),
+        cursor=_cursor(shown),
+        at=shown.edge(width),
+    )
 
 
 def latency_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
     """Ms of each flush, late ones marked."""
     xs, ys = _cut(history.took, shown, width)
-    known = history.took.values[_inside(history.took, shown)]
-    middle, most = (float(np.median(known)), float(known.max())) if len(known) else (0.0, 0.0)
+    middle, most = history.took.middle(shown.begin, shown.end)
     traces = (Trace(tr("median"), "posLog", xs, ys, f"{middle:,.1f}", "dots", late=LATE_FLUSH),
               Trace(tr("largest"), "warn", xs[:0], ys[:0], f"{most:,.0f}", "dots"))  # fmt: skip
-    return LiveFrame(traces, -shown.span, 0.0, nice_top(most), cursor=_cursor(shown))
+    return LiveFrame(traces, *_ends(shown, width), nice_top(most), cursor=_cursor(shown), at=shown.edge(width))
 
 
 def group_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
     """MiB of each flush."""
     xs, ys = _cut(history.group, shown, width)
-    known = history.group.values[_inside(history.group, shown)]
-    middle = float(np.median(known)) / MIB if len(known) else 0.0
-    most = float(known.max()) / MIB if len(known) else 0.0
+    middle, most = (value / MIB for value in history.group.middle(shown.begin, shown.end))
     trace = Trace(tr("median"), "posLog", xs, ys / MIB, f"{middle:,.2f}", "bars")
-    return LiveFrame((trace,), -shown.span, 0.0, nice_top(most), cursor=_cursor(shown))
+    return LiveFrame((trace,), *_ends(shown, width), nice_top(most), cursor=_cursor(shown), at=shown.edge(width))
 
 
 def rate_frame(history: LiveHistory, shown: Range, width: int, *, messages: bool) -> LiveFrame:
@@ -119,8 +130,8 @@ def rate_frame(history: LiveHistory, shown: Range, width: int, *, messages: bool
     text = "" if value is None else f"{value / by:,.0f}" if messages else f"{value / by:,.2f}"
     most = float(np.nanmax(ys)) / by if len(ys) and np.isfinite(ys).any() else 0.0
     name, role = (tr("messages/s"), "posBuild") if messages else (tr("MiB/s"), "posLog")
-    return LiveFrame((Trace(name, role, xs, ys / by, text, filled=True),), -shown.span, 0.0, nice_top(most),
-                     cursor=_cursor(shown))  # fmt: skip
+    return LiveFrame((Trace(name, role, xs, ys / by, text, filled=True),), *_ends(shown, width), nice_top(most),
+                     cursor=_cursor(shown), at=shown.edge(width))  # fmt: skip
 
 
 def shown_look(history: LiveHistory, shown: Range, *, live: bool) -> Look | None:
@@ -131,13 +142,15 @@ def shown_look(history: LiveHistory, shown: Range, *, live: bool) -> Look | None
 
 
 def _cut(series: PeakSeries, shown: Range, width: int) -> tuple[np.ndarray, np.ndarray]:
-    xs, ys = columns(series.times, series.values, shown.begin, shown.end, width)
-    return np.clip(xs - shown.end, -shown.span, 0.0), ys
+    edge = shown.edge(width)
+    xs, ys = series.columns(edge, shown.span, width)
+    return np.clip(xs - shown.end, edge - shown.end - shown.span, edge - shown.end), ys
 
 
-def _inside(series: PeakSeries, shown: Range) -> slice:
-    low, high = np.searchsorted(series.times, (shown.begin, shown.end))
-    return slice(int(low), int(high))
+def _ends(shown: Range, width: int) -> tuple[float, float]:
+    """Left and right edge of a plot, in s from the end of the time that is shown."""
+    behind = shown.edge(width) - shown.end
+    return behind - shown.span, behind
 
 
 def _value(series: PeakSeries, shown: Range) -> float | None:
@@ -154,10 +167,14 @@ def _lines(history: LiveHistory, shown: Range) -> Iterable[Line]:
         if shown.begin <= at <= shown.end:
             yield Line(at - shown.end, "posTime", tr("roll"))
     roles = {"warn": "warn", "live": "live", "error": "error"}
-    seen = [m for m in history.marks if m.upright and m.shape in roles
-            and shown.begin <= m.at / 1000 <= shown.end]  # fmt: skip
-    for mark in seen[-MOST_LINES:]:
-        yield Line(mark.at / 1000 - shown.end, roles[mark.shape], mark.words()[0], dashed=False)
+    drawn = 0
+    for mark in reversed(history.marks):
+        at = mark.at / 1000
+        if drawn == MOST_LINES or at < shown.begin:
+            break
+        if mark.upright and mark.shape in roles and at <= shown.end:
+            drawn += 1
+            yield Line(at - shown.end, roles[mark.shape], mark.words()[0], dashed=False)
 
 
 assert set(DRAWN) <= set(KEYS)

@@ -1,55 +1,41 @@
-"""How a live plot is painted inside pyqtgraph: one item draws grid, curves, marks and cursor of a frame in device px.
+"""How a live plot is painted: ground and axes once, the curves of a frame by arrays, marks and cursor on top.
 
-pyqtgraph's own curves and grid take ten times as long for the same picture. This module imports pyqtgraph; nobody but
+pyqtgraph takes ten times as long for the same picture. This module imports numpy; nobody but
 :mod:`viewer.widgets.live_plot` imports it, and only when a plot is on the screen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyqtgraph as pg
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QMouseEvent, QPainter, QPen, QPolygonF, QWheelEvent
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QFontMetrics,
+    QImage,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QPolygonF,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QWidget
 
 from viewer.theme import C, mono, px, ui
+from viewer.widgets.live_axes import paint_axes
+from viewer.widgets.live_curves import ROUND, TRIANGLES, LiveCurves, late_of
 
 if TYPE_CHECKING:
     from viewer.widgets.live_plot import Line, LiveFrame, Trace
 
-DENSE = 700
-"""Points from which on a curve is as thick as it turns."""
-TRIANGLES = 90
-ROUND = 240
-"""Dots up to which they are drawn round."""
 LATE = 40
 """Late dots that are drawn at most as triangles of their own."""
+RADIUS = 2.6
 
 
-class AgoAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
-    """Seconds before now: ``-50 s``, from three minutes on ``-4:30``, from three hours on ``-3:20 h``."""
-
-    def tickStrings(self, values: Sequence[float], _scale: float, spacing: float) -> list[str]:
-        return [ago(value, spacing) for value in values]
-
-
-def ago(value: float, spacing: float) -> str:
-    """A place on the axis in words."""
-    seconds = round(-value, 1)
-    if seconds == 0:
-        return "0"
-    sign = "-" if seconds > 0 else "+"
-    seconds = abs(seconds)
-    if seconds >= 10_800:
-        return f"{sign}{int(seconds // 3600)}:{int(seconds % 3600 // 60):02d} h"
-    if seconds >= 180:
-        return f"{sign}{int(seconds // 60)}:{int(seconds % 60):02d}"
-    return f"{sign}{seconds:.1f} s" if spacing < 1 else f"{sign}{seconds:.0f} s"
-
-
-class LivePlotWidget(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
+class LivePlotWidget(QWidget):
     """A plot whose place in time its owner keeps: ``pointed(seconds or None)`` under the pointer, ``picked(seconds)``
     on a click, ``zoomed(factor, seconds)`` by the wheel, ``dragged(seconds)`` by the hand, ``fitted()`` on a double
     click.
@@ -62,30 +48,50 @@ class LivePlotWidget(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no t
     fitted = Signal()
 
     def __init__(self) -> None:
-        super().__init__(axisItems={"bottom": AgoAxis("bottom")})
-        item = self.getPlotItem()
-        item.hideButtons()
-        item.setMenuEnabled(False)
-        item.setContentsMargins(0, px(6), px(10), 2)
-        item.disableAutoRange()
+        super().__init__()
         self.setMouseTracking(True)
-        self.item = FrameItem()
-        item.addItem(self.item, ignoreBounds=True)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self._frame: LiveFrame | None = None
+        self._ground: tuple[tuple[Any, ...], QPixmap] | None = None
+        self._curves: LiveCurves | None = None
+        self._dots: dict[str, QPixmap] = {}
         self._held: QPointF | None = None
         self._moved = False
 
+    def sizeHint(self) -> QSize:
+        """As much as others leave."""
+        return QSize(256, 192)
+
+    def minimumSizeHint(self) -> QSize:
+        """A few px: the plot's owner says how small it may get."""
+        return QSize(32, 32)
+
     def show_frame(self, frame: LiveFrame) -> None:
-        """Draw a frame; axes are laid out anew only where their range changes."""
-        box = self.getPlotItem().vb
-        wanted = ((frame.begin, frame.end), (frame.bottom, frame.top))
-        if tuple(map(tuple, box.viewRange())) != wanted:
-            box.setRange(xRange=wanted[0], yRange=wanted[1], padding=0)
-        self.item.show_frame(frame, self.getPlotItem())
+        """Draw a frame."""
+        self._frame = frame
+        self.update()
+
+    def retheme(self) -> None:
+        """Take the colours, the fonts and the zoom in force."""
+        self._ground, self._curves = None, None
+        self._dots.clear()
+        self.update()
+
+    def area(self) -> QRect:
+        """Where the curves are, in px of the widget: two px for each of :func:`columns_of` its width."""
+        below = QFontMetrics(mono(11)).height() + px(6)
+        return QRect(px(LEFT) + 1, px(TOP), 2 * columns_of(self.width()), max(1, self.height() - px(TOP) - below))
 
     def _seconds(self, x: float) -> float:
-        return float(self.getPlotItem().vb.mapSceneToView(QPointF(x, 0)).x())
+        area, frame = self.area(), self._frame
+        if frame is None:
+            return 0.0
+        return frame.begin + (x - area.left()) * (frame.end - frame.begin) / area.width()
+
+    # ---- hands -------------------------------------------------------------------------------------------------------
 
     def wheelEvent(self, event: QWheelEvent) -> None:
+        """The wheel zooms around its place; with Ctrl it is the window's."""
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             event.ignore()
             return
@@ -93,10 +99,12 @@ class LivePlotWidget(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no t
         event.accept()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Take hold."""
         self._held, self._moved = event.position(), False
         event.accept()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Drag what is held, else point."""
         if self._held is not None and event.buttons() & Qt.MouseButton.LeftButton:
             by = self._seconds(self._held.x()) - self._seconds(event.position().x())
             if self._moved or abs(event.position().x() - self._held.x()) > 3:
@@ -106,177 +114,140 @@ class LivePlotWidget(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no t
         self.pointed.emit(self._seconds(event.position().x()))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A press that did not move is a choice."""
         if self._held is not None and not self._moved:
             self.picked.emit(self._seconds(event.position().x()))
         self._held = None
 
     def mouseDoubleClickEvent(self, _event: QMouseEvent) -> None:
+        """All of it."""
         self._held = None
         self.fitted.emit()
 
-    def leaveEvent(self, event: Any) -> None:
+    def leaveEvent(self, event: QEvent) -> None:
+        """Nothing is pointed at."""
         self.pointed.emit(None)
         super().leaveEvent(event)
 
+    # ---- painting ----------------------------------------------------------------------------------------------------
 
-class FrameItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no types
-    """All of one frame in one paint, in px: nothing is scaled, lines stay as thin as they are."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._frame: LiveFrame | None = None
-        self._plot: Any = None
-        self._levels: dict[str, tuple[tuple[float, ...], list[float]]] = {}
-
-    def show_frame(self, frame: LiveFrame, plot: Any) -> None:
-        """Draw this from now on."""
-        self._frame, self._plot = frame, plot
-        self.update()
-
-    def boundingRect(self) -> QRectF:
-        frame = self._frame
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Ground, curves, then what lies over them."""
+        p, frame = QPainter(self), self._frame
         if frame is None:
-            return QRectF()
-        return QRectF(frame.begin, frame.bottom, frame.end - frame.begin, frame.top - frame.bottom)
-
-    def paint(self, p: QPainter, *_: object) -> None:
-        frame = self._frame
-        if frame is None:
+            p.fillRect(self.rect(), C("pane"))
             return
-        t = p.transform()
-        kx, dx, ky, dy = t.m11(), t.dx(), t.m22(), t.dy()
-        p.resetTransform()
-        p.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        area = QRectF(
-            QPointF(frame.begin * kx + dx, frame.top * ky + dy), QPointF(frame.end * kx + dx, frame.bottom * ky + dy)
-        )
-        self._paint_grid(p, area, (kx, dx, ky, dy))
+        area = self.area()
+        p.drawPixmap(0, 0, self._ground_of(frame, area))
+        p.drawImage(area.topLeft(), self._curves_of(frame, area))
+        p.setClipRect(area)
+        over = _Over(p, frame, QRectF(area))
         for trace in frame.traces:
-            if len(trace.xs):
-                xs, ys = np.asarray(trace.xs) * kx + dx, np.asarray(trace.ys) * ky + dy
-                _paint_trace(p, trace, xs, ys, area)
-        if len(frame.ticks):
-            _paint_ticks(p, np.asarray(frame.ticks) * kx + dx, area, frame.tick_role)
+            if trace.kind == "dots":
+                over.dots(trace, self._dot(trace.role))
+        over.ticks()
+        over.lines()
+
+    def _ground_of(self, frame: LiveFrame, area: QRect) -> QPixmap:
+        ratio, span = self.devicePixelRatioF(), frame.end - frame.begin
+        asked = (self.size().toTuple(), ratio, round(span, 6), frame.bottom, frame.top)
+        if self._ground is None or self._ground[0] != asked:
+            made = QPixmap(self.size() * ratio)
+            made.setDevicePixelRatio(ratio)
+            made.fill(C("pane"))
+            p = QPainter(made)
+            paint_axes(p, area, span, (frame.bottom, frame.top))
+            p.end()
+            self._ground = asked, made
+        return self._ground[1]
+
+    def _curves_of(self, frame: LiveFrame, area: QRect) -> QImage:
+        ratio = self.devicePixelRatioF()
+        wide, tall = round(area.width() * ratio), round(area.height() * ratio)
+        if self._curves is None or self._curves.size != (wide, tall):
+            self._curves = LiveCurves(wide, tall, max(1, round(ratio)))
+        picture = self._curves.image(frame)
+        picture.setDevicePixelRatio(ratio)
+        return picture
+
+    def _dot(self, role: str) -> QPixmap:
+        """A round dot, drawn once."""
+        if role not in self._dots:
+            ratio, side = self.devicePixelRatioF(), 7
+            made = QPixmap(round(side * ratio), round(side * ratio))
+            made.setDevicePixelRatio(ratio)
+            made.fill(Qt.GlobalColor.transparent)
+            p = QPainter(made)
+            p.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+            p.setPen(Qt.PenStyle.NoPen)
+            p.setBrush(C(role))
+            p.drawEllipse(QPointF(side / 2, side / 2), RADIUS, RADIUS)
+            p.end()
+            self._dots[role] = made
+        return self._dots[role]
+
+
+LEFT, TOP, RIGHT = 48, 6, 10
+"""Px around the area of a plot."""
+
+
+def columns_of(width: int) -> int:
+    """Columns of two px that a plot of ``width`` px has for its curves."""
+    return max(64, (width - px(LEFT) - px(RIGHT) - 1) // 2)
+
+
+class _Over:
+    """What lies over the curves of one frame: round dots, ticks, marked values, the cursor."""
+
+    def __init__(self, p: QPainter, frame: LiveFrame, area: QRectF) -> None:
+        self._p, self._frame, self._area = p, frame, area
+        self._across = area.width() / (frame.end - frame.begin)
+        self._up = area.height() / (frame.top - frame.bottom)
+
+    def _x(self, seconds: Any) -> Any:
+        return self._area.left() + (seconds - self._frame.begin) * self._across
+
+    def _y(self, value: Any) -> Any:
+        return self._area.bottom() - (value - self._frame.bottom) * self._up
+
+    def dots(self, trace: Trace, dot: QPixmap) -> None:
+        """Round ones where there are few; late ones as triangles."""
+        known = np.isfinite(trace.ys)
+        xs, ys = self._x(np.asarray(trace.xs)[known]), self._y(np.asarray(trace.ys)[known])
+        late = late_of(trace)
+        p = self._p
+        if len(xs) <= ROUND:
+            half = dot.deviceIndependentSize().width() / 2
+            for x, y in zip((xs[~late] - half).tolist(), (ys[~late] - half).tolist(), strict=True):
+                p.drawPixmap(QPointF(x, y), dot)
+        p.setPen(Qt.PenStyle.NoPen)
+        p.setBrush(C("warn"))
+        for x, y in zip(xs[late][-LATE:].tolist(), ys[late][-LATE:].tolist(), strict=True):
+            p.drawPolygon(QPolygonF([QPointF(x, y - 5), QPointF(x + 5, y + 4), QPointF(x - 5, y + 4)]))
+
+    def ticks(self) -> None:
+        """Small triangles on the time axis."""
+        frame, area, p = self._frame, self._area, self._p
+        if not 0 < len(frame.ticks) <= TRIANGLES:
+            return  # strokes, if any, are among the curves
+        xs = self._x(np.asarray(frame.ticks))
+        p.setPen(Qt.PenStyle.NoPen)
+        p.setBrush(C(frame.tick_role))
+        foot, last = area.bottom() - 2, -1e9
+        for x in xs[(xs >= area.left()) & (xs <= area.right())].tolist():
+            if x - last >= 6:
+                p.drawPolygon(QPolygonF([QPointF(x, foot - 7), QPointF(x + 3.5, foot), QPointF(x - 3.5, foot)]))
+                last = x
+
+    def lines(self) -> None:
+        """Marked values, then the cursor."""
+        frame, area = self._frame, self._area
         for number, line in enumerate(frame.lines):
-            _paint_line(p, line, line.at * kx + dx if line.upright else line.at * ky + dy, area, number)
+            _paint_line(self._p, line, self._x(line.at) if line.upright else self._y(line.at), area, number)
         if frame.cursor is not None and frame.begin <= frame.cursor <= frame.end:
-            p.setPen(QPen(C("text"), 1))
-            x = frame.cursor * kx + dx
-            p.drawLine(QLineF(x, area.top(), x, area.bottom()))
-
-    def _paint_grid(self, p: QPainter, area: QRectF, to: tuple[float, float, float, float]) -> None:
-        frame = self._frame
-        assert frame is not None
-        kx, dx, ky, dy = to
-        p.setPen(QPen(C("text3", 0.16), 1))
-        for name, low, high, size in (
-            ("bottom", frame.begin, frame.end, area.width()),
-            ("left", frame.bottom, frame.top, area.height()),
-        ):
-            asked = (low, high, size)
-            if name not in self._levels or self._levels[name][0] != asked:
-                levels = self._plot.getAxis(name).tickValues(low, high, size)
-                self._levels[name] = asked, list(levels[0][1]) if levels else []
-            for value in self._levels[name][1]:
-                if name == "bottom":
-                    p.drawLine(QLineF(value * kx + dx, area.top(), value * kx + dx, area.bottom()))
-                else:
-                    p.drawLine(QLineF(area.left(), value * ky + dy, area.right(), value * ky + dy))
-
-
-def _paint_trace(p: QPainter, trace: Trace, xs: Any, ys: Any, area: QRectF) -> None:
-    known = np.isfinite(ys)
-    if trace.kind == "dots":
-        _paint_dots(p, trace, xs[known], ys[known])
-        return
-    if trace.kind == "bars":
-        p.setPen(QPen(C(trace.role), 1))
-        comb = _comb(xs[known], ys[known], area.bottom())
-        p.drawPolyline(comb)
-        p.translate(1, 0)
-        p.drawPolyline(comb)
-        p.translate(-1, 0)
-        return
-    for part in _runs(known):
-        polygon = _polygon(xs[part], ys[part])
-        if trace.filled:
-            _fill(p, trace.role, xs[part], ys[part], area.bottom())
-        p.setPen(QPen(C(trace.role), 1))
-        p.setBrush(Qt.BrushStyle.NoBrush)
-        p.drawPolyline(polygon)
-        if polygon.size() <= DENSE:  # twice by one px: a pen of two takes ten times as long
-            p.translate(0, 1)
-            p.drawPolyline(polygon)
-            p.translate(0, -1)
-
-
-def _comb(xs: Any, ys: Any, foot: float) -> QPolygonF:
-    """One line from the axis up to each value and down again: the painter's fastest way to many upright strokes."""
-    return _polygon(np.repeat(xs, 3), np.stack((np.full(len(ys), foot), ys, np.full(len(ys), foot)), 1).ravel())
-
-
-def _fill(p: QPainter, role: str, xs: Any, ys: Any, foot: float) -> None:
-    """Down to the axis, one stroke a pixel: a polygon with that many turns would take the rasteriser seconds."""
-    columns = np.arange(int(xs[0]), int(xs[-1]) + 1, dtype=float)
-    starts = np.flatnonzero(np.diff(xs, prepend=xs[0] - 1))
-    tops = np.interp(columns, xs[starts], np.minimum.reduceat(ys, starts))
-    pairs = np.stack((np.full(len(tops), foot), tops), 1)
-    pairs[1::2] = pairs[1::2, ::-1]
-    p.setPen(QPen(C(role, 0.09), 1))
-    p.drawPolyline(_polygon(np.repeat(columns, 2), pairs.ravel()))
-
-
-def _runs(known: Any) -> list[slice]:
-    """Stretches without a gap."""
-    if known.all():
-        return [slice(0, len(known))]
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], known.view(np.int8), [0]))))
-    return [slice(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
-
-
-def _polygon(xs: Any, ys: Any) -> QPolygonF:
-    polygon: QPolygonF = pg.functions.create_qpolygonf(len(xs))
-    view = pg.functions.ndarray_from_qpolygonf(polygon)
-    view[:, 0], view[:, 1] = xs, ys
-    return polygon
-
-
-def _paint_dots(p: QPainter, trace: Trace, xs: Any, ys: Any) -> None:
-    late = np.asarray(trace.ys)[np.isfinite(trace.ys)] >= trace.late if trace.late else np.zeros(len(xs), bool)
-    p.setPen(Qt.PenStyle.NoPen)
-    p.setBrush(C(trace.role))
-    dots = zip(xs[~late].tolist(), ys[~late].tolist(), strict=True)
-    if len(xs) <= ROUND:
-        p.setRenderHint(QPainter.RenderHint.Antialiasing, True)
-        for x, y in dots:
-            p.drawEllipse(QPointF(x, y), 2.6, 2.6)
-        p.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-    else:
-        p.setPen(QPen(C(trace.role), 1))
-        points = _polygon(xs[~late], ys[~late])
-        for right, down in ((0, 0), (1, 0), (0, 1), (1, 1)):
-            p.translate(right, down)
-            p.drawPoints(points)
-            p.translate(-right, -down)
-    p.setPen(Qt.PenStyle.NoPen)
-    p.setBrush(C("warn"))
-    for x, y in zip(xs[late][-LATE:].tolist(), ys[late][-LATE:].tolist(), strict=True):
-        p.drawPolygon(QPolygonF([QPointF(x, y - 5), QPointF(x + 5, y + 4), QPointF(x - 5, y + 4)]))
-
-
-def _paint_ticks(p: QPainter, xs: Any, area: QRectF, role: str) -> None:
-    """Small triangles on the time axis, thin strokes where they would touch."""
-    if len(xs) > TRIANGLES:
-        p.setPen(QPen(C(role), 1))
-        p.drawPolyline(_comb(xs, np.full(len(xs), area.bottom() - 7), area.bottom() - 1))
-        return
-    p.setPen(Qt.PenStyle.NoPen)
-    p.setBrush(C(role))
-    foot, last = area.bottom() - 2, -1e9
-    for x in xs[(xs >= area.left()) & (xs <= area.right())].tolist():
-        if x - last >= 6:
-            p.drawPolygon(QPolygonF([QPointF(x, foot - 7), QPointF(x + 3.5, foot), QPointF(x - 3.5, foot)]))
-            last = x
+            self._p.setPen(QPen(C("text"), 1))
+            x = self._x(frame.cursor)
+            self._p.drawLine(QLineF(x, area.top(), x, area.bottom()))
 
 
 def _paint_line(p: QPainter, line: Line, at: float, area: QRectF, number: int) -> None:
@@ -298,17 +269,3 @@ def _paint_line(p: QPainter, line: Line, at: float, area: QRectF, number: int) -
     p.drawLine(QLineF(at, top, at, foot))
     left = at - wide - 4 if at - wide - 4 >= area.left() else at + 4
     p.drawText(QRectF(left, top, wide + 4, high), line.words)
-
-
-def dress(plot: LivePlotWidget) -> None:
-    """Ground, axes and fonts in the colours and the zoom in force."""
-    plot.setBackground(C("pane"))
-    item = plot.getPlotItem()
-    for name in ("left", "bottom"):
-        axis = item.getAxis(name)
-        axis.setPen(pg.mkPen(C("line")))
-        axis.setTextPen(pg.mkPen(C("text3")))
-        axis.setStyle(tickFont=mono(11), tickLength=-4)
-        axis.enableAutoSIPrefix(False)
-    item.getAxis("left").setWidth(px(48))
-    plot.item.update()

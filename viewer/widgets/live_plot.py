@@ -69,6 +69,7 @@ class LiveFrame:
     """All that a live plot shows at once: x is seconds from now (negative: before), y from ``bottom`` to ``top``.
 
     ``ticks`` are small triangles on the time axis, ``lines`` marked values, ``cursor`` the place that all plots share.
+    ``at`` is the time of the right edge in s since the epoch: what was drawn moves with it.
     """
 
     traces: tuple[Trace, ...]
@@ -80,6 +81,7 @@ class LiveFrame:
     tick_role: str = "posLog3"
     lines: tuple[Line, ...] = ()
     cursor: float | None = None
+    at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,9 @@ class LivePlot(Paper):
 
     def live_width(self) -> int:
         """Columns that a live frame has for its curves: two px each, as wide as a line."""
-        return max(64, self.width() - px(70)) // 2
+        from viewer.widgets.live_items import columns_of
+
+        return columns_of(self.width())
 
     def show_bars(self, bars: Sequence[Bar]) -> None:
         """Draw bars, the first on top."""
@@ -191,9 +195,7 @@ class LivePlot(Paper):
         for plot in self._plots.values():
             _dress(plot)
         if self._live is not None:
-            from viewer.widgets.live_items import dress
-
-            dress(self._live)
+            self._live.retheme()
         if self._asked is not None and self.isVisible():
             self._draw()
 
@@ -241,13 +243,12 @@ class LivePlot(Paper):
 
     def _draw_live(self, frame: LiveFrame) -> None:
         if self._live is None:
-            from viewer.widgets.live_items import LivePlotWidget, dress
+            from viewer.widgets.live_items import LivePlotWidget
 
             self._live = LivePlotWidget()
             self._live.setAccessibleName(tr("Plot"))
             for name in ("pointed", "picked", "zoomed", "dragged", "fitted"):
                 getattr(self._live, name).connect(getattr(self, name))
-            dress(self._live)
             self._box.addWidget(self._live, 1)
         if self._live.isHidden() or self._plot is not None:
             for plot in self._plots.values():
