@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pkgutil
 import tempfile
 from pathlib import Path
 
@@ -39,6 +40,9 @@ def _fingerprint() -> str:
     """Sixteen hex digits that differ where the sources of the twins differ."""
     digest = hashlib.sha256()
     for name in _SOURCES:
-        path = Path(__file__).with_name(name)
-        digest.update(path.read_bytes() if path.is_file() else name.encode())
+        try:
+            source = pkgutil.get_data(__package__, name)  # also where the engine came as a zip
+        except OSError:
+            source = None
+        digest.update(source or name.encode())
     return digest.hexdigest()[:16]

@@ -1,10 +1,11 @@
-"""Partners that some tests need: RocketMQ's Java, a virtual display. Hooks for ``tests/conftest.py``.
+"""Partners that some tests need: RocketMQ's Java, a virtual display, Spark. Hooks for ``tests/conftest.py``.
 
 Without its partner a test is left out with a word; where ``CI`` is set it fails and says why. None is skipped silently.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from collections.abc import Callable
@@ -12,13 +13,27 @@ from collections.abc import Callable
 import peer
 import pytest
 
+from engine.pipeline.java import CannotStart, find_java
+
 
 def no_display() -> str | None:
     """What a virtual display lacks here, in words; None where it can run."""
     return None if shutil.which("Xvfb") else "there is no Xvfb on the path"
 
 
-PARTNERS: dict[str, Callable[[], str | None]] = {"peer": peer.missing, "display": no_display}
+def no_spark() -> str | None:
+    """What Spark lacks here, in words: a package, or Java; None where it can start."""
+    lacking = [name for name in ("pyspark", "pandas", "pyarrow") if importlib.util.find_spec(name) is None]
+    if lacking:
+        return f"not installed: {', '.join(lacking)}"
+    try:
+        find_java()
+    except CannotStart as error:
+        return str(error)
+    return None
+
+
+PARTNERS: dict[str, Callable[[], str | None]] = {"peer": peer.missing, "display": no_display, "spark": no_spark}
 _LACKS = pytest.StashKey[dict[str, str]]()
 
 

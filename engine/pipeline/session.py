@@ -1,0 +1,215 @@
+"""One Spark session in this process, quiet, with its chatter in a file; and the engine for executors without it.
+
+Spark is a Java program beside this one: it starts once, in some seconds, and ends with this process or by :func:`stop`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import socket
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from engine.pipeline.java import CannotStart, find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NEEDED = ("pyspark", "pandas", "pyarrow")
+SHIPPED = ("codec", "rules", "query", "pipeline")
+"""Folders of the engine that executors need."""
+PATIENCE = 30.0
+"""Seconds that a master, and then the first executor, may take to answer."""
+_QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.python.filterPushdown.enabled": "true",
+}
+_LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+@dataclass(slots=True)
+class _Running:
+    spark: SparkSession
+    gateway: Any
+    master: str
+    log: IO[bytes]
+
+
+_running: list[_Running] = []
+
+
+def start(
+    master: str = "local[*]",
+    log_file: str | Path | None = None,
+    memory: str = "1g",
+    settings: Mapping[str, str] | None = None,
+    patience: float = PATIENCE,
+) -> SparkSession:
+    """The session of this process, started where there is none yet; what Spark and Java say goes to ``log_file``.
+
+    ``memory`` is the driver's heap, ``settings`` are Spark's own. Raises :class:`CannotStart` in one sentence: a
+    package or Java is missing, the master does not answer within ``patience`` seconds, or a session with another master
+    runs.
+    """
+    if _running:
+        if _running[0].master != master:
+            raise CannotStart(f"a session on {_running[0].master} runs in this process, another on {master} cannot")
+        return _running[0].spark
+    lacking = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if lacking:
+        raise CannotStart(f"the pipeline needs {', '.join(lacking)}: pip install 'storescope[spark]'")
+    java = find_java()
+    for host, port in _hosts(master):
+        _knock(master, host, port, patience)
+    log = _open_log(log_file)
+    try:
+        running = _launch(master, java.home, log, {"spark.driver.memory": memory, **(settings or {})})
+    except BaseException:
+        log.close()
+        raise
+    _running.append(running)
+    atexit.register(stop)
+    if master.startswith("spark://"):
+        _await_executor(running, patience)
+    return running.spark
+
+
+def stop() -> None:
+    """End the session and its Java; nothing where none runs."""
+    if not _running:
+        return
+    running = _running.pop()
+    atexit.unregister(stop)
+    from pyspark import SparkContext
+
+    try:
+        running.spark.stop()
+    finally:
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001  the next start gets a Java of its own
+        running.gateway.shutdown()
+        process = running.gateway.proc
+        process.stdin.close()
+        process.wait()
+        running.log.close()
+
+
+def ship_engine(spark: SparkSession) -> None:
+    """Give executors the engine's codecs as a zip, so that they need not have the project; local ones have it."""
+    if str(spark.sparkContext.master).startswith("local"):
+        return
+    folder = Path(tempfile.mkdtemp(prefix="storescope-engine-"))
+    archive = folder / "storescope-engine.zip"
+    pack_engine(archive)
+    spark.sparkContext.addPyFile(str(archive))
+    archive.unlink()
+    folder.rmdir()
+
+
+def pack_engine(archive: Path) -> None:
+    """Write the zip of what executors import."""
+    root = Path(__file__).parent.parent
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out:
+        for path in (*sorted(root.glob("*.py")), *(p for name in SHIPPED for p in sorted((root / name).rglob("*.py")))):
+            out.write(path, str(Path("engine") / path.relative_to(root)))
+
+
+def _open_log(log_file: str | Path | None) -> IO[bytes]:
+    if log_file is None:
+        return tempfile.NamedTemporaryFile("ab", prefix="storescope-spark-", suffix=".log", delete=False)
+    path = Path(log_file)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("ab")
+    except OSError as error:
+        raise CannotStart(f"the log file cannot be written: {error.strerror}", file=str(path)) from error
+
+
+def _launch(master: str, java_home: str, log: IO[bytes], settings: Mapping[str, str]) -> _Running:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    local = master.startswith("local")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("storescope")
+    conf.setAll([*_QUIET.items(), *(_LOCAL.items() if local else ()), *settings.items()])
+    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_LOCAL_IP", "PYTHONPATH")}
+    os.environ["JAVA_HOME"] = java_home
+    if local:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        root = str(Path(__file__).parent.parent.parent)
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, before["PYTHONPATH"])))
+    gateway = None
+    try:
+        gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+        context = SparkContext(conf=conf, gateway=gateway)
+        return _Running(SparkSession(context), gateway, master, log)
+    except Exception as error:
+        if gateway is not None:
+            gateway.shutdown()
+            gateway.proc.stdin.close()
+            gateway.proc.wait()
+        kind = error.__class__.__name__ if isinstance(error, PySparkException) else _first_line(error)
+        raise CannotStart(f"Spark did not start on {master} ({kind}); what it said stands in {log.name}") from error
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _first_line(error: BaseException) -> str:
+    """What a Java error says, without its stack."""
+    java = getattr(error, "java_exception", None)
+    said = str(java.getMessage()) if java is not None else str(error)
+    return said.strip().partition("\n")[0][:300] or error.__class__.__name__
+
+
+def _hosts(master: str) -> Iterator[tuple[str, int]]:
+    """Where a standalone master listens (several: one of them leads)."""
+    if master.startswith("spark://"):
+        for each in master.removeprefix("spark://").split(","):
+            host, _, port = each.rpartition(":")
+            if not host or not port.isdigit():
+                raise CannotStart(f"expected spark://HOST:PORT, found {master}")
+            yield host, int(port)
+            return
+
+
+def _knock(master: str, host: str, port: int, patience: float) -> None:
+    try:
+        with socket.create_connection((host, port), patience):
+            return
+    except OSError as error:
+        raise CannotStart(f"the master {master} does not answer: {error.strerror or error}") from error
+
+
+def _await_executor(running: _Running, patience: float) -> None:
+    """Raise :class:`CannotStart` where the master gives no executor."""
+    spark_context = running.spark.sparkContext._jsc.sc()  # noqa: SLF001  Python has no other way to ask
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        if spark_context.isStopped():
+            break
+        if spark_context.getExecutorMemoryStatus().size() > 1:
+            return
+        time.sleep(0.2)
+    stop()
+    raise CannotStart(
+        f"the master {running.master} gave no executor within {patience:g} s; what Spark said stands in "
+        f"{running.log.name}"
+    )
