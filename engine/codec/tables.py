@@ -69,10 +69,10 @@ def load_table(name: str, read: Callable[[str], bytes | None]) -> Table:
 
     An ``OSError`` of ``read`` counts as a file that cannot be read and is told in ``complaint``.
     """
-    main = _look(name, read)
+    main = look_at(name, read)
     if main.state == "ok":
         return Table(name, "main", f"{name} is sound", _value(main), main, None)
-    bak = _look(name + BACKUP, read)
+    bak = look_at(name + BACKUP, read)
     if bak.state == "ok":
         return Table(name, "bak", f"{_reason(main)}, so {bak.name} counts", _value(bak), main, bak)
     if bak.state in {"missing", "empty"}:
@@ -82,7 +82,8 @@ def load_table(name: str, read: Callable[[str], bytes | None]) -> Table:
     return Table(name, "nothing", why, {}, main, bak)
 
 
-def _look(name: str, read: Callable[[str], bytes | None]) -> TableFile:
+def look_at(name: str, read: Callable[[str], bytes | None]) -> TableFile:
+    """The file ``name`` by itself, whatever a broker would take; ``read`` as for :func:`load_table`."""
     try:
         raw = read(name)
     except OSError as error:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.codec.tables import TABLES, Table, load_table
+from engine.codec.tables import BACKUP, TABLES, Table, TableFile, load_table, look_at
 from engine.errors import CannotRead
 
 if TYPE_CHECKING:
@@ -31,6 +31,15 @@ def read_tables(store: StoreSnapshot) -> Iterator[Table]:
         table = read_table(store, name)
         if table is not None:
             yield table
+
+
+def read_backup(store: StoreSnapshot, name: str) -> TableFile | None:
+    """The ``.bak`` beside a table, whether a broker would look at it or not; None where there is none."""
+    if store.paths is None:
+        return None
+    folder = store.paths.config
+    found = look_at(name + BACKUP, lambda file: _read(store, folder / file))
+    return None if found.state == "missing" else found
 
 
 def _read(store: StoreSnapshot, file: Path) -> bytes | None:
