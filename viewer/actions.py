@@ -159,6 +159,8 @@ COMMANDS = (
     Command("lab.commit", words("Commit now"), "Lab", "", ("Ctrl+Alt+M",), group=3),
     Command("lab.plug", words("Pull the plug…"), "Lab", "plug", ("Ctrl+Alt+U",), group=4),
     Command("lab.recover", words("Recover"), "Lab", "", ("Ctrl+Alt+R",), group=4),
+    Command("lab.recoverAgain", words("Recover the kept disk again"), "Lab", "", ("Ctrl+Alt+G",), group=4),
+    Command("lab.close", words("Close the store for writing"), "Lab", "stop", ("Ctrl+Alt+W",), group=4),
     Command("lab.compare", words("Two ways at once"), "Lab", "", ("Ctrl+Alt+2",), group=5),
     Command("pane.next", words("Next pane"), "Window", "", ("F6",)),
     Command("pane.previous", words("Previous pane"), "Window", "", ("Shift+F6",)),

@@ -62,6 +62,7 @@ class LabRoom(QObject):
         pane.writeAsked.connect(self.open_for_writing)
         pane.plugAsked.connect(self.plug)
         pane.recoverAsked.connect(self.recover)
+        pane.recoverAgainAsked.connect(self.recover_again)
         pane.compareAsked.connect(self.compare)
         pane.set_desk(self.desk)
 
@@ -83,6 +84,7 @@ class LabRoom(QObject):
             "lab.commit": alive and bool(getattr(desk.config, "transient_store_pool_enable", False)),
             "lab.start": alive and not running, "lab.pause": alive and running, "lab.stop": alive and running,
             "lab.plug": desk.plug_possible and not desk.unplugged, "lab.recover": desk.unplugged and not desk.busy,
+            "lab.recoverAgain": desk.again_possible, "lab.close": desk.there and not desk.busy,
             "lab.write": self._window.session is not None and not desk.open_here,
         }  # fmt: skip
 
@@ -92,12 +94,15 @@ class LabRoom(QObject):
             "lab.create": self.create, "lab.openFolder": self.open_folder, "lab.write": self.open_for_writing,
             "lab.put": self.put, "lab.again": self.again, "lab.start": self.load, "lab.pause": self.pause,
             "lab.stop": self.stop, "lab.flush": self.flush, "lab.commit": self.commit, "lab.plug": self.plug,
-            "lab.recover": self.recover, "lab.compare": self.compare,
+            "lab.recover": self.recover, "lab.recoverAgain": self.recover_again, "lab.close": self.close,
+            "lab.compare": self.compare,
         }  # fmt: skip
 
     def show_words(self) -> None:
         """The words at the top right: open for writing, or for reading only."""
-        self._window.strip.set_writing(self.desk.open_here and self._shows_desk(), own=self.desk.folder is None)
+        window, shown = self._window, self.desk.open_here and self._shows_desk()
+        window.strip.set_writing(shown, own=self.desk.folder is None)
+        window.top.show_writing(shown and window.view == "lab")
 
     def show_state(self) -> None:
         """The words at the top right, and what is greyed."""
@@ -273,6 +278,24 @@ class LabRoom(QObject):
         await self.desk.recover()
         if store is not None:
             await self._open_window(store)
+
+    def recover_again(self) -> None:
+        """Recover what the disk kept once more, beside the store, and compare."""
+        if self.desk.again_possible:
+            self._window.say(tr("Recovering the kept disk once more"))
+            self.desk.begin(self.desk.recover_again())
+
+    def close(self) -> None:
+        """Close the store cleanly; the window goes on showing it, read-only."""
+        if self.desk.there:
+            self._window.jobs.start(self._close())
+
+    async def _close(self) -> None:
+        await self.desk.close()
+        self._window.say(tr("The store is closed cleanly: it is only read from now on."))
+        session = self._window.session
+        if session is not None:
+            session.look(anyway=True)
 
     def compare(self) -> None:
         """The same load on two lab stores side by side."""

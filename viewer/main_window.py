@@ -172,6 +172,7 @@ class MainWindow(QMainWindow):
         self.top.forward.clicked.connect(act["go.forward"].trigger)
         self.top.refresh.clicked.connect(act["view.refresh"].trigger)
         self.top.follow.clicked.connect(act["view.follow"].trigger)
+        self.top.close_lab.clicked.connect(act["lab.close"].trigger)
         self.top.bookmark.clicked.connect(act["bookmark.here"].trigger)
         self.top.crumbs.followed.connect(self.go)
         self.top.goto.asked.connect(self.news.asked)

@@ -25,7 +25,7 @@ from engine.rules.unit_check import Release
 MARKER: Final = "storescope-lab.json"
 DISK_BYTES: Final = 16 << 30
 """Bytes of the disk that a lab store believes to have: retention and refusals follow from it."""
-_PARTS: Final = ("store", "durable", "before", "kept")
+_PARTS: Final = ("store", "durable", "before", "kept", "again")
 _LARGEST_MARKER: Final = 1 << 20
 
 

@@ -69,6 +69,22 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
+class Again:
+    """A further recovery, number ``round`` (from 2), of the disk that the plug left, in ``took_ms``: ``figures`` have
+    the first recovery as planned and this one as done.
+    """
+
+    round: int
+    took_ms: float
+    figures: tuple[Figure, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether it gave the same store."""
+        return all(figure.equal for figure in self.figures)
+
+
+@dataclass(frozen=True, slots=True)
 class PlugReport:
     """What a pulled plug did. ``after``, ``loss`` and ``figures`` are there once the store has been recovered.
 
@@ -92,6 +108,7 @@ class PlugReport:
     recovered_ms: float = 0.0
     loss: Loss = field(default_factory=Loss)
     figures: tuple[Figure, ...] = ()
+    again: Again | None = None
 
     @property
     def as_planned(self) -> bool:

@@ -75,6 +75,19 @@ class PositionSample:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicFed:
+    """How a topic's queues are fed: entries of each queue, by its number."""
+
+    topic: str
+    queues: tuple[tuple[int, int], ...]
+
+    @property
+    def entries(self) -> int:
+        """Entries of all of them."""
+        return sum(count for _, count in self.queues)
+
+
+@dataclass(frozen=True, slots=True)
 class PutAnswer:
     """What became of one message: ``unit`` is its bytes in the log, b"" where it is not there. ``took_ms`` includes
     the wait for a flush.

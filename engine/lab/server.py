@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
@@ -25,11 +25,12 @@ from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.lab.acknowledged import Acknowledged
+from engine.lab.again import keep_disk, recover_again
 from engine.lab.lab_store import LabStore, is_lab
 from engine.lab.load import Load, LoadSettings
 from engine.lab.plug import PlugReport
 from engine.lab.pulling import finish_report, pull_the_plug, timed_open
-from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer
+from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer, TopicFed
 from engine.lab.watch import Watch
 from engine.message_store import MessageStore
 from engine.rules.unit_check import Release
@@ -125,9 +126,15 @@ class Lab:
     def recover(self, folder: Path, report: PlugReport | None) -> tuple[Opened, PlugReport | None]:
         """Open a lab store after its plug was pulled, and complete the report."""
         self._refuse_second()
+        if report is not None:
+            keep_disk(folder)
         self._lab, took = timed_open(folder)
         self._store = self._lab.store
         return self._opened(folder, is_lab=True), finish_report(self._lab, report, took) if report else None
+
+    def recover_again(self, folder: Path, report: PlugReport) -> PlugReport:
+        """Recover what the disk kept once more, beside the store that is open."""
+        return replace(report, again=recover_again(folder, report))
 
     # -- putting
 
@@ -214,6 +221,14 @@ class Lab:
             seems = self._lab.disk.capacity if self._lab is not None else 0
             watch = self._watches[reader] = Watch(store, self._statuses, seems)
         return watch.look()
+
+    def fed(self, most: int) -> tuple[TopicFed, ...]:
+        """How the queues of the topics with most entries are fed, ``most`` topics, the fullest first."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for queue in self._open.parts.queues:
+            found.setdefault(queue.topic, []).append((queue.queue_id, queue.max_offset))
+        fed = [TopicFed(topic, tuple(sorted(queues))) for topic, queues in found.items()]
+        return tuple(sorted(fed, key=lambda one: (-one.entries, one.topic))[:most])
 
     # -- inside
 

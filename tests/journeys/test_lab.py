@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QDialog, QPushButton, QWidget
+from PySide6.QtWidgets import QDialog, QPushButton, QToolButton, QWidget
 from walker import Run, Walker
 
-from engine.lab.presets import PRESETS
+from engine.lab.presets import PRESETS, with_changes
 from engine.mapped.store_lock import StoreLock
 from viewer.panes.lab import LabPane
 from viewer.panes.lab_create import CreateDialog
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.kit import Button
+from viewer.widgets.word_tabs import WordTabs
 
 pytestmark = pytest.mark.journey
 
@@ -58,6 +59,7 @@ class LabWalker:
         dialog.findChild(Button, f"lab.create.preset.{preset}").click()
         dialog.findChild(Button, "lab.create.make").click()
         await self.until(lambda: self.window.view == "lab" and self.desk.sample is not None, "the store is made")
+        await self.until(lambda: self.window.session and self.window.session.following, "the window follows it")
 
     async def put(self, key: str) -> None:
         """Put a message with this key."""
@@ -97,7 +99,7 @@ def test_row_68_a_message_is_put_and_seen_as_bytes_and_in_the_log(run: Run, walk
         assert walker.find(QWidget, "lab.put.answer").accessibleDescription().startswith("PUT_OK 0 · OrderPaid/0/0")
         view = walker.find(HexView, "lab.hex")
         view.choose_field("magicCode")
-        assert "0xDA" in view.spoken()
+        await lab.until(lambda: "0xDA" in view.spoken(), "the bytes are read")
         await lab.until(lambda: lab.desk.sample.positions.dispatched > 0, "the message is dispatched")
         walker.window.session.look(anyway=True)
         walker.window.show_view("log")
@@ -114,7 +116,9 @@ def test_row_68_a_pulled_plug_is_recovered_and_compared(
         assert await walker.window.lab.start(tmp_path / "lab" / "pool", PRESETS[2].config, "5.3")
         await lab.until(lambda: lab.desk.sample is not None, "the engine answers")
         for name in ("commit", "flush"):
-            walker.find(QWidget, f"lab.service.{name}.pause").click()
+            button = walker.find(QToolButton, f"lab.service.{name}.pause")
+            await lab.until(button.isEnabled, "the services are there")
+            button.click()
         await lab.until(lambda: lab.desk.sample.services["flush"].paused, "flush pauses")
         walker.action("lab.start").trigger()
         await lab.until(lambda: lab.desk.sample.positions.unflushed > 100_000, "the load runs")
@@ -134,9 +138,55 @@ def test_row_68_a_pulled_plug_is_recovered_and_compared(
         rows = {row["Figure"]: row for row in walker.rows("lab.comparison")}
         assert "as ASYNC_FLUSH allows" in rows["units"]["Verdict"]
         assert rows["plan against deed"]["Verdict"].startswith("equal in all")
+        await lab.until(lambda: walker.action("lab.recoverAgain").isEnabled(), "it can be recovered again")
+        assert not walker.find(QPushButton, "lab.recover").isVisible()
+        walker.find(QPushButton, "lab.recoverAgain").click()
+        await lab.until(lambda: lab.desk.report.again is not None, "the kept disk is recovered once more")
+        rows = {row["Figure"]: row for row in walker.rows("lab.comparison")}
+        assert rows["recovered again"]["After recovery"] == rows["end of log"]["After recovery"]
+        assert rows["recovered again"]["Verdict"].startswith("the same disk gives the same store: equal in all")
         await lab.until(lambda: walker.action("lab.put").isEnabled(), "messages can be put again")
         await lab.put("ord-2")
         assert lab.desk.done[-1].ok
+
+    run(walk())
+
+
+def test_row_68_answers_are_counted_queues_are_weighed_and_the_store_is_closed(
+    run: Run, walker: Walker, lab: LabWalker, tmp_path: Path
+) -> None:
+    async def walk() -> None:
+        changes = {"flush_disk_type": "SYNC_FLUSH", "sync_flush_timeout": 20}
+        assert await walker.window.lab.start(tmp_path / "lab" / "sync", with_changes(PRESETS[3].config, changes), "5.3")
+        await lab.until(lambda: lab.desk.sample is not None, "the engine answers")
+        walker.find(WordTabs, "lab.tabs").choose("answers")
+        fed = lab.pane.fed
+        assert "Nothing was put yet." in walker.texts(fed)
+        await lab.put("one")
+        lab.pane.put.queue.setText("3")
+        for key in ("two", "three", "four"):
+            await lab.put(key)
+        await lab.until(lambda: fed.topic.currentText() == "OrderPaid", "the topic is there")
+        await lab.until(lambda: fed.bars.bars == (("0", 1), ("3", 3)), "its queues are counted")
+        assert fed.words.text() == "4 entries in 2 queues · unevenly fed: 0.50 to 1.50 × the mean"
+        await lab.desk.pause("flush", True)
+        await lab.put("late")
+        await lab.until(lambda: "FLUSH_DISK_TIMEOUT 1" in walker.texts(fed), "the status is counted")
+        assert "PUT_OK 4" in walker.texts(fed)
+        await lab.desk.pause("flush", False)
+        button = walker.find(QToolButton, "top.lab.close")
+        assert button.isVisible()
+        assert not walker.window.top.follow.isVisible()
+        button.click()
+        await lab.until(lambda: not lab.desk.there, "the store is closed")
+        await walker.rest()
+        assert not (tmp_path / "lab" / "sync" / "store" / "abort").exists()
+        assert walker.find(QWidget, "promise").text() == "Read-only"
+        assert not button.isVisible()
+        assert not walker.action("lab.close").isEnabled()
+        assert walker.find(QPushButton, "lab.write").isVisible()
+        walker.window.show_view("log")
+        await lab.until(lambda: walker.table("units.table").total_rows() >= 5, "what was put can be read")
 
     run(walk())
 

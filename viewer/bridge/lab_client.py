@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.lab.load import LoadSettings
     from engine.lab.plug import PlugReport
-    from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer
+    from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer, TopicFed
     from engine.lab.server import Opened
     from engine.rules.unit_check import Release
 
@@ -140,6 +140,17 @@ class LabClient:
             raise
         return self.report
 
+    async def recover_again(self) -> PlugReport:
+        """Recover what the disk kept once more, beside the store; the report says whether it gave the same.
+
+        Raises ``UsageError`` where nothing was recovered yet, ``StoreError``, ``OSError``.
+        """
+        if self.opened is None or self.report is None or self.report.after is None:
+            raise UsageError("nothing was recovered yet that could be recovered again")
+        report: PlugReport = await self._ask("recover_again", self.opened.folder, self.report)
+        self.report = report
+        return report
+
     # ---- putting
 
     async def put(self, message: Message) -> PutAnswer:
@@ -192,6 +203,11 @@ class LabClient:
     async def sample(self, reader: str = "") -> PositionSample:
         """How the store stands; rates and flushes are those since this ``reader``'s last look."""
         answer: PositionSample = await self._ask("sample", reader)
+        return answer
+
+    async def fed(self, most: int) -> tuple[TopicFed, ...]:
+        """How the queues of the fullest topics are fed."""
+        answer: tuple[TopicFed, ...] = await self._ask("fed", most)
         return answer
 
     # ---- below

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.lab.load import LoadSettings
     from engine.lab.plug import PlugReport
-    from engine.lab.samples import LoadCounts, PositionSample, PutAnswer
+    from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, TopicFed
     from engine.lab.server import Opened
     from engine.rules.unit_check import Release
     from viewer.bridge.lab_client import LabClient
@@ -110,6 +110,8 @@ class LabDesk(QObject):
         self.load_paused = False
         self.done: deque[PutDone] = deque(maxlen=PUTS_KEPT)
         self.report: PlugReport | None = None
+        self.rerunning = False
+        """Whether a further recovery of what the disk kept is under way, beside the store."""
         self.busy = ""
         """What is being done that takes long, in words for a person."""
         self.dead = ""
@@ -138,6 +140,11 @@ class LabDesk(QObject):
     def unplugged(self) -> bool:
         """Whether the plug was pulled and nobody has recovered the store yet."""
         return self.report is not None and self.report.after is None
+
+    @property
+    def again_possible(self) -> bool:
+        """Whether what the disk kept can be recovered once more."""
+        return self.alive and self.report is not None and self.report.after is not None and not self.rerunning
 
     @property
     def plug_possible(self) -> bool:
@@ -358,6 +365,24 @@ class LabDesk(QObject):
         finally:
             self._set_busy("")
         self.plugged.emit()
+
+    async def recover_again(self) -> None:
+        """Recover what the disk kept once more; :attr:`report` says whether it gave the same store."""
+        client = self.client
+        if client is None or self.rerunning:
+            return
+        self.rerunning = True
+        self.changed.emit()
+        try:
+            self.report = await client.recover_again()
+        finally:
+            self.rerunning = False
+            self.changed.emit()
+        self.plugged.emit()
+
+    async def fed(self, most: int) -> tuple[TopicFed, ...]:
+        """How the queues of the fullest topics are fed; () while the engine does not answer."""
+        return await self.client.fed(most) if self.client is not None and self.alive else ()
 
     def _set_busy(self, what: str) -> None:
         self.busy = what

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from engine.codec.message import MIN_UNIT_SIZE, parts
 from engine.errors import CorruptUnit
@@ -24,6 +24,7 @@ from viewer.models.hex_pages import hex_fields
 from viewer.models.put_form import FormFault, PutForm
 from viewer.panes import Pane
 from viewer.panes.copying import table_commands
+from viewer.panes.lab_fed import FedPanel, RightColumn
 from viewer.panes.lab_load import LoadPanel
 from viewer.panes.lab_plug import PlugPanel
 from viewer.panes.lab_put import PutPanel
@@ -41,6 +42,7 @@ from viewer.widgets.kit import (
     PaneHead,
     Paper,
     row,
+    scrolling,
     splitter,
     stacked,
 )
@@ -55,16 +57,18 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT = 384, 384
 SLIM_BELOW = 1300
+SLIM_RIGHT = 324
 QT_FIRST = ("PySide6.QtSvg", "PySide6.QtTest", "PySide6.QtOpenGLWidgets")
 
 
 class LabPane(Pane):
-    """``createAsked()``, ``writeAsked()``, ``plugAsked()``, ``recoverAsked()``: what the window has to do with."""
+    """``createAsked()``, ``writeAsked()``, ``plugAsked()``, ``recoverAsked()`` …: what the window has to do with."""
 
     createAsked = Signal()
     writeAsked = Signal()
     plugAsked = Signal()
     recoverAsked = Signal()
+    recoverAgainAsked = Signal()
     compareAsked = Signal()
 
     view_id = "lab"
@@ -94,8 +98,9 @@ class LabPane(Pane):
         self._new = Chip("live", tr("new"))
         self._new.hide()
         self.bytes_head = PaneHead(tr("The bytes it became"), "", self._new)
-        self._left = _scrolling(stacked(self.put, Hairline(), self.load, room=2))
-        self._right = _scrolling(self.services)
+        self._left = scrolling(stacked(self.put, Hairline(), self.load, room=2))
+        self.fed = FedPanel()
+        self._right = RightColumn(self.services, self.fed)
         top = self._top = splitter(False, (stacked(self.bytes_head, self.hex), 760), (self._right, RIGHT))
         right = splitter(True, (top, 460), (self.plug, 500))
         right.setMinimumWidth(px(420))
@@ -158,12 +163,14 @@ class LabPane(Pane):
         self.services.reopenAsked.connect(lambda changes: self._ask(lambda desk: desk.reopen(changes)))
         self.plug.plugAsked.connect(self.plugAsked)
         self.plug.recoverAsked.connect(self.recoverAsked)
+        self.plug.againAsked.connect(self.recoverAgainAsked)
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
     def set_desk(self, desk: LabDesk) -> None:
         """The desk of this window; once."""
         self.desk = desk
+        self.fed.set_desk(desk)
         desk.changed.connect(self._show_state)
         desk.sampled.connect(self._sampled)
         desk.counted.connect(self._counted)
@@ -173,6 +180,8 @@ class LabPane(Pane):
         desk.died.connect(self._died)
         self._show_state()
         self._plugged()
+        if desk.sample is not None:
+            self.services.show_sample(desk.sample)
         if desk.done:
             self.put.set_form(desk.done[-1].form)
             self._answered(desk.done[-1])
@@ -199,9 +208,11 @@ class LabPane(Pane):
         slim = self.width() < px(SLIM_BELOW)
         for part in (self.put, self.load, self.services):
             part.set_slim(slim)
-        for area, least in ((self._left, LEFT - 24), (self._right, RIGHT - 24)):
-            inner = area.widget().minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width()
-            area.setMinimumWidth(inner if slim else max(inner, px(least)))
+        bar = self._left.verticalScrollBar().sizeHint().width()
+        for area, inner, least in ((self._left, self._left.widget(), LEFT), (self._right, self.services, RIGHT)):
+            wide = inner.minimumSizeHint().width() + bar
+            area.setMinimumWidth(max(wide, px(SLIM_RIGHT if slim else least - 24)) if area is self._right or not slim
+                                 else wide)  # fmt: skip
         self.plug.set_slim(slim)
         if not self._dragged:
             left, right = self._left.minimumWidth(), self._right.minimumWidth()
@@ -323,7 +334,8 @@ class LabPane(Pane):
         if desk is None:
             self.plug.show_able(plug=False, recover=False)
             return
-        self.plug.show_able(plug=desk.plug_possible and not desk.unplugged, recover=desk.unplugged and not desk.busy)
+        able = desk.plug_possible and not desk.unplugged
+        self.plug.show_able(plug=able, recover=desk.unplugged and not desk.busy, again=desk.again_possible)
         if self.isVisible():
             self.statusMessage.emit(self.status())
 
@@ -415,13 +427,3 @@ def unit_parts(raw: bytes) -> list[tuple[str, int, int]]:
             break
         at += size_
     return found
-
-
-def _scrolling(part: QWidget) -> QScrollArea:
-    """A column that may be higher than its place."""
-    area = QScrollArea()
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setWidgetResizable(True)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setWidget(part)
-    return area

@@ -42,16 +42,22 @@ class Swatch(QWidget):
 
 
 class PlugPanel(Paper):
-    """``plugAsked()`` and ``recoverAsked()``: the window asks and does it."""
+    """``plugAsked()``, ``recoverAsked()``, ``againAsked()``: the window asks and does it."""
 
     plugAsked = Signal()
     recoverAsked = Signal()
+    againAsked = Signal()
 
     def __init__(self) -> None:
         super().__init__()
         self.recover = Button(tr("Recover"))
         self.recover.setObjectName("lab.recover")
         self.recover.clicked.connect(self.recoverAsked)
+        self.again = Button(tr("Recover again"))
+        self.again.setObjectName("lab.recoverAgain")
+        self.again.setToolTip(tr("Recovers what the disk kept once more, beside the store, and compares"))
+        self.again.clicked.connect(self.againAsked)
+        self.again.hide()
         self.plug = Button(tr("Pull the plug…"), "danger", "plug")
         self.plug.setObjectName("lab.plug")
         self.plug.clicked.connect(self.plugAsked)
@@ -60,7 +66,7 @@ class PlugPanel(Paper):
             legend += [Swatch(kind), Label(tr(said), 12, "text2"), 6]
         self._legend = row(*legend, gap=5)
         note = tr("as a power loss would: only what was flushed is kept · not to scale")
-        self.head = PaneHead(tr("Pull the plug"), note, self._legend, self.recover, self.plug)
+        self.head = PaneHead(tr("Pull the plug"), note, self._legend, self.recover, self.again, self.plug)
         self._names: list[Label] = []
         self._notes: list[Elided] = []
         self.lines: list[RecoveryLine] = []
@@ -92,14 +98,18 @@ class PlugPanel(Paper):
         self.table.setMinimumHeight(px(26 + 24 * 3))
         self.show_view(waiting_view())
 
-    def show_able(self, *, plug: bool, recover: bool) -> None:
-        """What can be done now."""
+    def show_able(self, *, plug: bool, recover: bool, again: bool = False) -> None:
+        """What can be done now; once a store was recovered, it can be again."""
         self.plug.setEnabled(plug)
         self.recover.setEnabled(recover)
+        self.again.setEnabled(again)
 
     def show_report(self, report: PlugReport | None) -> None:
         """What a pulled plug left, None before one was pulled."""
         self.show_view(waiting_view() if report is None else plug_view(report))
+        done = report is not None and report.after is not None
+        self.again.setVisible(done)
+        self.recover.setVisible(not done)
 
     def show_view(self, view: PlugView) -> None:
         """Lines and rows as given."""

@@ -16,7 +16,7 @@ from viewer.assets import tr, words
 from viewer.models.formats import size, span
 from viewer.panes.lab_lines import now_line
 from viewer.theme import px, theme
-from viewer.widgets.kit import Button, Elided, Label, Mark, PaneHead, Paper, Tool, column, row
+from viewer.widgets.kit import Button, Elided, Label, Mark, Paper, Tool, column, row
 from viewer.widgets.recovery_line import RecoveryLine
 
 if TYPE_CHECKING:
@@ -67,8 +67,9 @@ class ServiceLine(QWidget):
         self.step = Tool("step", tr("One step of {service}", service=tr(shown.name)))
         self.step.setObjectName(f"lab.service.{shown.key}.step")
         self.step.clicked.connect(self._stepped)
-        left = column(row(self._name, self._state, None, gap=6), Elided(tr(shown.way), 12, "text3"), gap=0)
-        self._left, self._right = left, column(self._did, self._waits, gap=0)
+        self._way = Elided(tr(shown.way), 12, "text3")
+        left = column(None, row(self._name, self._state, None, gap=6), self._way, None, gap=0)
+        self._left, self._right = left, column(None, self._did, self._waits, None, gap=0)
         line = row(self._lamp, left, self._right, self.pause, self.step, gap=4)
         line.layout().setStretch(2, 1)
         box = QVBoxLayout(self)
@@ -81,12 +82,14 @@ class ServiceLine(QWidget):
         self.show_state(None, "", "")
 
     def set_slim(self, slim: bool) -> None:
-        """Narrow windows give the name less room."""
+        """Narrow windows give the name less room: lamp and picture say that it is paused."""
         self._slim = slim
         self._fit()
 
     def _fit(self) -> None:
-        self._left.setFixedWidth(px(122 if self._slim else 144))
+        self._left.setFixedWidth(px(86 if self._slim else 144))
+        self._way.setVisible(not self._slim)
+        self._state.setVisible(not self._slim)
         self.setFixedHeight(px(42))
         for tool in (self.pause, self.step):
             tool.setFixedSize(px(26), px(26))
@@ -102,6 +105,7 @@ class ServiceLine(QWidget):
         self._there, self._paused = paused is not None, bool(paused)
         self._state.setText(tr("paused") if paused else "" if paused is not None else tr("not there"))
         self._state.set_role("warn" if paused else "text3")
+        self._left.setToolTip(f"{self.words}: {self._way.text()}")
         self._did.setText(did)
         self._waits.setText(waits)
         self._waits.set_role("warn" if warn else "text3")
@@ -134,11 +138,11 @@ class ServicesPanel(Paper):
         super().__init__()
         self._sync = False
         self._pool = False
-        self.flush = Button(tr("Flush now"))
+        self.flush = Button(tr("Flush now"), "pill")
         self.flush.setObjectName("lab.flush")
         self.flush.setToolTip(tr("Bring everything put so far to disk"))
         self.flush.clicked.connect(self.flushAsked)
-        self.commit = Button(tr("Commit now"))
+        self.commit = Button(tr("Commit now"), "pill")
         self.commit.setObjectName("lab.commit")
         self.commit.setToolTip(tr("Hand the transient pool's buffers to the page cache"))
         self.commit.clicked.connect(self.commitAsked)
@@ -156,8 +160,7 @@ class ServicesPanel(Paper):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        box.addWidget(PaneHead(tr("Services"), "", self.flush, self.commit))
-        box.addSpacing(px(4))
+        box.addSpacing(px(6))
         for line in self.lines.values():
             box.addWidget(line)
             line.pauseAsked.connect(self.pauseAsked)

@@ -136,13 +136,15 @@ def _kept(report: PlugReport, x: X) -> PlugLine:
     low = max(kept.min_offset, 0)
     flushed = max(min(before.flushed, kept.end_offset), low)
     end = max(before.end_offset, kept.end_offset)
+    whole = min(max(report.plan.end_offset, flushed), kept.end_offset)
     parts = (
         _stretch(x, low, flushed, "disk"),
-        _stretch(x, flushed, kept.end_offset, "cache", tr("kept by chance")),
+        _stretch(x, flushed, whole, "cache", tr("kept by chance")),
+        _stretch(x, whole, kept.end_offset, "drop", tr("no use:")),
         Part(x(end) - x(kept.end_offset), "gone", _gone(end - kept.end_offset)),
         Part(1 - x(end), "zero"),
     )
-    flags = (LineFlag(x(kept.end_offset), tr("torn unit"), "error"),) if kept.torn else ()
+    flags = (LineFlag(x(whole), tr("torn unit"), "error"),) if kept.torn else ()
     return PlugLine(tr("plug pulled, {time}", time=clock(kept.at_ms)), parts, flags)
 
 
@@ -178,13 +180,14 @@ def _rows(report: PlugReport) -> list[CompareRow]:
     before, kept, after = report.before, report.kept, report.after
     checkpoint = CompareRow(tr("checkpoint"), _time(before), _time(kept), _time(after), "note", _age(report))
     rows = [_end_row(report), _units_row(report), _index_row(report), checkpoint, _plan_row(report)]
-    return [*rows, _pages_row(report), *_queue_rows(report)]
+    return [*rows, *_again_row(report), _pages_row(report), *_queue_rows(report)]
 
 
 def _time(state: StoreState | None) -> str:
     if state is None:
         return ""
-    return clock(state.checkpoint.physic_msg_timestamp)[:10] if state.checkpoint is not None else tr("none")
+    at = state.checkpoint.physic_msg_timestamp if state.checkpoint is not None else 0
+    return clock(at)[:10] if at > 0 else tr("none")
 
 
 def _age(report: PlugReport) -> str:
@@ -284,6 +287,23 @@ def _plan_row(report: PlugReport) -> CompareRow:
         said = ", ".join(f"{one.name} {one.planned:,} ≠ {one.done:,}" for one in wrong[:4])
         return CompareRow(tr("plan against deed"), "", "", "", "error", tr("differs: {figures}", figures=said))
     return CompareRow(tr("plan against deed"), "", "", "", "ok", tr("equal in all {n} figures", n=len(report.figures)))
+
+
+def _again_row(report: PlugReport) -> list[CompareRow]:
+    """Whether recovering the same disk once more gave the same store."""
+    found = report.again
+    if found is None:
+        return []
+    took = tr("took {span}", span=span(round(found.took_ms)))
+    wrong = [figure for figure in found.figures if not figure.equal]
+    if wrong:
+        said = ", ".join(f"{one.name} {one.planned:,} ≠ {one.done:,}" for one in wrong[:4])
+        mark, said = "error", tr("the same disk gave another store: {figures}", figures=said)
+    else:
+        mark, said = "ok", tr("the same disk gives the same store: equal in all {n} figures", n=len(found.figures))
+    end = next(figure.done for figure in found.figures if figure.name == "endOffset")
+    said = f"{said} · {tr('round {n}', n=found.round)} · {took}"
+    return [CompareRow(tr("recovered again"), "", number(report.kept.end_offset), number(end), mark, said)]
 
 
 def compare_kind() -> RecordKind:

@@ -12,10 +12,12 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QIcon, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import (
     QBoxLayout,
+    QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
+    QScrollArea,
     QSizePolicy,
     QSplitter,
     QToolButton,
@@ -29,7 +31,7 @@ from viewer.widgets.shapes import Chip, Glyph, Key, Mark, Progress
 
 __all__ = [
     "Button", "Card", "Chip", "Elided", "Field", "Glyph", "Hairline", "Key", "Label", "Link", "Mark", "PaneHead",
-    "Paper", "Progress", "Tool", "beside", "column", "fill", "icon", "row", "splitter", "stacked",
+    "Paper", "Progress", "Tool", "beside", "column", "fill", "icon", "row", "scrolling", "splitter", "stacked",
 ]  # fmt: skip
 
 Part = QWidget | int | None
@@ -348,3 +350,13 @@ def splitter(vertical: bool, *parts: tuple[QWidget, int]) -> QSplitter:
         made.setStretchFactor(number, size)
     made.setSizes([size for _, size in parts])
     return made
+
+
+def scrolling(part: QWidget) -> QScrollArea:
+    """A column that may be higher than its place."""
+    area = QScrollArea()
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidgetResizable(True)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidget(part)
+    return area

@@ -173,6 +173,9 @@ class TopBar(Paper):
         self.key = Key("Ctrl G")
         self.follow = Tool("follow", tr("Follow the end of the log"), tr("Follow"), checkable=True)
         self.follow.setObjectName("top.follow")
+        self.close_lab = Tool("stop", tr("Close the store for writing"), tr("Close the store"))
+        self.close_lab.setObjectName("top.lab.close")
+        self.close_lab.hide()
         self.bookmark = self._tool("bookmark", "bookmark.here", tr("Bookmark this place…"), "Ctrl+B")
         self.refresh = self._tool("refresh", "view.refresh", tr("Look again"), "F5")
         layout = QHBoxLayout(self)
@@ -185,10 +188,15 @@ class TopBar(Paper):
         layout.addWidget(self.goto)
         layout.addWidget(self.key)
         layout.addSpacing(px(8))
-        for part in (self.follow, self.bookmark, self.refresh):
+        for part in (self.close_lab, self.follow, self.bookmark, self.refresh):
             layout.addWidget(part)
         self._fit()
         theme.changed.connect(self._fit)
+
+    def show_writing(self, on: bool) -> None:
+        """In the lab of a store that is open for writing its end stands where following stands elsewhere."""
+        self.close_lab.setVisible(on)
+        self.follow.setVisible(not on)
 
     def set_slim(self, slim: bool) -> None:
         """A shorter box where the window is narrow."""

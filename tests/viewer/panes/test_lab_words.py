@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from engine.codec.checkpoint import Checkpoint
-from engine.lab.plug import Figure, Loss, PlugReport, StoreState
+from engine.lab.plug import Again, Figure, Loss, PlugReport, StoreState
 from engine.store.recovery_plan import IndexPlan, RecoveryPlan
 from viewer.panes.lab_plug import PlugPanel
 from viewer.panes.lab_words import CompareRow, plug_view, waiting_view
@@ -39,8 +39,10 @@ def test_three_lines_have_one_scale() -> None:
     assert [part.kind for part in before.parts] == ["disk", "cache", "pool", "zero"]
     assert [part.words for part in before.parts][:3] == ["on disk 3.91 KiB", "page cache 1.95 KiB",
                                                          "transient pool 2.93 KiB"]  # fmt: skip
-    assert kept.parts[2].words == "3.61 KiB gone"
+    assert [part.kind for part in kept.parts] == ["disk", "cache", "drop", "gone", "zero"]
+    assert kept.parts[3].words == "3.61 KiB gone"
     assert kept.flags[0].words == "torn unit"
+    assert kept.flags[0].at == pytest.approx(sum(part.share for part in kept.parts[:2]))
     assert kept.parts[0].share == pytest.approx(before.parts[0].share)
     assert after.flags[-1].at == pytest.approx(sum(part.share for part in after.parts[:3]))
     assert (before.note[-9:], after.note) == ("in memory", "took 1.1 s")
@@ -64,6 +66,18 @@ def test_rows_judge_what_was_lost() -> None:
     assert _row(replace(DONE, loss=Loss()), "units").mark == "ok"
 
 
+def test_a_further_recovery_is_held_against_the_first() -> None:
+    assert "recovered again" not in [row.what for row in plug_view(DONE).rows]
+    same = replace(DONE, again=Again(2, 900.0, (Figure("endOffset", 5000, 5000), Figure("units", 50, 50))))
+    row = _row(same, "recovered again")
+    assert (row.kept, row.after, row.mark) == ("5,300", "5,000", "ok")
+    assert row.verdict == "the same disk gives the same store: equal in all 2 figures · round 2 · took 900 ms"
+    other = replace(DONE, again=Again(3, 900.0, (Figure("endOffset", 5000, 4000),)))
+    assert _row(other, "recovered again").verdict.startswith(
+        "the same disk gave another store: endOffset 5,000 ≠ 4,000"
+    )
+
+
 def test_before_recovery_the_plan_stands_where_the_deed_will() -> None:
     assert _row(PULLED, "end of log").verdict == "recovery will cut at 5,000"
     assert _row(PULLED, "plan against deed").verdict == "known when the store was recovered"
@@ -83,4 +97,6 @@ def test_the_panel_says_lines_and_rows(qapp: QApplication) -> None:
     panel.show_able(plug=False, recover=True)
     assert panel.recover.isEnabled()
     assert not panel.plug.isEnabled()
+    assert panel.recover.isHidden()
+    assert not panel.again.isHidden()
     panel.deleteLater()
