@@ -130,7 +130,7 @@ class MainWindow(QMainWindow):
             self.stack.addWidget(found)
             self.lab.made(found)
             found.use(self.settings)
-            found.did.connect(self.news.operations.note)
+            self.desk.made(found)
             self._zooms.watch(found)
             self.layouts.restore_pane(view, found)
             found.placeRequested.connect(self.go)

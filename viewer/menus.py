@@ -61,6 +61,7 @@ def enable_actions(window: MainWindow) -> None:
         "go.forward": is_open and window.history.can_go_forward,
         "jobs.cancel": bool(window.jobs.list),
         **window.lab.able(),
+        **window.desk.edits.able(),
     }
     for command in COMMANDS:
         enabled = (is_open or not command.needs) and (not command.view or command.id in answered)

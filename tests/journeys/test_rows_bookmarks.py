@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QWidget
-from walker import SHIFT, Run, Walker
+from walker import CTRL, SHIFT, Run, Walker
 
 from viewer.bridge.bookmarks import bookmarks_of, file_of, read
 from viewer.widgets.line_strip import LineStrip
@@ -40,7 +40,15 @@ def test_row_9_bookmarks_with_names_marks_and_notes(run: Run, walker: Walker, da
         await walker.act("go.back")
         await walker.act("bookmark.remove")
         assert walker.table(TABLE).model().rowCount() == 0
+        assert walker.action("edit.undo").text() == "Undo: bookmark the flipped bit"
         await walker.act("edit.undo")
+        assert walker.row(TABLE)["Name"] == "the flipped bit"
+        await walker.act("edit.redo")
+        assert walker.table(TABLE).model().rowCount() == 0
+        window.activateWindow()
+        await walker.rest()
+        walker.press(window, Qt.Key.Key_Z, CTRL)
+        await walker.rest()
         assert walker.row(TABLE)["Name"] == "the flipped bit"
         await walker.until(lambda: window.jobs.quick_idle, "it is written")
         session = window.session

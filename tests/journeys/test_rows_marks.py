@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QDialog, QLineEdit, QPushButton
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QDialog, QLineEdit, QPlainTextEdit, QPushButton
 from walker import Run, Walker
 
 pytestmark = pytest.mark.journey
@@ -87,5 +88,105 @@ def test_marks_ignored_rows_and_the_time_reference(run: Run, walker: Walker, ord
         await walker.act("mark.clear")
         await walker.act("mark.next")
         assert "No row is marked" in walker.said
+
+    run(walk())
+
+
+def test_row_66_what_was_edited_is_undone_and_redone_by_name(run: Run, walker: Walker, orders: Path) -> None:
+    async def walk() -> None:
+        await walker.open(orders)
+        undo, redo, marked = (
+            walker.action("edit.undo"),
+            walker.action("edit.redo"),
+            walker.window.pane("log").marks.dress,
+        )
+        assert not undo.isEnabled()
+        await walker.choose(LOG, 3)
+        first = walker.value(LOG, "Physical offset")
+        await walker.act("mark.toggle")
+        await walker.act("time.reference")
+        await walker.act("ignore.toggle")
+        walker.table(LOG).termRequested.emit("colour", 'topic = "OrderPaid"')
+        walker.find(QPushButton, "colour.apply").click()
+        await walker.rest()
+        pills = walker.window.pane("log").filter.pills
+        pills.delete(0)
+        names = [name for name, _ in pills.saved]
+        assert undo.text() == "Undo: saved filters"
+        await walker.act("edit.undo")
+        assert len(pills.saved) == len(names) + 1
+        assert walker.said == "Undone: saved filters"
+        assert walker.window.settings.saved_filters is not None
+        assert len(walker.window.settings.saved_filters) == len(names) + 1
+        await walker.act("edit.undo")
+        assert "Rule" not in walker.heads(LOG)
+        await walker.act("edit.undo")
+        assert (marked.ignored, marked.reference is None) == (set(), False)
+        await walker.act("edit.undo")
+        assert "Stored" in walker.heads(LOG)
+        assert undo.text() == "Undo: marks of rows"
+        await walker.act("edit.undo")
+        assert marked.marked == set()
+        assert not undo.isEnabled()
+        await walker.act("edit.redo")
+        assert marked.marked == {first}
+        await walker.act("language.zh_CN")
+        dress = walker.window.pane("log").marks.dress
+        await walker.until(lambda: dress.marked == {first}, "the marks stand in the new view")
+        assert not undo.isEnabled()
+        await walker.act("mark.clear")
+        assert undo.text() == "撤销：行的标记"
+        await walker.act("edit.undo")
+        assert dress.marked == {first}
+        assert redo.text() == "重做：行的标记"
+        await walker.act("edit.redo")
+
+    run(walk())
+
+
+def test_row_66_notes_are_undone_as_one(run: Run, walker: Walker, orders: Path) -> None:
+    async def walk() -> None:
+        await walker.open(orders, "bookmarks")
+        notes = walker.find(QPlainTextEdit, "bookmarks.notes")
+        notes.setFocus()
+        QTest.keyClicks(notes, "seen on the replica")
+        await walker.rest()
+        walker.table("bookmarks.table").setFocus()
+        await walker.act("edit.undo")
+        assert notes.toPlainText() == ""
+        await walker.act("edit.redo")
+        assert notes.toPlainText() == "seen on the replica"
+        await walker.act("edit.undo")
+
+    run(walk())
+
+
+def test_pattern_11_marks_and_the_time_reference_survive_closing_the_store(
+    run: Run, walker: Walker, orders: Path, damaged: Path
+) -> None:
+    async def walk() -> None:
+        await walker.open(orders)
+        await walker.choose(LOG, 5)
+        offset = walker.value(LOG, "Physical offset")
+        await walker.act("mark.toggle")
+        await walker.act("time.reference")
+        await walker.choose(LOG, 6)
+        await walker.act("ignore.toggle")
+        await walker.open(damaged)
+        await walker.rest()
+        assert walker.window.pane("log").marks.dress.marked == set()
+        await walker.open(orders)
+        dress = walker.window.pane("log").marks.dress
+        await walker.until(lambda: dress.marked == {offset}, "the marks are there again")
+        assert dress.reference is not None
+        assert dress.reference[0] == offset
+        assert len(dress.ignored) == 1
+        assert "Since reference" in walker.heads(LOG)
+        await walker.act("mark.next")
+        assert walker.value(LOG, "Physical offset") == offset
+        await walker.act("mark.clear")
+        await walker.open(orders)
+        await walker.rest()
+        assert walker.window.pane("log").marks.dress.marked == set()
 
     run(walk())

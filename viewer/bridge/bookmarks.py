@@ -13,9 +13,11 @@ from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QObject, Signal
 
+from viewer.assets import tr
 from viewer.bridge import places
 from viewer.bridge.places import Place, Search, UnknownPlace
 from viewer.bridge.store_session import StoreSession
+from viewer.models.edit import Edit
 
 KINDS = ("note", "ok", "warn", "error", "live", "chat")
 """Marks of a bookmark: each a shape and a colour."""
@@ -57,14 +59,16 @@ class Kept:
 
 
 class Bookmarks(QObject):
-    """The bookmarks of one store, in the order in which they were made. ``changed()`` after every change."""
+    """The bookmarks of one store, in the order in which they were made. ``changed()`` after every change,
+    ``edited(Edit)`` after one that can be taken back.
+    """
 
     changed = Signal()
+    edited = Signal(object)
 
     def __init__(self, session: StoreSession) -> None:
         super().__init__(session)
         self._list: list[Bookmark] = []
-        self._gone: list[tuple[int, Bookmark]] = []
         self._notes = ""
         self.keep: Callable[[Kept], object] = lambda _kept: None
         """Called with everything after every change."""
@@ -82,8 +86,13 @@ class Bookmarks(QObject):
     def set_notes(self, text: str) -> None:
         """Other words about the store; kept, not told: whoever writes them sees them."""
         if text != self._notes:
-            self._notes = text
+            before, self._notes = self._notes, text
             self.keep(Kept(self.list, text))
+            self.edited.emit(Edit(tr("notes on this store"), before, text, self._put_notes, run="notes"))
+
+    def _put_notes(self, text: str) -> None:
+        self._notes = text
+        self._tell()
 
     def at(self, place: str) -> Bookmark | None:
         """The bookmark of a place."""
@@ -91,32 +100,29 @@ class Bookmarks(QObject):
 
     def put(self, mark: Bookmark) -> None:
         """Add ``mark``, or put it in the stead of the one at its place."""
+        before = self.list
         at = next((n for n, one in enumerate(self._list) if one.place == mark.place), None)
         if at is None:
             self._list.append(mark)
             del self._list[:-MOST]
         else:
             self._list[at] = replace(mark, made=self._list[at].made)
-        self._tell()
+        self._edited(mark, before)
 
     def remove(self, place: str) -> None:
-        """Take the bookmark of a place away; :meth:`undo` brings it back."""
-        at = next((n for n, one in enumerate(self._list) if one.place == place), None)
-        if at is not None:
-            self._gone.append((at, self._list.pop(at)))
-            self._tell()
+        """Take the bookmark of a place away."""
+        before, gone = self.list, self.at(place)
+        if gone is not None:
+            self._list.remove(gone)
+            self._edited(gone, before)
 
-    @property
-    def can_undo(self) -> bool:
-        """Whether one was taken away."""
-        return bool(self._gone)
+    def _edited(self, mark: Bookmark, before: tuple[Bookmark, ...]) -> None:
+        self._tell()
+        self.edited.emit(Edit(tr("bookmark {name}", name=mark.name), before, self.list, self._put_list))
 
-    def undo(self) -> None:
-        """Put back what was taken away last."""
-        if self._gone:
-            at, mark = self._gone.pop()
-            self._list.insert(min(at, len(self._list)), mark)
-            self._tell()
+    def _put_list(self, marks: Sequence[Bookmark]) -> None:
+        self._list = [*marks]
+        self._tell()
 
     def fill(self, kept: Kept) -> None:
         """What was kept, in front of what was made meanwhile; told, not kept."""

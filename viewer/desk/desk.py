@@ -22,12 +22,14 @@ from viewer.bridge.store_session import StoreSession
 from viewer.crumbs import crumbs_of
 from viewer.desk import layouts, session_file
 from viewer.desk.compare import Comparison
+from viewer.desk.edits import Edits
 from viewer.desk.pulse import Jumps
 from viewer.desk.session_file import Session
 from viewer.desk.taking import Taken, kind_of, take
 from viewer.desk.windows import show_beside
 from viewer.menus import enable_actions
 from viewer.palette_source import apply_filter
+from viewer.panes import Pane
 from viewer.settings import default_cache
 
 if TYPE_CHECKING:
@@ -46,12 +48,14 @@ class Desk:
         self._window = window
         self._taken: Taken | None = None
         self.jumps = Jumps(window)
+        self.edits = Edits(window)
         self.comparison = Comparison(window)
         window.opened.connect(self._opened)
 
     def deeds(self) -> dict[str, Callable[..., object]]:
         """Command id → what it does."""
         return {
+            **self.edits.deeds(),
             "bookmark.here": self.bookmark,
             "finding.next": lambda: self.next_finding(1),
             "finding.previous": lambda: self.next_finding(-1),
@@ -68,6 +72,16 @@ class Desk:
             "help.pages": self.show_help,
             "help.tour": lambda: self._window.jobs.start(self.tour()),
         }
+
+    def made(self, pane: Pane) -> None:
+        """A view was made: what is done in it is noted, what is edited in it can be taken back.
+
+        Views are made anew with the language: what was edited in the old log then stays as it is.
+        """
+        if pane.view_id == "log":
+            self.edits.forget()
+        pane.did.connect(self._window.news.operations.note)
+        pane.edited.connect(self.edits.push)
 
     def _report(self) -> None:
         from viewer.desk.evidence import ask_report  # what it needs is not on the way to the first rows
@@ -118,6 +132,8 @@ class Desk:
                 marks.merge(Kept(told.bookmarks, told.notes))
 
         session.jobs.read(lambda: bookmarks.read(file), known, self._failed)
+        self.edits.forget()
+        marks.edited.connect(self.edits.push)
         marks.changed.connect(lambda: enable_actions(self._window))
         if told is not None:
             self._take_up(told)

@@ -49,6 +49,9 @@ class Pane(QWidget):
     did = Signal(str, str, object, str)
     """For the operation log: command id, words, parameters as a dict, the equal command line ("" for none)."""
 
+    edited = Signal(object)
+    """An :class:`~viewer.models.edit.Edit` that was made and can be taken back."""
+
     view_id = ""
     """Name of the view: log, queue, index, positions, findings, groups, config."""
     title = ""

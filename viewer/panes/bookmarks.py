@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from viewer.assets import tr, words
@@ -129,12 +130,10 @@ class BookmarksPane(Pane):
         return tr("{n:,} bookmarks", n=len(self._list()))
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Copying and stepping, changing, removing, and taking that back."""
+        """Copying and stepping, changing, removing."""
         found: dict[str, Callable[[], object]] = table_commands(self, lambda: self.table, "bookmarks.jsonl")
         if self._chosen() is not None:
             found |= {"bookmark.edit": self.edit, "bookmark.remove": self.remove}
-        if self.session is not None and bookmarks_of(self.session).can_undo:
-            found["edit.undo"] = self.undo
         return found
 
     def edit(self) -> None:
@@ -153,9 +152,10 @@ class BookmarksPane(Pane):
             self.statusMessage.emit(said)
 
     def undo(self) -> None:
-        """Bring back what was removed last."""
-        if self.session is not None:
-            bookmarks_of(self.session).undo()
+        """Take back what was edited last, as the command does."""
+        action = self.window().findChild(QAction, "edit.undo")
+        if action is not None:
+            action.trigger()
 
     def _list(self) -> tuple[Bookmark, ...]:
         return bookmarks_of(self.session).list if self.session is not None else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,11 @@ from PySide6.QtCore import QObject
 from viewer.assets import tr
 from viewer.bridge import places
 from viewer.bridge.filter_work import file_name
+from viewer.bridge.row_marks import RowMarks, marks_file
+from viewer.bridge.row_marks import read as read_marks
+from viewer.bridge.row_marks import write as write_marks
 from viewer.models.colour_rules import Rule, dresser, kept, read
+from viewer.models.edit import Edit
 from viewer.models.log_rows import UnitRow
 from viewer.models.row_dress import RowDress
 from viewer.models.unit_columns import unit_kind
@@ -42,10 +47,47 @@ class LogMarks(QObject):
         self._show_kind()
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Marks belong to one store."""
+        """Marks belong to one store; those that were kept come with it."""
         self._session = session
         self.dress.clear()
         self._show_kind()
+        if session is not None and self._settings is not None:
+            file = marks_file(self._settings.folder, session.path)
+            session.later(lambda: session.jobs.read(lambda: read_marks(file), self._known, self._not_kept))
+
+    def _known(self, kept: RowMarks) -> None:
+        """What was kept, with what was put on rows meanwhile."""
+        if kept != RowMarks():
+            self.dress.marked |= kept.marked
+            self.dress.ignored |= kept.ignored
+            self.dress.reference = self.dress.reference or kept.reference
+            self._show_kind()
+
+    def _not_kept(self, error: Exception) -> None:
+        self._pane.statusMessage.emit(str(error))
+
+    def _state(self) -> RowMarks:
+        return RowMarks(frozenset(self.dress.marked), frozenset(self.dress.ignored), self.dress.reference)
+
+    def _put(self, marks: RowMarks) -> None:
+        """Show ``marks`` and keep them."""
+        timed = marks.reference != self.dress.reference
+        self.dress.marked, self.dress.ignored = set(marks.marked), set(marks.ignored)
+        self.dress.reference = marks.reference
+        if timed:
+            self._show_kind()
+        else:
+            self._pane.table.refresh_look()
+        session, settings = self._session, self._settings
+        if session is not None and settings is not None:
+            file, store = marks_file(settings.folder, session.path), session.path
+            session.jobs.read(lambda: write_marks(file, store, marks), lambda _none: None, self._not_kept)
+
+    def _edit(self, what: str, after: RowMarks) -> None:
+        """A change by a person: shown, kept, and to be taken back."""
+        before = self._state()
+        self._put(after)
+        self._pane.edited.emit(Edit(what, before, after, self._put))
 
     def dress_log(self) -> None:
         """Have the rows of the log read with the rules in force."""
@@ -79,19 +121,17 @@ class LogMarks(QObject):
 
     def toggle_mark(self) -> None:
         """Mark the chosen row, or take its mark away; the next row is chosen."""
-        self._toggle(self.dress.marked)
+        row, state = self._pane.table.current_row(), self._state()
+        if row is not None:
+            self._edit(tr("marks of rows"), replace(state, marked=state.marked ^ {row.offset}))
         self._pane.statusMessage.emit(tr("Marked rows: {n:,}", n=len(self.dress.marked)))
 
     def toggle_ignore(self) -> None:
         """Ignore the chosen row: it stays, quiet, and is left out of exports, sheets and finding; or heed it again."""
-        self._toggle(self.dress.ignored)
-        self._pane.statusMessage.emit(tr("Ignored rows: {n:,}", n=len(self.dress.ignored)))
-
-    def _toggle(self, held: set[int]) -> None:
-        row = self._pane.table.current_row()
+        row, state = self._pane.table.current_row(), self._state()
         if row is not None:
-            held.symmetric_difference_update({row.offset})
-            self._pane.table.refresh_look()
+            self._edit(tr("ignored rows"), replace(state, ignored=state.ignored ^ {row.offset}))
+        self._pane.statusMessage.emit(tr("Ignored rows: {n:,}", n=len(self.dress.ignored)))
 
     def next_mark(self, step: int) -> None:
         """Go to the next marked row, round the end."""
@@ -112,8 +152,7 @@ class LogMarks(QObject):
 
     def clear_marks(self) -> None:
         """No marks, nothing ignored, no reference."""
-        self.dress.clear()
-        self._show_kind()
+        self._edit(tr("marks of rows"), RowMarks())
 
     def toggle_reference(self) -> None:
         """The chosen row's store time counts as zero from now on; on the same row again, times are times."""
@@ -121,8 +160,8 @@ class LogMarks(QObject):
         if not isinstance(row, UnitRow):
             return
         same = self.dress.reference is not None and self.dress.reference[0] == row.offset
-        self.dress.reference = None if same else (row.offset, row.store_timestamp)
-        self._show_kind()
+        reference = None if same else (row.offset, row.store_timestamp)
+        self._edit(tr("time reference"), replace(self._state(), reference=reference))
         said = tr("Times are times of day again") if same else tr("Times count from {offset:,} on", offset=row.offset)
         self._pane.statusMessage.emit(said)
 
@@ -137,6 +176,11 @@ class LogMarks(QObject):
 
     def set_rules(self, rules: list[Rule]) -> None:
         """Colour by ``rules`` from now on, also at the next start."""
+        before = tuple(self.rules)
+        self._put_rules(tuple(rules))
+        self._pane.edited.emit(Edit(tr("colouring rules"), before, tuple(rules), self._put_rules))
+
+    def _put_rules(self, rules: tuple[Rule, ...]) -> None:
         self.rules = list(rules)
         if self._settings is not None:
             self._settings.colour_rules = kept(self.rules)

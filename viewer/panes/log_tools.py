@@ -17,6 +17,7 @@ from viewer.assets import tr
 from viewer.bridge.known_values import Values, sample
 from viewer.bridge.places import Place
 from viewer.models.cell_filter import CELL_COMMANDS, cell_term, combined
+from viewer.models.edit import Edit
 from viewer.widgets.filter_pills import LAST_MINUTES
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class LogTools(QObject):
         self.settings: Settings | None = None
         self.session: StoreSession | None = None
         self._values: Values = {}
+        self._saved: tuple[tuple[str, str], ...] = ()
         line = pane.filter
         line.values = self.known_values
         line.meaning = self._meaning
@@ -50,6 +52,7 @@ class LogTools(QObject):
         self.settings = settings
         if settings.saved_filters is not None:
             self._pane.filter.pills.show_saved(settings.saved_filters)
+        self._saved = tuple(self._pane.filter.pills.saved)
 
     def set_session(self, session: StoreSession | None) -> None:
         """Another store, or none."""
@@ -115,8 +118,16 @@ class LogTools(QObject):
     # ---- saved, used, known ------------------------------------------------------------------------------------------
 
     def _keep_saved(self, saved: list[tuple[str, str]]) -> None:
+        before, after = self._saved, tuple(saved)
+        self._put_saved(after)
+        self._pane.edited.emit(Edit(tr("saved filters"), before, after, self._put_saved))
+
+    def _put_saved(self, saved: tuple[tuple[str, str], ...]) -> None:
+        self._saved = saved
+        if tuple(self._pane.filter.pills.saved) != saved:
+            self._pane.filter.pills.show_saved(saved)
         if self.settings is not None:
-            self.settings.saved_filters = saved
+            self.settings.saved_filters = list(saved)
 
     def _filter_used(self, text: str) -> None:
         if text and self.settings is not None:

@@ -10,6 +10,7 @@ import pytest
 from viewer.bridge import bookmarks
 from viewer.bridge.bookmarks import Bookmark, Bookmarks, Kept, file_of, from_records, read, records, write
 from viewer.bridge.places import queue
+from viewer.models.edit import Edit
 
 HERE = Bookmark("log:1310900", "flipped", "error", "byte 79", 5)
 THERE = Bookmark("queue:A/0/7", "entry", made=6)
@@ -35,16 +36,28 @@ def test_a_place_has_one_bookmark(marks: Bookmarks) -> None:
     assert Bookmark("no such place of any kind:", "x").goal is None
 
 
-def test_what_was_removed_comes_back_to_its_place(marks: Bookmarks) -> None:
+def test_every_edit_tells_what_stood_before_and_puts_it_back(marks: Bookmarks) -> None:
+    told: list[Edit] = []
+    marks.edited.connect(told.append)
     marks.put(HERE)
     marks.put(THERE)
     marks.remove(HERE.place)
     marks.remove("log:0")
     assert marks.list == (THERE,)
-    assert marks.can_undo
-    marks.undo()
+    assert [(one.what, len(one.before), len(one.after)) for one in told] == [
+        ("bookmark flipped", 0, 1), ("bookmark entry", 1, 2), ("bookmark flipped", 2, 1),
+    ]  # fmt: skip
+    told[-1].put(told[-1].before)
     assert marks.list == (HERE, THERE)
-    assert not marks.can_undo
+    marks.set_notes("a")
+    marks.set_notes("ab")
+    assert [(one.before, one.after, one.run) for one in told[3:]] == [("", "a", "notes"), ("a", "ab", "notes")]
+    marks.set_notes("")
+
+
+def test_merged_ones_leave_what_is_there(marks: Bookmarks) -> None:
+    marks.put(HERE)
+    marks.put(THERE)
     marks.set_notes("mine")
     marks.merge(Kept((Bookmark(HERE.place, "other"), Bookmark("positions", "ruler")), "theirs"))
     assert marks.notes == "mine\ntheirs"
