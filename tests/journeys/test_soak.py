@@ -18,13 +18,14 @@ import pytest
 import qasync
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
+from suite_minutes import account
 from walker import Walker
 
 from engine.lab.load import LoadSettings
 from engine.lab.presets import PRESETS
 
-pytestmark = pytest.mark.journey
 SECONDS = float(os.environ.get("STORESCOPE_SOAK", "8"))
+pytestmark = [pytest.mark.journey, pytest.mark.timeout(SECONDS + 300)]
 FULL = SECONDS >= 600
 VIEWS = ("positions", "log", "queue", "lab", "space", "groups", "findings", "where")
 WARM_UP = 0.25
@@ -69,7 +70,9 @@ class Gaps:
         self._timer.stop()
 
 
-def test_full_speed_under_live_views(soak: Any, walker: Walker, tmp_path: Path, qtlog: Any) -> None:
+def test_full_speed_under_live_views(
+    soak: Any, walker: Walker, tmp_path: Path, qtlog: Any, request: pytest.FixtureRequest
+) -> None:
     async def walk() -> None:
         window = walker.window
         folder = tmp_path / "lab" / "soak"
@@ -96,6 +99,9 @@ def test_full_speed_under_live_views(soak: Any, walker: Walker, tmp_path: Path, 
         await desk.set_load(None)
         gc.collect()
         grown = resident() / warm - 1
+        memory = f"{warm >> 20} MiB after warm-up, {grown:+.1%}"
+        gap = f"longest gap of the loop {gaps.longest:.0f} ms ({'wall' if FULL else 'its own time'})"
+        account(request.node, "soak", [f"{SECONDS:.0f} s, {seen} views shown, {last:,} bytes put; {memory}; {gap}"])
         assert last > 1 << 20, "the load ran"
         assert grown < GROWTH, f"memory grew by {grown:.1%}"
         assert gaps.longest < GAP_MS, f"the loop stood for {gaps.longest:.0f} ms"
