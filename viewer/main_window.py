@@ -294,7 +294,7 @@ class MainWindow(QMainWindow):
             return
         self.history.visit(place)
         self._show(place)
-        self.desk.jumps.jumped()
+        self.desk.jumps.jumped(place)
 
     def step(self, place: Place | None) -> None:
         """Show a place of the history."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,5 +89,12 @@ def test_section_7_a_frame_stands_for_a_moment_where_a_jump_ended(run: Run, walk
         await walker.until(lambda: walker.window.findChild(QWidget, "pulse") is not None, "the frame stands", 5)
         assert walker.value("units.table", "Physical offset") == 1_310_900
         await walker.until(lambda: walker.window.findChild(QWidget, "pulse") is None, "it goes by itself", 5)
+        walker.window.go(replace(places.log(1_310_900), field="bodyCRC"))
+
+        def framed() -> list[tuple[int, int, str]]:
+            return [frame for frame in walker.hex._shown.frames if frame[2] == "text"]
+
+        await walker.until(lambda: framed() == [(1_310_900 + 8, 4, "text")], "the field is framed in the bytes", 5)
+        await walker.until(lambda: not framed(), "that frame goes too", 5)
 
     run(walk())

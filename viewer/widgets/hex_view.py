@@ -148,10 +148,10 @@ class HexView(QAbstractScrollArea):
             self._show_offset(self._cursor)
         self._tell()
 
-    def set_found(self, spans: Sequence[tuple[int, int]]) -> None:
-        """Frame these spans, [low, high) in absolute offsets, as what was looked for; the other frames stay."""
-        kept = tuple(frame for frame in self._shown.frames if frame[2] != FOUND)
-        self._shown.frames = (*kept, *((low, high - low, FOUND) for low, high in spans))
+    def set_found(self, spans: Sequence[tuple[int, int]], role: str = FOUND) -> None:
+        """Frame these spans, [low, high) in absolute offsets, as what was looked for; frames of other roles stay."""
+        kept = tuple(frame for frame in self._shown.frames if frame[2] != role)
+        self._shown.frames = (*kept, *((low, high - low, role) for low, high in spans))
         self.viewport().update()
 
     def show_span(self, low: int, high: int) -> None:
