@@ -31,7 +31,7 @@ async def watched(walker: Walker, folder: Path) -> PositionsPane:
     return pane
 
 
-def test_row_37_38_nine_positions_move_on_one_ruler_and_in_four_plots(run: Run, walker: Walker, tmp_path: Path) -> None:
+def test_row_37_38_nine_positions_move_on_one_ruler_and_in_five_plots(run: Run, walker: Walker, tmp_path: Path) -> None:
     async def walk() -> None:
         pane = await watched(walker, tmp_path / "lab")
         lab, live = walker.window.lab, pane.over_time
@@ -40,7 +40,7 @@ def test_row_37_38_nine_positions_move_on_one_ruler_and_in_four_plots(run: Run, 
             assert told[key].offset is not None, key
         await walker.until(lambda: "wrote" in pane.ruler.accessibleDescription(), "the ruler has its flags")
         for plot, word in ((live.plot, "flushed"), (live.gaps, "to dispatch"), (live.took, "median"),
-                           (live.group, "median")):  # fmt: skip
+                           (live.group, "median"), (live.rate, "messages/s")):  # fmt: skip
             await walker.until(lambda plot=plot, word=word: word in plot.accessibleDescription(), word)
         await lab.desk.pause("flush", True)
         await walker.until(lambda: any("paused" in m.words()[0] for m in live.history.marks), "the pause is marked")
@@ -104,7 +104,12 @@ def test_row_43_a_session_is_recorded_replayed_and_exported(run: Run, walker: Wa
         rows = list(csv.DictReader((tmp_path / "samples.csv").read_text("utf-8").splitlines()))
         assert len(rows) > 10
         assert int(rows[-1]["wrote"]) >= int(rows[0]["wrote"])
-        assert "flushed" in json.loads((tmp_path / "samples.jsonl").read_text("utf-8").splitlines()[-1])
+        last = json.loads((tmp_path / "samples.jsonl").read_text("utf-8").splitlines()[-1])
+        assert last["to_commit"] == last["wrote"] - last["committed"]
+        assert last["put_rate"] > 0
+        told = [row for row in rows if row["flushes"] != "0"]
+        assert told
+        assert all(float(row["flush_ms"]) > 0 and int(row["flush_bytes"]) > 0 for row in told)
 
     run(walk())
 

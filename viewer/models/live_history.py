@@ -11,6 +11,9 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from engine.inspection.positions import Position, Positions
 from viewer.assets import tr, words
 from viewer.models.formats import size
@@ -103,9 +106,9 @@ class LiveHistory:
         return made
 
     def _add_rates(self, look: Look) -> None:
-        wrote = look.offset("wrote") or 0
+        wrote, puts = look.offset("wrote") or 0, look.puts
         recent = self._recent
-        recent.append((look.at, wrote, look.units or 0))
+        recent.append((look.at, wrote, puts or 0))
         while len(recent) > 2 and look.at - recent[1][0] >= RATE_OVER:
             recent.popleft()
         first = recent[0]
@@ -113,7 +116,7 @@ class LiveHistory:
         if span <= 0:
             return
         self.bytes.append(look.at / 1000, max(0, wrote - first[1]) / span)
-        self.puts.append(look.at / 1000, None if look.units is None else max(0, look.units - first[2]) / span)
+        self.puts.append(look.at / 1000, None if puts is None else max(0, puts - first[2]) / span)
 
     def _marks_of(self, before: Look | None, look: Look) -> Iterator[Mark]:
         if before is not None:
@@ -208,11 +211,9 @@ class LiveHistory:
         files = tuple(file for file in last.files if file[0] <= wrote) or last.files
         return Look(positions, files, (), at, last.live, last.lab, last.abort, None if units == UNKNOWN else units)
 
-    def rows(self) -> Iterator[tuple[int, int | None, tuple[int | None, ...]]]:
-        """(ms, messages, offsets of :data:`KEYS`) of every row that is held, for the export."""
-        for row in self._rows.rows.tolist():
-            at, units, *offsets = (None if value == UNKNOWN else value for value in row)
-            yield at or 0, units, tuple(offsets)
+    def held_rows(self) -> tuple[npt.NDArray[np.int64], int]:
+        """A copy of every row that is held (ms, messages, offsets of :data:`KEYS`), and what stands for not known."""
+        return self._rows.rows.copy(), UNKNOWN
 
     def rate(self, key: str, look: Look) -> float | None:
         """Bytes a second by which a position moved in the last second before ``look``; None where nobody knows."""

@@ -13,6 +13,9 @@ from engine.inspection.positions import Position, Positions
 KEYS = ("min", "wrote", "committed", "flushed", "confirm", "dispatched", "queue_max", "index_end", "checkpoint")
 """The nine positions; ``checkpoint`` is the log's time in the checkpoint as an offset."""
 
+STORED = ("PUT_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
+"""Statuses of messages that are in the log."""
+
 
 @dataclass(frozen=True, slots=True)
 class Flush:
@@ -53,6 +56,13 @@ class Look:
     flushes: tuple[Flush, ...] = ()
     services: Mapping[str, Service] = field(default_factory=dict)
     statuses: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def puts(self) -> int | None:
+        """Messages put so far, from any start: as the engine of a lab store answered, else what was dispatched."""
+        if self.lab and self.statuses:
+            return sum(self.statuses.get(status, 0) for status in STORED)
+        return self.units
 
     def offset(self, key: str) -> int | None:
         """The offset of one of :data:`KEYS`."""

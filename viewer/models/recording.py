@@ -2,8 +2,8 @@
 
 ``{"type": "recording", "version": 1, "store": …, "begun": ms, "positions": [names], "how": {…}, "why": {…}}`` first;
 then ``{"at": ms, "units": n, "offsets": [nine numbers or null], "files": [[start, end, name]], "flushes": [[at, to,
-bytes, ms, waiters]], "paused": [names], "live": bool, "lab": bool, "checkpoint": ms}``; ``files`` only where they
-changed. Offsets are bytes, times ms since 1970. No Qt.
+bytes, ms, waiters]], "paused": [names], "statuses": {name: count}, "live": bool, "lab": bool, "checkpoint": ms}``;
+``files`` and ``statuses`` only where they changed. Offsets are bytes, times ms since 1970. No Qt.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ def look_line(look: Look, before: Look | None) -> str:
         line["files"] = [list(file) for file in look.files]
     if look.flushes:
         line["flushes"] = [[f.at, f.to_offset, f.bytes, f.took, f.waiters] for f in look.flushes]
+    if look.statuses and (before is None or before.statuses != look.statuses):
+        line["statuses"] = dict(look.statuses)
     paused = sorted(name for name, one in look.services.items() if one.paused)
     if paused:
         line["paused"] = paused
@@ -71,11 +73,14 @@ def read_recording(path: Path) -> tuple[str, list[Look]]:
 def _looks(head: dict[str, Any], lines: Iterable[str]) -> Iterator[Look]:
     files: tuple[tuple[int, int, str], ...] = ()
     how, why = head.get("how") or {}, head.get("why") or {}
+    statuses: dict[str, int] = {}
     for text in lines:
         line = _object(text)
         try:
             if "files" in line:
                 files = tuple((int(a), int(b), str(name)) for a, b, name in line["files"])
+            if "statuses" in line:
+                statuses = {str(name): int(count) for name, count in line["statuses"].items()}
             offsets = dict(zip(KEYS, line["offsets"], strict=True))
             told = {key: _position(key, offset, how, why) for key, offset in offsets.items()}
             time = line.get("checkpoint")
@@ -86,8 +91,9 @@ def _looks(head: dict[str, Any], lines: Iterable[str]) -> Iterator[Look]:
                             line.get("flushes", ()))  # fmt: skip
             services = {str(name): Service(True) for name in line.get("paused", ())}
             yield Look(positions, files, (), int(line["at"]), bool(line.get("live")), bool(line.get("lab")),
-                       units=line.get("units"), flushes=flushes, services=services)  # fmt: skip
-        except (KeyError, ValueError, TypeError):
+                       units=line.get("units"), flushes=flushes, services=services,
+                       statuses=statuses)  # fmt: skip
+        except (KeyError, ValueError, TypeError, AttributeError):
             return  # cut off while it was written
 
 

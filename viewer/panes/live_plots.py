@@ -1,4 +1,4 @@
-"""The four live plots as frames: positions, gaps, flush latency, and group size or put rate; no Qt widgets."""
+"""The live plots as frames: positions, gaps, flush latency, group size, write and put rate; no Qt widgets."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def group_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
 
 
 def rate_frame(history: LiveHistory, shown: Range, width: int, *, messages: bool) -> LiveFrame:
-    """Messages dispatched a second, or MiB written a second."""
+    """Messages put a second (answered or dispatched), or MiB written a second."""
     series, by = (history.puts, 1) if messages else (history.bytes, MIB)
     xs, ys = _cut(series, shown, width)
     value = _value(series, shown)

@@ -56,7 +56,8 @@ class LivePositions(QObject):
         self.plot, self.gaps = plot, gaps
         self.took = LivePlot("positions.latency", tr("Flush latency"))
         self.group = LivePlot("positions.group", tr("Group size"))
-        self.below: QSplitter = splitter(False, (self.took, 480), (self.group, 480))
+        self.rate = LivePlot("positions.rate", tr("Put rate"))
+        self.below: QSplitter = splitter(False, (self.took, 330), (self.group, 330), (self.rate, 330))
         self.bar = TimeBar()
         self.history = LiveHistory()
         self._replay: LiveHistory | None = None
@@ -71,7 +72,7 @@ class LivePositions(QObject):
         self._writing = False
         self._player = QTimer(self, interval=REPLAY_MS)
         self._player.timeout.connect(self._play_on)
-        self._plots = (self.plot, self.gaps, self.took, self.group)
+        self._plots = (self.plot, self.gaps, self.took, self.group, self.rate)
         for one in self._plots:
             one.pointed.connect(self._pointed)
             one.picked.connect(self._picked)
@@ -241,14 +242,18 @@ class LivePositions(QObject):
         self.changed.emit(look)
 
     def draw(self, look: Look) -> None:
-        """The four plots."""
+        """The plots: of a lab store five, of another four, for its flushes are not knowable."""
         history, shown, lab = self.shown, self.range(), look.lab
         width = self.plot.live_width()
         self.plot.set_title(tr("Positions"), tr("MiB since the window began"))
         self.plot.show_live(positions_frame(history, shown, width))
         self.gaps.set_title(tr("Gaps"), tr("MiB"))
         self.gaps.show_live(gaps_frame(history, shown, width, lab=lab))
+        if self.rate.isHidden() == lab:
+            self.rate.setVisible(lab)
         if lab:
+            self.rate.set_title(tr("Put rate"), tr("messages answered a second"))
+            self.rate.show_live(rate_frame(history, shown, self.rate.live_width(), messages=True))
             self.took.set_title(tr("Flush latency"), tr("ms, one dot a flush"))
             self.took.show_live(latency_frame(history, shown, self.took.live_width()))
             self.group.set_title(tr("Group size"), tr("MiB a flush"))

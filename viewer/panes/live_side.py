@@ -17,7 +17,8 @@ from viewer.assets import tr, words
 from viewer.models.columns import Chip, Column, RecordKind
 from viewer.models.formats import clock, moment, size, span
 from viewer.models.live_history import LiveHistory, Mark
-from viewer.models.position_look import KEYS, Look, gaps_of
+from viewer.models.position_look import Look, gaps_of
+from viewer.models.sample_export import FIELDS, Held, held_of, sample_records
 from viewer.theme import px
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.kit import Hairline, Label, PaneHead, Paper, column
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 MOST_SHOWN = 200
 EVERY = 0.25
 """Seconds between two changes of the words while everything moves."""
-FIELDS = ("at", "messages", *KEYS)
 
 
 def mark_kind() -> RecordKind:
@@ -189,7 +189,8 @@ def cursor_facts(look: Look, history: LiveHistory) -> Iterator[Fact]:
         yield Fact(tr("last flush"), f"{took:,.1f} ms", tr("{size}, {span} before", size=size(group), span=before))
     rate = history.puts.at(look.at / 1000)
     if rate is not None:
-        yield Fact(tr("dispatched"), tr("{n:,.0f} messages/s", n=rate), code=False)
+        name = tr("put") if look.lab else tr("dispatched")
+        yield Fact(name, tr("{n:,.0f} messages/s", n=rate), code=False)
 
 
 # ---- commands --------------------------------------------------------------------------------------------------------
@@ -226,7 +227,7 @@ def export_samples(pane: PositionsPane, path: Path) -> None:
     if session is None or session.path in path.resolve().parents:
         pane.statusMessage.emit(tr("A recording is not written into the store that is looked at."))
         return
-    held = list(history.rows())
+    held = held_of(history)
 
     def done(count: int) -> None:
         pane.statusMessage.emit(tr("{n:,} samples written to {path}", n=count, path=str(path)))
@@ -234,15 +235,17 @@ def export_samples(pane: PositionsPane, path: Path) -> None:
     session.jobs.read(lambda: write_samples(path, held), done, lambda error: pane.statusMessage.emit(str(error)))
 
 
-def write_samples(path: Path, held: list[tuple[int, int | None, tuple[int | None, ...]]]) -> int:
-    """Rows of time (ms), messages and the nine positions (bytes); gives their number."""
-    text = io.StringIO()
-    if path.suffix.lower() in (".jsonl", ".json"):
-        for at, units, offsets in held:
-            text.write(json.dumps(dict(zip(FIELDS, (at, units, *offsets), strict=True))) + "\n")
-    else:
-        writer = csv.writer(text)
-        writer.writerow(FIELDS)
-        writer.writerows((at, units, *offsets) for at, units, offsets in held)
+def write_samples(path: Path, held: Held) -> int:
+    """Each look as a record of :data:`viewer.models.sample_export.FIELDS`; gives their number."""
+    text, count = io.StringIO(), 0
+    lines = path.suffix.lower() in (".jsonl", ".json")
+    writer = csv.DictWriter(text, FIELDS)
+    if not lines:
+        writer.writeheader()
+    for count, record in enumerate(sample_records(held), 1):  # noqa: B007 (the number of the last one)
+        if lines:
+            text.write(json.dumps(record) + "\n")
+        else:
+            writer.writerow(record)
     path.write_text(text.getvalue(), encoding="utf-8", newline="")
-    return len(held)
+    return count

@@ -49,8 +49,19 @@ def test_rates_and_the_way_back() -> None:
     then = history.look_at(START + 2040)
     assert then.at == START + 2000
     assert then.offsets() == look(20).offsets()
-    assert len(list(history.rows())) == 50
-    assert next(history.rows())[2] == look(0).offsets()
+    rows, unknown = history.held_rows()
+    assert len(rows) == 50
+    assert tuple(rows[0].tolist()[2:]) == look(0).offsets()
+    assert unknown not in rows
+
+
+def test_puts_of_a_lab_are_what_was_answered_as_stored() -> None:
+    def told(number: int) -> Look:
+        return look(number, statuses={"PUT_OK": 20 * number, "FLUSH_DISK_TIMEOUT": number, "OS_PAGE_CACHE_BUSY": 7})
+
+    history = fill(LiveHistory(), [told(n) for n in range(1, 30)])
+    assert history.puts.values[-1] == pytest.approx(210)
+    assert look(3, lab=False, statuses={"PUT_OK": 5}).puts == 30
 
 
 def test_what_nobody_knew_stays_unknown_on_the_way_back() -> None:
@@ -104,6 +115,16 @@ def test_marks_speak_chinese() -> None:
         assert history.marks[0].words()[0] == "broker 已停止"
     finally:
         assets.set_language("en")
+
+
+def test_a_recording_keeps_the_answers(tmp_path) -> None:
+    recorder = Recorder(tmp_path / "seen.jsonl", "/store")
+    for number in (1, 2, 3):
+        recorder.add(look(number, statuses={"PUT_OK": 4 if number < 3 else 9}))
+    recorder.write()
+    lines = (tmp_path / "seen.jsonl").read_text("utf-8").splitlines()
+    assert ["statuses" in line for line in lines[1:]] == [True, False, True]
+    assert [one.puts for one in read_recording(tmp_path / "seen.jsonl")[1]] == [4, 4, 9]
 
 
 def test_a_recording_gives_back_what_was_looked_at(tmp_path) -> None:
