@@ -10,8 +10,10 @@ import numpy as np
 from numba import int32, int64, njit, uint8, uint64
 
 from engine.codec.compiled import _keys, _tag, _topic
-from engine.codec.intrinsics import be32, le64, prefetch, u8
+from engine.codec.intrinsics import be32, le32, le64, prefetch, u8
 
+_UNIQ_KEY = np.uint64(int.from_bytes(b"UNIQ_KEY", "little"))
+_KEYS = np.uint32(int.from_bytes(b"KEYS", "little"))
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _FINAL_1, _FINAL_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _PRECISION = 12
@@ -21,8 +23,8 @@ _AHEAD = 8
 
 @njit(cache=True, nogil=True)
 def add_rows(key, size, row, slots, keys, sums, groups):
-    """Count and bytes of every row from ``row`` on into its key's group; gives (row, groups): the row that found no
-    room, else the number of rows.
+    """Count, bytes, smallest and largest of every row from ``row`` on into its key's group; gives (row, groups): the
+    row that found no room, else the number of rows.
     """
     mask = int64(slots.shape[0] - 1)
     rows, room = key.shape[0], keys.shape[0]
@@ -44,8 +46,13 @@ def add_rows(key, size, row, slots, keys, sums, groups):
                 groups += 1
                 slots[at], keys[number] = groups, wanted
             last_key = wanted
+        size_here = int64(size[row])
         sums[number, 0] += 1
-        sums[number, 1] += int64(size[row])
+        sums[number, 1] += size_here
+        if sums[number, 0] == 1 or size_here < sums[number, 2]:
+            sums[number, 2] = size_here
+        if size_here > sums[number, 3]:  # noqa: PLR1730  one store less in most rows
+            sums[number, 3] = size_here
         row += 1
     return row, groups
 
@@ -94,8 +101,81 @@ def read_texts(
     return row
 
 
+@njit(cache=True, nogil=True)
+def match_keys(buffer, rows, properties, properties_length, slots, out):
+    """Rows of which some UNIQ_KEY or piece of KEYS has a hash among ``slots`` (open addressing, 0 is free), into
+    ``out``; gives how many.
+    """
+    found = 0
+    for row in range(rows):
+        if row + _AHEAD < rows:
+            ahead = buffer + properties[row + _AHEAD]
+            prefetch(ahead)
+            prefetch(ahead + 64)
+        pair = buffer + properties[row]
+        stop = pair + properties_length[row]
+        hit = False
+        while pair < stop and not hit:
+            end = pair
+            while end < stop and u8(end) != uint8(2):
+                end += 1
+            if end - pair > 9 and le64(pair) == _UNIQ_KEY and u8(pair + 8) == uint8(1):
+                hit = _is_in(slots, _hash_of(pair + 9, end))
+            elif end - pair > 5 and le32(pair) == _KEYS and u8(pair + 4) == uint8(1):
+                key = pair + 5
+                while key < end and not hit:
+                    p = key
+                    while p < end and u8(p) != uint8(32):
+                        p += 1
+                    hit = p > key and _is_in(slots, _hash_of(key, p))
+                    key = p + 1
+            pair = end + 1
+        if hit:
+            out[found] = row
+            found += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def hash_texts(buffer, ends, slots):
+    """Hashes of texts that stand back to back at ``buffer``, up to each of ``ends``, into the free ``slots``."""
+    begin, mask = int64(0), uint64(slots.shape[0] - 1)
+    for i in range(ends.shape[0]):
+        h = _hash_of(buffer + begin, buffer + ends[i])
+        at = h & mask
+        while slots[int64(at)] != uint64(0) and slots[int64(at)] != h:
+            at = (at + uint64(1)) & mask
+        slots[int64(at)] = h
+        begin = ends[i]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _is_in(slots, h):
+    mask = uint64(slots.shape[0] - 1)
+    at = h & mask
+    while slots[int64(at)] != uint64(0):
+        if slots[int64(at)] == h:
+            return True
+        at = (at + uint64(1)) & mask
+    return False
+
+
 @njit(cache=True, nogil=True, forceinline=True)
 def _note(registers, sketch, kind, p, end):
+    h = _hash_of(p, end)
+    place = int64(h >> uint64(64 - _PRECISION))
+    rest = h << uint64(_PRECISION)
+    rank = uint8(1)
+    while rank <= uint8(64 - _PRECISION) and rest >> uint64(63) == uint64(0):
+        rest <<= uint64(1)
+        rank = uint8(rank + 1)
+    if rank > registers[sketch, kind, place]:  # noqa: PLR1730  max() of two types is no byte for numba
+        registers[sketch, kind, place] = rank
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _hash_of(p, end):
+    """A hash of the bytes, never 0."""
     length = end - p
     h = uint64(length) * _MIX
     if length >= 8:
@@ -114,11 +194,4 @@ def _note(registers, sketch, kind, p, end):
     h ^= h >> uint64(33)
     h *= _FINAL_2
     h ^= h >> uint64(33)
-    place = int64(h >> uint64(64 - _PRECISION))
-    rest = h << uint64(_PRECISION)
-    rank = uint8(1)
-    while rank <= uint8(64 - _PRECISION) and rest >> uint64(63) == uint64(0):
-        rest <<= uint64(1)
-        rank = uint8(rank + 1)
-    if rank > registers[sketch, kind, place]:  # noqa: PLR1730  max() of two types is no byte for numba
-        registers[sketch, kind, place] = rank
+    return h if h != uint64(0) else uint64(1)

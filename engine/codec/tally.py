@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -40,10 +40,12 @@ class Group(NamedTuple):
     key: int
     messages: int
     bytes: int
+    smallest: int
+    largest: int
 
 
 class Groups:
-    """Rows and bytes by a 64-bit number; grows as new numbers come."""
+    """Rows, bytes, smallest and largest by a 64-bit number; grows as new numbers come."""
 
     __slots__ = ("_count", "_keys", "_slots", "_sums")
 
@@ -51,16 +53,14 @@ class Groups:
         self._count = 0
         self._slots = np.zeros(1 << 9, np.int32)
         self._keys = np.zeros(1 << 8, np.int64)
-        self._sums = np.zeros((1 << 8, 2), np.int64)
+        self._sums = np.zeros((1 << 8, 4), np.int64)
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[Group]:
-        for key, (messages, size) in zip(
-            self._keys[: self._count].tolist(), self._sums[: self._count].tolist(), strict=True
-        ):
-            yield Group(key, messages, size)
+        for key, sums in zip(self._keys[: self._count].tolist(), self._sums[: self._count].tolist(), strict=True):
+            yield Group(key, *sums)
 
     def add(self, keys: Numbers, sizes: npt.NDArray[np.int32]) -> None:
         """One row each: its number and its size in bytes."""
@@ -87,7 +87,10 @@ class Groups:
                 self._count += 1
                 self._keys[number] = key
                 self._occupy(number)
-            self._sums[number] += row
+            seen = self._sums[number]
+            seen[2] = min(seen[2], row[2]) if seen[0] else row[2]
+            seen[3] = max(seen[3], row[3])
+            seen[:2] += row[:2]
 
     def _grow(self) -> None:
         self._keys = np.concatenate([self._keys, np.zeros_like(self._keys)])
@@ -205,6 +208,65 @@ def different(registers: npt.NDArray[np.uint8]) -> int:
     return round(raw)
 
 
+class KeySet:
+    """Many texts, as hashes: which units have one of them as a unique key or among their keys. Travels as its array.
+
+    A unit that is told may, once in 2⁴⁴ or so, have none: whoever wants to be sure compares the texts.
+    """
+
+    __slots__ = ("slots",)
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        raw = list({key.encode("utf-8", "surrogatepass") for key in keys if key})
+        self.slots = np.zeros(max(64, 1 << (2 * len(raw)).bit_length()), np.uint64)
+        compiled = twin()
+        if compiled is not None:
+            data = np.frombuffer(b"".join(raw) + bytes(8), np.uint8)
+            ends = np.cumsum(np.array([len(one) for one in raw], np.int64), dtype=np.int64)
+            compiled.hash_texts(data.ctypes.data, ends, self.slots)
+            return
+        mask = len(self.slots) - 1
+        for one in raw:
+            h = _hash_of(one)
+            at = h & mask
+            while self.slots[at] and int(self.slots[at]) != h:
+                at = (at + 1) & mask
+            self.slots[at] = h
+
+    def __contains__(self, key: bytes) -> bool:
+        h, mask = _hash_of(key), len(self.slots) - 1
+        at = h & mask
+        while self.slots[at]:
+            if int(self.slots[at]) == h:
+                return True
+            at = (at + 1) & mask
+        return False
+
+    def rows(self, block: UnitColumns, rows: int) -> npt.NDArray[np.int64]:
+        """Of the first ``rows`` rows of a block, which are units, those that have one of the texts."""
+        compiled = twin()
+        if compiled is None:
+            return np.array([row for row in range(rows) if self._has(block.raw_properties(row))], np.int64)
+        out = np.empty(rows, np.int64)
+        found = compiled.match_keys(
+            block.buffer.ctypes.data, rows, block.properties_position, block.properties_length, self.slots, out
+        )
+        return out[:found]
+
+    def _has(self, raw: bytes) -> bool:
+        return any(key in self for key in keys_in(raw))
+
+
+def keys_in(raw: bytes) -> Iterator[bytes]:
+    """Every unique key and every piece of KEYS in property text, those that a later pair overrules too."""
+    for at, length in properties.spans(raw):
+        name, there, value = raw[at : at + length].removesuffix(b"\x02").partition(b"\x01")
+        if there and name == b"UNIQ_KEY" and value:
+            yield value
+        elif there and name == b"KEYS":
+            yield from (key for key in value.split(b" ") if key)
+
+
 def _last_values(raw: bytes) -> dict[bytes, bytes]:
     """Name → value as the compiled walks read property text: empty values vanish, the last one wins."""
     found: dict[bytes, bytes] = {}
@@ -217,6 +279,12 @@ def _last_values(raw: bytes) -> dict[bytes, bytes]:
 
 
 def _place_and_rank(key: bytes) -> tuple[int, int]:
+    h = _hash_of(key)
+    rest = h << PRECISION & _ONES
+    return h >> (64 - PRECISION), min(64 - rest.bit_length(), 64 - PRECISION) + 1
+
+
+def _hash_of(key: bytes) -> int:
     h = len(key) * _MIX & _ONES
     if len(key) >= 8:
         for at in range(0, len(key) - 8, 8):
@@ -231,15 +299,17 @@ def _place_and_rank(key: bytes) -> tuple[int, int]:
     h ^= h >> 33
     h = h * 0xC4CEB9FE1A85EC53 & _ONES
     h ^= h >> 33
-    rest = h << PRECISION & _ONES
-    return h >> (64 - PRECISION), min(64 - rest.bit_length(), 64 - PRECISION) + 1
+    return h or 1
 
 
 def _summed(keys: Numbers, sizes: npt.NDArray[np.int32]) -> tuple[Numbers, Numbers]:
     found, where, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    totals = np.zeros(len(found), np.int64)
-    np.add.at(totals, where, sizes.astype(np.int64))
-    return found, np.stack([counts.astype(np.int64), totals], axis=1)
+    sums = np.zeros((len(found), 4), np.int64)
+    sums[:, 0], sums[:, 2] = counts, np.iinfo(np.int64).max
+    np.add.at(sums[:, 1], where, sizes.astype(np.int64))
+    np.minimum.at(sums[:, 2], where, sizes)
+    np.maximum.at(sums[:, 3], where, sizes)
+    return found, sums
 
 
 class Compiled(Protocol):
@@ -250,6 +320,12 @@ class Compiled(Protocol):
 
     def read_texts(self, *arguments: Any) -> int:
         """Tags, hosts and sketches of rows; gives the row before which the table of tags must grow."""
+
+    def match_keys(self, *arguments: Any) -> int:
+        """Rows that have one of many keys; gives how many."""
+
+    def hash_texts(self, *arguments: Any) -> None:
+        """Hashes of many texts into a table."""
 
 
 def twin() -> Compiled | None:

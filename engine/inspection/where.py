@@ -6,7 +6,7 @@ messages (unique key, key); one result a message. The verdicts are of :mod:`engi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from engine.codec import properties as props
@@ -30,7 +30,7 @@ SOME = 16
 """Messages whose units are looked for one message at a time; those of more are found in one pass."""
 Progress = Callable[[int], None]
 
-__all__ = ["Evidence", "WhereResult", "where"]
+__all__ = ["Evidence", "KnownPlaces", "WhereResult", "where"]
 
 
 def where(
@@ -48,6 +48,33 @@ def where(
     yield from _Search(store, topic, group, progress).run(text)
 
 
+class KnownPlaces:
+    """:func:`where` for many keys, whose units somebody has found already: nothing is scanned for them.
+
+    ``relatives``: unique key → offsets of all units of the log that have it, of every key that the asked units have.
+    """
+
+    def __init__(
+        self,
+        store: StoreSnapshot,
+        relatives: Mapping[str, Sequence[int]],
+        topic: str | None = None,
+        group: str | None = None,
+    ) -> None:
+        self._search = _Search(store, topic, group, None)
+        self._search.know(relatives)
+
+    def ask(
+        self, text: str, offsets: Sequence[int], unreadable: tuple[int, int] | None = None
+    ) -> Iterator[WhereResult]:
+        """One result for each message that ``text`` names: ``offsets`` are those of all units that have it as a key.
+
+        ``unreadable``: a place where it stands in bytes that are no unit, and where those begin.
+        """
+        self._search.tell(offsets, unreadable)
+        yield from self._search.run(text)
+
+
 class _Search:
     def __init__(self, store: StoreSnapshot, topic: str | None, group: str | None, progress: Progress | None) -> None:
         self._store, self._topic, self._group, self._progress = store, topic, group, progress
@@ -57,6 +84,17 @@ class _Search:
         """First place where the key's text stands in bytes that are no unit, and where those begin."""
         self._gathered: dict[str, list[int]] = {}
         """Unique key → offsets of the units that have it, where many were looked for at once."""
+        self._known: Sequence[int] | None = None
+        """Offsets of the units that are named, where somebody else has looked for them."""
+
+    def know(self, relatives: Mapping[str, Sequence[int]]) -> None:
+        """Nothing is to be scanned: these are all units that share a unique key."""
+        self._gathered = {key: list(offsets) for key, offsets in relatives.items()}
+        self._known = ()
+
+    def tell(self, offsets: Sequence[int], unreadable: tuple[int, int] | None) -> None:
+        """Which units the next question names."""
+        self._known, self._unreadable = offsets, unreadable
 
     # -- what the identifier names
 
@@ -128,7 +166,7 @@ class _Search:
             if text in {unit.unique_key, rules.own_key(unit)}:
                 own.add(unit.offset)
         offsets = sorted(own or found, reverse=True)
-        if len(offsets) > SOME:
+        if len(offsets) > SOME and self._known is None:
             self._gather({key for offset in offsets if (key := found[offset])})
         seen: set[int] = set()
         for offset in offsets:
@@ -140,6 +178,10 @@ class _Search:
 
     def _named(self, text: str) -> Iterator[Unit]:
         """Units with this key of either kind, found by the index and by their bytes."""
+        if self._known is not None:
+            units = (self._store.log.unit_at(offset) for offset in self._known)
+            yield from (unit for unit in units if isinstance(unit, Unit) and self._wanted(unit))
+            return
         none = True
         for unit in by_key(self._store, text, self._topic):
             none = False

@@ -49,6 +49,7 @@ class LostFinder:
 
     def __init__(self, store: StoreSnapshot, facts: FactFinder, topic: str | None) -> None:
         self._store, self._facts, self._topic = store, facts, topic
+        self._clients: dict[str, bool] = {}
 
     # -- an offset id, or a place in the log
 
@@ -215,7 +216,11 @@ class LostFinder:
         address = unique_key[:8] if len(unique_key) == 32 else unique_key[:32]
         if self._store.log.sequence.total_size > WHOLE_SCAN:
             return True
-        return next(places_of(self._store.log, f"UNIQ_KEY\x01{address}".encode()), None) is not None
+        known = self._clients.get(address)
+        if known is None:
+            known = next(places_of(self._store.log, f"UNIQ_KEY\x01{address}".encode()), None) is not None
+            self._clients[address] = known
+        return known
 
     def _by_time(self, ms_in_month: int, evidence: list[Evidence]) -> WhereResult:
         """A unique key tells when it was made, counted from the first of a month: in front of the log, or behind it?"""

@@ -11,7 +11,7 @@ from raw_units import raw_unit
 from engine.codec import tally
 from engine.codec.columns import BLANK, UnitColumns, scan_block
 from engine.codec.message import Unit, host_text
-from engine.codec.tally import Groups, UnitTexts, bucket_size, different, quantile, size_buckets
+from engine.codec.tally import Groups, KeySet, UnitTexts, bucket_size, different, keys_in, quantile, size_buckets
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import walk
 
@@ -51,7 +51,7 @@ def tag_names(texts, rows):
 
 def test_groups_have_the_sums_of_their_rows_however_they_come(which):
     rng = random.Random(5)
-    groups, expected = Groups(), Counter()
+    groups, expected, seen = Groups(), Counter(), {}
     for _ in range(7):
         keys = [rng.choice([-1, 0, 1 << 62, rng.randrange(3000), rng.randrange(3000)]) for _ in range(1000)]
         sizes = [rng.randrange(1, 1 << 27) for _ in keys]
@@ -60,8 +60,10 @@ def test_groups_have_the_sums_of_their_rows_however_they_come(which):
         for key, size in zip(keys, sizes, strict=True):
             expected[key, 0] += 1
             expected[key, 1] += size
+            seen.setdefault(key, []).append(size)
     assert {(g.key, 0): g.messages for g in groups} | {(g.key, 1): g.bytes for g in groups} == dict(expected)
     assert len(groups) == len(expected) // 2 > 1000
+    assert {g.key: (g.smallest, g.largest) for g in groups} == {k: (min(v), max(v)) for k, v in seen.items()}
 
 
 @pytest.mark.parametrize("properties", PROPERTIES)
@@ -121,3 +123,21 @@ def test_quantiles_are_within_a_sixty_fourth_of_the_size():
         assert abs(quantile(buckets, share, sizes[0], sizes[-1]) - true) <= true / 32
     assert quantile(Counter({size_buckets(np.array([200], np.int32))[0]: 3}), 0.99, 200, 200) == 200
     assert bucket_size(int(size_buckets(np.array([128], np.int32))[0])) in range(128, 133)
+
+
+@pytest.mark.parametrize("number", [0, 1, 40, 3000])
+def test_units_with_one_of_many_keys_are_found(which, number):
+    keys = [f"k{n}" for n in range(0, number * 3, 3)] + ["", "標籤"]
+    units = [raw_unit(properties=f"KEYS\x01k{n} x{n}\x02UNIQ_KEY\x01u{n}\x02".encode()) for n in range(120)]
+    units += [
+        raw_unit(properties="UNIQ_KEY\x01標籤\x02UNIQ_KEY\x01later".encode()),
+        raw_unit(properties=b"KEYS\x01 \x02"),
+    ]
+    block, topics = UnitColumns(256), TopicTable()
+    data = b"".join(units)
+    scan_block(data, len(data), 0, 0, block, topics)
+    wanted = {key.encode() for key in keys}
+    expected = [row for row in range(block.count) if wanted & set(keys_in(block.raw_properties(row)))]
+    assert KeySet(keys).rows(block, block.count).tolist() == expected
+    assert len(expected) == min(number, 40) + 1
+    assert (b"k3" in KeySet(keys)) == (number > 1)

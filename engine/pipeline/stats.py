@@ -1,0 +1,340 @@
+"""Statistics of logs: messages and bytes by topic, queue, tag, producer and hour, sizes, keys, what is no message.
+
+Each task walks its splits and adds up in machine code (:mod:`engine.codec.tally`); what leaves it is one row a group,
+so that a petabyte becomes a few thousand rows before anything is sent. :func:`merge` adds such rows up, in the tasks of
+a second stage or in the driver. Sums are exact: the bytes of units, blanks, damage and zeros make up every file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from ipaddress import IPv4Address, IPv6Address
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import tally
+from engine.codec.columns import BAD, BLANK, UnitColumns
+from engine.codec.tally import REGISTERS, Groups, UnitTexts
+from engine.codec.topic_table import TopicTable
+from engine.codec.unit_scan import Damage
+from engine.pipeline import tasks
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from engine.pipeline.progress import Counter
+    from engine.pipeline.splits import Split
+
+HOUR = 3_600_000
+GROUPS = ("queue", "tag", "producer", "hour", "size", "key")
+"""What can be asked for beside the topics; ``queue`` gives the topics too."""
+OTHERS = "\x00others"
+"""Stands for the names beyond :data:`MOST_TOPICS`."""
+MOST_TOPICS = 60_000
+MOST_TAGS = 1 << 18
+MEET = 256
+"""Tasks whose rows the driver takes as they are; those of more meet in a second stage."""
+_BIAS = 1 << 42
+_QUEUES = 1 << 31
+
+
+@dataclass(slots=True)
+class Sum:
+    """What was added up: messages, bytes, the smallest and the largest unit (bytes)."""
+
+    messages: int = 0
+    bytes: int = 0
+    smallest: int = 0
+    largest: int = 0
+
+    def add(self, messages: int, size: int, smallest: int, largest: int) -> None:
+        self.smallest = min(self.smallest, smallest) if self.messages else smallest
+        self.largest = max(self.largest, largest)
+        self.messages += messages
+        self.bytes += size
+
+
+Key = tuple[str, str | None, str, str | None, int | None, str | None]
+"""store, broker, kind, topic, number (queue, hour, bucket), text (tag, producer, path)."""
+
+
+@dataclass(slots=True)
+class Sums:
+    """Groups of all kinds, and sketches of keys: what one task, or all together, have added up.
+
+    Kinds: ``topic``, ``queue``, ``tag``, ``producer``, ``hour``, ``size`` (number: bucket), ``crc`` (wrong body CRCs),
+    and of files ``units``, ``stale``, ``blank``, ``damage``, ``missing`` (bytes behind a file that none holds; text:
+    path, messages: spans). Sketches have the kinds
+    ``uniqueKey`` and ``key``.
+    """
+
+    groups: dict[Key, Sum] = field(default_factory=dict)
+    sketches: dict[Key, npt.NDArray[np.uint8]] = field(default_factory=dict)
+
+    def add(self, key: Key, messages: int, size: int, smallest: int = 0, largest: int = 0) -> None:
+        """Rows of one group more."""
+        found = self.groups.get(key)
+        if found is None:
+            found = self.groups[key] = Sum()
+        found.add(messages, size, smallest, largest)
+
+    def note(self, key: Key, registers: npt.NDArray[np.uint8]) -> None:
+        """A sketch's registers; the sketch of both is the larger rank of each."""
+        found = self.sketches.get(key)
+        self.sketches[key] = registers.copy() if found is None else np.maximum(found, registers)
+
+    def take(self, other: Sums) -> None:
+        """All of ``other`` more."""
+        for key, one in other.groups.items():
+            self.add(key, one.messages, one.bytes, one.smallest, one.largest)
+        for key, registers in other.sketches.items():
+            self.note(key, registers)
+
+
+def add_up(splits: Iterable[Split], groups: Sequence[str] = GROUPS, crc: bool = True) -> Sums:
+    """Walk ``splits`` and add up what is there; without ``crc`` no body is read.
+
+    A file that is gone or may not be read is damage.
+    """
+    from engine.pipeline.splits import read_split
+
+    found = Sums()
+    stores: dict[tuple[str, str | None], _Store] = {}
+    for split in splits:
+        name = (split.store, split.broker)
+        store = stores.get(name)
+        if store is None:
+            store = stores[name] = _Store(*name, frozenset(groups))
+        for block in read_split(split, topics=store.topics, crc=crc):
+            if isinstance(block, UnitColumns):
+                store.block(block, split, found)
+            elif isinstance(block, Damage):
+                lost = block.offset >= split.file_start + split.file_size
+                found.add(store.key("missing" if lost else "damage", None, None, split.path), 1, block.size)
+    for store in stores.values():
+        store.close(found)
+    return found
+
+
+class _Store:
+    """The groups of one store while its splits are walked."""
+
+    def __init__(self, store: str, broker: str | None, want: frozenset[str]) -> None:
+        self._store, self._broker, self._want = store, broker, want
+        self.topics = TopicTable(MOST_TOPICS)
+        self._texts = UnitTexts(MOST_TAGS) if want & {"tag", "producer", "key"} else None
+        self._kinds = {kind: Groups() for kind in ("topic", "queue", "tag", "producer", "hour", "size", "crc")}
+        self._wide: dict[tuple[bytes, int], Sum] = {}
+
+    def key(self, kind: str, topic: str | None, number: int | None, text: str | None) -> Key:
+        """The key of a group of this store."""
+        return (self._store, self._broker, kind, topic, number, text)
+
+    def block(self, block: UnitColumns, split: Split, found: Sums) -> None:
+        """The rows of one block, which is used again by the next. A blank reaches to the end of its file."""
+        rows, path = block.count, split.path
+        if rows and block.kind[rows - 1] == BLANK:
+            rows -= 1
+            size = split.file_start + split.file_size - int(block.offset[rows])
+            found.add(self.key("blank", None, None, path), 1, size)
+        if not rows:
+            return
+        if self._texts is not None:
+            self._texts.read(block, rows, self.topics)
+        sizes = block.size[:rows]
+        stale = block.physical_offset[:rows] != block.offset[:rows]
+        keep: npt.NDArray[np.bool_] | None = None
+        if stale.any():
+            keep = ~stale
+            found.add(self.key("stale", None, None, path), int(stale.sum()), int(sizes[stale].sum(dtype=np.int64)))
+            sizes = sizes[keep]
+        if len(sizes):
+            whole = int(sizes.sum(dtype=np.int64))
+            found.add(self.key("units", None, None, path), len(sizes), whole, int(sizes.min()), int(sizes.max()))
+            self._rows(block, rows, keep, sizes)
+
+    def _rows(
+        self, block: UnitColumns, rows: int, keep: npt.NDArray[np.bool_] | None, sizes: npt.NDArray[np.int32]
+    ) -> None:
+        def kept(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            return column[:rows] if keep is None else column[:rows][keep]
+
+        topics = kept(block.topic_id).astype(np.int64) + 1
+        kinds, want = self._kinds, self._want
+        if "queue" in want:
+            kinds["queue"].add(topics << 32 | (kept(block.queue_id).astype(np.int64) + _QUEUES), sizes)
+        else:
+            kinds["topic"].add(topics, sizes)
+        if "hour" in want:
+            kinds["hour"].add(topics << 43 | (_hours(kept(block.store_timestamp)) + _BIAS), sizes)
+        if "size" in want:
+            kinds["size"].add(topics << 16 | tally.size_buckets(sizes), sizes)
+        if self._texts is not None and "tag" in want:
+            kinds["tag"].add(topics << 32 | (kept(self._texts.tag).astype(np.int64) + 1), sizes)
+        if self._texts is not None and "producer" in want:
+            hosts = kept(self._texts.host)
+            if (hosts < 0).any():
+                self._note_wide(block, rows, keep)
+                narrow = hosts >= 0
+                kinds["producer"].add((hosts[narrow] << 17) | topics[narrow], sizes[narrow])
+            else:
+                kinds["producer"].add((hosts << 17) | topics, sizes)
+        bad = kept(block.crc) == BAD
+        if bad.any():
+            kinds["crc"].add(topics[bad], sizes[bad])
+
+    def _note_wide(self, block: UnitColumns, rows: int, keep: npt.NDArray[np.bool_] | None) -> None:
+        assert self._texts is not None
+        for row in np.flatnonzero(self._texts.host[:rows] < 0).tolist():
+            if keep is None or keep[row]:
+                size = int(block.size[row])
+                key = (tally.wide_host(block, row), int(block.topic_id[row]) + 1)
+                self._wide.setdefault(key, Sum()).add(1, size, size, size)
+
+    def close(self, found: Sums) -> None:
+        """Numbers become names."""
+        names = [OTHERS, *self.topics.names]
+        for one in self._kinds["topic"]:
+            found.add(self.key("topic", names[one.key], None, None), *one[1:])
+        for one in self._kinds["queue"]:
+            topic, queue = names[one.key >> 32], (one.key & 0xFFFFFFFF) - _QUEUES
+            found.add(self.key("queue", topic, queue, None), *one[1:])
+            found.add(self.key("topic", topic, None, None), *one[1:])
+        for one in self._kinds["hour"]:
+            hour = (one.key & ((1 << 43) - 1)) - _BIAS
+            found.add(self.key("hour", names[one.key >> 43], hour * HOUR, None), *one[1:])
+        for one in self._kinds["size"]:
+            found.add(self.key("size", names[one.key >> 16], one.key & 0xFFFF, None), *one[1:])
+        for one in self._kinds["crc"]:
+            found.add(self.key("crc", names[one.key], None, None), *one[1:])
+        if self._texts is not None:
+            self._close_texts(found, names)
+
+    def _close_texts(self, found: Sums, names: list[str]) -> None:
+        assert self._texts is not None
+        tags: list[str | None] = [OTHERS, None, *self._texts.tags.names]
+        for one in self._kinds["tag"]:
+            found.add(self.key("tag", names[one.key >> 32], None, tags[one.key & 0xFFFFFFFF]), *one[1:])
+        for one in self._kinds["producer"]:
+            host = str(IPv4Address(one.key >> 17))
+            found.add(self.key("producer", names[one.key & 0x1FFFF], None, host), *one[1:])
+        for (raw, topic), wide in self._wide.items():
+            key = self.key("producer", names[topic], None, str(IPv6Address(raw)))
+            found.add(key, wide.messages, wide.bytes, wide.smallest, wide.largest)
+        if "key" in self._want:
+            for number, registers in enumerate(self._texts.registers):
+                for kind, name in enumerate(("uniqueKey", "key")):
+                    if number < len(names) and registers[kind].any():
+                        found.note(self.key(name, names[number], None, None), registers[kind])
+
+
+def _hours(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The hour (since the epoch) of each time in ms; one division for a block within an hour."""
+    low, high = int(times.min()), int(times.max())
+    if low // HOUR == high // HOUR:
+        return np.full(len(times), low // HOUR, np.int64)
+    hours: npt.NDArray[np.int64] = times // HOUR
+    return hours
+
+
+# -- rows between stages
+
+
+def schema() -> pa.Schema:
+    """Columns of the rows that tasks give: the key, the sums, and a sketch's registers."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            *((name, pa.string()) for name in ("store", "broker", "kind", "topic")),
+            ("number", pa.int64()),
+            ("text", pa.string()),
+            *((name, pa.int64()) for name in ("messages", "bytes", "smallest", "largest")),
+            ("sketch", pa.binary()),
+        ]
+    )
+
+
+SPARK_SCHEMA = (
+    "store string, broker string, kind string, topic string, number bigint, text string, messages bigint, bytes bigint,"
+    " smallest bigint, largest bigint, sketch binary"
+)
+"""The same for Spark."""
+
+
+def to_batches(sums: Sums, rows: int = 8192) -> Iterator[pa.RecordBatch]:
+    """``sums`` as rows; :func:`from_batches` is the way back."""
+    import pyarrow as pa
+
+    groups = [(*_text(key), s.messages, s.bytes, s.smallest, s.largest, None) for key, s in sums.groups.items()]
+    sketches = [(*_text(key), 0, 0, 0, 0, registers.tobytes()) for key, registers in sums.sketches.items()]
+    listed: list[tuple[Any, ...]] = [*groups, *sketches]
+    names = schema()
+    for at in range(0, len(listed), rows):
+        columns = list(zip(*listed[at : at + rows], strict=True))
+        arrays = [pa.array(column, kind.type) for column, kind in zip(columns, names, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=names)
+
+
+def from_batches(batches: Iterable[pa.RecordBatch]) -> Sums:
+    """Rows of any number of tasks, added up."""
+    found = Sums()
+    for batch in batches:
+        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        for store, broker, kind, topic, number, text, messages, size, smallest, largest, sketch in rows:
+            key = (store, broker, kind, topic, number, text)
+            if sketch is None:
+                found.add(key, messages, size, smallest, largest)
+            else:
+                found.note(key, np.frombuffer(sketch, np.uint8, REGISTERS))
+    return found
+
+
+def merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows to fewer rows: what a stage between tasks and driver does."""
+    yield from to_batches(from_batches(batches))
+
+
+def _text(key: Key) -> Key:
+    """Names of malformed bytes hold halves of surrogate pairs, which are no UTF-8: written as U+FFFD."""
+    store, broker, kind, topic, number, text = key
+    return (store, broker, kind, _utf8(topic), number, _utf8(text))
+
+
+def _utf8(text: str | None) -> str | None:
+    return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode("utf-8", "replace")
+
+
+# -- on Spark
+
+
+def stats(
+    spark: SparkSession,
+    splits: Sequence[Split],
+    groups: Sequence[str] = GROUPS,
+    counter: Counter | None = None,
+    cores: int | None = None,
+) -> Sums:
+    """The sums of all ``splits``, added up by tasks; the driver gets one row a group of each task.
+
+    Rows of many tasks meet in a second stage first, so that the driver's memory holds groups, not tasks.
+    """
+    shares = tasks.share_out(splits, cores or spark.sparkContext.defaultParallelism)
+    if not shares:
+        return Sums()
+    frame = tasks.over(spark, shares, partial(_task, tuple(groups), counter), SPARK_SCHEMA)
+    if len(shares) > MEET:
+        meeting = frame.repartition(max(len(shares) // MEET, 1), "store", "kind", "topic", "number", "text")
+        frame = meeting.mapInArrow(merge, SPARK_SCHEMA)
+    return from_batches(frame.toArrow().to_batches())
+
+
+def _task(groups: tuple[str, ...], counter: Counter | None, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    found = add_up(splits, groups)
+    tasks.count_splits(counter, splits, sum(s.messages for key, s in found.groups.items() if key[2] == "units"))
+    yield from to_batches(found)

@@ -1,0 +1,186 @@
+"""What the sums of :mod:`engine.pipeline.stats` say: one record for the whole, and rows for each kind of group. Pure.
+
+Fields are named as in the other records of the command line; times are ms since the epoch, sizes bytes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec.tally import different, quantile
+from engine.pipeline.stats import HOUR, OTHERS, Sum, Sums
+
+if TYPE_CHECKING:
+    from engine.pipeline.files import StorePlace
+
+Row = dict[str, Any]
+Place = tuple[str | None, str | None]
+"""Store and broker; (None, None) where all stores are told together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """``total`` is the ``stats`` record; ``rows``: type of record → its rows, most bytes first (hours and files in
+    their order).
+    """
+
+    total: Row
+    rows: dict[str, list[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class FileSize:
+    """A file of a log and its length; ``start`` is the absolute offset of its first byte."""
+
+    store: str
+    broker: str | None
+    path: str
+    start: int
+    size: int
+
+
+def files_of(places: Sequence[StorePlace]) -> list[FileSize]:
+    """The log files of ``places``, those that hold nothing yet too."""
+    from engine.pipeline.files import log_files
+
+    return [
+        FileSize(one.path, one.broker, file.path, file.start, file.size) for one in places for file in log_files(one)
+    ]
+
+
+def report(sums: Sums, listed: Sequence[FileSize], by_store: bool = False) -> Report:
+    """Records of ``sums``; ``listed`` are the files that were walked."""
+    groups = _gathered(sums, by_store)
+    sketches = _sketched(sums, by_store)
+    files = _files(sums, listed)
+    rows = {
+        "statsTopic": _topics(groups, sketches),
+        "statsQueue": _named(groups["queue"], "statsQueue", "queueId", "number"),
+        "statsTag": _named(groups["tag"], "statsTag", "tag", "text"),
+        "statsProducer": _named(groups["producer"], "statsProducer", "host", "text"),
+        "statsHour": _hours(groups["hour"]),
+        "statsFile": files,
+    }
+    return Report(_total(sums, groups, files), rows)
+
+
+Groups = dict[str, dict[tuple[Place, str | None, int | None, str | None], Sum]]
+Sketches = dict[tuple[str, Place, str | None], npt.NDArray[np.uint8]]
+
+
+def _gathered(sums: Sums, by_store: bool) -> Groups:
+    found: Groups = defaultdict(dict)
+    for (store, broker, kind, topic, number, text), one in sums.groups.items():
+        place: Place = (store, broker) if by_store else (None, None)
+        key = (place, topic, number, text)
+        found[kind].setdefault(key, Sum()).add(one.messages, one.bytes, one.smallest, one.largest)
+    return found
+
+
+def _sketched(sums: Sums, by_store: bool) -> Sketches:
+    found: Sketches = {}
+    for (store, broker, kind, topic, _, _), registers in sums.sketches.items():
+        key = (kind, (store, broker) if by_store else (None, None), topic)
+        found[key] = np.maximum(found[key], registers) if key in found else registers
+    return found
+
+
+def _head(kind: str, place: Place) -> Row:
+    store, broker = place
+    return {"type": kind} if store is None else {"type": kind, "store": store, "broker": broker}
+
+
+def _name(name: str | None) -> str | None:
+    return "(others)" if name == OTHERS else name
+
+
+def _topics(groups: Groups, sketches: Sketches) -> list[Row]:
+    buckets: dict[tuple[Place, str | None], dict[int, int]] = defaultdict(dict)
+    for (place, topic, bucket, _), one in groups["size"].items():
+        assert bucket is not None
+        mine = buckets[place, topic]
+        mine[bucket] = mine.get(bucket, 0) + one.messages
+    rows = []
+    for (place, topic, _, _), one in groups["topic"].items():
+        mine = buckets.get((place, topic), {})
+        bad = groups["crc"].get((place, topic, None, None))
+        row = _head("statsTopic", place) | {"topic": _name(topic), "messages": one.messages, "bytes": one.bytes}
+        row |= _sizes(one, mine) | {"badCrc": bad.messages if bad else 0}
+        for name, kind in (("keys", "key"), ("uniqueKeys", "uniqueKey")):
+            registers = sketches.get((kind, place, topic))
+            row[name] = different(registers) if registers is not None else None
+        rows.append(row)
+    return sorted(rows, key=lambda row: (-row["bytes"], row["topic"] or "", row.get("store", "")))
+
+
+def _sizes(one: Sum, buckets: dict[int, int]) -> Row:
+    def at(share: float) -> int | None:
+        return quantile(buckets, share, one.smallest, one.largest) if buckets else None
+
+    mean = round(one.bytes / one.messages, 1) if one.messages else None
+    return {"smallest": one.smallest, "mean": mean, "p50": at(0.5), "p99": at(0.99), "largest": one.largest}
+
+
+def _named(
+    found: dict[tuple[Place, str | None, int | None, str | None], Sum], kind: str, field: str, part: str
+) -> list[Row]:
+    rows = []
+    for (place, topic, number, text), one in found.items():
+        named = number if part == "number" else _name(text)
+        row = _head(kind, place) | {"topic": _name(topic), field: named, "messages": one.messages, "bytes": one.bytes}
+        rows.append(row)
+    return sorted(rows, key=lambda row: (-row["bytes"], row["topic"] or "", str(row[field]), row.get("store", "")))
+
+
+def _hours(found: dict[tuple[Place, str | None, int | None, str | None], Sum]) -> list[Row]:
+    rows = []
+    for (place, topic, hour, _), one in found.items():
+        row = _head("statsHour", place) | {"hour": hour, "topic": _name(topic), "messages": one.messages}
+        row |= {"bytes": one.bytes, "perSecond": round(one.messages / (HOUR / 1000), 3)}
+        rows.append(row | {"bytesPerSecond": round(one.bytes / (HOUR / 1000))})
+    return sorted(rows, key=lambda row: (row["hour"], row["topic"] or "", row.get("store", "")))
+
+
+def _files(sums: Sums, listed: Sequence[FileSize]) -> list[Row]:
+    """One row a file; its parts in bytes add up to its size."""
+    rows = []
+    for file in sorted(listed, key=lambda one: (one.store, one.start)):
+
+        def part(kind: str, file: FileSize = file) -> Sum:
+            return sums.groups.get((file.store, file.broker, kind, None, None, file.path), Sum())
+
+        parts = {kind: part(kind).bytes for kind in ("units", "stale", "blank", "damage")}
+        row = _head("statsFile", (file.store, file.broker))
+        row |= {"path": file.path, "startOffset": file.start, "size": file.size}
+        row |= {"messages": part("units").messages, **parts, "damaged": part("damage").messages}
+        rows.append(row | {"zeros": file.size - sum(parts.values()), "missingBehind": part("missing").bytes})
+    return rows
+
+
+def _total(sums: Sums, groups: Groups, files: list[Row]) -> Row:
+    whole = Sum()
+    for one in groups["units"].values():
+        whole.add(one.messages, one.bytes, one.smallest, one.largest)
+    buckets: dict[int, int] = {}
+    for (_, _, bucket, _), one in groups["size"].items():
+        assert bucket is not None
+        buckets[bucket] = buckets.get(bucket, 0) + one.messages
+    hours = [number for _, _, number, _ in groups["hour"] if number is not None]
+    total: Row = {"type": "stats", "stores": len({row["store"] for row in files}), "files": len(files)}
+    total |= {"bytes": sum(row["size"] for row in files), "messages": whole.messages, "unitBytes": whole.bytes}
+    total |= _sizes(whole, buckets)
+    for name in ("stale", "blank", "damage", "damaged", "zeros", "missingBehind"):
+        total[name] = sum(row[name] for row in files)
+    total["badCrc"] = sum(one.messages for one in groups["crc"].values())
+    for name, kind in (("keys", "key"), ("uniqueKeys", "uniqueKey")):
+        mine = [registers for (_, _, k, *_), registers in sums.sketches.items() if k == kind]
+        total[name] = different(np.maximum.reduce(mine)) if mine else None
+    total["firstHour"] = min(hours, default=None)
+    total["lastHour"] = max(hours, default=None)
+    return total

@@ -1,0 +1,78 @@
+"""Splits as Spark tasks: which splits one task reads, and the data frame of what tasks give.
+
+A task gets its splits as one small pickled value and gives Arrow batches; nothing but these passes the JVM.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from engine.pipeline.progress import Counter
+    from engine.pipeline.splits import Split
+
+TASK_BYTES = 512 << 20
+"""Most bytes of splits in one task, where a task has several."""
+PER_CORE = 2
+"""Tasks for each core at least, so that one slow task does not leave the others idle."""
+Work = Callable[[Sequence[Any]], Iterable["pa.RecordBatch"]]
+
+
+def size_of(split: Split) -> int:
+    """Bytes that a split reads."""
+    return max(split.stop - split.start, 0)
+
+
+def share_out(splits: Sequence[Split], cores: int, task_bytes: int = TASK_BYTES) -> list[list[Split]]:
+    """The splits of each task, in the order of the files: about equal bytes, never more tasks than splits.
+
+    The larger of two tasks a core and ``task_bytes`` a task decides how many there are.
+    """
+    total = sum(map(size_of, splits))
+    tasks = max(1, min(len(splits), max(cores * PER_CORE, -(-total // task_bytes))))
+    shares: list[list[Split]] = [[]]
+    filled, behind = 0, 0
+    for number, split in enumerate(splits):
+        goal = (total - behind) / (tasks - len(shares) + 1)
+        left = len(splits) - number
+        if shares[-1] and len(shares) < tasks and (filled + size_of(split) / 2 > goal or left <= tasks - len(shares)):
+            behind += filled
+            filled = 0
+            shares.append([])
+        shares[-1].append(split)
+        filled += size_of(split)
+    return [share for share in shares if share]
+
+
+def over(spark: SparkSession, shares: Sequence[Sequence[Any]], work: Work, schema: str) -> DataFrame:
+    """One task a share: the rows of the batches that ``work`` gives for its splits, under ``schema``.
+
+    ``work`` travels to the tasks: a function of a module, or a :func:`functools.partial` of one.
+    """
+    rows = [(pickle.dumps(list(share)),) for share in shares]
+    context = spark.sparkContext
+    frame = spark.createDataFrame(context.parallelize(rows, max(len(rows), 1)), "splits binary")
+    return frame.mapInArrow(_Task(work), schema)
+
+
+class _Task:
+    """What runs in a worker."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for packed in batch.column(0).to_pylist():
+                yield from self._work(pickle.loads(packed))  # noqa: S301  our own driver packed it
+
+
+def count_splits(counter: Counter | None, splits: Sequence[Split], units: int) -> None:
+    """Tell the driver what a task has walked."""
+    if counter is not None:
+        counter.add(units, sum(map(size_of, splits)))

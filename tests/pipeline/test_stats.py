@@ -1,0 +1,145 @@
+"""Statistics: the sums of every golden store are those of the engine's own account, to the byte, for any splits."""
+
+import random
+
+import numpy as np
+import pytest
+from golden_stores import names
+from raw_units import raw_unit
+
+from engine.codec.tally import REGISTERS
+from engine.inspection.log_reader import LogReader
+from engine.inspection.space_log import LogSpace, walk_space
+from engine.layout import StorePaths
+from engine.mapped.read_only import DescriptorCache, FileSequence
+from engine.pipeline.files import find_stores
+from engine.pipeline.splits import plan
+from engine.pipeline.stats import HOUR, Sum, Sums, add_up, from_batches, merge, to_batches
+from engine.pipeline.stats_report import files_of, report
+
+pytest.importorskip("pyarrow")
+
+
+def told(folder, split_bytes, groups=None, by_store=False):
+    places = find_stores([str(folder)])
+    splits = plan(places, split_bytes).splits
+    sums = add_up(splits) if groups is None else add_up(splits, groups)
+    return report(from_batches(to_batches(sums)), files_of(places), by_store)
+
+
+def accounted(folder) -> LogSpace:
+    return walk_space(LogReader(FileSequence([StorePaths(folder).commitlog], DescriptorCache())))
+
+
+def stores_of(folder):
+    return [path.parent for path in sorted(folder.rglob("commitlog"))]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", names())
+def test_the_sums_of_a_golden_store_are_the_engines_own(golden, name):
+    for folder in stores_of(golden(name)):
+        found, known = told(folder, random.Random(name).choice([30_011, 400_009, 1 << 26])), accounted(folder)
+        files = [
+            (r["path"], r["units"], r["stale"], r["blank"], r["damage"], r["zeros"]) for r in found.rows["statsFile"]
+        ]
+        assert files == [(f.path, f.units + f.beyond, f.stale, f.blank, f.unreadable, f.zero) for f in known.files]
+        queues = {}
+        for (topic, queue, _, part), count in known.cells.items():
+            if part != "stale":
+                mine = queues.setdefault((topic, queue), [0, 0])
+                mine[0] += count.messages
+                mine[1] += count.bytes
+        assert {(r["topic"], r["queueId"]): [r["messages"], r["bytes"]] for r in found.rows["statsQueue"]} == queues
+        for rows, field, theirs in (("statsTag", "tag", known.tags), ("statsProducer", "host", known.producers)):
+            keyed = {(key[::-1] if field == "host" else key): (c.messages, c.bytes) for key, c in theirs.items()}
+            assert {(r["topic"], r[field]): (r["messages"], r["bytes"]) for r in found.rows[rows]} == keyed
+        assert found.total["messages"] == sum(r["messages"] for r in found.rows["statsTopic"])
+        assert sum(r["bytes"] for r in found.rows["statsHour"]) == found.total["unitBytes"]
+
+
+def made_store(folder, count=300, base=0):
+    data, rng = b"", random.Random(4)
+    for number in range(count):
+        data += raw_unit(
+            base + len(data), topic=b"T%d" % (number % 3), queue_id=number % 2, body=rng.randbytes(number + 1),
+            properties=b"UNIQ_KEY\x01u%d\x02KEYS\x01k%d all\x02TAGS\x01t%d\x02" % (number, number // 2, number % 5),
+            stored=1_700_000_000_000 + number * 60_000, sys_flag=0x10 if number % 50 == 0 else 0,
+            body_crc=7 if number == 11 else None,
+        )  # fmt: skip
+    log = folder / "commitlog"
+    log.mkdir(parents=True)
+    (log / f"{base:020}").write_bytes(data + bytes(1 << 16))
+    return folder
+
+
+def test_hours_sizes_keys_and_wrong_crcs_are_told(tmp_path):
+    found = told(made_store(tmp_path / "s"), 1 << 12)
+    total = found.total
+    assert total["messages"] == 300
+    assert total["badCrc"] == 1
+    assert (total["lastHour"] - total["firstHour"]) // HOUR == 5
+    assert sum(row["messages"] for row in found.rows["statsHour"]) == 300
+    assert total["zeros"] == 1 << 16
+    assert abs(total["uniqueKeys"] - 300) <= 15
+    assert abs(total["keys"] - 151) <= 8
+    first = found.rows["statsTopic"][0]
+    assert first["smallest"] <= first["p50"] <= first["p99"] <= first["largest"]
+    assert first["mean"] == round(first["bytes"] / first["messages"], 1)
+    assert sum(":" in row["host"] for row in found.rows["statsProducer"]) == 3  # IPv6: one row a topic
+
+
+def test_only_what_is_asked_for_is_counted(tmp_path):
+    found = told(made_store(tmp_path / "s"), 1 << 26, ())
+    assert [row["messages"] for row in found.rows["statsTopic"]] == [100, 100, 100]
+    assert not found.rows["statsQueue"]
+    assert not found.rows["statsTag"]
+    assert found.total["keys"] is None
+    assert found.total["p50"] is None
+
+
+def test_a_fleet_is_told_together_or_store_by_store(tmp_path):
+    for broker in ("a", "b"):
+        made_store(tmp_path / broker / "store", 50)
+    together, apart = (told(tmp_path / "*" / "store", 1 << 26, by_store=one) for one in (False, True))
+    assert together.total["messages"] == apart.total["messages"] == 100
+    assert together.total["stores"] == 2
+    assert len(apart.rows["statsTopic"]) == 2 * len(together.rows["statsTopic"])
+    assert {row["broker"] for row in apart.rows["statsTopic"]} == {"a", "b"}
+
+
+def test_a_gap_between_files_is_missing_and_no_files_damage(tmp_path):
+    folder = made_store(tmp_path / "s", 20)
+    size = (folder / "commitlog" / f"{0:020}").stat().st_size
+    with (folder / "commitlog" / f"{0:020}").open("r+b") as file:
+        file.truncate(size - (1 << 16))
+    size -= 1 << 16
+    (folder / "commitlog" / f"{size + 1000:020}").write_bytes(raw_unit(size + 1000) + bytes(100))
+    found = told(folder, 1 << 26)
+    assert found.total["missingBehind"] == 1000
+    assert found.total["damage"] == 0
+    assert found.total["messages"] == 21
+
+
+def test_a_file_of_zeros_behind_the_log_is_counted(tmp_path):
+    folder = made_store(tmp_path / "s", 3)
+    size = (folder / "commitlog" / f"{0:020}").stat().st_size
+    (folder / "commitlog" / f"{size:020}").write_bytes(bytes(5000))
+    rows = told(folder, 1 << 26).rows["statsFile"]
+    assert [row["zeros"] for row in rows] == [1 << 16, 5000]
+
+
+def test_rows_of_tasks_are_merged_to_the_same_sums():
+    one, two = Sums(), Sums()
+    key = ("s", None, "topic", "T", None, None)
+    one.add(key, 2, 300, 100, 200)
+    two.add(key, 1, 50, 50, 50)
+    two.add(("s", None, "hour", "\ud800", -3, None), 1, 50, 50, 50)
+    one.note(key, np.arange(REGISTERS, dtype=np.int64).astype(np.uint8))
+    two.note(key, np.full(REGISTERS, 9, np.uint8))
+    merged = from_batches(merge([*to_batches(one), *to_batches(two, rows=1)]))
+    assert merged.groups[key] == Sum(3, 350, 50, 200)
+    assert merged.groups["s", None, "hour", "?", -3, None].messages == 1
+    assert int(merged.sketches[key].min()) == 9
+    one.take(two)
+    assert one.groups[key] == merged.groups[key]
