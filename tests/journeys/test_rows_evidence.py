@@ -108,8 +108,14 @@ def test_proposal_15_a_report_that_opens_anywhere(run: Run, walker: Walker, dama
         assert rule in masked
     for said in ("the flipped one", "asked Lin", "1,310,900  00 00 01 9D DA A3 20 A7"):
         assert said in opened
-    for secret in ("the flipped one", "asked Lin", "SO-000749", "127.0.0.1", str(damaged), "DA A3 20 A7"):
+    for secret in ("the flipped one", "asked Lin", "SO-000749", "127.0.0.1", str(damaged), "7F 00 00 01"):
         assert secret not in masked, secret
+    assert "7F 00 00 01" in opened, "the store's host stands in the bytes that are not masked"
+    assert "1,310,900  00 00 01 9D DA A3 20 A7 •• •• •• ••" in masked, "what is harmless of the bytes is there"
+    for name in ("open.html", "masked.html"):
+        text = (tmp_path / name).read_text("utf-8")
+        assert text.count("<svg") == 3, "topics, findings and positions are drawn, masked or not"
+        assert text.count("data:image/png") == (name == "open.html")
     data = json.loads(re.search(r'report">(.*?)</script>', (tmp_path / "open.html").read_text("utf-8"), re.DOTALL)[1])  # type: ignore[index]
     assert {one["id"] for one in data["findings"]} == {"CL03", "CL06", "IX03", "IX04", "AB01"}
 

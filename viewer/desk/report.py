@@ -1,27 +1,30 @@
 """What stands in the report on a store: findings with their bytes, the recovery plan, positions, groups, bookmarks.
 
 Gathered in a thread from the open snapshot and from what the window has worked out. ``masked`` leaves out bodies, keys,
-hosts, paths, notes on bookmarks and pictures: what is left are places, sizes, times, names of topics and groups.
+hosts, paths, notes on bookmarks and pictures of the window: what is left are drawings, places, sizes, times, names of
+topics and groups, and of the bytes those that tell nothing of a message.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from engine import __version__
 from engine.errors import StoreError
 from engine.rules.catalogue import RULES
-from engine.rules.findings import Finding
+from engine.rules.findings import SEVERITIES, Finding
 from engine.rules.masking import Masking
 from viewer.assets import language, tr
 from viewer.bridge.bookmarks import Bookmark, Kept
 from viewer.bridge.jobs import Control
 from viewer.bridge.survey import Survey
+from viewer.desk.report_figures import Bars, LogLine, Mark
 from viewer.desk.report_html import Part, Picture, Report, Section, Table, hex_listing
 from viewer.models.formats import full_moment, number, size
+from viewer.models.hex_pages import HexField, hex_fields
 from viewer.panes.finding_facts import (
     BYTES_SHOWN,
     GROUPS,
@@ -43,6 +46,13 @@ if TYPE_CHECKING:
 
 MOST_FINDINGS = 500
 HIDDEN = "•••"
+MOST_BARS = 20
+MOST_MARKS = 40
+HARMLESS = (
+    "totalSize", "magicCode", "queueId", "flag", "queueOffset", "physicalOffset", "sysFlag", "bornTimestamp", "size",
+    "tagsCode",
+)  # fmt: skip
+"""Fields whose bytes a masked report shows: of a unit those before the first that may lie elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,7 @@ def gather(control: Control, store: StoreSnapshot, wanted: Wanted) -> Report:
 
 def _store(store: StoreSnapshot, wanted: Wanted, mask: Masking) -> Section:
     seen = wanted.survey
-    rows: list[tuple[object, ...]] = [(tr("Path"), mask.path(str(store.path)))]
+    rows: list[tuple[object, ...]] = [(tr("Path"), mask.words(str(store.path)))]
     if seen is not None:
         rows += [
             (tr("State"), (seen.state[0], tr(seen.state[1]))),
@@ -121,7 +131,10 @@ def _topics(seen: Survey) -> tuple[Part, ...]:
         for topic in sorted(seen.topics, key=lambda one: -one.bytes)
     )
     heads = (tr("Topic"), tr("Queues"), tr("Messages"), tr("about"))
-    return (Part(tr("Topics"), table=Table(heads, rows)),) if rows else ()
+    bars = tuple((name, topic.bytes, size(topic.bytes)) for topic in
+                 sorted(seen.topics, key=lambda one: -one.bytes)[:MOST_BARS] for name in (topic.name,))  # fmt: skip
+    drawn = Bars(tr("Bytes of each topic in the log"), bars)
+    return (Part(tr("Topics"), figure=drawn, table=Table(heads, rows)),) if rows else ()
 
 
 def _findings(control: Control, store: StoreSnapshot, wanted: Wanted, mask: Masking) -> Section:
@@ -139,19 +152,29 @@ def _findings(control: Control, store: StoreSnapshot, wanted: Wanted, mask: Mask
         edge = (tr("The check was stopped: this is what the part it saw shows."),)
     if len(wanted.findings) > MOST_FINDINGS:
         edge += (tr("The first {n:,} of {all:,} findings.", n=MOST_FINDINGS, all=len(wanted.findings)),)
-    parts = [Part(sentences=edge, table=Table(heads, rows))]
+    parts = [Part(sentences=edge, figure=_where(store, wanted.findings), table=Table(heads, rows))]
     for one in wanted.findings[:MOST_FINDINGS]:
         control.check()
         parts.append(_finding(store, one, mask))
     return Section("findings", tr("Findings"), tuple(parts))
 
 
+def _where(store: StoreSnapshot, findings: Sequence[Finding]) -> LogLine | None:
+    """The log with its findings, the gravest first where there are many; None where none of them lies in it."""
+    log = store.log
+    found = [one for one in findings if one.group == "log" and one.offset is not None]
+    found.sort(key=lambda one: -SEVERITIES.index(one.severity))
+    marks = tuple(Mark(one.offset or 0, one.id, one.severity) for one in found[:MOST_MARKS])
+    if not marks:
+        return None
+    return LogLine(tr("Where the findings lie in the log"), max(log.min_offset, 0), log.end_offset, marks)
+
+
 def _finding(store: StoreSnapshot, one: Finding, mask: Masking) -> Part:
     rule = RULES.get(one.id)
     steps = [f"{n}. {deed} {words}".strip() for n, (deed, words) in enumerate(next_steps(one, str(store.path)), 1)]
-    facts = [(name, value) for name, value in evidence_facts(one)] if not mask.any else [
-        (name, str(mask.evidence(name, value))) for name, value in one.evidence.items()
-    ]  # fmt: skip
+    seen = replace(one, evidence=mask.evidence("", one.evidence), file=mask.path(one.file)) if mask.any else one
+    facts = [fact for fact in evidence_facts(seen) if fact[0] != tr("File")]
     facts.append((tr("File"), mask.path(one.file) or ""))
     if one.offset is not None:
         facts.append((tr("Offset"), number(one.offset)))
@@ -166,20 +189,33 @@ def _finding(store: StoreSnapshot, one: Finding, mask: Masking) -> Part:
             tr("Known issues: {issues}", issues=issues) if issues else "",
         ),
         Table(("", ""), tuple(facts)),
-        "" if mask.any else _bytes(store, one),
+        _bytes(store, one, mask),
         kind=one.severity,
     )
 
 
-def _bytes(store: StoreSnapshot, one: Finding) -> str:
+def _bytes(store: StoreSnapshot, one: Finding, mask: Masking) -> str:
+    """The bytes meant; masked, those of bodies, hosts and properties are covered, and all where no unit can be told."""
     log = store.log
     try:
         found = bytes_of(one, log.read, log.end_offset)
         if found.read is None or found.size <= 0:
             return ""
-        return hex_listing(found.read(found.start, min(found.size, BYTES_SHOWN)), found.start)
+        size = min(found.size, BYTES_SHOWN)
+        plain = not mask.any or one.group in {"checkpoint", "state"}
+        hidden = frozenset[int]() if plain else _covered(found.fields, size)
+        if len(hidden) == size:
+            return ""
+        meant = {at - found.start for at, length, _ in found.frames for at in range(at, at + length)}
+        return hex_listing(found.read(found.start, size), found.start, meant=meant, hidden=hidden)
     except (StoreError, OSError) as error:
-        return str(error)
+        return mask.words(str(error))
+
+
+def _covered(fields: Sequence[HexField], size: int) -> frozenset[int]:
+    """Positions that a masked report covers: whatever is not known to be harmless."""
+    told = {at for field in fields if field.name in HARMLESS for at in range(field.position, field.end)}
+    return frozenset(range(size)) - told
 
 
 def _recovery(wanted: Wanted, mask: Masking) -> Section | None:
@@ -201,7 +237,11 @@ def _positions(store: StoreSnapshot) -> Section:
         (tr(NAMES.get(name, name)), one.offset, engine_words(one.how or one.why or "")) for name, one in named.items()
     )
     heads = (tr("Position"), tr("Offset"), tr("How it is known, or why not"))
-    return Section("positions", tr("Positions"), (Part(table=Table(heads, rows)),))
+    marks = tuple(Mark(one.offset, tr(NAMES.get(name, name))) for name, one in named.items()
+                  if one.offset is not None and name not in found.checkpoint)  # fmt: skip
+    log = store.log
+    drawn = LogLine(tr("Where the positions stand in the log"), max(log.min_offset, 0), log.end_offset, marks)
+    return Section("positions", tr("Positions"), (Part(figure=drawn if marks else None, table=Table(heads, rows)),))
 
 
 def _groups(store: StoreSnapshot, mask: Masking) -> Section | None:
@@ -228,7 +268,7 @@ def _bookmarks(store: StoreSnapshot, wanted: Wanted, mask: Masking) -> Section |
 
 
 def _bookmark(store: StoreSnapshot, one: Bookmark, mask: Masking) -> Part:
-    from engine.codec.message import Unit
+    from engine.codec.message import Unit, parts
 
     said = [mask.words(one.place)] + ([] if mask.any else one.note.splitlines())
     listing = ""
@@ -241,7 +281,10 @@ def _bookmark(store: StoreSnapshot, one: Bookmark, mask: Masking) -> Part:
                     f"{full_moment(unit.store_timestamp)} · CRC {unit.crc}"
                 )
             length = min(unit.size, BYTES_SHOWN) if isinstance(unit, Unit) else 64
-            listing = "" if mask.any else hex_listing(store.log.read(one.offset, length), one.offset)
+            data = store.log.read(one.offset, length)
+            fields = hex_fields(parts(data)) if mask.any and isinstance(unit, Unit) else ()
+            hidden = _covered(fields, length) if mask.any else frozenset[int]()
+            listing = "" if len(hidden) == length else hex_listing(data, one.offset, hidden=hidden)
         except (StoreError, OSError) as error:
             said.append(str(error))
     return Part(HIDDEN if mask.any else one.name, tuple(said), listing=listing, kind=one.kind)

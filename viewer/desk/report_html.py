@@ -8,9 +8,11 @@ from __future__ import annotations
 import base64
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from viewer.desk.report_figures import Figure, svg
 
 STYLE = """
 :root{color-scheme:light dark;--text:#1a1e26;--quiet:#667080;--pane:#fff;--raised:#f8f9fb;--hair:#e2e5ea;
@@ -32,6 +34,7 @@ pre{background:var(--raised);border:1px solid var(--hair);padding:8px;overflow-x
 img{max-width:100%;border:1px solid var(--hair)}nav a{color:var(--accent);margin-right:14px}
 @media print{body{max-width:none}pre{white-space:pre-wrap}}
 """
+COVER = "••"
 MARKS = {"error": "◆", "warn": "▲", "note": "●", "chat": "○", "ok": "✓", "out": "–", "live": "◉"}
 
 
@@ -61,6 +64,7 @@ class Part:
     listing: str = ""
     pictures: tuple[Picture, ...] = ()
     kind: str = ""
+    figure: Figure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +105,20 @@ def render(report: Report) -> str:
     )
 
 
-def hex_listing(data: bytes, start: int, width: int = 16) -> str:
-    """``offset  bytes  text``, a line every ``width`` bytes."""
+def hex_listing(
+    data: bytes, start: int, width: int = 16, meant: Container[int] = (), hidden: Container[int] = ()
+) -> str:
+    """``offset  bytes  text``, a line every ``width`` bytes; a ``>`` stands before the bytes ``meant``, those that are
+    ``hidden`` are covered. Both by their positions in ``data``.
+    """
     lines = []
     for at in range(0, len(data), width):
-        part = data[at : at + width]
-        figures = " ".join(f"{byte:02X}" for byte in part)
-        text = "".join(chr(byte) if 32 <= byte < 127 else "·" for byte in part)
-        lines.append(f"{start + at:>20,}  {figures:<{width * 3}} {text}")
+        part = range(at, min(at + width, len(data)))
+        figures = "".join(
+            f"{'>' if n in meant else ' '}{COVER if n in hidden else format(data[n], '02X')}" for n in part
+        )
+        text = "".join("•" if n in hidden else chr(data[n]) if 32 <= data[n] < 127 else "·" for n in part)
+        lines.append(f"{start + at:>20,} {figures:<{width * 3 + 1}} {text}")
     return "\n".join(lines)
 
 
@@ -122,6 +132,8 @@ def _part(part: Part) -> str:
     if part.title:
         made.append(f'<h3 class="{_e(part.kind)}">{_mark(part.kind)}{_e(part.title)}</h3>')
     made += [f"<p>{_e(line)}</p>" for line in part.sentences if line]
+    if part.figure is not None:
+        made.append(svg(part.figure))
     if part.table is not None:
         made.append(_table(part.table))
     if part.listing:

@@ -21,6 +21,7 @@ from viewer.bridge.places import Place
 from viewer.models.columns import Chip, Column, RecordKind, chip_column
 from viewer.models.formats import number
 from viewer.models.hex_pages import HexField, hex_fields
+from viewer.sayings import engine_words
 
 GROUPS = {
     "log": words("Commit log"),
@@ -203,7 +204,7 @@ def _value(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, int):
         return number(value)
-    text = ", ".join(_value(part) for part in value) if isinstance(value, (list, tuple)) else str(value)
+    text = ", ".join(_value(part) for part in value) if isinstance(value, (list, tuple)) else engine_words(str(value))
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]} …"
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 
+from viewer.desk.report_figures import Bars, LogLine, Mark, svg
 from viewer.desk.report_html import Part, Picture, Report, Section, Table, hex_listing, render
 
 EVIL = '</script><script>alert(1)</script><img src="http://example.org/x">'
@@ -15,6 +16,8 @@ REPORT = Report(
         Section("one", "One", (
             Part(EVIL, (EVIL, ""), Table(("", "n"), ((("error", EVIL), 1_234_567), (None, True))), EVIL, kind="error"),
             Part(pictures=(Picture(b"\x89PNG", EVIL),)),
+            Part(figure=Bars(EVIL, ((EVIL, 9, EVIL), ("none", 0, "")))),
+            Part(figure=LogLine(EVIL, 0, 1000, (Mark(500, EVIL, "error"), Mark(9999, "end")))),
         )),
     ),
     {"evil": EVIL},
@@ -39,6 +42,8 @@ def test_what_stands_in_a_store_cannot_become_markup() -> None:
     reader = Reader()
     reader.feed(text)
     assert reader.tags.count("script") == 1
+    assert reader.tags.count("img") == 1
+    assert (reader.tags.count("svg"), reader.tags.count("rect"), reader.tags.count("circle")) == (2, 3, 1)
     assert [one for one in reader.sources if not one.startswith(("#", "data:image/png;base64,"))] == []
     assert "1,234,567" in text
     assert "◆" in text
@@ -53,3 +58,16 @@ def test_bytes_as_lines() -> None:
     assert first.strip().startswith("1,000,000  41 42 43 00")
     assert first.endswith("ABC·ABC·ABC·ABC·")
     assert second.strip().startswith("1,000,016  41 42 43 00")
+
+
+def test_bytes_that_are_meant_and_bytes_that_are_covered() -> None:
+    text = hex_listing(b"ABCDEF", 100, meant={1, 5}, hidden={2, 3})
+    assert text.split("100 ")[1].split() == ["41>42", "••", "••", "45>46", "AB••EF"]
+
+
+def test_a_drawing_keeps_to_its_room_and_has_words() -> None:
+    text = svg(LogLine("where", 1000, 2000, (Mark(900, "before"), Mark(1500, "middle"), Mark(5000, "behind"))))
+    assert 'aria-label="where"' in text
+    assert re.findall(r'<line x1="([\d.]+)"', text) == ["4.0", "520.0", "1036.0"]
+    widths = re.findall(r'width="([\d.]+)" height="12"', svg(Bars("b", (("a", 50, "50"), ("c", 100, "100")))))
+    assert float(widths[1]) == 2 * float(widths[0])
