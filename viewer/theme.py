@@ -150,9 +150,11 @@ class Theme(QObject):
             self._dress()
 
     def set_topics(self, largest_first: Sequence[str]) -> None:
-        """The topics by bytes, largest first: the first eight that are no system topics get a colour."""
+        """The topics by bytes, largest first: the first eight that are no system topics get a colour. As long as they
+        are the same eight, each keeps its own: topics that grow alike overtake each other all the time.
+        """
         topics = tuple(topic for topic in largest_first if not is_system_topic(topic))[: len(TOPICS_LIGHT)]
-        if topics != self.topics:
+        if set(topics) != set(self.topics):
             self.topics = topics
             self.changed.emit()
 

@@ -165,3 +165,18 @@ def _seen(color: str, sight: str) -> tuple[float, float, float]:
         1.9779984951 * long - 2.428592205 * middle + 0.4505937099 * short,
         0.0259040371 * long + 0.7827717662 * middle - 0.808675766 * short,
     )
+
+
+def test_topics_that_overtake_each_other_keep_their_colours(qapp) -> None:
+    told = []
+    before = theme.topics
+    try:
+        theme.set_topics(["B1", "B2", "B3"])
+        theme.changed.connect(lambda: told.append(1))
+        theme.set_topics(["B2", "B1", "B3"])
+        assert not told
+        assert theme.topics == ("B1", "B2", "B3")
+        theme.set_topics(["B2", "B1", "B4"])
+        assert told == [1]
+    finally:
+        theme.set_topics(before)

@@ -7,7 +7,7 @@ open stays open because nodes have names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,19 +55,44 @@ class StoreTree(QAbstractItemModel):
         super().__init__(parent)
         self.root = Node("", "")
         self._by_name: dict[str, Node] = {}
+        self._marked: tuple[dict[str, str], tuple[str, ...]] | None = None
 
-    def set_nodes(self, nodes: Iterable[Node]) -> None:
-        """Show these nodes."""
+    def set_nodes(self, nodes: Iterable[Node]) -> bool:
+        """Show these nodes; False where the same lines stand there with other words, and nothing was built anew."""
+        nodes = list(nodes)
+        if self._renewed(nodes):
+            return False
         self.beginResetModel()
         self.root = Node("", "")
         for node in nodes:
             self.root.add(node)
         self._by_name = {node.name: node for node in walk(self.root)}
+        self._marked = None
         self._climb(self.root)
         self.endResetModel()
+        return True
+
+    def _renewed(self, nodes: list[Node]) -> bool:
+        """Put the words of ``nodes`` into the lines that are there, where they are the same lines."""
+        top = Node("", "", children=nodes)
+        held, new = list(walk(self.root)), list(walk(top))
+        if not held or [(one.name, len(one.children)) for one in held] != [(o.name, len(o.children)) for o in new]:
+            return False
+        for one, other in zip(held, new, strict=True):
+            shown = (one.text, one.badge, one.value)
+            one.text, one.badge, one.value = other.text, other.badge, other.value
+            one.place, one.strong, one.dim, one.own_mark = other.place, other.strong, other.dim, other.own_mark
+            if shown != (one.text, one.badge, one.value):
+                index = self.createIndex(one.row, 0, one)
+                self.dataChanged.emit(index, index)
+        return True
 
     def set_marks(self, marks: Mapping[str, str]) -> None:
         """Node name → worst severity found in it; marks climb to the root's children."""
+        asked = dict(marks), tuple(node.own_mark for node in self._by_name.values())
+        if asked == self._marked:
+            return
+        self._marked = asked
         self.layoutAboutToBeChanged.emit()
         for node in self._by_name.values():
             found = marks.get(node.name, "")
@@ -160,12 +185,14 @@ def _spoken(mark: str) -> str:
     return {"error": tr("error"), "warn": tr("warning"), "note": tr("note")}.get(mark, "")
 
 
-def store_nodes(survey: Any, places: Any, is_system: Any) -> list[Node]:
-    """The tree of a survey; ``places`` is the module that makes places, ``is_system`` tells RocketMQ's own topics."""
+def store_nodes(survey: Any, places: Any, is_system: Any, order: Sequence[str] = ()) -> list[Node]:
+    """The tree of a survey; ``places`` is the module that makes places, ``is_system`` tells RocketMQ's own topics.
+    Topics stand by their bytes, those of ``order`` as they stand there.
+    """
     nodes = [Node("log", tr("Commit log"), size(survey.log_bytes), "log", place=places.log(), strong=True)]
     if survey.kind != "store":
         return nodes
-    nodes.append(_topic_nodes(survey, places, is_system))
+    nodes.append(_topic_nodes(survey, places, is_system, order))
     nodes.append(_index_nodes(survey, places))
     if survey.groups:
         groups = places.Place("groups")
@@ -186,9 +213,11 @@ def store_nodes(survey: Any, places: Any, is_system: Any) -> list[Node]:
     return nodes
 
 
-def _topic_nodes(survey: Any, places: Any, is_system: Any) -> Node:
+def _topic_nodes(survey: Any, places: Any, is_system: Any, order: Sequence[str]) -> Node:
     top = Node("topics", tr("Topics"), number(len(survey.topics)), "queue", place=places.Place("queue"), strong=True)
     own = sorted((t for t in survey.topics if not is_system(t.name)), key=lambda t: (-t.bytes, t.name))
+    if {topic.name for topic in own} == set(order):  # lines do not change places while a store grows
+        own.sort(key=lambda topic: order.index(topic.name))
     system = [t for t in survey.topics if is_system(t.name)]
     for topic in own:
         top.add(_topic_node(topic, places))

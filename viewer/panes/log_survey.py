@@ -4,10 +4,11 @@ waits.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 
 from viewer.assets import tr
 from viewer.bridge.bookmarks import bookmarks_of
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
 AT_A_TIME = 6
-WORTH = 50
+WORTH = 20
 """The log is sampled again when it has grown by one part of so many."""
+REST_SECONDS = 3.0
+"""Between two samplings of a log that grows."""
 CACHED_FILES = 32
 """Newest files whose pages are asked about."""
 PAUSE_MS = 15
@@ -43,6 +46,17 @@ class LogSurvey(QObject):
         self._damage: list[tuple[int, int]] = []
         self._pause = QTimer(self, interval=PAUSE_MS, singleShot=True)
         self._pause.timeout.connect(self._sample_next)
+        self._rest = 0.0
+        self._due = QTimer(self, singleShot=True)
+        self._due.timeout.connect(self.look)
+        self._late = False
+        strip.installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """What was not looked at while nobody saw the strip is looked at now."""
+        if event.type() == QEvent.Type.Show and self._late:
+            self.look()
+        return False
 
     def set_session(self, session: StoreSession | None) -> None:
         """Another store, or none."""
@@ -50,6 +64,8 @@ class LogSurvey(QObject):
         self._session = session
         self._todo, self._sampled, self._damage = [], set(), []
         self._pause.stop()
+        self._due.stop()
+        self._rest, self._late = 0.0, False
         self._line = LogLine(0, 0, 0)
         self._strip.set_line(self._line)
         self._strip.set_pins(())
@@ -59,8 +75,11 @@ class LogSurvey(QObject):
             bookmarks_of(session).changed.connect(self.show_findings)
 
     def look(self) -> None:
-        """Look at the extent of the log, then sample what has not been sampled."""
-        if self._session is None:
+        """Look at the extent of the log, then sample what has not been sampled. A strip that nobody sees keeps what it
+        has.
+        """
+        self._late = self._line.high > self._line.low and not self._strip.isVisible()
+        if self._session is None or self._late:
             return
         turn, log = self._turn, self._session.snapshot.log
 
@@ -86,19 +105,24 @@ class LogSurvey(QObject):
             self._strip.set_pins(found, self._damage)
 
     def _show(self, line: LogLine) -> None:
-        grown = line != self._line
-        self._line = line
+        grown, self._line = line != self._line, line
         self._strip.set_line(line)
         self.lined.emit(line)
         self.show_findings()
-        if grown:
-            covered = max((high for _, high in self._sampled), default=line.low)
-            places = sample_places(line)
-            if self._sampled and line.written - covered < (line.written - line.low) // WORTH:
-                return  # a store that is being written grows at each look: its end is sampled now and then
-            self._todo = [place for place in places if not self._sampled or place[1] > covered]
-            self._read_times()
-            self._pause.start()
+        covered = max((high for _, high in self._sampled), default=line.low)
+        behind = line.written - covered
+        if self._sampled and behind < max(1, (line.written - line.low) // WORTH):
+            return  # a store that is being written grows at each look: its end is sampled now and then
+        if not self._sampled and not grown:
+            return
+        wait = self._rest - time.monotonic()
+        if self._sampled and wait > 0:
+            self._due.start(round(wait * 1000) + 1)
+            return
+        self._rest = time.monotonic() + REST_SECONDS
+        self._todo = [place for place in sample_places(line) if not self._sampled or place[1] > covered]
+        self._read_times()
+        self._pause.start()
 
     def _read_times(self) -> None:
         if self._session is None:

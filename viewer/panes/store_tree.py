@@ -180,13 +180,17 @@ class StoreTreePane(QWidget):
         theme.set_topics(session.survey.topics_by_bytes)
         opened = {self.model.node(index).name for index in self._open_indexes(QModelIndex())}
         self._quiet = True
-        self.model.set_nodes(store_nodes(session.survey, places, is_system_topic))
+        topics = self.model.find("topics")
+        order = [node.name.removeprefix("topic/") for node in topics.children] if topics is not None else []
+        order = [name for name in order if name != "system"]
+        new = self.model.set_nodes(store_nodes(session.survey, places, is_system_topic, order))
         if self._fresh:
             opened = self._opened_at_first(session.survey)
             self._fresh = False
-        for name in opened:
-            self.tree.expand(self.model.index_of(name))
-        self.tree.setCurrentIndex(self.model.index_of(self._chosen))
+        if new:
+            for name in opened:
+                self.tree.expand(self.model.index_of(name))
+            self.tree.setCurrentIndex(self.model.index_of(self._chosen))
         self._quiet = False
         self._mark()
 

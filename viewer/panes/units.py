@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.codec.message import Unit
@@ -59,6 +59,7 @@ class UnitsPane(Pane):
         self.log: LogSource | None = None
         self._wanted: Place | None = None
         self._extent: LogLine | None = None
+        self._late = False
         self._before = -1
         self._end_wanted = -1
         self._build()
@@ -163,8 +164,9 @@ class UnitsPane(Pane):
             self.go_to(place.offset, place.field)
 
     def refresh(self) -> None:
-        """The store has grown, or is looked at again."""
-        if self.session is None:
+        """The store has grown, or is looked at again: when somebody looks."""
+        self._late = not self.isVisible()
+        if self.session is None or self._late:
             return
         self.survey.look()
         if self.filtering.source is None:
@@ -172,6 +174,12 @@ class UnitsPane(Pane):
                 self._go_to_newest()
             else:
                 self.table.reload()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """What was not looked at while the view stood behind is looked at now."""
+        super().showEvent(event)
+        if self._late:
+            self.refresh()
 
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""
