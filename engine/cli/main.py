@@ -42,6 +42,7 @@ COMMANDS = (
     "snapshot",
     "put",
     "copy",
+    "pipeline",
     "mqadmin",
     "completion",
 )

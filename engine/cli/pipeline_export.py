@@ -1,0 +1,83 @@
+"""``pipeline export``: **writes** units as Parquet by topic and day, CSV or JSON lines, into a place that is not there.
+
+Beside the rows stands ``_storescope.json``: what was exported, and the configuration with which ``pipeline import``
+makes a store of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from engine import __version__
+from engine.cli.options import masked
+from engine.cli.output import Output
+from engine.cli.pipeline_jobs import options, split_option, staged_output, started
+from engine.config import MessageStoreConfig
+from engine.errors import StoreError
+
+ABOUT = "_storescope.json"
+
+
+def register(jobs: Any) -> None:
+    """Add the parser of the job."""
+    parser = jobs.add_parser("export", parents=[options("+")], help="writes DIR: units as Parquet, CSV or JSON lines")
+    parser.add_argument("--out", metavar="DIR", help="must not be there yet; appears when it is whole")
+    parser.add_argument("--format", choices=("parquet", "csv", "json"), default="parquet")
+    parser.add_argument("--where", metavar="FILTER", help="only units that a filter lets pass")
+    masked(parser)
+    split_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Write the rows beside their place, then give them its name."""
+    where = None
+    if args.where:
+        from engine.query import parse
+
+        where = parse(args.where)  # a mistake in the filter is told before anything is opened
+    mask, out.mask = args.mask, None
+    with staged_output(args.out, "export") as folder, started(args, out, "export") as job:
+        from engine.pipeline.export import Wish, exported, write
+
+        splits = job.plan(args.stores, args.split_bytes)
+        job.watch.step("writing rows", job.bytes)
+        write(exported(job.spark, splits, Wish(where, mask), job.counter), str(folder / "rows"), args.format)
+        job.watch.check()
+        for path in (folder / "rows").iterdir():
+            path.rename(folder / path.name)
+        (folder / "rows").rmdir()
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        about = {
+            "storescope": __version__,
+            "format": args.format,
+            "where": args.where,
+            "masked": list(mask.parts) if mask is not None else [],
+            "stores": [{"store": one.path, "broker": one.broker, "config": _config(one.path)} for one in job.stores],
+        }
+        if mask is not None and mask.hosts:
+            about["stores"] = [{"config": one["config"]} for one in about["stores"]]
+        (folder / ABOUT).write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        job.summary(out=args.out, bytesWritten=size)
+    out.line(f"{args.out} is there: {size:,} bytes of {args.format}")
+    return 0
+
+
+def _config(path: str) -> dict[str, Any]:
+    """The sizes and kinds of queues of a store that can be looked at from here, in the words of a broker's file."""
+    from engine.inspection.derived_config import derived_config
+    from engine.inspection.snapshot import open_store
+
+    if not Path(path).is_dir():
+        return {}
+    try:
+        with open_store(path) as store:
+            config = derived_config(store)
+    except StoreError:
+        return {}
+    known = {item.metadata["java"]: item.name for item in fields(MessageStoreConfig) if "java" in item.metadata}
+    return {key: getattr(config, known[key]) for key in sorted(config.given) if key in known}

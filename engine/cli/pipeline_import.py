@@ -1,0 +1,137 @@
+"""``pipeline import``: **writes** a fresh store of what ``pipeline export`` wrote, in the order of physical offsets.
+
+Spark reads and sorts the rows; the engine appends them in this process, one store has one writer. A unit comes to the
+place it had where the export holds everything before it. Units with a wrong body CRC are left behind, as by ``copy``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.cli.output import Output
+from engine.cli.pipeline_export import ABOUT
+from engine.cli.pipeline_jobs import Job, options, staged_output, started
+from engine.config import MessageStoreConfig, from_mapping, read_properties
+from engine.errors import CannotRead, StoreError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from engine.message_store import MessageStore
+
+_WAIT_MS = 1000.0
+
+
+def register(jobs: Any) -> None:
+    """Add the parser of the job."""
+    parser = jobs.add_parser("import", parents=[options("")], help="writes DIR: a fresh store of an export")
+    parser.add_argument("source", metavar="EXPORT", help="a directory that 'pipeline export' wrote")
+    parser.add_argument("--out", metavar="DIR", help="the store; must not be there yet, appears when it is whole")
+    parser.add_argument("--store", metavar="PATH", help="of an export of several stores: the one to import")
+    parser.add_argument("--config", metavar="FILE.conf", help="a broker's configuration for the new store")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Append every row to a store beside its place, then give it its name."""
+    about = _about(args.source)
+    config, store = _chosen(about, args)
+    with staged_output(args.out, "import") as folder, started(args, out, "import") as job:
+        from engine.pipeline.imports import read, units_of
+
+        rows = read(job.spark, args.source, about["format"])
+        if store is not None:
+            rows = rows.where(rows["store"] == store)
+        job.watch.step("sorting rows")
+        done = _Writer(folder, config).run(units_of(rows), job)
+        job.summary(
+            units=done.units, out=args.out, unitBytes=done.size, maxOffset=done.end, leftBehind=done.left,
+        )  # fmt: skip
+    out.line(f"{args.out} is there: {done.units:,} units, its log ends at {done.end:,}")
+    if done.left:
+        out.say(f"left behind with a wrong body CRC: {done.left:,} units")
+    return 0
+
+
+def _about(source: str) -> dict[str, Any]:
+    path = Path(source) / ABOUT
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CannotRead(
+            f"expected a directory that 'pipeline export' wrote: {error.strerror}", file=str(path)
+        ) from None
+    except ValueError:
+        raise StoreError("expected what 'pipeline export' writes, found no JSON", file=str(path)) from None
+    if not isinstance(about, dict) or about.get("format") not in {"parquet", "csv", "json"}:
+        raise StoreError("expected what 'pipeline export' writes, found something else", file=str(path))
+    if about.get("masked"):
+        raise UsageError(f"a masked export cannot be imported: {', '.join(about['masked'])} are gone", file=source)
+    return about
+
+
+def _chosen(about: dict[str, Any], args: argparse.Namespace) -> tuple[MessageStoreConfig, str | None]:
+    """The new store's configuration, and the path that the rows are told by where there are several stores."""
+    from engine.cli.copying import target_config
+    from engine.cli.writing import quiet
+
+    stores = {str(one.get("store")): one for one in about.get("stores", ())}
+    if args.store is None and len(stores) > 1:
+        raise UsageError(f"the export holds {len(stores):,} stores: choose one with --store", file=args.source)
+    if args.store is not None and args.store not in stores:
+        raise UsageError(f"expected --store with one of {', '.join(sorted(stores))}, found '{args.store}'")
+    chosen = args.store if args.store is not None else next(iter(stores), None)
+    config, _ = from_mapping(stores[chosen].get("config") or {} if chosen is not None else {})
+    given = read_properties(args.config)[0] if args.config else None
+    return quiet(target_config(config, given)), args.store
+
+
+class _Writer:
+    """The fresh store, and what has gone into it."""
+
+    def __init__(self, folder: Path, config: MessageStoreConfig) -> None:
+        self._folder, self._config = folder, config
+        self.units = self.size = self.left = self.end = 0
+
+    def run(self, rows: DataFrame, job: Job) -> _Writer:
+        """Append all of ``rows`` (offset, crc, unit), which are in order."""
+        from engine.message_store import MessageStore
+
+        store = MessageStore(self._folder, self._config)
+        try:
+            first = True
+            for offset, crc, unit in rows.toLocalIterator(prefetchPartitions=True):
+                if self.units % 10_000 == 0:
+                    job.watch.check()
+                if crc == "bad":
+                    self.left += 1
+                    continue
+                if first:
+                    size = self._config.mapped_file_size_commit_log
+                    store.begin_at(offset)
+                    self.end, first = offset - offset % size, False
+                self._reach(store, offset)
+                self.end = store.append_raw(bytes(unit)) + len(unit)
+                self.units += 1
+                self.size += len(unit)
+            while not store.wait_dispatched(_WAIT_MS):
+                if not store.flags.writeable:
+                    raise StoreError(f"the import could not be dispatched: {store.flags.why}", file=str(self._folder))
+            store.close()
+        except BaseException:
+            store.abandon()
+            raise
+        if store.paths.abort.exists():
+            raise StoreError(f"the new store could not be closed: {store.flags.why}", file=str(self._folder))
+        return self
+
+    def _reach(self, store: MessageStore, offset: int) -> None:
+        """End files until ``offset`` lies in the one that is written, as blanks did that are no rows."""
+        size = self._config.mapped_file_size_commit_log
+        while self.end // size < offset // size:
+            store.begin_at(self.end)
+            store.append_blank()
+            self.end += size - self.end % size

@@ -1,0 +1,262 @@
+"""What all ``pipeline`` jobs share: options, session, progress and its end, Spark's errors in one line, the summary.
+
+A job is a module ``engine.cli.pipeline_NAME`` with ``register(jobs)``, which adds its parser, and a ``run`` that does
+its work inside ``with started(args, out, NAME) as job``. Nothing of Spark is imported before that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.cli.options import common, count
+from engine.cli.output import Output, plain, size_text
+from engine.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from engine.pipeline.files import StorePlace
+    from engine.pipeline.progress import Progress, Watch
+    from engine.pipeline.splits import Split
+
+INSTALL = "pipeline jobs run on Spark, which is not installed here: pip install 'storescope[spark]', and Java 17 or 21"
+NEEDED = ("pyspark", "pandas", "pyarrow")
+SPLIT_BYTES = 64 << 20
+_LAST_LINE = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Read|Unit|Size|Store|Filter|Cancelled)): (.+)$")
+_JAVA_LINE = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error)(?:: (.+))?$")
+
+
+def options(stores: str = "*") -> argparse.ArgumentParser:
+    """The options of every job. ``stores`` is argparse's ``nargs`` of STORE."""
+    parser = argparse.ArgumentParser(add_help=False, parents=[common(store=False)])
+    if stores:
+        parser.add_argument(
+            "stores", metavar="STORE", nargs=stores, help="store directories, or patterns: 'fleet/*/store'"
+        )
+    parser.add_argument("--master", metavar="URL", default="local[*]", help="where Spark runs (local[*])")
+    parser.add_argument("--log-file", metavar="FILE", help="where Spark's own words go")
+    return parser
+
+
+def split_option(parser: argparse.ArgumentParser) -> None:
+    """The option ``--split-bytes``."""
+    parser.add_argument(
+        "--split-bytes",
+        type=count,
+        default=SPLIT_BYTES,
+        metavar="N",
+        help="bytes of a log that one split reads (64 MiB)",
+    )
+
+
+@dataclass(slots=True)
+class Job:
+    """One running job: its session, what watches it, and what its summary will tell."""
+
+    name: str
+    out: Output
+    spark: SparkSession
+    watch: Watch
+    log_file: Path
+    master: str
+    session_seconds: float
+    began: float
+    stores: list[StorePlace] = field(default_factory=list)
+    splits: int = 0
+    bytes: int = 0
+
+    @property
+    def counter(self) -> Any:
+        """What tasks tell of units and bytes."""
+        return self.watch.counter
+
+    def plan(self, stores: Sequence[str], split_bytes: int, want: Any = None) -> tuple[Split, ...]:
+        """The splits of the stores that the command names; what is skipped is said. Raises :class:`StoreError`."""
+        from engine.pipeline.files import find_stores
+        from engine.pipeline.splits import plan
+
+        self.stores = find_stores(stores)
+        planned = plan(self.stores, split_bytes, want)
+        self.splits, self.bytes = len(planned.splits), sum(max(s.stop - s.start, 0) for s in planned.splits)
+        for one in planned.skipped:
+            self.out.say(f"{one.path}: skipped, {one.why}")
+        return planned.splits
+
+    def summary(self, **figures: Any) -> None:
+        """The last record, and the line for people: what was done, in how long, how often a task was tried again."""
+        seconds = time.monotonic() - self.began
+        units = figures.pop("units", self.watch.units)
+        rate = units / seconds if seconds > 0 else 0.0
+        again = self.watch.tried_again
+        self.out.record(
+            {
+                "type": "jobSummary",
+                "job": self.name,
+                "stores": len(self.stores),
+                "splits": self.splits,
+                "tasks": self.watch.tasks,
+                "triedAgain": again,
+                "units": units,
+                "bytes": self.bytes,
+                "seconds": round(seconds, 3),
+                "unitsPerSecond": round(rate),
+                "sessionSeconds": round(self.session_seconds, 3),
+                "master": self.master,
+                "logFile": str(self.log_file),
+                **figures,
+            }
+        )
+        self.out.line(
+            f"-- {units:,} units, {size_text(self.bytes)} in {seconds:,.1f} s ({rate:,.0f} units/s); {self.splits:,} "
+            f"splits, {again:,} tasks tried again; Spark on {self.master} began in {self.session_seconds:,.1f} s"
+        )
+
+
+@contextlib.contextmanager
+def started(args: argparse.Namespace, out: Output, name: str) -> Iterator[Job]:
+    """A session of Spark, and a watch over the job that runs in it; errors of Spark leave as one line.
+
+    Raises :class:`StoreError` where Spark, or Java, is not to be had.
+    """
+    need_spark()
+    log_file = Path(args.log_file) if args.log_file else default_log(name)
+    from engine.pipeline import session
+    from engine.pipeline.progress import Cancelled, Watch
+
+    bar = Bar(out)
+    begun = time.monotonic()
+    try:
+        spark = session.start(args.master, log_file=log_file)
+        session.ship_engine(spark)
+        took = time.monotonic() - begun
+        with Watch(spark, name, bar.told) as watch:
+            yield Job(name, out, spark, watch, log_file, args.master, took, time.monotonic())
+    except (StoreError, OSError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        if is_sparks(error):
+            raise StoreError(f"{in_a_line(error)} (Spark's own words: {log_file})") from error
+        raise
+    finally:
+        bar.clear()
+    if watch.cancelled:
+        raise Cancelled("stopped; nothing was left behind")
+
+
+def need_spark() -> None:
+    """Raise :class:`StoreError` with what to install, where something of it is missing."""
+    if any(importlib.util.find_spec(name) is None for name in NEEDED):
+        raise StoreError(INSTALL)
+
+
+def default_log(name: str) -> Path:
+    """A new file in the system's folder for temporary files: it is there as long as somebody may ask for it."""
+    descriptor, path = tempfile.mkstemp(prefix=f"storescope-{name}-", suffix=".log")
+    os.close(descriptor)
+    return Path(path)
+
+
+# -- output places
+
+
+@contextlib.contextmanager
+def staged_output(given: str | None, job: str) -> Iterator[Path]:
+    """A hidden folder beside ``--out``, which gets that name at the end of the block and goes where the block raises.
+
+    Raises :class:`UsageError` without ``--out`` or where something is there already.
+    """
+    if not given:
+        raise UsageError(f"pipeline {job} writes: name its place with --out DIR")
+    target = Path(given).absolute()
+    if target.exists():
+        raise UsageError("expected a place that is not there yet, found something", file=given)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=f".{job}", dir=target.parent))
+    try:
+        staging.chmod(0o755)
+        yield staging
+        if target.exists():
+            raise UsageError("expected a place that is not there yet, found something", file=given)
+        staging.rename(target)
+    except BaseException:
+        _remove(staging)
+        raise
+
+
+def _remove(staging: Path) -> None:
+    """Take away what was staged; a task that is just being stopped may still write, so more than once."""
+    for _ in range(20):
+        shutil.rmtree(staging, ignore_errors=True)
+        time.sleep(0.05)
+        if not staging.exists():
+            return
+
+
+# -- progress
+
+
+class Bar:
+    """Progress as ``progress`` records with ``--json``, as a line on a terminal, or not at all with ``--quiet``."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self._drawn = False
+        self._terminal = sys.stderr.isatty()
+
+    def told(self, now: Progress) -> None:
+        """Called by the watching thread."""
+        if self._out.quiet:
+            return
+        if self._out.as_json:
+            self._out.record(now.record())
+            self._out.flush()
+        elif self._terminal:
+            share = now.done / now.tasks if now.tasks else 0.0
+            bar = "█" * int(share * 24)
+            running = [f"{s.name} {s.done}/{s.tasks}" for s in now.stages if s.done < s.tasks] or ["…"]
+            line = f"{now.job} {bar:<24} {share:4.0%}  {now.step}: {', '.join(running[:3])}"
+            if now.units:
+                line += f"  {now.units_per_second:,.0f} units/s"
+            sys.stderr.write(f"\r\x1b[K{plain(line)}")
+            sys.stderr.flush()
+            self._drawn = True
+
+    def clear(self) -> None:
+        """Leave an empty line behind."""
+        if self._drawn:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+# -- errors
+
+
+def is_sparks(error: Exception) -> bool:
+    """Whether Spark, py4j or the connection to Java raised it."""
+    module = type(error).__module__
+    return module.startswith(("pyspark", "py4j")) or isinstance(error, ConnectionError)
+
+
+def in_a_line(error: Exception) -> str:
+    """What went wrong, without a stack: the last words of the Python worker, else of Java's deepest cause."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    python = [found for line in lines if (found := _LAST_LINE.match(line))]
+    if python:
+        last = python[-1]
+        return last[2] if last[1] not in {"MemoryError", "KeyError"} else f"{last[1]}: {last[2]}"
+    java = [found[1] for line in lines if (found := _JAVA_LINE.match(line)) and found[1]]
+    if java:
+        return java[-1]
+    return next((line for line in lines if line), type(error).__name__)

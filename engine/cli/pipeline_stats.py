@@ -1,0 +1,118 @@
+"""``pipeline stats``: messages and bytes by topic, queue, tag, producer and hour, sizes, keys, every file's parts."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from engine.cli.output import Column, Output, iso
+from engine.cli.pipeline_jobs import options, split_option, started
+from engine.errors import UsageError
+
+if TYPE_CHECKING:
+    from engine.pipeline.stats_report import Report
+
+BY = ("topic", "queue", "tag", "producer", "hour", "size", "key")
+_NEEDS = {"topic": ("queue",), "size": ("size",), "key": ("key",)}
+TOP = 20
+
+_SUMS = (Column("Messages", "messages", "number"), Column("Bytes", "bytes", "number"))
+TOPICS = (
+    Column("Topic", "topic"), *_SUMS, Column("Smallest", "smallest", "number", spare=2),
+    Column("Mean", "mean", "number", spare=2), Column("p50", "p50", "number", spare=1),
+    Column("p99", "p99", "number", spare=1), Column("Largest", "largest", "number", spare=2),
+    Column("Keys about", "keys", "number", spare=3), Column("Unique keys about", "uniqueKeys", "number", spare=4),
+    Column("Wrong CRC", "badCrc", "number", spare=3),
+)  # fmt: skip
+TABLES = {
+    "statsTopic": TOPICS,
+    "statsQueue": (Column("Topic", "topic"), Column("Queue", "queueId", "plain"), *_SUMS),
+    "statsTag": (Column("Topic", "topic"), Column("Tag", "tag"), *_SUMS),
+    "statsProducer": (Column("Producer", "host"), Column("Topic", "topic"), *_SUMS),
+    "statsHour": (
+        Column("Hour", "hour", "time"), Column("Topic", "topic"), *_SUMS,
+        Column("Messages/s", "perSecond"), Column("Bytes/s", "bytesPerSecond", "number", spare=1),
+    ),
+    "statsFile": (
+        Column("File", "path", "path"), Column("Size", "size", "number"), Column("Units", "units", "number"),
+        Column("Stale", "stale", "number", spare=1), Column("Blank", "blank", "number", spare=1),
+        Column("Damage", "damage", "number"), Column("Zeros", "zeros", "number"),
+    ),
+}  # fmt: skip
+
+
+def register(jobs: Any) -> None:
+    """Add the parser of the job."""
+    parser = jobs.add_parser("stats", parents=[options("+")], help="messages and bytes, by everything that has a name")
+    parser.add_argument(
+        "--by", metavar="WORDS", default=",".join(BY), help=f"what to count by, with commas: {', '.join(BY)} (all)"
+    )
+    parser.add_argument("--by-store", action="store_true", help="every figure for each store, not for all together")
+    split_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Count, then tell."""
+    groups = _groups(args.by)
+    with started(args, out, "stats") as job:
+        from engine.pipeline.stats import stats
+        from engine.pipeline.stats_report import files_of, report
+
+        splits = job.plan(args.stores, args.split_bytes)
+        job.watch.step("counting", job.bytes)
+        sums = stats(job.spark, splits, groups, job.counter)
+        job.watch.check()
+        made = report(sums, files_of(job.stores), by_store=args.by_store)
+        _show(made, out)
+        job.summary(units=made.total["messages"])
+    return 0
+
+
+def _groups(text: str) -> tuple[str, ...]:
+    wanted = [word.strip() for word in text.split(",") if word.strip()]
+    for word in wanted:
+        if word not in BY:
+            raise UsageError(f"expected --by with any of {', '.join(BY)}, found '{word}'")
+    found = {group for word in wanted for group in _NEEDS.get(word, (word,))}
+    return tuple(sorted(found))
+
+
+def _show(made: Report, out: Output) -> None:
+    total = made.total
+    out.record(total)
+    out.fields(
+        [
+            ("stores", f"{total['stores']:,}"),
+            ("files", f"{total['files']:,}, {total['bytes']:,} bytes"),
+            ("messages", f"{total['messages']:,}, {total['unitBytes']:,} bytes"),
+            ("sizes", _sizes(total)),
+            ("stored", f"{iso(total['firstHour'])} to {iso(total['lastHour'])} (whole hours)"),
+            ("keys", f"about {total['keys'] or 0:,} different keys, {total['uniqueKeys'] or 0:,} unique keys"),
+            (
+                "no messages",
+                f"stale units {total['stale']:,}, blanks {total['blank']:,}, zeros {total['zeros']:,} bytes",
+            ),
+            (
+                "damage",
+                f"{total['damage']:,} bytes in {total['damaged']:,} places; {total['badCrc']:,} wrong body CRCs",
+            ),
+        ]
+    )
+    for kind, columns in TABLES.items():
+        rows = made.rows.get(kind, [])
+        shown = rows if out.as_json or kind == "statsFile" else rows[:TOP]
+        if shown:
+            out.line()
+        for row in shown:
+            out.record(row, columns)
+        if len(shown) < len(rows):
+            out.flush()
+            out.line(f"-- {len(rows) - len(shown):,} more with --json")
+
+
+def _sizes(total: dict[str, Any]) -> str:
+    if not total["messages"]:
+        return ""
+    quantiles = "" if total["p50"] is None else f", p50 {total['p50']:,}, p99 {total['p99']:,}"
+    return f"{total['smallest']:,} to {total['largest']:,} bytes, mean {total['mean']:,}{quantiles}"

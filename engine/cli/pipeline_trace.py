@@ -1,0 +1,184 @@
+"""``pipeline trace``: where the messages of one key, or of a file of keys, are in a fleet, or why they are not there.
+
+Spark finds the units (:mod:`engine.pipeline.trace`); then each store is asked for the verdicts, by the code of the
+command ``where``, in tasks again: the executors have to see the stores as directories.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.cli.options import masked
+from engine.cli.output import Column, Output
+from engine.cli.pipeline_jobs import options, split_option, started
+from engine.errors import CannotRead, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from engine.cli.pipeline_jobs import Job
+    from engine.pipeline.trace import Found, Store
+
+COLUMNS = (
+    Column("Key", "key"),
+    Column("Broker", "broker", spare=1),
+    Column("Verdict", "verdict"),
+    Column("Topic", "topic"),
+    Column("Queue", "queueId", "plain"),
+    Column("Queue offset", "queueOffset", "number"),
+    Column("Physical offset", "physicalOffset", "number"),
+    Column("Next", "nextStep", "prose", spare=2),
+)
+TOGETHER = 500
+"""Keys that one task asks a store for."""
+NOT_FOUND = ("neverSeen", "unknown", "expired", "truncated")
+_LOST_ORDER = ("damaged", "truncated", "expired", "unknown", "neverSeen")
+"""Of a message that no store holds, the store that tells most is believed."""
+
+
+def register(jobs: Any) -> None:
+    """Add the parser of the job."""
+    parser = jobs.add_parser("trace", parents=[options("+")], help="where messages of keys are in a fleet, or why not")
+    parser.add_argument("--key", action="append", default=[], metavar="KEY", help="a key or unique key (several)")
+    parser.add_argument("--keys-file", metavar="FILE", help="keys, one a line")
+    parser.add_argument("--topic", metavar="T", help="only keys of messages of this topic")
+    parser.add_argument("--group", metavar="G", help="the consumer group that misses them")
+    masked(parser)
+    split_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """One ``whereResult`` for each message of a key and each store that holds it, else one that says why none does."""
+    keys = list(dict.fromkeys([*args.key, *_read_keys(args.keys_file)]))
+    if not keys:
+        raise UsageError("expected a key: --key KEY, or --keys-file FILE")
+    counts: dict[str, int] = {}
+    missing = set(keys)
+    with started(args, out, "trace") as job:
+        splits = job.plan(args.stores, args.split_bytes)
+        from engine.pipeline.trace import find
+
+        job.watch.step("looking for units", job.bytes)
+        found = find(job.spark, splits, keys, job.counter)
+        for place in job.stores:  # a store whose log is empty has no splits, and may tell of what was there
+            found.setdefault((place.path, place.broker), _nothing())
+        job.watch.step("asking the stores")
+        for row in _answers(job, found, keys, args.topic, args.group):
+            counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
+            if row["verdict"] not in NOT_FOUND:
+                missing.discard(row["key"])
+            out.record(row, COLUMNS)
+        job.summary(keys=len(keys), keysMissing=len(missing), verdicts=dict(sorted(counts.items())))
+    return 1 if len(missing) == len(keys) else 0
+
+
+def _nothing() -> Found:
+    from engine.pipeline.trace import Found
+
+    return Found()
+
+
+def _read_keys(path: str | None) -> Iterator[str]:
+    if path is None:
+        return
+    try:
+        with Path(path).open(encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                if key := line.strip("\r\n"):
+                    yield key
+    except OSError as error:
+        raise CannotRead(error.strerror or str(error), file=path) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What one task asks one store: keys with the offsets of their units and where they stand in damage."""
+
+    store: str
+    broker: str | None
+    keys: tuple[tuple[str, tuple[int, ...], tuple[int, int] | None], ...]
+    relatives: dict[str, list[int]]
+    topic: str | None
+    group: str | None
+
+
+def questions(
+    found: dict[Store, Found], keys: Sequence[str], topic: str | None, group: str | None, together: int = TOGETHER
+) -> Iterator[Question]:
+    """Each store is asked for the keys that it holds, and every store for those that none holds."""
+    held = {key for one in found.values() for key in one.units}
+    lost = [key for key in keys if key not in held]
+    for (store, broker), one in found.items():
+        mine = [key for key in keys if key in one.units] + lost
+        for at in range(0, len(mine), together):
+            some = mine[at : at + together]
+            listed = tuple((key, tuple(one.units.get(key, ())), one.damaged.get(key)) for key in some)
+            yield Question(store, broker, listed, one.relatives_of(some), topic, group)
+
+
+def _answers(
+    job: Job, found: dict[Store, Found], keys: Sequence[str], topic: str | None, group: str | None
+) -> Iterator[dict[str, Any]]:
+    from engine.pipeline import tasks
+
+    asked = list(questions(found, keys, topic, group))
+    if not asked:
+        return
+    work = partial(_judge_all)
+    frame = tasks.over(job.spark, [[pickle.dumps(one)] for one in asked], work, "answer string")
+    lost: dict[str, dict[str, Any]] = {}
+    for batch in frame.toArrow().to_batches():
+        for text in batch.column(0).to_pylist():
+            row = json.loads(text)
+            if row["verdict"] not in _LOST_ORDER or (row["physicalOffset"] is not None and row["topic"] is not None):
+                yield row
+                continue
+            best = lost.get(row["key"])
+            if best is None or _LOST_ORDER.index(row["verdict"]) < _LOST_ORDER.index(best["verdict"]):
+                lost[row["key"]] = row
+    yield from lost.values()
+
+
+def _judge_all(packed: Sequence[bytes]) -> Iterable[pa.RecordBatch]:
+    """What runs in a task: the answers of one store, as JSON."""
+    import pyarrow as pa
+
+    for one in packed:
+        question: Question = pickle.loads(one)  # noqa: S301  our own driver packed it
+        rows = [json.dumps(row, ensure_ascii=True) for row in judge(question)]
+        yield pa.RecordBatch.from_arrays([pa.array(rows, pa.string())], names=["answer"])
+
+
+def judge(question: Question) -> Iterator[dict[str, Any]]:
+    """``whereResult`` records of one store, each with its ``key``, ``store`` and ``broker``."""
+    from engine.inspection.snapshot import open_store
+    from engine.inspection.where import KnownPlaces
+
+    with open_store(question.store) as store:
+        store.settle_log_end()
+        places = KnownPlaces(store, question.relatives, question.topic, question.group)
+        for key, offsets, damaged in question.keys:
+            for result in places.ask(key, offsets, damaged):
+                yield {
+                    "type": "whereResult",
+                    "key": key,
+                    "store": question.store,
+                    "broker": question.broker,
+                    "verdict": result.verdict,
+                    "physicalOffset": result.physical_offset,
+                    "topic": result.topic,
+                    "queueId": result.queue_id,
+                    "queueOffset": result.queue_offset,
+                    "evidence": [
+                        {"what": e.what, "file": e.file, "offset": e.offset, "holds": e.holds} for e in result.evidence
+                    ],
+                    "nextStep": result.next_step,
+                }

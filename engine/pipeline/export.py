@@ -1,0 +1,279 @@
+"""Units as rows of files that other programs read: Parquet by topic and day, CSV, or JSON lines.
+
+A task walks its splits, leaves out what the filter does not take, masks, and gives rows; Spark writes them. Columns are
+those of the ``unit`` record and ``propertiesRaw``, the property text byte for byte, without which a unit could not be
+made again; ``day`` is the UTC day of its store time. Damage, blanks and units that say they belong elsewhere are no
+rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import message, properties
+from engine.codec.columns import BAD, OK, UNIT, UnitColumns
+from engine.codec.java import utf8
+from engine.codec.message import Unit
+from engine.codec.topic_table import TopicTable
+from engine.pipeline import tasks
+from engine.query.filter import Filter
+from engine.rules.masking import Masking
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from engine.pipeline.progress import Counter
+    from engine.pipeline.splits import Split
+
+FORMATS = ("parquet", "csv", "json")
+DAY_MS = 86_400_000
+BATCH_BYTES = 16 << 20
+"""Bytes of units in one batch of rows: a task holds about three times as much."""
+_PLACES = ("store", "broker")
+_MASKED = (
+    "properties", "propertiesRaw", "body", "bodyCRC", "keys", "uniqueKey", "offsetMsgId", "bornHost", "storeHost",
+)  # fmt: skip
+_CRC = {OK: "ok", BAD: "bad"}
+_LATEST = 253_402_300_799_999
+
+COLUMNS: tuple[tuple[str, str], ...] = (
+    ("store", "string"), ("broker", "string"), ("file", "string"), ("physicalOffset", "bigint"), ("size", "int"),
+    ("version", "int"), ("topic", "string"), ("queueId", "int"), ("queueOffset", "bigint"), ("flag", "int"),
+    ("sysFlag", "int"), ("bornTimestamp", "bigint"), ("bornHost", "string"), ("storeTimestamp", "bigint"),
+    ("storeHost", "string"), ("reconsumeTimes", "int"), ("preparedTransactionOffset", "bigint"), ("bodyCRC", "int"),
+    ("crc", "string"), ("bodyLength", "int"), ("properties", "map<string,string>"), ("tags", "string"),
+    ("keys", "array<string>"), ("uniqueKey", "string"), ("tagsCode", "bigint"), ("offsetMsgId", "string"),
+    ("propertiesRaw", "binary"), ("body", "binary"), ("day", "string"),
+)  # fmt: skip
+"""Name and Spark's type of every column of an export."""
+SCHEMA = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS)
+
+_PLAIN = {
+    "size": "size", "version": "version", "queueId": "queue_id", "queueOffset": "queue_offset", "flag": "flag",
+    "sysFlag": "sys_flag", "bornTimestamp": "born_timestamp", "storeTimestamp": "store_timestamp",
+    "reconsumeTimes": "reconsume_times", "preparedTransactionOffset": "prepared_transaction_offset",
+    "bodyCRC": "body_crc", "bodyLength": "body_length", "tagsCode": "tags_code", "physicalOffset": "offset",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is exported, and how it is masked; travels to the tasks."""
+
+    where: Filter | None = None
+    mask: Masking | None = None
+
+
+def arrow_schema() -> pa.Schema:
+    """:data:`COLUMNS` for Arrow."""
+    import pyarrow as pa
+
+    text = pa.string()
+    nested = {"map<string,string>": pa.map_(text, text), "array<string>": pa.list_(text)}
+    kinds = {"string": text, "bigint": pa.int64(), "int": pa.int32(), "binary": pa.binary()}
+    return pa.schema([(name, nested.get(kind) or kinds[kind]) for name, kind in COLUMNS])
+
+
+def exported(
+    spark: SparkSession, splits: Sequence[Split], wish: Wish | None = None, counter: Counter | None = None
+) -> DataFrame:
+    """The rows of ``splits``; an empty frame where there are none."""
+    cores = spark.sparkContext.defaultParallelism
+    work = partial(_task, wish or Wish(), counter)
+    return tasks.over(spark, tasks.share_out(splits, cores), work, SCHEMA)
+
+
+def write(rows: DataFrame, folder: str, kind: str) -> None:
+    """Write ``rows`` below ``folder``, which Spark makes, in the format ``kind`` of :data:`FORMATS`."""
+    if kind == "parquet":
+        rows.write.partitionBy("topic", "day").parquet(folder, mode="errorifexists")
+    elif kind == "json":
+        rows.write.option("ignoreNullFields", "false").json(folder, mode="errorifexists")
+    else:
+        flat(rows).write.csv(folder, mode="errorifexists", header=True, escape='"', emptyValue="")
+
+
+def flat(rows: DataFrame) -> DataFrame:
+    """Columns that a line of CSV can hold: properties as JSON, keys with spaces between, bytes in base64."""
+    from pyspark.sql import functions as F  # noqa: N812  as everywhere
+
+    made = {
+        "properties": F.to_json("properties"),
+        "keys": F.array_join("keys", " "),
+        "propertiesRaw": F.base64("propertiesRaw"),
+        "body": F.base64("body"),
+    }
+    return rows.select(*(made[name].alias(name) if name in made else F.col(name) for name, _ in COLUMNS))
+
+
+def _task(wish: Wish, counter: Counter | None, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    units = 0
+    for batch in rows_of(splits, wish):
+        units += batch.num_rows
+        yield batch
+    tasks.count_splits(counter, splits, units)
+
+
+def rows_of(splits: Iterable[Split], wish: Wish) -> Iterator[pa.RecordBatch]:
+    """The rows of ``splits`` that are wished for, masked."""
+    from engine.pipeline.splits import read_split
+
+    for split in splits:
+        topics = TopicTable()
+        for block in read_split(split, topics=topics):
+            if isinstance(block, UnitColumns):
+                rows = chosen(block, topics, wish.where, _name_of(split.path))
+                for part in _parts(block, rows):
+                    yield masked(batch_of(block, part, topics, split), wish.mask)
+
+
+def chosen(block: UnitColumns, topics: TopicTable, where: Filter | None, file: str) -> npt.NDArray[np.intp]:
+    """The rows of a block that are units of this place (no left-overs in a reused file) and that the filter takes."""
+    here = (block["kind"] == UNIT) & (block["physical_offset"] == block["offset"])
+    if where is None:
+        return np.flatnonzero(here)
+    verdicts = np.where(here, where.vector(block, topics), np.int8(-1))
+    keep = verdicts > 0
+    test = where.compile(lambda _: file)
+    for row in np.flatnonzero(verdicts == 0).tolist():
+        keep[row] = test(unit_of(block, row))
+    return np.flatnonzero(keep)
+
+
+def unit_of(block: UnitColumns, row: int) -> Unit:
+    """The unit of a row, with its CRC checked."""
+    at, size = int(block.offset[row]) - block.base, int(block.size[row])
+    return message.decode(block.buffer[at : at + size].tobytes(), 0, int(block.offset[row]))
+
+
+def _parts(block: UnitColumns, rows: npt.NDArray[np.intp]) -> Iterator[npt.NDArray[np.intp]]:
+    """Rows in pieces of about :data:`BATCH_BYTES`."""
+    if not len(rows):
+        return
+    piece = np.cumsum(block.size[rows], dtype=np.int64) // BATCH_BYTES
+    yield from np.split(rows, np.flatnonzero(np.diff(piece)) + 1)
+
+
+def batch_of(block: UnitColumns, rows: npt.NDArray[np.intp], topics: TopicTable, split: Split) -> pa.RecordBatch:
+    """The rows of a block as Arrow columns; nothing of the block is kept."""
+    import pyarrow as pa
+
+    listed = rows.tolist()
+    raw = [block.raw_properties(row) for row in listed]
+    found = [properties.decode(text) for text in raw]
+    born, stored, ids = _hosts(block, listed)
+    names = topics.names
+    topic = [
+        names[n] if n >= 0 else utf8(block.raw_topic(r)) for r, n in zip(listed, block.topic_id[rows], strict=True)
+    ]
+    texts: dict[str, list[Any]] = {
+        "store": [split.store] * len(listed),
+        "broker": [split.broker] * len(listed),
+        "file": [_name_of(split.path)] * len(listed),
+        "topic": topic,
+        "bornHost": born,
+        "storeHost": stored,
+        "offsetMsgId": ids,
+        "crc": [_CRC.get(code, "unchecked") for code in block.crc[rows].tolist()],
+        "properties": [list(one.items()) for one in found],
+        "tags": [one.get(properties.TAGS) for one in found],
+        "keys": [properties.split_keys(one.get(properties.KEYS)) for one in found],
+        "uniqueKey": [one.get(properties.UNIQUE_KEY) for one in found],
+        "propertiesRaw": raw,
+        "body": [block.body(row) for row in listed],
+        "day": [day_of(ms) for ms in block.store_timestamp[rows].tolist()],
+    }
+    arrays = []
+    for kind in arrow_schema():
+        column = _PLAIN.get(kind.name)
+        if column is not None:
+            arrays.append(pa.array(getattr(block, column)[rows], kind.type))
+        else:
+            arrays.append(_array(texts[kind.name], kind.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema())
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:  # halves of surrogate pairs, of malformed bytes
+        return pa.array([_clean(value) for value in values], kind)
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return [_clean(one) for one in value] if isinstance(value, list) else (
+        tuple(_clean(one) for one in value) if isinstance(value, tuple) else value
+    )  # fmt: skip
+
+
+def _hosts(block: UnitColumns, rows: list[int]) -> tuple[list[str], list[str], list[str]]:
+    """Born host, store host and offset message id of each row."""
+    known: dict[bytes, str] = {}
+    born: list[str] = []
+    stored: list[str] = []
+    ids: list[str] = []
+    for row in rows:
+        at, flags = int(block.offset[row]) - block.base + 48, int(block.sys_flag[row])
+        first = 20 if flags & message.BORN_HOST_V6 else 8
+        second = 20 if flags & message.STORE_HOST_V6 else 8
+        raw = block.buffer[at : at + first + 8 + second].tobytes()
+        for host, listed in ((raw[:first], born), (raw[first + 8 :], stored)):
+            text = known.get(host)
+            if text is None:
+                text = known[host] = message.host_text(host)
+            listed.append(text)
+        ids.append(message.offset_message_id(raw[first + 8 :], int(block.physical_offset[row])))
+    return born, stored, ids
+
+
+def day_of(ms: int) -> str:
+    """The UTC day of a time; ``0000-00-00`` where no calendar has it."""
+    return _day(ms // DAY_MS) if 0 <= ms <= _LATEST else "0000-00-00"
+
+
+_days: dict[int, str] = {}
+
+
+def _day(number: int) -> str:
+    found = _days.get(number)
+    if found is None:
+        found = _days[number] = datetime.fromtimestamp(number * 86_400, UTC).date().isoformat()
+    return found
+
+
+def masked(batch: pa.RecordBatch, mask: Masking | None) -> pa.RecordBatch:
+    """The same rows without what is masked; ``propertiesRaw`` is null then, it would tell all."""
+    if mask is None or not mask.any:
+        return batch
+    import pyarrow as pa
+
+    def rule(name: str, value: Any) -> Any:
+        if name == "propertiesRaw" or value is None:
+            return None
+        if name == "properties":
+            return list(mask.properties(dict(value)).items())
+        return mask.pseudonym("store", value) if name in _PLACES else mask.value(name, value)
+
+    arrays = []
+    for kind, column in zip(batch.schema, batch.columns, strict=True):
+        if kind.name in _MASKED or (kind.name in _PLACES and mask.hosts):
+            arrays.append(pa.array([rule(kind.name, value) for value in column.to_pylist()], kind.type))
+        else:
+            arrays.append(column)
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+
+def _name_of(path: str) -> str:
+    return path.rsplit("/", 1)[-1]

@@ -1,0 +1,85 @@
+"""An export read back: its rows in the order of their physical offsets, each as the bytes of a unit again.
+
+The way back from :mod:`engine.pipeline.export`. What appends them to a store lives above: this floor writes no store.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from engine.codec.encode import HEADS, HOST_BITS, host_bits, host_raw
+from engine.codec.message import MAGIC_V1, MAGIC_V2
+from engine.errors import StoreError
+from engine.pipeline.export import COLUMNS, SCHEMA
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+_NEEDED = (
+    "physicalOffset", "crc", "version", "topic", "queueId", "queueOffset", "flag", "sysFlag", "bornTimestamp",
+    "bornHost", "storeTimestamp", "storeHost", "reconsumeTimes", "preparedTransactionOffset", "bodyCRC",
+    "body", "propertiesRaw",
+)  # fmt: skip
+UNITS = "physicalOffset bigint, crc string, unit binary"
+
+
+def read(spark: SparkSession, folder: str, kind: str) -> DataFrame:
+    """The rows of an export in the format ``kind``, under the columns of :data:`engine.pipeline.export.COLUMNS`."""
+    if kind == "parquet":
+        return spark.read.schema(SCHEMA).parquet(folder)
+    if kind == "json":
+        return spark.read.schema(SCHEMA).json(folder)
+    from pyspark.sql import functions as F  # noqa: N812  as everywhere
+
+    written = {"properties": "string", "keys": "string", "propertiesRaw": "string", "body": "string"}
+    schema = ", ".join(f"`{name}` {written.get(name, kind)}" for name, kind in COLUMNS)
+    rows = spark.read.schema(schema).csv(folder, header=True, escape='"', multiLine=True)
+    back = {
+        "properties": F.from_json("properties", "map<string,string>"),
+        "keys": F.split("keys", " "),
+        "propertiesRaw": F.unbase64("propertiesRaw"),
+        "body": F.unbase64("body"),
+    }
+    return rows.select(*(back[name].alias(name) if name in back else F.col(name) for name, _ in COLUMNS))
+
+
+def units_of(rows: DataFrame) -> DataFrame:
+    """``physicalOffset``, ``crc`` and the unit's bytes, sorted by the offset."""
+    return rows.select(*_NEEDED).orderBy("physicalOffset").mapInArrow(_encode, UNITS)
+
+
+def _encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for batch in batches:
+        rows = [
+            dict(zip(_NEEDED, row, strict=True)) for row in zip(*(c.to_pylist() for c in batch.columns), strict=True)
+        ]
+        units = [unit_bytes(row) for row in rows]
+        offsets, crcs = batch.column(0), batch.column(1)
+        yield pa.RecordBatch.from_arrays(
+            [offsets.cast(pa.int64()), crcs.cast(pa.string()), pa.array(units, pa.binary())],
+            names=["physicalOffset", "crc", "unit"],
+        )
+
+
+def unit_bytes(row: dict[str, Any]) -> bytes:
+    """The unit that a row of an export was made of, byte for byte. Raises :class:`StoreError` where it was none."""
+    topic, body, text = (row["topic"] or "").encode(), row["body"] or b"", row["propertiesRaw"] or b""
+    try:
+        born, stored = host_raw(row["bornHost"]), host_raw(row["storeHost"])
+        flags = row["sysFlag"] & ~HOST_BITS | host_bits(born, stored)
+        long = row["version"] == 2
+        named = struct.pack(">h" if long else ">b", len(topic)) + topic
+        size = 72 + len(born) + len(stored) + len(body) + len(named) + 2 + len(text)
+        head = HEADS[flags & HOST_BITS].pack(
+            size, MAGIC_V2 if long else MAGIC_V1, row["bodyCRC"],
+            row["queueId"], row["flag"], row["queueOffset"], row["physicalOffset"], flags, row["bornTimestamp"], born,
+            row["storeTimestamp"], stored, row["reconsumeTimes"], row["preparedTransactionOffset"], len(body),
+        )  # fmt: skip
+        return b"".join((head, body, named, struct.pack(">H", len(text)), text))
+    except (struct.error, ValueError, TypeError, AttributeError) as error:
+        raise StoreError(f"row with the physicalOffset {row['physicalOffset']} is no unit: {error}") from None

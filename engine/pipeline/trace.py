@@ -1,0 +1,160 @@
+"""Which units of a fleet have one of many keys: the join of keys with units, in one walk, or two.
+
+Tasks get the keys as hashes and give one row for each unit and key that agree; the driver compares the texts. The
+second walk looks for units that share a unique key with those that were found by a key of theirs: what became of a
+message is told by all of its units. What is concluded of them is said by :mod:`engine.rules.where`, one floor up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from engine.codec import properties
+from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.java import utf8
+from engine.codec.tally import KeySet, keys_in
+from engine.codec.unit_scan import Damage
+from engine.pipeline import tasks
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from engine.pipeline.progress import Counter
+    from engine.pipeline.splits import Split
+
+SCHEMA = "store string, broker string, `key` string, place bigint, start bigint, uniqueKey string"
+"""``start`` is null for a unit at ``place``; else the key stands at ``place`` in damage that begins at ``start``."""
+_WORDS = re.compile(rb"[^\x00-\x20\x7f]+")
+_PIECE = 1 << 20
+_LONGEST_KEY = 1 << 10
+Store = tuple[str, str | None]
+
+
+@dataclass(slots=True)
+class Found:
+    """Where keys stand in one store: ``units`` key → offsets of units, ``damaged`` key → (place, begin of the damage),
+    ``relatives`` unique key → offsets of all units that have it.
+    """
+
+    units: dict[str, list[int]] = field(default_factory=dict)
+    damaged: dict[str, tuple[int, int]] = field(default_factory=dict)
+    relatives: dict[str, list[int]] = field(default_factory=dict)
+
+    def relatives_of(self, keys: Iterable[str]) -> dict[str, list[int]]:
+        """Those of the units that ``keys`` name."""
+        asked = {offset for key in keys for offset in self.units.get(key, ())}
+        return {key: offsets for key, offsets in self.relatives.items() if asked.intersection(offsets)}
+
+
+def find(
+    spark: SparkSession, splits: Sequence[Split], keys: Iterable[str], counter: Counter | None = None
+) -> dict[Store, Found]:
+    """Where ``keys`` stand, store by store; every store of ``splits`` is there."""
+    wanted = set(keys)
+    found: dict[Store, Found] = {(split.store, split.broker): Found() for split in splits}
+    unique: dict[Store, set[str]] = {store: set() for store in found}
+    for store, key, place, start, own in _walk(spark, splits, wanted, counter, damage=True):
+        if key in wanted and start is not None:
+            mine = found[store].damaged
+            mine[key] = min(mine.get(key, (place, start)), (place, start))
+        elif start is None:
+            if key in wanted:
+                found[store].units.setdefault(key, []).append(place)
+            if own is not None:
+                unique[store].add(own)
+    more = {key for store in unique for key in unique[store]}
+    if more:
+        # Those that were asked for stand in the first walk's rows, but not under every name that a unit has.
+        for store, key, place, start, _ in _walk(spark, splits, more, None, damage=False):
+            if start is None and key in unique[store]:
+                found[store].relatives.setdefault(key, []).append(place)
+    for one in found.values():
+        for listed in (one.units, one.relatives):
+            for key, places in listed.items():
+                listed[key] = sorted(set(places))
+    return found
+
+
+def _walk(
+    spark: SparkSession, splits: Sequence[Split], keys: set[str], counter: Counter | None, damage: bool
+) -> Iterator[tuple[Store, str, int, int | None, str | None]]:
+    shares = tasks.share_out(splits, spark.sparkContext.defaultParallelism)
+    if not shares or not keys:
+        return
+    hashes = spark.sparkContext.broadcast(KeySet(keys).slots)
+    try:
+        frame = tasks.over(spark, shares, partial(_task, hashes, counter, damage), SCHEMA)
+        for batch in frame.toArrow().to_batches():
+            for store, broker, key, place, start, own in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+                yield (store, broker), key, place, start, own
+    finally:
+        hashes.unpersist()
+
+
+def _task(hashes: Any, counter: Counter | None, damage: bool, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    keys = KeySet(())
+    keys.slots = hashes.value
+    units = 0
+    for split in splits:
+        rows = []
+        for row in matches(split, keys, damage):
+            rows.append(row)
+            units += 1
+            if len(rows) >= 1 << 14:
+                yield _batch(rows)
+                rows = []
+        if rows:
+            yield _batch(rows)
+    tasks.count_splits(counter, splits, units)
+
+
+Row = tuple[str, str | None, str, int, int | None, str | None]
+
+
+def matches(split: Split, keys: KeySet, damage: bool = True) -> Iterator[Row]:
+    """Rows of :data:`SCHEMA` for one split: each unit under each of its keys that is wanted, and keys in damage."""
+    from engine.pipeline.splits import read_split
+
+    for block in read_split(split, crc=False, want_tags=False):
+        if isinstance(block, UnitColumns):
+            units = block.count - int(block.count > 0 and block.kind[block.count - 1] == BLANK)
+            for row in keys.rows(block, units).tolist():
+                raw = block.raw_properties(row)
+                own = properties.decode(raw).get(properties.UNIQUE_KEY)
+                for key in dict.fromkeys(keys_in(raw)):
+                    if key in keys:
+                        yield (split.store, split.broker, utf8(key), int(block.offset[row]), None, own)
+        elif isinstance(block, Damage) and damage:
+            yield from _in_damage(split, block, keys)
+
+
+def _in_damage(split: Split, block: Damage, keys: KeySet) -> Iterator[Row]:
+    """Wanted keys that stand as words in bytes that are no unit."""
+    from engine.errors import CannotRead
+    from engine.pipeline.storage import opened
+
+    end = min(block.offset + block.size, split.file_start + split.file_size)
+    try:
+        with opened(split.path) as file:
+            for at in range(block.offset, end, _PIECE):
+                data = file.read(at - split.file_start, min(_PIECE + _LONGEST_KEY, end - at))
+                for word in _WORDS.finditer(data):
+                    if word.start() < _PIECE and word[0] in keys:
+                        yield (split.store, split.broker, utf8(word[0]), at + word.start(), block.offset, None)
+    except (CannotRead, OSError):
+        return
+
+
+def _batch(rows: list[Row]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    text, number = pa.string(), pa.int64()
+    kinds = (text, text, text, number, number, text)
+    names = ("store", "broker", "key", "place", "start", "uniqueKey")
+    columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(list(zip(names, kinds, strict=True))))

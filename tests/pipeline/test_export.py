@@ -1,0 +1,102 @@
+"""Rows of an export hold what the codec reads of each unit, and can be made the unit's bytes again."""
+
+import pytest
+from golden_stores import names
+from raw_units import raw_unit
+
+from engine.codec.message import Unit
+from engine.codec.unit_scan import walk
+from engine.pipeline.export import COLUMNS, Wish, day_of, rows_of
+from engine.pipeline.files import find_stores
+from engine.pipeline.imports import unit_bytes
+from engine.pipeline.splits import plan
+from engine.query import parse
+from engine.rules.masking import Masking
+
+pytest.importorskip("pyarrow")
+
+
+def rows(folder, wish=None, split_bytes=300_007):
+    splits = plan(find_stores([str(folder)]), split_bytes).splits
+    return [row for batch in rows_of(splits, wish or Wish()) for row in batch.to_pylist()]
+
+
+def stores_of(folder):
+    return [path.parent for path in sorted(folder.rglob("commitlog"))]
+
+
+def walked(folder):
+    for path in sorted((folder / "commitlog").iterdir()):
+        for item in walk(path.read_bytes(), int(path.name)):
+            if isinstance(item, Unit) and not item.stale:
+                yield item, path.name
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", [*names()[::6], "ipv6-and-unicode-5.3.3", "batchcq-5.3.3"])
+def test_rows_of_golden_stores_are_the_units_and_their_bytes(golden, name):
+    for folder in stores_of(golden(name))[:1]:
+        found = {row["physicalOffset"]: row for row in rows(folder)}
+        for unit, file in walked(folder):
+            row = found.pop(unit.offset)
+            assert (row["topic"], row["queueId"], row["queueOffset"], row["size"]) == (
+                unit.topic, unit.queue_id, unit.queue_offset, unit.size,
+            )  # fmt: skip
+            assert (row["bornHost"], row["storeHost"], row["offsetMsgId"]) == (
+                unit.born_host, unit.store_host, unit.offset_msg_id,
+            )  # fmt: skip
+            assert (dict(row["properties"]), row["tags"], row["keys"], row["uniqueKey"]) == (
+                unit.properties, unit.tags, unit.keys, unit.unique_key,
+            )  # fmt: skip
+            assert (row["body"], row["propertiesRaw"], row["crc"]) == (unit.body, unit.properties_raw, unit.crc)
+            assert (row["file"], row["bodyLength"], row["tagsCode"]) == (file, len(unit.body), unit.tags_code)
+            again = next(walk(unit_bytes(row), unit.offset))
+            assert again == unit
+        if "crash" not in name:
+            assert not found
+
+
+def made_store(folder, *units):
+    data = b""
+    for unit in units:
+        data += raw_unit(len(data), **unit)
+    (folder / "commitlog").mkdir(parents=True)
+    (folder / "commitlog" / f"{0:020}").write_bytes(data + bytes(4096))
+    return folder
+
+
+def test_a_filter_decides_by_columns_and_by_the_unit_itself(tmp_path):
+    folder = made_store(tmp_path / "s", *({"queue_id": n % 3, "body": b"body %d" % n} for n in range(30)))
+    assert [row["queueId"] for row in rows(folder, Wish(parse("queueId = 2")))] == [2] * 10
+    assert [row["body"] for row in rows(folder, Wish(parse("body = 'body 7' and queueId = 1")))] == [b"body 7"]
+    assert len(rows(folder, Wish(parse("keys = 'k1' and file like '0000%'")))) == 30
+
+
+def test_malformed_names_and_odd_times_do_not_stop_an_export(tmp_path):
+    folder = made_store(
+        tmp_path / "s", {"topic": b"\xed\xa0\x80", "properties": b"TAGS\x01\xff\xfe\x02", "stored": -5},
+        {"topic": b"", "stored": 1 << 62, "properties": b"", "body": b""},
+    )  # fmt: skip
+    first, second = rows(folder)
+    assert (first["day"], second["day"]) == ("0000-00-00", "0000-00-00")
+    assert (second["topic"], second["tags"], second["keys"]) == ("", None, [])
+    assert first["propertiesRaw"] == b"TAGS\x01\xff\xfe\x02"
+
+
+def test_what_is_masked_is_masked_in_every_column(tmp_path):
+    folder = made_store(
+        tmp_path / "s", {"properties": b"KEYS\x01secret\x02UNIQ_KEY\x01secret2\x02", "body": b"secret3"}
+    )
+    (row,) = rows(folder, Wish(None, Masking.of("bodies,keys,hosts")))
+    assert "secret" not in str(row)
+    assert str(tmp_path) not in str(row)
+    assert (row["body"], row["propertiesRaw"], row["bodyCRC"]) == (None, None, None)
+    assert row["keys"][0].startswith("key-")
+    assert row["properties"] is not None
+    assert list(row) == [name for name, _ in COLUMNS]
+
+
+def test_days_are_those_of_utc():
+    assert day_of(1_700_000_000_000) == "2023-11-14"
+    assert day_of(0) == "1970-01-01"
+    assert day_of(-1) == "0000-00-00"

@@ -1,0 +1,159 @@
+"""The jobs as commands, on Spark: their answers are the engine's own, and what they write is whole or not there."""
+
+import json
+import shutil
+
+import pytest
+
+from engine.cli.main import main
+from engine.codec.message import Unit
+from engine.inspection.snapshot import open_store
+from engine.inspection.where import where
+
+pytestmark = [pytest.mark.spark, pytest.mark.golden]
+LOCAL = ("--master", "local[2]", "--json")
+
+
+@pytest.fixture
+def pipeline(spark, capsys, tmp_path):
+    def run(*words, code=0):
+        capsys.readouterr()
+        assert main(["pipeline", *map(str, words), *LOCAL, "--log-file", str(tmp_path / "spark.log")]) == code
+        said = capsys.readouterr()
+        return [json.loads(line) for line in said.out.splitlines()], said.err
+
+    return run
+
+
+def store_of(folder):
+    return next(path.parent for path in sorted(folder.rglob("commitlog")))
+
+
+def units_of(folder):
+    with open_store(folder) as store:
+        return [item for item in store.units() if isinstance(item, Unit)]
+
+
+def test_stats_say_what_the_log_holds_and_how_the_job_went(pipeline, golden):
+    folder = store_of(golden("broker-orders"))
+    units = units_of(folder)
+    rows, _ = pipeline("stats", folder, "--split-bytes", "300_000", "--by", "topic,key")
+    total = next(row for row in rows if row["type"] == "stats")
+    assert (total["messages"], total["unitBytes"]) == (len(units), sum(unit.size for unit in units))
+    topics = {row["topic"]: row["messages"] for row in rows if row["type"] == "statsTopic"}
+    assert topics == {name: sum(u.topic == name for u in units) for name in {u.topic for u in units}}
+    summary = rows[-1]
+    assert summary["type"] == "jobSummary"
+    assert summary["units"] == len(units)
+    assert summary["splits"] >= 4
+    assert summary["tasks"] >= 1
+    assert summary["triedAgain"] == 0
+    for progress in (row for row in rows if row["type"] == "progress"):
+        assert progress["step"] == "counting"
+        assert progress["tasks"] >= progress["done"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("parquet", "ipv6-and-unicode-5.3.3"), ("csv", "clean-5.3.3"), ("json", "propcrc-5.3.3")]
+)
+def test_an_export_imported_into_a_fresh_store_gives_the_same_units(pipeline, golden, tmp_path, kind, name):
+    folder = store_of(golden(name))
+    rows, _ = pipeline("export", folder, "--out", tmp_path / "rows", "--format", kind, "--split-bytes", "400_000")
+    kept = [unit for unit in units_of(folder) if unit.crc != "bad" and not unit.stale]
+    assert rows[-1]["bytesWritten"] > 0
+    rows, _ = pipeline("import", tmp_path / "rows", "--out", tmp_path / "fresh")
+    assert rows[-1]["units"] == len(kept)
+    assert units_of(tmp_path / "fresh") == kept
+    with open_store(folder) as old, open_store(tmp_path / "fresh") as new:
+        assert new.log.max_offset == old.log.max_offset
+        for topic, queues in new.topics().items():
+            for number, queue in queues.items():
+                assert queue.max_offset == old.topics()[topic][number].max_offset, (topic, number)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
+
+
+def test_parquet_stands_by_topic_and_day_and_a_filter_chooses(pipeline, spark, golden, tmp_path):
+    folder = store_of(golden("clean-5.3.3"))
+    pipeline("export", folder, "--out", tmp_path / "rows", "--where", "topic = 'TopicA' and tags = 'TagB'")
+    wanted = {u.offset: u for u in units_of(folder) if (u.topic, u.tags) == ("TopicA", "TagB")}
+    found = spark.read.parquet(str(tmp_path / "rows")).collect()
+    assert {row.physicalOffset for row in found} == set(wanted)
+    assert {path.parent.parent.name for path in (tmp_path / "rows").rglob("*.parquet")} == {"topic=TopicA"}
+    for row in found:
+        unit = wanted[row.physicalOffset]
+        assert (row.body, row["keys"], row.properties) == (unit.body, unit.keys, unit.properties)
+        assert (row.bornHost, row.storeHost, row.offsetMsgId) == (unit.born_host, unit.store_host, unit.offset_msg_id)
+        assert (row.tagsCode, row.crc, str(row.day)[:3]) == (unit.tags_code, unit.crc, "202")
+
+
+def test_a_masked_export_tells_nothing_and_cannot_be_imported(pipeline, golden, tmp_path, capsys):
+    folder = store_of(golden("lmq-5.3.3"))
+    pipeline("export", folder, "--out", tmp_path / "rows", "--format", "json", "--mask", "bodies,keys,hosts")
+    text = "".join(path.read_text() for path in (tmp_path / "rows").iterdir() if path.name.startswith("part"))
+    rows = [json.loads(line) for line in text.splitlines()]
+    units = units_of(folder)
+    assert len(rows) == len(units)
+    assert all(row["body"] is None and row["propertiesRaw"] is None for row in rows)
+    for unit in units:
+        assert unit.born_host.rpartition(":")[0] not in text
+        assert unit.unique_key is None or unit.unique_key not in text
+    assert str(folder) not in (tmp_path / "rows" / "_storescope.json").read_text() + text
+    assert main(["pipeline", "import", str(tmp_path / "rows"), "--out", str(tmp_path / "fresh")]) == 2
+    assert "masked" in capsys.readouterr().err
+
+
+def test_trace_gives_the_verdicts_of_where_over_a_fleet(pipeline, golden, tmp_path):
+    for broker, name in (("a", "broker-retries"), ("b", "broker-transactions")):
+        source = store_of(golden(name))
+        shutil.copytree(source, tmp_path / broker / "store")
+    asked = {}
+    for broker in ("a", "b"):
+        units = units_of(tmp_path / broker / "store")
+        for unit in units[:: len(units) // 12]:
+            for key in [unit.unique_key, *unit.keys[:1]]:
+                if key:
+                    asked.setdefault(key, None)
+    keys = tmp_path / "keys.txt"
+    keys.write_text("".join(f"{key}\n" for key in asked) + "never-there\n")
+    rows, _ = pipeline("trace", tmp_path / "*" / "store", "--keys-file", keys)
+    found = {}
+    for row in rows:
+        if row["type"] == "whereResult":
+            found.setdefault((row["broker"], row["key"]), []).append((row["verdict"], row["physicalOffset"]))
+    assert {verdict for verdict, _ in found.pop(next(key for key in found if key[1] == "never-there"))} == {"neverSeen"}
+    for broker in ("a", "b"):
+        with open_store(tmp_path / broker / "store") as store:
+            store.settle_log_end()
+            for key in asked:
+                known = [(r.verdict, r.physical_offset) for r in where(store, key) if r.topic is not None]
+                assert found.get((broker, key), []) == known, (broker, key)
+    assert rows[-1]["keysMissing"] == 1
+    assert len({verdict for listed in found.values() for verdict, _ in listed}) >= 3
+
+
+def test_a_key_that_is_nowhere_ends_with_1(pipeline, golden):
+    rows, _ = pipeline("trace", store_of(golden("lmq-5.3.3")), "--key", "nowhere", code=1)
+    assert [row["verdict"] for row in rows if row["type"] == "whereResult"] == ["neverSeen"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        pytest.param(["stats", "{tmp}/nothing"], 3, "expected a store", id="no store"),
+        pytest.param(["export", "{store}"], 2, "--out", id="no output place"),
+        pytest.param(["export", "{store}", "--out", "{tmp}"], 2, "not there yet", id="a place that exists"),
+        pytest.param(["export", "{store}", "--out", "/proc/x/y"], 3, "/proc", id="a place without rights"),
+        pytest.param(["export", "{store}", "--out", "{tmp}/o", "--where", "topic ="], 2, "filter", id="a wrong filter"),
+        pytest.param(["import", "{tmp}", "--out", "{tmp}/o"], 3, "pipeline export", id="no export"),
+        pytest.param(["trace", "{store}"], 2, "--key", id="no key"),
+        pytest.param(["stats", "{store}", "--by", "colour"], 2, "colour", id="a wrong word"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_leaves_nothing(spark, golden, tmp_path, capsys, words, code, said):
+    store = store_of(golden("lmq-5.3.3"))
+    given = [word.format(tmp=tmp_path, store=store) for word in words]
+    assert main(["pipeline", *given, *LOCAL, "--log-file", str(tmp_path / "spark.log")]) == code
+    line = capsys.readouterr().err
+    assert said in line
+    assert line.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir() if path.name != "spark.log"] == []

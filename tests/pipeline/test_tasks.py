@@ -1,0 +1,40 @@
+"""How splits are shared out to tasks: in order, evenly, never more tasks than splits."""
+
+import random
+from dataclasses import dataclass
+
+import pytest
+
+from engine.pipeline.tasks import PER_CORE, TASK_BYTES, share_out, size_of
+
+
+@dataclass(frozen=True)
+class Piece:
+    start: int
+    stop: int
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_split_is_in_one_task_and_in_order(seed):
+    rng = random.Random(seed)
+    splits = [Piece(n << 30, (n << 30) + rng.choice([0, 1, 1 << 20, 1 << 26])) for n in range(rng.randrange(1, 60))]
+    cores = rng.randrange(1, 9)
+    shares = share_out(splits, cores)
+    assert [split for share in shares for split in share] == splits
+    assert all(shares)
+    assert len(shares) <= max(cores * PER_CORE, 1)
+
+
+def test_equal_splits_make_equal_tasks():
+    splits = [Piece(n << 26, (n + 1) << 26) for n in range(16)]
+    assert [len(share) for share in share_out(splits, 2)] == [4, 4, 4, 4]
+
+
+def test_a_large_fleet_makes_tasks_of_a_bounded_size():
+    splits = [Piece(n << 26, (n + 1) << 26) for n in range(1000)]
+    shares = share_out(splits, 2)
+    assert max(sum(map(size_of, share)) for share in shares) <= TASK_BYTES + (1 << 26)
+
+
+def test_nothing_makes_no_tasks():
+    assert share_out([], 4) == []
