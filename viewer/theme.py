@@ -287,7 +287,9 @@ def _font(code: bool, size: int, weight: int) -> QFont:
     if code:
         font.setStyleHint(QFont.StyleHint.Monospace)
     if hasattr(font, "setFeature"):
-        font.setFeature(QFont.Tag("calt" if code else "tnum"), 0 if code else 1)
+        font.setFeature(QFont.Tag("calt"), 0)  # "0x41" stays as it is, also where words are
+        if not code:
+            font.setFeature(QFont.Tag("tnum"), 1)
     return font
 
 

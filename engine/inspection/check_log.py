@@ -18,9 +18,13 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import ReadOnlyFile
 from engine.rules import catalogue, log_rules
 from engine.rules.findings import Finding, Rule, Severity
+from engine.rules.proofs import Proof
+from engine.rules.zero_pages import zero_pages
 
 MOST_OF_A_RULE = 20
 MOST_KEPT = 10_000
+MOST_READ = 4 << 20
+"""Bytes of a damaged stretch that are looked at for pages of zeros."""
 _GAP = "no file holds these bytes"
 
 
@@ -67,12 +71,24 @@ class LogCheck:
         rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == BLANK)
         stale = log_rules.stale(columns, rows)
         if rows:
-            self._after_blank(columns)
+            self._after_blank(int(columns.size[0]))
             self._units(columns, rows, stale)
         if rows < columns.count:
             self._take_blank(int(columns.offset[rows]), int(columns.size[rows]))
         mask: NDArray[np.bool_] = ~stale
         return mask
+
+    def accepts(self, proof: Proof) -> bool:
+        """Whether a stretch that was proven can be passed over here."""
+        return proof.first_time >= self._newest
+
+    def pass_over(self, proof: Proof) -> None:
+        """As if the blocks of the stretch had gone by."""
+        self._after_blank(proof.first_size)
+        self.units += proof.units
+        self._newest = self.newest_time = proof.last_time
+        if proof.blank is not None:
+            self._take_blank(*proof.blank)
 
     def _units(self, columns: UnitColumns, rows: int, stale: NDArray[np.bool_]) -> None:
         self.units += rows
@@ -133,11 +149,11 @@ class LogCheck:
             self._add(catalogue.CL02, wrong, file.path, offset, evidence)
         self._blank = (offset, size)
 
-    def _after_blank(self, columns: UnitColumns) -> None:
-        if self._blank and log_rules.would_have_fitted(self._blank[1], int(columns.size[0])):
+    def _after_blank(self, unit_size: int) -> None:
+        if self._blank and log_rules.would_have_fitted(self._blank[1], unit_size):
             at, size = self._blank
-            text = f"The blank of {size:,} bytes would have held the next unit ({int(columns.size[0]):,} bytes)"
-            self._add(catalogue.CL10, text, self._file(at), at, {"blank": size, "unit": int(columns.size[0])})
+            text = f"The blank of {size:,} bytes would have held the next unit ({unit_size:,} bytes)"
+            self._add(catalogue.CL10, text, self._file(at), at, {"blank": size, "unit": unit_size})
         self._blank = None
 
     def damage(self, item: Damage) -> None:
@@ -229,8 +245,13 @@ class LogCheck:
         if span.kind == "cut":
             text = f"The log ends here; {size:,} bytes behind it are no whole unit: {span.reason}"
             return catalogue.CL06.found(text, file, span.start, span.evidence(), "note" if live else None)
-        text = f"{size:,} bytes are no unit: {span.reason}"
-        return catalogue.CL01.found(text, file, span.start, {"expected": "a unit or a blank", **span.evidence()})
+        text = f"{size:,} bytes are no unit: {span.reason.removeprefix('no unit: ')}"
+        evidence = {"expected": "a unit or a blank", **span.evidence()}
+        zeros = zero_pages(self._store.log.read(span.start, min(size, MOST_READ)), span.start)
+        if zeros is not None:
+            text += f" · {zeros[1]:,} bytes from {zeros[0]:,} on are zero: whole pages, as of a write that was lost"
+            evidence |= {"zeroFrom": zeros[0], "zeroBytes": zeros[1]}
+        return catalogue.CL01.found(text, file, span.start, evidence)
 
     def drop(self, rule: Rule, offset: int) -> None:
         """Forget a finding that turned out to be part of a bigger one."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.codec import config_tables, tables
 from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
+from engine.codec.words import when
 from engine.errors import CannotRead, StoreError
 from engine.inspection import recovery
 from engine.inspection.snapshot import StoreSnapshot
@@ -77,7 +78,7 @@ def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int) -> I
     if ahead:
         first = ahead[0]
         names = ", ".join(_FIELDS[number] for number in ahead)
-        text = f"{names} ahead of the newest unit ({newest}) by {max(times) - newest:,} ms"
+        text = f"{names} ahead of the newest unit ({when(newest)}) by {max(times) - newest:,} ms"
         evidence = {"expected": newest, "found": dict(zip(_FIELDS, times, strict=True))}
         yield catalogue.CK02.found(text, path, 8 * first, evidence)
     zero = [number for number, time in enumerate(times[:2]) if time == 0]

@@ -19,7 +19,7 @@ from engine.inspection.check_log import LogCheck
 from engine.inspection.check_queues import QueueCheck
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
-from engine.rules.findings import SEVERITIES, Finding, Summary, summarise
+from engine.rules.findings import Finding, Summary, rank, summarise
 
 Progress = Callable[[int, int], None]
 
@@ -49,7 +49,7 @@ def check(
             complete = False
         elif only is None or finding.id in only:
             found.append(finding)
-    found.sort(key=lambda f: (-SEVERITIES.index(f.severity), f.id, f.file or "", f.offset or 0))
+    found.sort(key=rank)
     yield from found
     yield summarise(found, complete)
 

@@ -56,6 +56,15 @@ class Finding:
         }
 
 
+CAUSES = frozenset({"CL07"})
+"""Rules about files as wholes: what they find explains findings about bytes, entries and index entries."""
+
+
+def rank(one: Finding) -> tuple[int, bool, str, str, int]:
+    """Sorts the gravest first, and of these what explains the others."""
+    return -SEVERITIES.index(one.severity), one.id not in CAUSES, one.id, one.file or "", one.offset or 0
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """How many findings there were of each severity; ``complete`` is false where the check was stopped."""

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 import viewer
@@ -129,6 +129,12 @@ def test_zoom_scales_fonts_and_tells(dressed: QApplication) -> None:
     assert looks.px(24) == 36
     theme.set_zoom(10_000)
     assert told == [150, 200]
+
+
+def test_no_font_draws_other_characters_than_the_text_has(dressed: QApplication) -> None:
+    for font in (looks.ui(), looks.mono()):
+        assert font.featureValue(QFont.Tag("calt")) == 0
+        assert font.isFeatureSet(QFont.Tag("calt"))
 
 
 def test_scheme_can_be_forced(dressed: QApplication) -> None:

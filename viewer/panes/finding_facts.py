@@ -14,12 +14,12 @@ from engine.codec.message import parts
 from engine.layout import parse_file_name
 from engine.mapped.read_only import open_read_only
 from engine.rules.catalogue import RULES
-from engine.rules.findings import SEVERITIES, SNAPSHOT_FIRST, Finding
+from engine.rules.findings import SEVERITIES, SNAPSHOT_FIRST, Finding, rank
 from viewer.assets import language, tr, words
 from viewer.bridge import places
 from viewer.bridge.places import Place
 from viewer.models.columns import Chip, Column, RecordKind, chip_column
-from viewer.models.formats import number
+from viewer.models.formats import full_moment, number
 from viewer.models.hex_pages import HexField, hex_fields
 from viewer.sayings import engine_words
 
@@ -64,7 +64,7 @@ def finding_rows(found: Sequence[Finding], severities: frozenset[str]) -> list[F
         if one.severity in severities:
             groups.setdefault(one.group, []).append(one)
     for members in groups.values():
-        members.sort(key=_rank)
+        members.sort(key=rank)
     order = sorted(groups, key=lambda group: (-_grave(groups[group][0]), list(GROUPS).index(group)))
     return [FindingRow(one, n == 0, len(groups[group])) for group in order for n, one in enumerate(groups[group])]
 
@@ -199,9 +199,13 @@ def _words(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
 
 
-def _value(value: Any) -> str:
+def _value(value: Any, name: str = "") -> str:
     if isinstance(value, bool) or value is None:
         return str(value).lower()
+    if isinstance(value, int) and name.endswith("Timestamp") and value > 0:
+        return full_moment(value)
+    if isinstance(value, dict):
+        return " · ".join(f"{name} {_value(one, name)}" for name, one in value.items())
     if isinstance(value, int):
         return number(value)
     text = ", ".join(_value(part) for part in value) if isinstance(value, (list, tuple)) else engine_words(str(value))

@@ -288,4 +288,6 @@ class FindingsPane(Pane):
         if place is not None and place.kind == "log" and place.offset is not None:
             self.strip.set_frame(place.offset, place.offset + 1)
             self.session.select(place.offset)
+        else:
+            self.strip.set_frame(0, 0)
         self.setAccessibleDescription(title(chosen.finding))

@@ -70,6 +70,8 @@ class LineStrip(QWidget):
         """Another log, or the same one grown; samples of places that are still there stay."""
         if line.low != self._line.low or line.written < self._line.written:
             self._mixes = []
+        if line.high <= line.low:
+            self._frame = (0, 0)
         self._line = line
         self._forget()
 
@@ -101,7 +103,7 @@ class LineStrip(QWidget):
         self.update()
 
     def set_frame(self, low: int, high: int) -> None:
-        """The offsets on the table's screen."""
+        """The offsets on the table's screen, or of what is chosen; none where ``high`` is not behind ``low``."""
         if (low, high) != self._frame:
             self._frame = (low, high)
             line = self._line
@@ -264,7 +266,9 @@ class LineStrip(QWidget):
                     p.drawText(QRectF(x + width + px(8), y, px(120), px(15)), Qt.AlignmentFlag.AlignVCenter, when)
 
     def _frame_label(self) -> tuple[float, str]:
-        """Left edge and text of the label under the frame."""
+        """Left edge and text of the label under the frame; far outside where there is none."""
+        if self._frame[1] <= self._frame[0]:
+            return -1e6, ""
         text = number(self._frame[0])
         width = QFontMetrics(mono(11, 600)).horizontalAdvance(text)
         x = self._x(self._frame[0])
@@ -272,6 +276,8 @@ class LineStrip(QWidget):
 
     def _paint_frame(self, p: QPainter) -> None:
         low, high = self._frame
+        if high <= low:
+            return
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         x = self._x(low)
         width = max(5.0 * scale(), self._x(min(high, self._line.high)) - x)

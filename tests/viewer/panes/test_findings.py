@@ -19,6 +19,22 @@ def finding(id_: str, file: str | None, offset: int | None = None, **evidence: o
     return RULES[id_].found("said", file, offset, evidence)
 
 
+def test_what_explains_the_others_stands_first() -> None:
+    found = [
+        finding("CL01", "/s/commitlog/0", 5),
+        finding("CL10", "/s/commitlog/0", 4),
+        finding("CL07", "/s/commitlog/9", 9),
+    ]
+    assert [row.finding.id for row in finding_rows(found, frozenset(SEVERITIES))] == ["CL07", "CL01", "CL10"]
+
+
+def test_times_and_tables_of_values_are_readable() -> None:
+    one = finding("CK02", None, None, found={"physicMsgTimestamp": 1_700_000_000_000, "logicsMsgTimestamp": 0}, bytes=5)
+    (_, said), *_ = evidence_facts(one)
+    assert said.startswith("physicMsgTimestamp 2023-11-1")
+    assert said.endswith(" · logicsMsgTimestamp 0")
+
+
 @pytest.mark.golden
 def test_a_wrong_crc_is_found_shown_and_followed_to_its_bytes(qapp, golden) -> None:
     async def drive(pane, session) -> None:
