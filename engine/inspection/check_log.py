@@ -18,7 +18,6 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import ReadOnlyFile
 from engine.rules import catalogue, log_rules
 from engine.rules.findings import Finding, Rule, Severity
-from engine.rules.proofs import Proof
 from engine.rules.zero_pages import zero_pages
 
 MOST_OF_A_RULE = 20
@@ -71,24 +70,12 @@ class LogCheck:
         rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == BLANK)
         stale = log_rules.stale(columns, rows)
         if rows:
-            self._after_blank(int(columns.size[0]))
+            self._after_blank(columns)
             self._units(columns, rows, stale)
         if rows < columns.count:
             self._take_blank(int(columns.offset[rows]), int(columns.size[rows]))
         mask: NDArray[np.bool_] = ~stale
         return mask
-
-    def accepts(self, proof: Proof) -> bool:
-        """Whether a stretch that was proven can be passed over here."""
-        return proof.first_time >= self._newest
-
-    def pass_over(self, proof: Proof) -> None:
-        """As if the blocks of the stretch had gone by."""
-        self._after_blank(proof.first_size)
-        self.units += proof.units
-        self._newest = self.newest_time = proof.last_time
-        if proof.blank is not None:
-            self._take_blank(*proof.blank)
 
     def _units(self, columns: UnitColumns, rows: int, stale: NDArray[np.bool_]) -> None:
         self.units += rows
@@ -149,11 +136,11 @@ class LogCheck:
             self._add(catalogue.CL02, wrong, file.path, offset, evidence)
         self._blank = (offset, size)
 
-    def _after_blank(self, unit_size: int) -> None:
-        if self._blank and log_rules.would_have_fitted(self._blank[1], unit_size):
+    def _after_blank(self, columns: UnitColumns) -> None:
+        if self._blank and log_rules.would_have_fitted(self._blank[1], int(columns.size[0])):
             at, size = self._blank
-            text = f"The blank of {size:,} bytes would have held the next unit ({unit_size:,} bytes)"
-            self._add(catalogue.CL10, text, self._file(at), at, {"blank": size, "unit": unit_size})
+            text = f"The blank of {size:,} bytes would have held the next unit ({int(columns.size[0]):,} bytes)"
+            self._add(catalogue.CL10, text, self._file(at), at, {"blank": size, "unit": int(columns.size[0])})
         self._blank = None
 
     def damage(self, item: Damage) -> None:
