@@ -161,7 +161,7 @@ class SideIndex:
     def _still_good(self, segment: Segment | None, file: ReadOnlyFile) -> Segment | None:
         if segment is None or (segment.start_offset, segment.size) != (file.start_offset, file.size):
             return None
-        modified, head = _stamp(file)
+        modified, head = stamp_of(file)
         return segment if segment.head == head and (segment.modified_ns == modified or not segment.complete) else None
 
     def _walk(
@@ -171,7 +171,7 @@ class SideIndex:
         from engine.codec.topic_table import TopicTable
         from engine.inspection.block_scan import scan_log
 
-        modified, head = _stamp(file)
+        modified, head = stamp_of(file)
         segment = Segment(file.name, file.start_offset, file.size, modified, head, end=file.start_offset)
         if known is not None and known.anchors and not known.damages:
             segment.anchors, start = self._standing(known)
@@ -314,7 +314,7 @@ def _rewound(known: Segment, segment: Segment) -> Segment:
     return segment
 
 
-def _stamp(file: ReadOnlyFile) -> tuple[int, str]:
+def stamp_of(file: ReadOnlyFile) -> tuple[int, str]:
     """Time of the last change (ns) and a hash of the head bytes."""
     try:
         head = hashlib.sha256(file.read(0, _HEAD)).hexdigest()[:24]

@@ -15,6 +15,8 @@ from engine.inspection.space_files import LOG, QUEUE_KINDS, StoreFile, list_file
 from engine.inspection.space_queues import PartSpace, index_parts, queue_parts, share_out, spread
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from engine.inspection.snapshot import StoreSnapshot
     from engine.inspection.space_log import LogFileSpace, LogSpace
 
@@ -88,13 +90,18 @@ def space_of(
     store: StoreSnapshot,
     cancelled: Callable[[], bool] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    cache: Path | None = None,
 ) -> Space:
-    """The exact account: one walk of the log. Stopped by ``cancelled`` it says ``cut``, and what was not looked at."""
+    """The exact account: one walk of the log. Stopped by ``cancelled`` it says ``cut``, and what was not looked at.
+    What was counted of finished files is kept in the folder ``cache``, if any, and not counted again.
+    """
+    from engine.inspection.space_cache import SpaceCache
     from engine.inspection.space_log import walk_space
 
     begun = time.monotonic()
     files = list_files(store)
-    found = walk_space(store.log, cancelled, progress, live=store.lock_state == "held")
+    known = SpaceCache(store.log, cache) if cache is not None else None
+    found = walk_space(store.log, cancelled, progress, live=store.lock_state == "held", cache=known)
     rows = [*_log_rows(found, files), *_other_rows(store, files)]
     return _account(
         store, files, rows, "walked" if found.complete else "cut", begun,

@@ -26,6 +26,7 @@ from engine.mapped.sparse import last_byte
 
 if TYPE_CHECKING:
     from engine.inspection.log_reader import LogReader
+    from engine.inspection.space_cache import SpaceCache
     from engine.mapped.read_only import ReadOnlyFile
 
 Cancelled = Callable[[], bool]
@@ -100,56 +101,95 @@ class LogSpace:
 
 
 def walk_space(
-    log: LogReader, cancelled: Cancelled | None = None, progress: Progress | None = None, *, live: bool = False
-) -> LogSpace:
+    log: LogReader, cancelled: Cancelled | None = None, progress: Progress | None = None, *, live: bool = False,
+    cache: SpaceCache | None = None,
+) -> LogSpace:  # fmt: skip
     """Account for every byte of the log's files; units behind the log's end are ``beyond``.
 
     With ``live`` a broker writes meanwhile: nothing is behind the end then, and what came behind the walk is in no
     part, as what was not looked at.
 
+    Files that ``cache`` knows are not walked; all but the last one, and what lies behind the log's end, are kept there.
+
     Stopped by ``cancelled`` it tells what it saw, the rest as not looked at. Raises nothing for what the store holds.
     """
-    walk = _Walk(_NOWHERE if live else log.max_offset, live)
+    end = _NOWHERE if live else log.max_offset
+    walk, found = _Walk(end, live), LogSpace()
     files = list(log.files)
     total, done = sum(file.size for file in files), 0
     complete = True
     for number, file in enumerate(files):
-        one = LogFileSpace(file.name, file.path, file.start_offset, file.size)
-        walk.found.files.append(one)
-        stop = min(file.end_offset, files[number + 1].start_offset) if number + 1 < len(files) else file.end_offset
-        for at in walk.file(log, file, one, stop):
-            if progress is not None:
-                progress(done + at - file.start_offset, total)
-            if cancelled is not None and cancelled():
-                complete = False
-                break
+        last = number + 1 == len(files)
+        stop = file.end_offset if last else min(file.end_offset, files[number + 1].start_offset)
+        kept = cache if cache is not None and not last and stop <= end else None
+        known = kept.take(file) if kept is not None else None
+        if known is None:
+            stamp = kept.stamp(file) if kept is not None else None
+            one = LogFileSpace(file.name, file.path, file.start_offset, file.size)
+            for at in walk.file(log, file, one, stop):
+                if progress is not None:
+                    progress(done + at - file.start_offset, total)
+                if cancelled is not None and cancelled():
+                    complete = False
+                    break
+            known = walk.take(one)
+            if kept is not None and stamp is not None and complete:
+                kept.keep(file, known, stamp)
+        else:
+            walk.skip(known.files[0].messages)
+            complete = cancelled is None or not cancelled()
+        _merge(found, known)
         if not complete:
             break
         done += file.size
+    if cache is not None:
+        cache.save()
     if progress is not None and complete:
         progress(total, total)
-    walk.found.complete = complete
-    walk.close()
-    return walk.found
+    found.complete = complete
+    return found
+
+
+def _merge(found: LogSpace, one: LogSpace) -> None:
+    """Add the account of one file."""
+    found.files += one.files
+    for cell, count in one.cells.items():
+        found.cells.setdefault(cell, Count()).add(count.bytes, count.messages)
+    for (topic, tag), count in one.tags.items():
+        named = (topic, tag) if (topic, tag) in found.tags or len(found.tags) < MOST_NAMES else (topic, OTHERS)
+        found.tags.setdefault(named, Count()).add(count.bytes, count.messages)
+    for (host, topic), count in one.producers.items():
+        full = (host, topic) not in found.producers and len(found.producers) >= MOST_NAMES
+        found.producers.setdefault((OTHERS if full else host, topic), Count()).add(count.bytes, count.messages)
+    for topic, count in one.compressed.items():
+        found.compressed.setdefault(topic, Count()).add(count.bytes, count.messages)
+    for topic, offset in one.first_of.items():
+        found.first_of[topic] = min(offset, found.first_of.get(topic, offset))
 
 
 class _Walk:
-    """Adds blocks up."""
+    """Adds the blocks of one file up, then of the next: names and days have the same numbers in all of them."""
 
     def __init__(self, end: int, live: bool) -> None:
-        self.found = LogSpace()
         self._end, self._live = end, live
         self._topics = TopicTable(MOST_TOPICS)
-        self._cells: dict[int, Count] = {}
-        self._tags: dict[tuple[int, str | None], Count] = {}
-        self._hosts: dict[tuple[str, int], Count] = {}
-        self._packed: dict[int, Count] = {}
-        self._first: dict[int, int] = {}
+        self._begin()
         self._tag_names: dict[tuple[int, int], str | None] = {}
         self._days: list[str | None] = [None]
         self._day_numbers: dict[str, int] = {}
         self._quarters: dict[int, int] = {}
         self._read = 0
+
+    def _begin(self) -> None:
+        self._cells: dict[int, Count] = {}
+        self._tags: dict[tuple[int, str | None], Count] = {}
+        self._hosts: dict[tuple[str, int], Count] = {}
+        self._packed: dict[int, Count] = {}
+        self._first: dict[int, int] = {}
+
+    def skip(self, messages: int) -> None:
+        """So many units were counted before."""
+        self._read += messages
 
     def file(self, log: LogReader, file: ReadOnlyFile, one: LogFileSpace, stop: int) -> Iterator[int]:
         """Walk one file; yields the offset reached after each block."""
@@ -333,9 +373,9 @@ class _Walk:
             key = (OTHERS, topic)
         self._hosts.setdefault(key, Count()).add(size, messages)
 
-    def close(self) -> None:
-        """Numbers become names."""
-        names, found = self._topics.names, self.found
+    def take(self, one: LogFileSpace) -> LogSpace:
+        """What the file holds; numbers become names."""
+        names, found = self._topics.names, LogSpace([one], complete=True)
         for value, count in self._cells.items():
             queue = (value & 0xFFFFFFFF) - (1 << 31)
             part = ("units", "stale", "beyondEnd")[value >> 32 & 3]
@@ -351,6 +391,8 @@ class _Walk:
         for topic, offset in self._first.items():
             name = _name(names, topic)
             found.first_of[name] = min(offset, found.first_of.get(name, offset))
+        self._begin()
+        return found
 
 
 def local_day(ms: int) -> str | None:

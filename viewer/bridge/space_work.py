@@ -23,8 +23,12 @@ class Around:
     cache: PageCache | None
 
 
-def account(control: WorkerControl, path: Path, config: MessageStoreConfig | None, quick: bool) -> Space:
-    """The account of the store at ``path``; with ``quick``, the quick one is emitted first."""
+def account(
+    control: WorkerControl, path: Path, config: MessageStoreConfig | None, quick: bool, cache: Path | None = None
+) -> Space:
+    """The account of the store at ``path``; with ``quick``, the quick one is emitted first. What is known of finished
+    files is kept in ``cache``.
+    """
     from engine.inspection import open_store
     from engine.inspection.space import quick_space, space_of
 
@@ -32,7 +36,7 @@ def account(control: WorkerControl, path: Path, config: MessageStoreConfig | Non
     with open_store(path, config) as store:
         if quick:
             control.emit(quick_space(store))
-        return space_of(store, lambda: control.cancelled, control.report)
+        return space_of(store, lambda: control.cancelled, control.report, cache)
 
 
 def around(control: WorkerControl, path: Path, config: MessageStoreConfig | None) -> Around:

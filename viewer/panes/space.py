@@ -35,6 +35,7 @@ from viewer.panes.space_facts import (
 )
 from viewer.panes.space_file import FilePanel
 from viewer.panes.space_rows import NARROW, SLIM, SPACE, SpaceRow, day_bars, space_rows
+from viewer.settings import default_cache
 from viewer.theme import px, theme, topic_color
 from viewer.widgets.bar_painter import BarPainter
 from viewer.widgets.day_bars import DayBars
@@ -58,6 +59,8 @@ longer one waits to be asked for.
 """
 PAUSE_MS = 3000
 WORK = "viewer.bridge.space_work"
+CACHE = "space"
+"""Folder of the cache for what was counted of finished files."""
 
 
 class SpacePane(Pane):
@@ -242,8 +245,9 @@ class SpacePane(Pane):
 
         try:
             found = await session.jobs.in_worker(
-                tr("Counting bytes"), f"{WORK}:account", session.path, session.config, quick, on_items=came
-            )
+                tr("Counting bytes"), f"{WORK}:account", session.path, session.config, quick, default_cache() / CACHE,
+                on_items=came,
+            )  # fmt: skip
         except Cancelled:
             found = None
         except (StoreError, OSError, WorkerDied, RuntimeError) as error:
