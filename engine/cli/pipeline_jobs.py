@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -163,6 +162,8 @@ def need_spark() -> None:
 
 def default_log(name: str) -> Path:
     """A new file in the system's folder for temporary files: it is there as long as somebody may ask for it."""
+    import tempfile
+
     descriptor, path = tempfile.mkstemp(prefix=f"storescope-{name}-", suffix=".log")
     os.close(descriptor)
     return Path(path)
@@ -179,6 +180,8 @@ def staged_output(given: str | None, job: str) -> Iterator[Path]:
     """
     if not given:
         raise UsageError(f"pipeline {job} writes: name its place with --out DIR")
+    import tempfile
+
     target = Path(given).absolute()
     if target.exists():
         raise UsageError("expected a place that is not there yet, found something", file=given)

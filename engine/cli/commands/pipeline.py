@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.cli.options import Parser
 
-JOBS = ("stats", "export", "import", "trace")
+JOBS = ("stats", "rebuild", "export", "import", "trace")
 
 
 def register(commands: Any) -> None:

@@ -1,0 +1,171 @@
+"""``pipeline rebuild``: **writes** consume queues and index files built from the logs of stores, into a new place.
+
+With several stores each has a folder of its own there, named after its broker, else after its own folder. What is
+written has the bytes that ``dispatch --to`` writes. ``--compare`` then holds it against what the stores have:
+``difference`` records, a queue or an index each that differs, ``store``, ``what`` (``queue`` or ``index``), ``topic``,
+``queueId``, ``entries`` there, ``missing``, ``extra``, ``different``, ``expired`` (the log has their units no more),
+``firstMissing``, ``firstExtra``, ``firstDifferent`` (queue offsets, for the index offsets into the log); the exit code
+is 1 where there is any.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.cli.options import read_config
+from engine.cli.output import Column, Output
+from engine.cli.pipeline_jobs import Job, options, split_option, started
+from engine.config import MessageStoreConfig
+from engine.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from engine.pipeline.files import StorePlace
+    from engine.pipeline.rebuild import OnSpark, Rebuilt
+    from engine.pipeline.rebuild_parts import StoreFacts
+
+DIFFERENCES = (
+    Column("Store", "store", "path", spare=1), Column("What", "what"), Column("Topic", "topic"),
+    Column("Queue", "queueId", "plain"), Column("Entries", "entries", "number", spare=2),
+    Column("Missing", "missing", "number"), Column("Extra", "extra", "number"),
+    Column("Different", "different", "number"), Column("Expired", "expired", "number", spare=1),
+    Column("First missing", "firstMissing", "number"), Column("First extra", "firstExtra", "number"),
+    Column("First different", "firstDifferent", "number"),
+)  # fmt: skip
+
+
+def register(jobs: Any) -> None:
+    """Add the parser of the job."""
+    parser = jobs.add_parser(
+        "rebuild", parents=[options("+")], help="writes DIR: consume queues and index files built from the logs"
+    )
+    parser.add_argument("--out", metavar="DIR", help="absent or empty; appears when it is whole")
+    parser.add_argument("--compare", action="store_true", help="then tell how the stores' own queues and index differ")
+    parser.add_argument("--config", metavar="FILE.conf", help="the brokers' configuration: settles file sizes")
+    split_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Build, then compare where that is asked for."""
+    if not args.out:
+        raise UsageError("pipeline rebuild writes: name its place with --out DIR")
+    target = Path(args.out).absolute()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError("expected an absent or empty directory", file=args.out)
+    config = read_config(args)
+    with started(args, out, "rebuild") as job:
+        from engine.pipeline.rebuild import OnSpark, rebuild
+
+        splits = job.plan(args.stores, args.split_bytes)
+        stores = list(facts_of(job.stores, config, target))
+        on = OnSpark(job.spark)
+        done = rebuild(on, stores, splits, target, job.watch)
+        for one in done:
+            _tell(one, target, out)
+        differences = _compare(on, stores, target, job, out) if args.compare else 0
+        job.summary(out=str(target), **({"differences": differences} if args.compare else {}))
+    return 1 if differences else 0
+
+
+def facts_of(places: Sequence[StorePlace], given: MessageStoreConfig | None, target: Path) -> Iterator[StoreFacts]:
+    """What the files and tables of each store tell before its log is read. Raises :class:`StoreError`."""
+    from engine.cli.rebuilding import batch_topics
+    from engine.inspection.deleted_topics import topics_known
+    from engine.inspection.derived_config import derived_config
+    from engine.inspection.foreign import rocksdb_queues
+    from engine.inspection.snapshot import open_store
+    from engine.mapped.disk import RealDisk
+    from engine.pipeline.rebuild_parts import StoreFacts
+
+    for place, label in zip(places, labels(places), strict=True):
+        if not Path(place.path).is_dir():
+            raise UsageError("expected a store on a disk that every worker sees", file=place.path)
+        with ExitStack() as stack:
+            store = stack.enter_context(open_store(place.path, given))
+            if store.kind != "store":
+                raise UsageError("expected a store, found a part of one", file=place.path)
+            if rocksdb_queues(store):
+                raise StoreError("its consume queues are a RocksDB, which is not built here", file=place.path)
+            if target == store.path or store.path in target.parents:
+                raise UsageError("expected a place outside of the store", file=str(target))
+            disk = RealDisk()
+            stack.callback(disk.close)
+            yield StoreFacts(
+                place.path,
+                label,
+                max(store.log.min_offset, 0),
+                None if store.abort else store.log.max_offset,
+                derived_config(store),
+                batch_topics(store, disk),
+                topics_known(store),
+            )
+
+
+def labels(places: Sequence[StorePlace]) -> list[str]:
+    """The folder of each store below the output, all different; none where there is one store only."""
+    if len(places) == 1:
+        return [""]
+    found: list[str] = []
+    for place in places:
+        path = Path(place.path)
+        own = path.parent.name if path.name == "store" else path.name
+        name = (place.broker or own or "store").replace("/", "-")
+        number, label = 1, name
+        while label in found:
+            number += 1
+            label = f"{name}-{number}"
+        found.append(label)
+    return found
+
+
+def _tell(done: Rebuilt, target: Path, out: Output) -> None:
+    path = str(target / done.label) if done.label else str(target)
+    out.record(
+        {
+            "type": "dispatched",
+            "path": path,
+            "store": done.path,
+            "units": done.units,
+            "queues": done.queues,
+            "entries": done.entries,
+            "indexFiles": done.index_files,
+            "indexEntries": done.index_entries,
+            "leftBehind": done.damaged,
+            "bytesLeftBehind": done.damaged_bytes,
+            "staleUnits": done.stale,
+            "deletedTopics": done.deleted_topics,
+            "keptPieces": done.kept,
+        }
+    )
+    out.line(
+        f"{done.units:,} units: {done.entries:,} entries in {done.queues:,} queues, {done.index_entries:,} keys in "
+        f"{done.index_files:,} index files in {path}"
+    )
+    if done.kept:
+        out.say(f"{done.path}: {done.kept:,} pieces were there already, from a run that was stopped")
+    if done.damaged:
+        out.say(f"{done.path}: stepped over as damaged: {done.damaged:,} places, {done.damaged_bytes:,} bytes")
+    if done.stale:
+        out.say(f"{done.path}: {done.stale:,} units are left over from before a truncation and have no entry")
+    for topic in done.deleted_topics:
+        out.say(f"{done.path}: {topic} was deleted: its units are in the log, it has no queue")
+
+
+def _compare(on: OnSpark, stores: Sequence[StoreFacts], target: Path, job: Job, out: Output) -> int:
+    """Tell the differences, and give how many queues and indexes have any."""
+    from engine.pipeline.rebuild_compare import SCHEMA, compare, compare_tasks
+
+    job.watch.step("comparing")
+    tasks = [[task] for facts in stores for task in compare_tasks(facts, target / facts.label, on.cores)]
+    rows = on(tasks, compare, SCHEMA) if tasks else []
+    rows.sort(key=lambda row: (row["store"], row["what"], row["topic"] or "", row["queueId"] or 0))
+    differ = [row for row in rows if row["missing"] or row["extra"] or row["different"]]
+    for row in differ:
+        out.record({"type": "difference", **row}, DIFFERENCES)
+    out.flush()
+    out.line(f"compared {len(rows):,} queues and indexes with those of the stores: {len(differ):,} differ")
+    return len(differ)

@@ -1,0 +1,382 @@
+"""Consume queues and index files of stores built from their logs on Spark, as the engine's own dispatch writes them.
+
+Two steps, with only small values through the JVM. First each split of a log becomes a part (:mod:`rebuild_parts`) in a
+staged folder beside the output, which all executors have to see. Then ranges of queues and single index files are built
+out of the parts, side by side. At the end the staged folder gets the output's name: it is there whole, or not at all.
+
+A run that was killed leaves its staged folder, and the next one with the same plan keeps what is whole in it; one that
+is stopped or fails in order takes it away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from engine import __version__
+from engine.codec.index import Geometry
+from engine.codec.topic_table import TopicTable
+from engine.codec.unit_scan import Damage
+from engine.errors import UsageError
+from engine.layout import StorePaths
+from engine.pipeline import tasks
+from engine.pipeline.progress import Counter, Watch
+from engine.pipeline.rebuild_index import IndexPlan, build_index, plan_index
+from engine.pipeline.rebuild_parts import Key, PartWriter, StoreFacts, path_of, read_part
+from engine.pipeline.rebuild_queues import build_queues
+from engine.pipeline.rebuild_staging import DONE, TREE, WORK, put_in_place, staged
+from engine.pipeline.splits import Split, SplitEnd, broken_seams, read_split
+from engine.rules.dispatch_rules import TopicsKnown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+RANGE_BYTES = 64 << 20
+"""Bytes of queue entries that one task builds, but for a single queue that has more."""
+_NOTHING_KNOWN = TopicsKnown(frozenset(), frozenset(), 0, told=False)
+_SCHEMA = "store int, kind string, queues bigint, entries bigint"
+
+
+@dataclass(slots=True)
+class Rebuilt:
+    """What was built of one store. ``damaged`` counts spans of the log that are no units (``damaged_bytes`` long),
+    ``stale`` units that are not where they say: neither has an entry. ``kept`` counts pieces of an earlier run.
+    """
+
+    path: str
+    label: str
+    units: int = 0
+    queues: int = 0
+    entries: int = 0
+    index_files: int = 0
+    index_entries: int = 0
+    damaged: int = 0
+    damaged_bytes: int = 0
+    stale: int = 0
+    kept: int = 0
+    deleted_topics: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class PartTask:
+    """One split to be made a part: the ``number``-th of its store, in the folder ``work``. Without a split it is an
+    empty one.
+    """
+
+    work: str
+    number: int
+    facts: StoreFacts
+    split: Split | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTask:
+    """Queues from ``low`` up to ``high`` to be built below ``root``; ``marker`` is written when they are whole."""
+
+    store: int
+    facts: StoreFacts
+    root: str
+    work: str
+    parts: int
+    low: Key
+    high: Key | None
+    left_out: frozenset[str]
+    marker: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexTask:
+    """One index file to be built below ``root``."""
+
+    store: int
+    plan: IndexPlan
+    geometry: Geometry
+    root: str
+    work: str
+    counts: tuple[int, ...]
+    marker: str
+
+
+def rebuild(
+    run: Run,
+    stores: Sequence[StoreFacts],
+    splits: Sequence[Split],
+    out: Path,
+    watch: Watch | None = None,
+    now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+) -> list[Rebuilt]:
+    """Build the queues and index files of ``stores`` below the new directory ``out`` (absent or empty), each in the
+    folder of its label. ``splits`` are those of all logs, in the order of each log; ``run`` carries out tasks, see
+    :class:`OnSpark`.
+
+    Raises :class:`UsageError` where ``out`` is used, :class:`StoreError`, ``OSError``.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError("expected an absent or empty directory", file=str(out))
+    by_store = [[split for split in splits if split.store == facts.path] for facts in stores]
+    plan = _plan_text(stores, by_store)
+    with staged(out, plan, now) as (staging, begun):
+        done = [Rebuilt(facts.path, facts.label) for facts in stores]
+        _make_parts(run, stores, by_store, staging, done, watch)
+        pieces = [
+            piece
+            for number, facts in enumerate(stores)
+            for piece in _pieces(number, facts, staging, len(by_store[number]), done[number], begun, run.cores)
+        ]
+        _build(run, pieces, done, watch)
+        put_in_place(staging, out)
+    return done
+
+
+class Run(Protocol):
+    """Carries out tasks: each share is one, ``work`` gives batches of rows for it."""
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run side by side."""
+
+    def __call__(self, shares: Sequence[Sequence[Any]], work: tasks.Work, schema: str) -> list[dict[str, Any]]:
+        """The rows of all tasks, which are as ``schema`` says."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnSpark:
+    """Tasks as those of a Spark session."""
+
+    spark: SparkSession
+
+    @property
+    def cores(self) -> int:
+        return int(self.spark.sparkContext.defaultParallelism)
+
+    def __call__(self, shares: Sequence[Sequence[Any]], work: tasks.Work, schema: str) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = tasks.over(self.spark, shares, work, schema).toArrow().to_pylist()
+        return rows
+
+
+def _plan_text(stores: Sequence[StoreFacts], by_store: Sequence[Sequence[Split]]) -> str:
+    """Everything that the output depends on, in words that are the same for the same."""
+    told: list[Any] = [__version__]
+    for facts, splits in zip(stores, by_store, strict=True):
+        sizes = {split.path: (split.file_size, Path(split.path).stat().st_mtime_ns) for split in splits}
+        topics = facts.topics
+        known = (sorted(topics.folders), sorted(topics.listed), topics.newest, topics.told)
+        told.append((facts.path, facts.label, facts.first, facts.stop, repr(replace(facts.config, given=frozenset()))))
+        told.append((sorted(facts.batch_topics), known, sorted(sizes.items())))
+        told.append([(split.path, split.start, split.stop) for split in splits])
+    return json.dumps(told)
+
+
+# -- step one: parts
+
+
+def _make_parts(
+    run: Run,
+    stores: Sequence[StoreFacts],
+    by_store: Sequence[Sequence[Split]],
+    staging: Path,
+    done: Sequence[Rebuilt],
+    watch: Watch | None,
+) -> None:
+    waiting: list[PartTask] = []
+    for number, (facts, splits) in enumerate(zip(stores, by_store, strict=True)):
+        work = staging / WORK / str(number)
+        work.mkdir(exist_ok=True)
+        lean = replace(facts, topics=_NOTHING_KNOWN)
+        for at, split in enumerate(splits):
+            if path_of(work, at, "json").exists():
+                done[number].kept += 1
+            else:
+                waiting.append(PartTask(str(work), at, lean, split))
+    if watch is not None:
+        watch.step("reading the logs", sum(tasks.size_of(task.split) for task in waiting if task.split is not None))
+    work_of = partial(_write_parts, watch.counter if watch is not None else None)
+    if waiting:
+        run(_share_out(waiting, run.cores), work_of, _SCHEMA)
+    for number, (facts, splits) in enumerate(zip(stores, by_store, strict=True)):
+        again = _badly_joined(staging / WORK / str(number), replace(facts, topics=_NOTHING_KNOWN), splits)
+        if again:
+            run([[task] for task in again], work_of, _SCHEMA)
+
+
+def _badly_joined(work: Path, facts: StoreFacts, splits: Sequence[Split]) -> list[PartTask]:
+    """Parts to be made again: where the splits of a file do not join, its first one takes all of it."""
+    ends = [SplitEnd(part.first, part.behind) for part in (read_part(work, at) for at in range(len(splits)))]
+    paths = broken_seams(list(zip(splits, ends, strict=True)))
+    found = []
+    for path in paths:
+        numbers = [at for at, split in enumerate(splits) if split.path == path]
+        last = splits[numbers[-1]]
+        whole = replace(splits[numbers[0]], stop=last.stop, gap_to=last.gap_to)
+        found.append(PartTask(str(work), numbers[0], facts, whole))
+        found += [PartTask(str(work), at, facts, None) for at in numbers[1:]]
+    return found
+
+
+def _share_out(waiting: Sequence[PartTask], cores: int) -> list[list[PartTask]]:
+    """Tasks of about equal bytes, as :func:`tasks.share_out` makes them."""
+    shares = tasks.share_out([task.split for task in waiting if task.split is not None], cores)
+    found, at = [], 0
+    for share in shares:
+        found.append(list(waiting[at : at + len(share)]))
+        at += len(share)
+    return found
+
+
+def _write_parts(counter: Counter | None, share: Sequence[PartTask]) -> Iterator[pa.RecordBatch]:
+    for task in share:
+        units = write_part(task)
+        tasks.count_splits(counter, [task.split] if task.split is not None else [], units)
+    yield from ()
+
+
+def write_part(task: PartTask) -> int:
+    """Make one split a part, and give how many units it has. Raises ``OSError``."""
+    topics, levels = TopicTable(), task.facts.config.delay_levels()
+    with PartWriter(Path(task.work), task.number, task.facts, topics) as writer:
+        blocks = read_split(task.split, crc=False, topics=topics, levels=levels) if task.split is not None else ()
+        for block in blocks:
+            if isinstance(block, SplitEnd):
+                writer.end(block)
+            elif isinstance(block, Damage):
+                writer.damage(block)
+            else:
+                writer.take(block)
+        return writer.finish().units
+
+
+# -- step two: queues and index files
+
+
+@dataclass(slots=True)
+class _Count:
+    units: int
+    keys: int
+    later_units: bool
+
+
+def _pieces(
+    number: int, facts: StoreFacts, staging: Path, parts: int, done: Rebuilt, begun: int, cores: int
+) -> list[QueueTask | IndexTask]:
+    """What there is to build of one store, and what is known of it by now."""
+    work, root = staging / WORK / str(number), staging / TREE / facts.label
+    weights: dict[Key, int] = defaultdict(int)
+    first_of: dict[str, int] = {}
+    counts: list[_Count] = []
+    for at in range(parts):
+        part = read_part(work, at)
+        counts.append(_Count(part.units, part.keys, part.later_units))
+        done.units += part.units
+        done.damaged += part.damaged
+        done.damaged_bytes += part.damaged_bytes
+        done.stale += part.stale
+        for group in (group for chunk in part.chunks for group in chunk):
+            weights[group.key] += group.size
+            first_of[group.topic] = min(first_of.get(group.topic, group.physical), group.physical)
+        if part.ends:
+            break
+    root.mkdir(parents=True, exist_ok=True)
+    done.deleted_topics = facts.topics.deleted(first_of)
+    left_out = frozenset(done.deleted_topics)
+    lean = replace(facts, topics=_NOTHING_KNOWN)
+    marks = staging / DONE
+    pieces: list[QueueTask | IndexTask] = []
+    if facts.config.message_index_enable:
+        geometry = Geometry(facts.config.max_hash_slot_num, facts.config.max_index_num)
+        keys = tuple(count.keys for count in counts)
+        for plan in plan_index(counts, geometry, begun):
+            marker = str(marks / f"{number}.index.{plan.name}")
+            pieces.append(IndexTask(number, plan, geometry, str(root), str(work), keys, marker))
+    for low, high in ranges({key: size for key, size in weights.items() if key[0] not in left_out}, cores):
+        marker = str(marks / f"{number}.queues.{hashlib.sha256(repr((low, high)).encode()).hexdigest()}")
+        pieces.append(QueueTask(number, lean, str(root), str(work), len(counts), low, high, left_out, marker))
+    return pieces
+
+
+def ranges(weights: dict[Key, int], cores: int) -> list[tuple[Key, Key | None]]:
+    """Ranges of queues [low, high) of about equal weight, none much above :data:`RANGE_BYTES`; the last is open."""
+    total = sum(weights.values())
+    goal = min(RANGE_BYTES, -(-total // max(cores, 1)))
+    lows: list[Key] = []
+    filled = 0
+    for key in sorted(weights):
+        if not lows or filled >= goal:
+            lows.append(key)
+            filled = 0
+        filled += weights[key]
+    return list(zip(lows, [*lows[1:], None], strict=False))
+
+
+def _build(run: Run, pieces: Sequence[QueueTask | IndexTask], done: Sequence[Rebuilt], watch: Watch | None) -> None:
+    if watch is not None:
+        watch.step("building queues and index")
+    waiting = []
+    for piece in pieces:
+        found = _marked(piece.marker)
+        if found is None:
+            waiting.append([piece])
+        else:
+            done[piece.store].kept += 1
+            _add(done[piece.store], *found)
+    if waiting:
+        found_rows = run(waiting, build_pieces, _SCHEMA)
+        for row in found_rows:
+            _add(done[row["store"]], row["kind"], row["queues"], row["entries"])
+
+
+def _add(done: Rebuilt, kind: str, queues: int, entries: int) -> None:
+    if kind == "index":
+        done.index_files += 1
+        done.index_entries += entries
+    else:
+        done.queues += queues
+        done.entries += entries
+
+
+def _marked(marker: str) -> tuple[str, int, int] | None:
+    try:
+        kind, queues, entries = json.loads(Path(marker).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+    return str(kind), int(queues), int(entries)
+
+
+def build_pieces(share: Sequence[QueueTask | IndexTask]) -> Iterator[pa.RecordBatch]:
+    """Build what the tasks name; a row each tells what that was. Raises ``OSError``."""
+    import pyarrow as pa
+
+    for task in share:
+        kind, queues, entries = (
+            ("index", 0, _index(task)) if isinstance(task, IndexTask) else ("queues", *_queues(task))
+        )
+        growing = Path(f"{task.marker}.growing")
+        growing.write_text(json.dumps([kind, queues, entries]), encoding="ascii")
+        growing.replace(task.marker)
+        columns = {
+            "store": pa.array([task.store], pa.int32()),
+            "kind": pa.array([kind]),
+            "queues": pa.array([queues], pa.int64()),
+            "entries": pa.array([entries], pa.int64()),
+        }
+        yield pa.RecordBatch.from_pydict(columns)
+
+
+def _index(task: IndexTask) -> int:
+    folder = StorePaths(Path(task.root)).index
+    folder.mkdir(exist_ok=True)
+    header = build_index(task.plan, task.geometry, folder / task.plan.name, Path(task.work), task.counts)
+    return header.entries
+
+
+def _queues(task: QueueTask) -> tuple[int, int]:
+    built = build_queues(task.facts, Path(task.root), Path(task.work), task.parts, task.low, task.high, task.left_out)
+    entries = [count for _, count in built]
+    return len(entries), sum(entries)

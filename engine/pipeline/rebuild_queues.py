@@ -1,0 +1,305 @@
+"""Queue files built from the parts of a store's log, a range of queues at a time (spec 3.3, 3.6, 3.7).
+
+Parts come in the order of the log, so each queue gets its entries in that order; where an entry goes is decided by
+:mod:`engine.codec.queue_placing`, as in a live store. Memory is a few megabytes of entries, whatever a queue's length.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec.batch_consume_queue import BATCH_CQ_UNIT_SIZE, BatchCqUnit
+from engine.codec.consume_queue import CQ_UNIT_SIZE, decode, ext_offset, is_ext_address
+from engine.codec.cq_ext import CqExtStop
+from engine.codec.cq_ext import decode as decode_ext
+from engine.codec.dtypes import CQ_UNIT
+from engine.codec.queue_placing import LARGEST_EXT, NO_ADDRESS, put, put_batch, put_ext, put_run
+from engine.config import MessageStoreConfig
+from engine.layout import StorePaths, queue_file_name
+from engine.pipeline.rebuild_parts import (
+    BATCH,
+    EXT,
+    ITEM,
+    ITEMS,
+    RUN,
+    Group,
+    Key,
+    StoreFacts,
+    decode_group,
+    groups_between,
+    path_of,
+    read_entries,
+    read_part,
+)
+
+AT_ONCE = 16 << 20
+"""Bytes of entries that are in memory together."""
+MOST_OPEN = 128
+Int64 = npt.NDArray[np.int64]
+
+
+class QueueSink:
+    """The files of one queue that is built: :class:`engine.codec.queue_placing.Files` over files of their own."""
+
+    def __init__(self, folder: Path, file_size: int) -> None:
+        self.folder, self.file_size = folder, file_size
+        self.starts: tuple[int, ...] = ()
+        self.end = self.flushed = 0
+        self.first_created = -1
+        self._open: tuple[int, int] | None = None  # start of the file, descriptor
+
+    @property
+    def last_is_full(self) -> bool:
+        """Whether the next entry needs a new file."""
+        return not self.starts or self.end - self.starts[-1] >= self.file_size
+
+    def create(self, start: int) -> None:
+        """Make the next file. Raises ``OSError``."""
+        if not self.starts:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.first_created = start
+        self._descriptor(start, os.O_CREAT)
+        self.starts, self.end = (*self.starts, start), start
+
+    def append(self, data: bytes | memoryview) -> None:
+        """Write whole entries at the end, into further files where the last one is full. Raises ``OSError``."""
+        view, done = memoryview(data), 0
+        while done < len(view):
+            if self.last_is_full:
+                self.create(self.starts[-1] + self.file_size if self.starts else 0)
+            start = self.starts[-1]
+            count = min(len(view) - done, start + self.file_size - self.end)
+            self.write(self.end, view[done : done + count])
+            self.end += count
+            done += count
+
+    def write(self, offset: int, data: bytes | memoryview) -> None:
+        """Write inside the last file. Raises ``OSError``."""
+        start, view = self.starts[-1], memoryview(data)
+        descriptor, done = self._descriptor(start), 0
+        while done < len(view):
+            done += os.pwrite(descriptor, view[done:], offset - start + done)
+
+    def rest(self) -> None:
+        """Give back the descriptor; the file opens again when it is needed."""
+        if self._open is not None:
+            os.close(self._open[1])
+            self._open = None
+
+    def finish(self) -> None:
+        """Bring every file to the disk. Raises ``OSError``."""
+        for start in self.starts:
+            os.fsync(self._descriptor(start))
+        self.rest()
+
+    def _descriptor(self, start: int, flags: int = 0) -> int:
+        if self._open is not None and self._open[0] == start:
+            return self._open[1]
+        self.rest()
+        descriptor = os.open(self.folder / queue_file_name(start), os.O_RDWR | flags, 0o644)
+        self._open = start, descriptor
+        if flags:
+            os.ftruncate(descriptor, self.file_size)
+        return descriptor
+
+
+class _Ext:
+    def __init__(self, files: QueueSink) -> None:
+        self.files = files
+
+
+class BuiltQueue:
+    """One queue on its way into ``files``."""
+
+    def __init__(self, kind: Literal["simple", "batch"], files: QueueSink, ext: QueueSink | None) -> None:
+        self.kind, self.files = kind, files
+        self.ext = _Ext(ext) if ext is not None else None
+        self.max_physic_offset = -1
+        self.min_logic_offset = 0
+
+    def note_gap(self, queue_offset: int) -> None:
+        """The entry does not follow the last one; the comparison tells where that shows."""
+
+    @property
+    def entries(self) -> int:
+        """Entries that point into the log."""
+        if self.kind == "batch":
+            return self.files.end // BATCH_CQ_UNIT_SIZE
+        return (self.files.end - self.min_logic_offset) // CQ_UNIT_SIZE
+
+    def take(self, groups: Sequence[tuple[Group, memoryview]], bit_maps: BitMaps | None) -> None:
+        """Put what the groups hold, in their order. Raises ``OSError``."""
+        runs: list[tuple[npt.NDArray[np.void], Int64]] = []
+        for group, data in groups:
+            if group.shape != RUN or (runs and not _goes_on(runs[-1], group)):
+                self._put_runs(runs)
+            if group.shape == RUN:
+                runs.append(decode_group(group, data))
+            elif group.shape == ITEMS:
+                self._put_items(group, np.frombuffer(data, ITEM, group.rows), bit_maps)
+            else:
+                entries, offsets = decode_group(group, data)
+                for (physical, size, code), offset in zip(entries.tolist(), offsets.tolist(), strict=True):
+                    put(self, physical, size, code, offset)
+        self._put_runs(runs)
+
+    def _put_runs(self, runs: list[tuple[npt.NDArray[np.void], Int64]]) -> None:
+        if not runs:
+            return
+        entries = runs[0][0]
+        if len(runs) > 1:  # concatenated as bytes: numpy would turn the fields into the machine's own order
+            entries = np.concatenate([piece.view(np.uint8) for piece, _ in runs]).view(CQ_UNIT)
+        offsets = np.concatenate([offsets for _, offsets in runs]) if len(runs) > 1 else runs[0][1]
+        end = entries["physical_offset"].astype(np.int64) + entries["size"]
+        put_run(self, end, offsets, entries)
+        runs.clear()
+
+    def _put_items(self, group: Group, items: npt.NDArray[np.void], bit_maps: BitMaps | None) -> None:
+        for kind, size, physical, code, offset, stored, base, count in items.tolist():
+            if kind == BATCH:
+                put_batch(self, BatchCqUnit(physical, size, code, stored, base, count))
+                continue
+            stands = code
+            if kind == EXT and self.ext is not None:
+                bits = bit_maps.of(group.key, offset) if bit_maps is not None else b""
+                address = put_ext(self.ext, code, stored, bits)
+                stands = code if address == NO_ADDRESS else address
+            put(self, physical, size, stands, offset)
+
+    def finish(self) -> None:
+        """Everything is on the disk afterwards. Raises ``OSError``."""
+        self.files.finish()
+        if self.ext is not None:
+            self.ext.files.finish()
+
+    def rest(self) -> None:
+        """Give back descriptors."""
+        self.files.rest()
+        if self.ext is not None:
+            self.ext.files.rest()
+
+
+def _goes_on(last: tuple[npt.NDArray[np.void], Int64], group: Group) -> bool:
+    """Whether a run continues the one before it, in its queue and in the log."""
+    entries, offsets = last
+    return int(offsets[-1]) + 1 == group.first and int(entries["physical_offset"][-1]) < group.physical
+
+
+class BitMaps:
+    """Filter bit maps as the store's own ext queues have them: the log does not tell them (spec 3.6)."""
+
+    def __init__(self, root: Path, config: MessageStoreConfig) -> None:
+        self._paths, self._config = StorePaths(root), config
+
+    def of(self, key: Key, queue_offset: int) -> bytes:
+        """The bit map of the entry at ``queue_offset``, empty where there is none."""
+        raw = _read(
+            self._paths.queue_folder(*key),
+            self._config.consume_queue_file_size,
+            queue_offset * CQ_UNIT_SIZE,
+            CQ_UNIT_SIZE,
+        )
+        code = decode(raw).tags_code if len(raw) == CQ_UNIT_SIZE else 0
+        if not is_ext_address(code):
+            return b""
+        offset, size = ext_offset(code), self._config.mapped_file_size_consume_queue_ext
+        found = decode_ext(_read(self._paths.ext_folder(*key), size, offset, LARGEST_EXT), 0, offset)
+        return b"" if isinstance(found, CqExtStop) else found.bit_map
+
+
+def _read(folder: Path, file_size: int, offset: int, size: int) -> bytes:
+    """Bytes of one file of a queue; none where it is not there."""
+    start = offset - offset % file_size
+    try:
+        descriptor = os.open(folder / queue_file_name(start), os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        return os.pread(descriptor, min(size, start + file_size - offset), offset - start)
+    finally:
+        os.close(descriptor)
+
+
+def build_queues(
+    facts: StoreFacts, root: Path, folder: Path, parts: int, low: Key, high: Key | None, left_out: frozenset[str]
+) -> Iterator[tuple[Key, int]]:
+    """Build the queues from ``low`` up to ``high`` (None: to the last) below ``root`` out of the first ``parts`` parts
+    in ``folder``, but for topics ``left_out``. Gives each queue and its entries; all is on the disk then.
+
+    Raises ``OSError``.
+    """
+    queues: dict[Key, BuiltQueue] = {}
+    bit_maps = BitMaps(Path(facts.path), facts.config) if facts.config.enable_consume_queue_ext else None
+    for waiting in _together(parts, folder, low, high, left_out):
+        for key, groups in waiting.items():
+            queue = queues.get(key)
+            if queue is None:
+                queue = queues[key] = _made(facts, root, key)
+            queue.take(groups, bit_maps)
+            if len(queues) > MOST_OPEN:
+                queue.rest()
+    for key, queue in queues.items():
+        queue.finish()
+        yield key, queue.entries
+
+
+def _made(facts: StoreFacts, root: Path, key: Key) -> BuiltQueue:
+    paths, config = StorePaths(root), facts.config
+    if key[0] in facts.batch_topics:
+        files = QueueSink(paths.batch_folder(*key), config.mapper_file_size_batch_consume_queue)
+        return BuiltQueue("batch", files, None)
+    ext = None
+    if config.enable_consume_queue_ext:
+        ext = QueueSink(paths.ext_folder(*key), config.mapped_file_size_consume_queue_ext)
+    return BuiltQueue("simple", QueueSink(paths.queue_folder(*key), config.consume_queue_file_size), ext)
+
+
+def _together(
+    parts: int, folder: Path, low: Key, high: Key | None, left_out: frozenset[str]
+) -> Iterator[dict[Key, list[tuple[Group, memoryview]]]]:
+    """The groups of the range, queue by queue, as many parts at a time as :data:`AT_ONCE` allows."""
+    waiting: dict[Key, list[tuple[Group, memoryview]]] = defaultdict(list)
+    size = 0
+    for number in range(parts):
+        wanted = [chunk for chunk in groups_between(read_part(folder, number), low, high) if chunk]
+        if not wanted:
+            continue
+        descriptor = os.open(path_of(folder, number, "entries"), os.O_RDONLY)
+        try:
+            for chunk in wanted:
+                for piece in _pieces(chunk):
+                    data = read_entries(descriptor, piece)
+                    base = piece[0].position
+                    for group in piece:
+                        if group.topic not in left_out:
+                            at = group.position - base
+                            waiting[group.key].append((group, data[at : at + group.size]))
+                    size += len(data)
+                    if size >= AT_ONCE:
+                        yield waiting
+                        waiting, size = defaultdict(list), 0
+        finally:
+            os.close(descriptor)
+    if waiting:
+        yield waiting
+
+
+def _pieces(chunk: list[Group]) -> Iterator[list[Group]]:
+    """Neighbouring groups of about :data:`AT_ONCE` bytes."""
+    piece: list[Group] = []
+    size = 0
+    for group in chunk:
+        piece.append(group)
+        size += group.size
+        if size >= AT_ONCE:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece

@@ -1,0 +1,95 @@
+"""Rebuilding queues and index, and verifying, on Spark beside the engine's own process, over the same hot log.
+
+    python tests/bench/bench_pipeline_rebuild.py [--repeats 5] [--master local[2]] [--only rebuild|verify]
+
+Both write real files and bring them to the disk. The session is started and warm; its start is told apart. Turns
+alternate, the order of each pair too; what is told is the median and the ratio of medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+os.environ["PYTHONPATH"] = str(ROOT)
+
+from engine.cli.pipeline_rebuild import facts_of  # noqa: E402
+from engine.cli.rebuilding import rebuild_beside  # noqa: E402
+from engine.inspection import bench_data  # noqa: E402
+from engine.inspection.bench import conditions  # noqa: E402
+from engine.inspection.derived_config import derived_config  # noqa: E402
+from engine.inspection.snapshot import open_store  # noqa: E402
+from engine.pipeline import session  # noqa: E402
+from engine.pipeline.files import find_stores  # noqa: E402
+from engine.pipeline.rebuild import OnSpark, rebuild  # noqa: E402
+from engine.pipeline.splits import plan  # noqa: E402
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--bodies", nargs="*", default=list(bench_data.BODIES))
+    args = parser.parse_args()
+    began = time.perf_counter()
+    spark = session.start(args.master, tempfile.mktemp(suffix=".log"))
+    on = OnSpark(spark)
+    print(f"session {args.master}: {time.perf_counter() - began:.1f} s")
+    for bodies in args.bodies:
+        root = bench_data.log_store(bench_data.default_folder(), bodies, bench_data.GIB)
+        place = Path(tempfile.mkdtemp(prefix="rebuild-", dir=root.parent))
+        try:
+            turns = _rebuild_turns(on, root, place)
+            _measure(f"rebuild, {bodies}-byte bodies, 1 GiB", turns, args.repeats)
+        finally:
+            shutil.rmtree(place)
+    print(conditions())
+
+
+def _rebuild_turns(on: OnSpark, root: Path, place: Path) -> dict[str, Callable[[], object]]:
+    def engine() -> object:
+        with open_store(str(root)) as store:
+            return rebuild_beside(store, place / "engine", derived_config(store))
+
+    def pipeline() -> object:
+        places = find_stores(str(root))
+        return rebuild(on, list(facts_of(places, None, place / "pipeline")), plan(places).splits, place / "pipeline")
+
+    def cleaned(work: Callable[[], object]) -> Callable[[], object]:
+        def turn() -> object:
+            for name in ("engine", "pipeline"):
+                shutil.rmtree(place / name, ignore_errors=True)
+            return work
+
+        return turn
+
+    return {"engine": cleaned(engine), "pipeline": cleaned(pipeline)}
+
+
+def _measure(what: str, turns: dict[str, Callable[[], object]], repeats: int) -> None:
+    seconds: dict[str, list[float]] = {name: [] for name in turns}
+    for number in range(repeats + 1):
+        for name in list(turns) if number % 2 else list(turns)[::-1]:
+            work = turns[name]()
+            assert callable(work)
+            began = time.perf_counter()
+            work()
+            if number:
+                seconds[name].append(time.perf_counter() - began)
+    medians = {name: statistics.median(found) for name, found in seconds.items()}
+    engine, pipeline = medians.values()
+    told = "; ".join(f"{name} {statistics.median(s):.2f} s ({min(s):.2f}–{max(s):.2f})" for name, s in seconds.items())
+    print(f"{what}: {told}; ratio {pipeline / engine:.2f}")
+
+
+if __name__ == "__main__":
+    main()

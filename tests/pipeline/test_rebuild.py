@@ -1,0 +1,193 @@
+"""Rebuilding from splits: byte for byte what the engine's dispatch writes, whole or not at all."""
+
+import json
+import shutil
+
+import pytest
+from dispatching import stored
+from golden_stores import names
+from raw_units import raw_log
+from rebuilt_stores import Here, dispatched, figures, rebuilt, tree
+
+from engine.cli.pipeline_rebuild import labels
+from engine.codec.index import Geometry
+from engine.errors import StoreError, UsageError
+from engine.pipeline import rebuild as module
+from engine.pipeline import rebuild_parts, rebuild_queues
+from engine.pipeline.files import StorePlace
+from engine.pipeline.rebuild import QueueTask, ranges
+from engine.pipeline.rebuild_index import plan_index
+from engine.pipeline.rebuild_parts import Part
+from engine.pipeline.rebuild_staging import staged
+
+
+def assert_same(store, tmp_path, split_bytes):
+    by_engine, by_splits = tmp_path / "engine", tmp_path / "splits"
+    theirs, ours = dispatched(store, by_engine), rebuilt(store, by_splits, split_bytes)
+    assert stored(by_splits) == stored(by_engine)
+    assert tree(by_splits) == tree(by_engine)
+    assert figures(ours) == figures(theirs)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["engine", "splits"]
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_golden_store_is_built_as_the_engine_builds_it(golden, tmp_path, name):
+    assert_same(golden(name), tmp_path, 300_000)
+
+
+@pytest.mark.parametrize("name", ["crash-flip-5.3.3", "multi-queue-ext-5.3.3", "batchcq-5.3.3", "lmq-5.3.3"])
+@pytest.mark.parametrize("split_bytes", [40_000, 64 << 20])
+def test_whatever_the_size_of_a_split_the_files_are_the_same(golden, tmp_path, monkeypatch, name, split_bytes):
+    monkeypatch.setattr(rebuild_parts, "ROWS", 50)
+    monkeypatch.setattr(rebuild_queues, "AT_ONCE", 3000)
+    monkeypatch.setattr(rebuild_queues, "MOST_OPEN", 2)
+    monkeypatch.setattr(module, "RANGE_BYTES", 5000)
+    assert_same(golden(name), tmp_path, split_bytes)
+
+
+def test_damage_and_lost_units_shift_entries_as_they_do_for_the_engine(golden, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(golden("clean-5.3.3"), store)
+    log = sorted((store / "commitlog").iterdir())[0]
+    with log.open("r+b") as file:
+        for at in (5_000, 77_777, 300_000, 600_001):
+            file.seek(at)
+            file.write(b"\x13" * 700)
+    (tmp_path / "out").mkdir()
+    ours = rebuilt(store, tmp_path / "out" / "splits", 50_000)
+    theirs = dispatched(store, tmp_path / "out" / "engine")
+    assert stored(tmp_path / "out" / "splits") == stored(tmp_path / "out" / "engine")
+    assert figures(ours) == figures(theirs)
+    assert theirs.damaged >= 4
+
+
+def test_splits_that_do_not_join_are_read_again_as_one(golden, tmp_path, monkeypatch):
+    """A unit in a body, made for its place, can deceive a cut; then the file is one split."""
+    real = module.read_split
+
+    def deceived(split, **how):
+        for block in real(split, **how):
+            wrong = isinstance(block, module.SplitEnd) and split.start and split.stop < split.file_size
+            yield module.SplitEnd(block.first + 1, block.behind) if wrong else block
+
+    monkeypatch.setattr(module, "read_split", deceived)
+    assert_same(golden("clean-5.3.3"), tmp_path, 200_000)
+
+
+def test_a_log_without_units_gives_an_empty_place(tmp_path):
+    store = tmp_path / "store"
+    (store / "commitlog").mkdir(parents=True)
+    (store / "commitlog" / f"{0:020d}").write_bytes(bytes(4096))
+    (tmp_path / "in").mkdir()
+    rebuilt(store, tmp_path / "in" / "new")
+    assert list((tmp_path / "in" / "new").iterdir()) == []
+
+
+def test_a_used_place_is_refused_and_left_alone(golden, tmp_path):
+    (tmp_path / "mine").write_text("x")
+    with pytest.raises(UsageError, match="absent or empty"):
+        rebuilt(golden("lmq-5.3.3"), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_where_it_fails_nothing_is_left(golden, tmp_path):
+    class Failing(Here):
+        def __call__(self, shares, work, schema):
+            if any(isinstance(task, QueueTask) for share in shares for task in share):
+                raise OSError(28, "No space left on device")
+            return super().__call__(shares, work, schema)
+
+    with pytest.raises(OSError, match="No space"):
+        rebuilt(golden("clean-5.3.3"), tmp_path / "new", run=Failing())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_was_killed_is_gone_on_with(golden, tmp_path, monkeypatch):
+    store = golden("clean-5.3.3")
+
+    class Killed(Here):
+        def __call__(self, shares, work, schema):
+            if any(isinstance(task, QueueTask) for share in shares for task in share):
+                super().__call__(shares[:3], work, schema)
+                raise KeyboardInterrupt
+            return super().__call__(shares, work, schema)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("engine.pipeline.rebuild_staging._remove", lambda _staging: None)
+        with pytest.raises(KeyboardInterrupt):
+            rebuilt(store, tmp_path / "new", 300_000, Killed())
+    left = next(tmp_path.iterdir())
+    parts = [path.name for path in (left / "work").rglob("*.json")]
+    assert any((left / "tree").rglob("index/*"))
+    second = Here()
+    done = rebuilt(store, tmp_path / "new", 300_000, second)
+    assert done.kept == len(parts) + 3
+    assert not any(isinstance(task, module.PartTask) for task in second.done)
+    theirs = dispatched(store, tmp_path / "engine")
+    assert stored(tmp_path / "new") == stored(tmp_path / "engine")
+    assert figures(done) == figures(theirs)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["engine", "new"]
+
+
+def test_what_another_plan_left_is_begun_anew(tmp_path):
+    with staged(tmp_path / "out", "one", lambda: 1) as (staging, _):
+        kept = json.loads((staging / "plan.json").read_text())
+    assert kept == {"plan": "one", "begun": 1}
+    left = tmp_path / ".out.rebuild"
+    (left / "work").mkdir(parents=True)
+    (left / "work" / "part").write_text("x")
+    (left / "plan.json").write_text(json.dumps(kept))
+    with staged(tmp_path / "out", "one", lambda: 2) as (staging, begun):
+        assert (begun, (staging / "work" / "part").exists()) == (1, True)
+        second = staged(tmp_path / "out", "one", lambda: 3)
+        with pytest.raises(StoreError, match="another rebuild"):
+            second.__enter__()
+    assert not left.exists()
+    left.mkdir()
+    (left / "plan.json").write_text(json.dumps(kept))
+    with staged(tmp_path / "out", "two", lambda: 2) as (staging, begun):
+        assert (begun, list((staging / "work").iterdir())) == (2, [])
+
+
+def test_ranges_of_queues_hold_about_the_same(monkeypatch):
+    weights = {("T", number): 10 for number in range(6)}
+    assert ranges(weights, 2) == [(("T", 0), ("T", 3)), (("T", 3), None)]
+    monkeypatch.setattr(module, "RANGE_BYTES", 20)
+    assert len(ranges(weights, 2)) == 3
+    assert ranges({}, 2) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "spans"),
+    [
+        pytest.param([Part()], [], id="no unit, no file"),
+        pytest.param([Part(units=3)], [(0, 0)], id="units without keys make one file"),
+        pytest.param([Part(units=3, keys=4)], [(0, 4)], id="a full file has no follower yet"),
+        pytest.param([Part(units=3, keys=4, later_units=True)], [(0, 4), (4, 4)], id="a unit behind a full file"),
+        pytest.param([Part(units=3, keys=4), Part(units=1)], [(0, 4), (4, 4)], id="or one of the next part"),
+        pytest.param([Part(units=3, keys=4), Part(units=2, keys=1)], [(0, 4), (4, 5)], id="the next key goes on"),
+    ],
+)
+def test_index_files_are_made_when_the_last_one_is_full(parts, spans):
+    plans = plan_index(parts, Geometry(10, 5), 1_700_000_000_000)
+    assert [(plan.first, plan.stop) for plan in plans] == spans
+    assert len({plan.name for plan in plans}) == len(plans)
+
+
+def test_each_of_several_stores_has_a_folder_of_its_own():
+    places = [StorePlace("/f/a/store", "a", ()), StorePlace("/f/b/store", None, ()), StorePlace("/g/a/store", "a", ())]
+    assert labels(places) == ["a", "b", "a-2"]
+    assert labels(places[:1]) == [""]
+
+
+def test_queue_offsets_that_jump_or_fall_go_where_the_engine_puts_them(tmp_path):
+    store = tmp_path / "store"
+    (store / "commitlog").mkdir(parents=True)
+    offsets = [0, 1, 5, 6, 3, 7, 0, 8, 400, 401]
+    data = raw_log(*({"topic": b"T", "queue_offset": offset} for offset in offsets))
+    (store / "commitlog" / f"{0:020d}").write_bytes(data.ljust(1 << 16, b"\0"))
+    (tmp_path / "in").mkdir()
+    for size in (1 << 20, 300):
+        assert_same(store, tmp_path / "in", size)
+        shutil.rmtree(tmp_path / "in")
+        (tmp_path / "in").mkdir()

@@ -1,0 +1,72 @@
+"""What differs between a store's queues and index and those built from its log: each entry counted where it is."""
+
+import shutil
+
+import pytest
+from golden_stores import names
+from rebuilt_stores import Here, rebuilt
+
+from engine.cli.pipeline_rebuild import facts_of
+from engine.codec.index import Geometry
+from engine.pipeline import rebuild_compare
+from engine.pipeline.files import find_stores
+from engine.pipeline.rebuild_compare import SCHEMA, compare, compare_tasks
+
+
+def differences(store, built):
+    facts = next(facts_of(find_stores(str(store)), None, built))
+    rows = Here()([[task] for task in compare_tasks(facts, built, 2)], compare, SCHEMA)
+    assert rows
+    return {
+        (row["topic"], row["queueId"]): {
+            name: row[name] for name in SCHEMA.replace(",", "").split()[::2][5:] if row[name] not in (0, None)
+        }
+        for row in rows
+        if row["missing"] or row["extra"] or row["different"]
+    }
+
+
+@pytest.fixture
+def pair(golden, tmp_path, monkeypatch):
+    """A store that may be changed, and what its log gives."""
+    monkeypatch.setattr(rebuild_compare, "CHUNK", 37)
+    shutil.copytree(golden("clean-5.3.3"), tmp_path / "store")
+    rebuilt(tmp_path / "store", tmp_path / "new")
+    return tmp_path / "store", tmp_path / "new"
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name.startswith(("clean", "multi", "batch", "first"))])
+def test_an_orderly_store_differs_nowhere(golden, tmp_path, name):
+    rebuilt(golden(name), tmp_path / "new")
+    assert differences(golden(name), tmp_path / "new") == {}
+
+
+def test_entries_that_are_missing_stray_or_wrong_are_told_with_their_first_places(pair):
+    store, built = pair
+    first = store / "consumequeue" / "TopicA" / "0" / f"{0:020d}"
+    raw = bytearray(first.read_bytes())
+    raw[20 * 40 : 20 * 43] = bytes(60)
+    raw[20 * 77 : 20 * 77 + 8] = (5).to_bytes(8, "big")
+    first.write_bytes(raw)
+    made = built / "consumequeue" / "TopicA" / "1" / f"{0:020d}"
+    raw = bytearray(made.read_bytes())
+    raw[20 * 12 : 20 * 13] = bytes(20)
+    made.write_bytes(raw)
+    assert differences(store, built) == {
+        ("TopicA", 0): {"missing": 3, "different": 1, "firstMissing": 40, "firstDifferent": 77},
+        ("TopicA", 1): {"extra": 1, "firstExtra": 12},
+    }
+
+
+def test_index_entries_are_held_against_each_other_by_where_they_lead(pair):
+    store, built = pair
+    path = sorted((store / "index").iterdir())[1]
+    raw = bytearray(path.read_bytes())
+    facts = next(facts_of(find_stores(str(store)), None, built))
+    geometry = Geometry(facts.config.max_hash_slot_num, facts.config.max_index_num)
+    at = geometry.entry_position(7)
+    offset = int.from_bytes(raw[at + 4 : at + 12], "big")
+    raw[at : at + 4] = b"\x00\x00\x00\x01"
+    path.write_bytes(raw)
+    found = differences(store, built)[None, None]
+    assert found == {"missing": 1, "extra": 1, "firstMissing": offset, "firstExtra": offset}
