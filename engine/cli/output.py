@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MEASURED_ROWS = 200
 _EASY = {"text": 16, "path": 20, "prose": 32}
-_SOFT = {"text": 8, "path": 12, "prose": 20}
+_SOFT = {"text": 8, "path": 12, "prose": 14}
 """Cells below which columns of words are not narrowed: while others can be left out, and at last."""
 _TICK = 0.2
 

@@ -15,11 +15,11 @@ WRITES = ("append", "dispatch", "flush", "topics", "recover", "lab")
 NAMES = (*READS, *WRITES)
 _SMALLEST = 1 << 20
 _COLUMNS = (
-    Column("Measured", "name"),
-    Column("On", "on"),
+    Column("Measured", "name", "prose"),
+    Column("On", "on", "prose"),
     Column("Figure", "figure", "plain"),
     Column("Ratio", "ratio", "plain"),
-    Column("Must reach", "target", "plain"),
+    Column("Must reach", "target", "prose"),
 )
 
 
