@@ -1,7 +1,7 @@
-"""One index file of a store that is only looked at, and the numbers of slots and entries that its bytes give away.
+"""One index file of a store that is only looked at.
 
-RocketMQ writes neither number into the file (spec 4.1): they come from the configuration, or are worked out here and
-checked against the chains.
+RocketMQ does not write the numbers of slots and entries into the file (spec 4.1): they come from the configuration, or
+are worked out (:mod:`engine.codec.index_geometry`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from collections.abc import Iterator
 
 from engine.codec import index as codec
 from engine.errors import CorruptUnit
-from engine.layout import INDEX_ENTRIES, INDEX_SLOTS
 from engine.mapped.read_only import ReadOnlyFile
 
 _CHUNK = 4096
-_DEFAULT = codec.Geometry(INDEX_SLOTS, INDEX_ENTRIES)
 _I32 = struct.Struct(">i")
 
 
@@ -91,103 +89,3 @@ class IndexReader:
                 f"the numbers of slots and entries are not known: {self.geometry_how}", file=self.file.path, offset=0
             )
         return self.geometry
-
-
-def derive_geometry(file: ReadOnlyFile) -> tuple[codec.Geometry | None, str]:
-    """Slots and entries of an index file, and how they are known.
-
-    The default numbers are taken where the length is theirs and the newest entry's chain agrees; else every pair that
-    the
-    length allows is tried against the chains, and a pair is taken only where it is the only one.
-    """
-    header_bytes = file.read(0, codec.HEADER_SIZE)
-    if len(header_bytes) < codec.HEADER_SIZE:
-        return None, f"the file has {len(header_bytes)} bytes, a header has {codec.HEADER_SIZE}"
-    header = codec.decode_header(header_bytes)
-    if file.size == _DEFAULT.file_size and (header.entries == 0 or _newest_agrees(file, header, _DEFAULT)):
-        return _DEFAULT, "RocketMQ's defaults, by the file's length"
-    if (file.size - codec.HEADER_SIZE) % 4:
-        return None, f"no numbers of slots and entries give a length of {file.size:,} bytes"
-    if header.entries == 0:
-        return None, "the file has no entries to try a number of slots against"
-    fitting = _fitting(file, header)
-    if not fitting:
-        return None, f"no number of slots agrees with the chains in a file of {file.size:,} bytes"
-    if len(fitting) > 1:
-        names = ", ".join(f"{g.slots:,}" for g in fitting[:4])
-        return None, f"several numbers of slots agree with the chains: {names}"
-    return fitting[0], f"{fitting[0].slots:,} slots: the only number that the length and the chains allow"
-
-
-def _fitting(file: ReadOnlyFile, header: codec.IndexHeader) -> list[codec.Geometry]:
-    words = (file.size - codec.HEADER_SIZE) // 4
-    found = []
-    for slots in _candidates(file, header, words):
-        geometry = codec.Geometry(slots, (words - slots) // 5)
-        if geometry.entries > header.entries and _chains_agree(file, header, geometry):
-            found.append(geometry)
-            if len(found) > 8:
-                break
-    return found
-
-
-def _candidates(file: ReadOnlyFile, header: codec.IndexHeader, words: int) -> Iterator[int]:
-    """Numbers of slots for which the newest entry is the head of its slot; small files byte by byte, big ones in
-    bulk.
-    """
-    if file.size > 4 << 20:
-        yield from _candidates_in_bulk(file, header, words)
-        return
-    data = file.read(0, file.size)
-    for slots in range(words % 5 or 5, words, 5):
-        geometry = codec.Geometry(slots, (words - slots) // 5)
-        at = geometry.entry_position(header.entries)
-        if geometry.entries <= header.entries or at + codec.ENTRY_SIZE > len(data):
-            break
-        key_hash = _I32.unpack_from(data, at)[0]
-        if key_hash >= 0 and _I32.unpack_from(data, geometry.slot_position(key_hash % slots))[0] == header.entries:
-            yield slots
-
-
-def _candidates_in_bulk(file: ReadOnlyFile, header: codec.IndexHeader, words: int) -> Iterator[int]:
-    import numpy as np
-
-    largest = words - 5 * (header.entries + 1)
-    if largest <= 0:
-        return
-    data = np.frombuffer(file.read(codec.HEADER_SIZE, words * 4), ">i4")
-    slots = np.arange(words % 5 or 5, largest + 1, 5, dtype=np.int64)
-    at = slots + 5 * header.entries
-    slots, at = slots[at < len(data)], at[at < len(data)]
-    key_hash = data[at].astype(np.int64)
-    good = key_hash >= 0
-    slots, key_hash = slots[good], key_hash[good]
-    yield from (int(n) for n in slots[data[key_hash % slots] == header.entries])
-
-
-def _newest_agrees(file: ReadOnlyFile, header: codec.IndexHeader, geometry: codec.Geometry) -> bool:
-    reader = IndexReader(file, geometry, "")
-    newest = reader.entry(header.entries)
-    if newest is None or newest.key_hash < 0:
-        return False
-    return reader.slot(newest.key_hash % geometry.slots) == header.entries
-
-
-def _chains_agree(file: ReadOnlyFile, header: codec.IndexHeader, geometry: codec.Geometry) -> bool:
-    """Most links of a sample of entries lead to an older entry of the same slot (a few may be damaged)."""
-    reader = IndexReader(file, geometry, "")
-    sample = range(1, header.entries + 1, max(header.entries // 256, 1))
-    good = bad = 0
-    for number in sample:
-        entry = reader.entry(number)
-        if entry is None or entry.key_hash < 0:
-            bad += 1
-            continue
-        older = reader.entry(entry.prev) if 0 < entry.prev < number else None
-        if entry.prev == 0 or (
-            older is not None and older.key_hash % geometry.slots == entry.key_hash % geometry.slots
-        ):
-            good += 1
-        else:
-            bad += 1
-    return good > 9 * bad

@@ -21,11 +21,12 @@ from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.checkpoint import decode as decode_checkpoint
 from engine.codec.file_walk import Item
+from engine.codec.index_geometry import derive_geometry
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Stop
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, StoreError
-from engine.inspection.index_reader import IndexReader, derive_geometry
+from engine.inspection.index_reader import IndexReader
 from engine.inspection.log_reader import LogReader
 from engine.inspection.opening import Kind, Opening, recognise
 from engine.inspection.queue_reader import QueueReader
