@@ -4,3 +4,26 @@ Spark itself is imported when it is asked for: reading a split, and planning, ne
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["register"]
+
+
+def register(spark: SparkSession) -> None:
+    """Make the formats ``rocketmq-commitlog``, ``rocketmq-consumequeue`` and ``rocketmq-index`` known to ``spark``.
+
+    Turns on that filters reach them, and gives executors of a cluster the engine's codecs.
+    """
+    from engine.pipeline.commitlog_source import CommitLogSource
+    from engine.pipeline.index_source import IndexSource
+    from engine.pipeline.queue_source import QueueSource
+    from engine.pipeline.session import ship_engine
+
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    for source in (CommitLogSource, QueueSource, IndexSource):
+        spark.dataSource.register(source)
+    ship_engine(spark)

@@ -125,7 +125,7 @@ def plan(
         ranges = (want or {}).get(store.path)
         for whole in whole_files(store):
             parts, left_out = _wanted(whole, ranges)
-            edge = whole.file_size if whole.followed or whole.file_size <= split_bytes else _edge_of_zeros(whole)
+            edge = whole.file_size if whole.followed or whole.file_size <= split_bytes else edge_of_zeros(whole)
             for part in parts:
                 splits += cut_up(part, split_bytes, edge)
             if left_out and ranges is not None:
@@ -216,7 +216,7 @@ class _Reading:
         self._split = split
         self._file = file
         self._walk = walk
-        self._bytes = _Bytes(split, file)
+        self._bytes = SplitBytes(split, file)
         self._why = ""
 
     def blocks(self, look_back: int) -> Iterator[Block]:
@@ -361,7 +361,7 @@ class _Reading:
         return isinstance(look(data, 0, len(data), self._split.file_start + position, crc=False), Unit)
 
 
-class _Bytes:
+class SplitBytes:
     """The file of a split as the walk wants it."""
 
     __slots__ = ("_followed", "next_data", "read", "size", "start_offset")
@@ -401,7 +401,7 @@ def _goes_on(whole: Split) -> bool:
     return not end.why
 
 
-def _edge_of_zeros(whole: Split) -> int:
+def edge_of_zeros(whole: Split) -> int:
     """A position near the end of what was written: found by halving, so a guess where zeros lie in between."""
     low, high = 0, whole.file_size // NEAR
     with opened(whole.path) as file:

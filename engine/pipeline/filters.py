@@ -1,0 +1,102 @@
+"""Spark's pushed filters as conditions on columns of a block, and as what a plan can use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec.columns import BAD, OK, UNCHECKED, UnitColumns
+from engine.codec.topic_table import TopicTable
+from engine.pipeline.pruning import Want
+from engine.pipeline.unit_rows import NUMBERS
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter
+
+_OPERATORS = {
+    "EqualTo": "among", "In": "among", "GreaterThan": ">", "GreaterThanOrEqual": ">=", "LessThan": "<",
+    "LessThanOrEqual": "<=", "IsNotNull": "there",
+}  # fmt: skip
+_FIELDS = {
+    "topic": "topics", "queueId": "queue_ids", "queueOffset": "queue_offsets", "physicalOffset": "physical_offsets",
+    "storeTimestamp": "store_timestamps",
+}  # fmt: skip
+_OF_ALL_ROWS = {"type", "physicalOffset", "size", "file", "store", "broker", "reason", "physicalOffsetField"}
+_CRC = {"unchecked": UNCHECKED, "ok": OK, "bad": BAD}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """``column`` is ``among`` values, compares with the one value, or is ``there`` (not null)."""
+
+    column: str
+    operator: str
+    values: tuple[Any, ...] = ()
+
+
+def conditions(pushed: Iterable[Filter]) -> list[Condition]:
+    """The filters that are understood here; others are left to Spark alone."""
+    found = []
+    for one in pushed:
+        operator = _OPERATORS.get(type(one).__name__)
+        path: tuple[str, ...] = getattr(one, "attribute", ())
+        if operator is None or len(path) != 1:
+            continue
+        value: Any = getattr(one, "value", None)
+        values = tuple(value) if type(one).__name__ == "In" else () if operator == "there" else (value,)
+        if not any(each is None for each in values):
+            found.append(Condition(path[0], operator, values))
+    return found
+
+
+def want(of: Sequence[Condition]) -> Want:
+    """What a plan can leave out by."""
+    asked = Want()
+    for one in of:
+        name = _FIELDS.get(one.column)
+        if name is None or one.operator == "there":
+            continue
+        if one.operator == "among":
+            asked = asked.and_among(name, one.values)
+        elif name not in ("topics", "queue_ids"):
+            (value,) = one.values
+            low, high = {">": (value + 1, None), ">=": (value, None), "<": (None, value - 1), "<=": (None, value)}[
+                one.operator
+            ]
+            asked = asked.and_between(name, low, high)
+    return asked
+
+
+def units_only(of: Sequence[Condition]) -> bool:
+    """Whether no row but a unit can meet the conditions: they name a column that is null in all others."""
+    return any(one.column not in _OF_ALL_ROWS for one in of)
+
+
+def kept(of: Sequence[Condition], block: UnitColumns, topics: TopicTable) -> npt.NDArray[np.bool_]:
+    """Which rows of a block the conditions do not refuse, by its columns alone."""
+    keep = np.ones(block.count, np.bool_)
+    for one in of:
+        if one.column == "topic" and one.operator == "among":
+            # Names that were cleaned for UTF-8 have no number: their rows are Spark's to judge.
+            numbers = [topics.find(str(value)) for value in one.values]
+            if all("?" not in str(value) for value in one.values):
+                keep &= np.isin(block["topic_id"], [*numbers, -1])
+        elif one.column == "crc" and one.operator == "among":
+            keep &= np.isin(block["crc"], [_CRC[value] for value in one.values if value in _CRC])
+        elif one.column in NUMBERS and one.operator != "there":
+            keep &= _compared(block[NUMBERS[one.column]], one)
+    return keep
+
+
+def _compared(column: npt.NDArray[Any], one: Condition) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_]
+    if one.operator == "among":
+        found = np.isin(column, one.values)
+    else:
+        compare = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}[one.operator]
+        found = compare(column, one.values[0])
+    return found

@@ -1,0 +1,168 @@
+"""``rocketmq-index``: one row for each entry of the index files of one store, or of many (spec 4.1).
+
+Rows are those that ``storescope index --entries`` tells; a file that cannot be read as an index file is one row of the
+type ``damage``. Options: ``path``, ``broker``, ``columns``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from engine.codec.dtypes import INDEX_ENTRY
+from engine.codec.index import ENTRY_SIZE, HEADER_SIZE, Geometry, decode_header
+from engine.codec.index_geometry import derive_geometry
+from engine.errors import CannotRead
+from engine.layout import parse_file_name
+from engine.pipeline import schema
+from engine.pipeline.files import StorePlace
+from engine.pipeline.options import PART_BYTES, Options, Parts, grouped
+from engine.pipeline.storage import Listed, OpenFile, join, opened, storage_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+ROWS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPart:
+    """Bytes [``start``, ``stop``) of an index file, whole entries from number ``first`` on; or why there are none."""
+
+    store: str
+    broker: str | None
+    path: str
+    start: int
+    stop: int
+    first: int
+    slots: int
+    begin_timestamp: int
+    reason: str | None = None
+
+
+class IndexSource(DataSource):
+    """The format ``rocketmq-index``."""
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self.asked = Options(options, schema.INDEX)
+
+    @classmethod
+    def name(cls) -> str:
+        return "rocketmq-index"
+
+    def schema(self) -> str:
+        """The columns that are asked for, as Spark reads them."""
+        return schema.ddl(self.asked.columns)
+
+    def reader(self, schema: StructType) -> IndexSourceReader:
+        """A reader of the columns of ``schema``."""
+        return IndexSourceReader(self.asked, schema.names)
+
+
+class IndexSourceReader(DataSourceReader):
+    """Plans and reads parts of index files."""
+
+    def __init__(self, asked: Options, names: Sequence[str]) -> None:
+        self.asked = asked
+        self.columns = schema.chosen(schema.INDEX, names)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One for each task."""
+        return grouped([part for store in self.asked.stores() for part in index_parts(store)], PART_BYTES)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition as Arrow batches."""
+        assert isinstance(partition, Parts)
+        for part in partition.parts:
+            yield from rows_of(part, self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lent:
+    """An open index file with its length."""
+
+    size: int
+    file: OpenFile
+
+    def read(self, position: int, size: int) -> bytes:
+        return self.file.read(position, size)
+
+
+def index_parts(store: StorePlace) -> Iterator[IndexPart]:
+    """Parts of at most :data:`PART_BYTES` of the index files of a store, in the order of their names."""
+    storage, local = storage_of(join(store.path, "index"))
+    files = [e for e in storage.listing(local) if e.size >= 0 and parse_file_name(e.name) is not None]
+    known = {file.path: _looked_at(file) for file in files}
+    # Files of a store have one geometry: what one gives away holds for all of its length.
+    common = Counter(geometry for geometry, _, entries in known.values() if geometry is not None and entries)
+    usual = common.most_common(1)[0][0] if common else None
+    for file in files:
+        geometry, why, entries = known[file.path]
+        if usual is not None and usual.file_size == file.size:
+            geometry = usual
+        if geometry is None:
+            if entries:
+                yield IndexPart(store.path, store.broker, file.path, 0, 0, 0, 0, 0, why)
+            continue
+        with opened(file.path) as lent:
+            header = decode_header(lent.read(0, HEADER_SIZE))
+        end = min(entries, geometry.entries - 1) + 1
+        step = PART_BYTES // ENTRY_SIZE
+        for first in range(1, end, step):
+            start, stop = (geometry.entry_position(number) for number in (first, min(first + step, end)))
+            yield IndexPart(
+                store.path, store.broker, file.path, start, stop, first, geometry.slots, header.begin_timestamp
+            )
+
+
+def _looked_at(file: Listed) -> tuple[Geometry | None, str, int]:
+    """The geometry that a file gives away, how, and how many entries it says that it has."""
+    try:
+        with opened(file.path) as lent:
+            head = lent.read(0, HEADER_SIZE)
+            if len(head) < HEADER_SIZE:
+                return None, f"expected a header of {HEADER_SIZE} bytes, found {len(head)}", 1
+            return (*derive_geometry(_Lent(file.size, lent)), decode_header(head).entries)
+    except CannotRead as error:
+        return None, str(error), 1
+
+
+def rows_of(part: IndexPart, columns: schema.Columns) -> Iterator[pa.RecordBatch]:
+    """The entries of a part in batches."""
+    import pyarrow as pa
+
+    shape = schema.arrow_schema(columns)
+    same = {"file": part.path.rpartition("/")[2], "store": part.store, "broker": part.broker}
+    if part.reason is not None:
+        only = {"type": "damage", "reason": part.reason, **same}
+        yield pa.RecordBatch.from_arrays([pa.array([only.get(f.name)], f.type) for f in shape], schema=shape)
+        return
+    with opened(part.path) as lent:
+        for at in range(part.start, part.stop, ROWS * ENTRY_SIZE):
+            data = lent.read(at, min(ROWS * ENTRY_SIZE, part.stop - at))
+            entries = np.frombuffer(data[: len(data) // ENTRY_SIZE * ENTRY_SIZE], INDEX_ENTRY)
+            if not len(entries):
+                return
+            key_hash, diff = entries["key_hash"].astype("i4"), entries["time_diff"].astype("i4")
+            first = part.first + (at - part.start) // ENTRY_SIZE
+            made: dict[str, Any] = {
+                "type": "indexEntry", **same, "entry": np.arange(first, first + len(entries), dtype="i4"),
+                "slot": pa.array((key_hash % part.slots).astype("i4"), mask=key_hash < 0), "keyHash": key_hash,
+                "phyOffset": entries["phy_offset"].astype("i8"), "timeDiff": diff,
+                "storeTimestamp": part.begin_timestamp + diff.astype("i8") * 1000, "prev": entries["prev"].astype("i4"),
+            }  # fmt: skip
+            arrays = []
+            for field in shape:
+                value = made.get(field.name)
+                if value is None or isinstance(value, str):
+                    arrays.append(pa.repeat(pa.scalar(value, field.type), len(entries)))
+                else:
+                    arrays.append(value if isinstance(value, pa.Array) else pa.array(value, field.type))
+            yield pa.RecordBatch.from_arrays(arrays, schema=shape)

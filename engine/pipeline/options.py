@@ -1,0 +1,85 @@
+"""Options of the data sources, and what all of them share: partitions of small parts, and what is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pyspark.sql.datasource import InputPartition
+
+from engine.errors import UsageError
+from engine.pipeline import schema, splits
+from engine.pipeline.files import StorePlace, find_stores
+
+PART_BYTES = 16 << 20
+"""Bytes of queue or index files that one task reads."""
+
+
+class Options:
+    """What the options of a read ask for; raises :class:`UsageError` in one sentence."""
+
+    def __init__(self, given: Any, columns: schema.Columns, left_out: Iterable[str] = ()) -> None:
+        self._given = given
+        self.path: str = given.get("path", "")
+        self.broker: str | None = given.get("broker")
+        names = [name.strip() for name in given.get("columns", "").split(",") if name.strip()]
+        self.columns = schema.chosen(columns, names or [name for name in columns if name not in set(left_out)])
+
+    def stores(self) -> list[StorePlace]:
+        """Raises :class:`NotAStore`, :class:`CannotRead`."""
+        if not self.path:
+            raise UsageError("name the store: load(PATH)")
+        return find_stores(self.path, self.broker)
+
+    def number(self, name: str, default: int) -> int:
+        """An option that is a number from 1 on."""
+        text = self._given.get(name, str(default)).replace("_", "")
+        if not text.isdigit() or int(text) < 1:
+            raise UsageError(f"{name}: expected a number from 1 on, found {self._given.get(name)}")
+        return int(text)
+
+    def yes(self, name: str, default: bool) -> bool:
+        """An option that is true or false."""
+        text = self._given.get(name, str(default)).lower()
+        if text not in ("true", "false"):
+            raise UsageError(f"{name}: expected true or false, found {self._given.get(name)}")
+        return bool(text == "true")
+
+
+class LogOptions(Options):
+    """The options of ``rocketmq-commitlog``."""
+
+    def __init__(self, given: Any) -> None:
+        without = () if given.get("body", "").lower() == "true" or "body" in given.get("columns", "") else ("body",)
+        super().__init__(given, schema.UNIT, without)
+        self.split_bytes = self.number("splitBytes", splits.SPLIT_BYTES)
+        self.crc = self.yes("crc", True)
+        self.body = self.yes("body", False)
+        self.blanks = self.yes("blanks", False)
+        self.queues = self.yes("queues", True)
+        begins = given.get("startingOffsets", "earliest")
+        if begins not in ("earliest", "latest"):
+            raise UsageError(f"startingOffsets: expected earliest or latest, found {begins}")
+        self.latest = begins == "latest"
+
+
+class Parts(InputPartition):
+    """The parts of one task, small values all."""
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        super().__init__(parts)
+        self.parts = parts
+
+
+def grouped(parts: Sequence[Any], most: int) -> list[InputPartition]:
+    """Parts with a ``start`` and a ``stop`` as partitions: several together not larger than ``most`` bytes."""
+    found: list[list[Any]] = []
+    room = 0
+    for part in parts:
+        size = part.stop - part.start
+        if not found or size > room:
+            found.append([])
+            room = most
+        found[-1].append(part)
+        room -= size
+    return [Parts(tuple(group)) for group in found]

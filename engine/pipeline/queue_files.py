@@ -1,0 +1,177 @@
+"""Consume queues as a plan sees them: their files, and where a broker that opens the store would end them (spec 3.4).
+
+The same bounds as the engine's own reader finds; nothing is kept of a queue but names and numbers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from engine.codec.consume_queue import CQ_UNIT_SIZE
+from engine.codec.file_walk import walk_file
+from engine.codec.message import Unit
+from engine.layout import parse_file_name
+from engine.pipeline.files import LogFile, StorePlace, log_files
+from engine.pipeline.splits import NEAR, Split, SplitBytes, edge_of_zeros, first_in
+from engine.pipeline.storage import Listed, join, opened, storage_of
+
+BATCH_UNIT_SIZE = 46
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """One queue's files, in order. ``end`` is the byte behind the last entry that a broker would keep."""
+
+    topic: str
+    queue_id: int
+    batch: bool
+    files: tuple[LogFile, ...]
+    end: int = 0
+
+    @property
+    def unit_size(self) -> int:
+        return BATCH_UNIT_SIZE if self.batch else CQ_UNIT_SIZE
+
+
+def numbered_folders(path: str) -> dict[int, str]:
+    """The folders below ``path`` whose names are numbers."""
+    storage, local = storage_of(path)
+    numbered = ((parse_file_name(entry.name), entry) for entry in storage.listing(local) if entry.size < 0)
+    return {number: entry.path for number, entry in numbered if number is not None}
+
+
+def files_of(folder: str) -> tuple[LogFile, ...]:
+    """The files of a queue in order."""
+    storage, local = storage_of(folder)
+    found = (file for entry in storage.listing(local) if (file := _file(entry)) is not None)
+    return tuple(sorted(found, key=lambda file: file.start))
+
+
+def _file(entry: Listed) -> LogFile | None:
+    start = parse_file_name(entry.name)
+    return LogFile(entry.path, start, entry.size) if entry.size >= 0 and start is not None and start >= 0 else None
+
+
+def list_queues(store: StorePlace) -> Iterator[Queue]:
+    """Every queue that has a folder, with no end worked out."""
+    for name, batch in (("consumequeue", False), ("batchconsumequeue", True)):
+        root = join(store.path, name)
+        storage, local = storage_of(root)
+        for topic in storage.listing(local):
+            for queue_id, folder in sorted(numbered_folders(topic.path).items()) if topic.size < 0 else ():
+                yield Queue(topic.name, queue_id, batch, files_of(folder))
+
+
+def bounded(store: StorePlace, wanted: Callable[[Queue], bool]) -> list[Queue]:
+    """The queues that are ``wanted``, with their ends: behind the last readable entry that points in front of the log's
+    end, which the newest entries of all queues tell.
+    """
+    queues = list(list_queues(store))
+    limit = log_end(store, [entry for entry in map(newest, queues) if entry is not None])
+    return [dataclasses.replace(queue, end=_cut(queue, raw_end(queue), limit)) for queue in queues if wanted(queue)]
+
+
+def newest(queue: Queue) -> tuple[int, int] | None:
+    """(physical offset, size) of a queue's newest readable entry."""
+    return _entry(queue, raw_end(queue) - queue.unit_size)
+
+
+def raw_end(queue: Queue) -> int:
+    """The byte behind the last readable entry: units of the last three files up to the first that is not valid."""
+    end = queue.files[0].start if queue.files else 0
+    for file in queue.files[-3:]:
+        count = file.size // queue.unit_size
+        valid = _valid(queue, file, count)
+        end = file.start + valid * queue.unit_size
+        if valid < count:
+            break
+    return end
+
+
+def _valid(queue: Queue, file: LogFile, count: int) -> int:
+    low, high = 0, count
+    with opened(file.path) as lent:
+        size = queue.unit_size
+        if high and _place(lent.read((high - 1) * size, size), queue.batch) is not None:
+            return high
+        while low < high:
+            middle = (low + high) // 2
+            if _place(lent.read(middle * size, size), queue.batch) is not None:
+                low = middle + 1
+            else:
+                high = middle
+    return low
+
+
+def _entry(queue: Queue, offset: int) -> tuple[int, int] | None:
+    """(physical offset, size) of the entry at byte ``offset`` of a queue, None where there is none."""
+    for file in reversed(queue.files):
+        if file.start <= offset < file.end:
+            with opened(file.path) as lent:
+                return _place(lent.read(offset - file.start, queue.unit_size), queue.batch)
+    return None
+
+
+def _place(data: bytes, batch: bool) -> tuple[int, int] | None:
+    if len(data) < CQ_UNIT_SIZE:
+        return None
+    place, size = (int.from_bytes(data[at:to], "big", signed=True) for at, to in ((0, 8), (8, 12)))
+    if batch:
+        base, count = int.from_bytes(data[28:36], "big", signed=True), int.from_bytes(data[36:38], "big", signed=True)
+        if len(data) < BATCH_UNIT_SIZE or base < 0 or count <= 0:
+            return None
+    return (place, size) if place >= 0 and size > 0 else None
+
+
+def _cut(queue: Queue, end: int, limit: int) -> int:
+    """``end`` lowered over entries that point at or behind the end of the log."""
+    first, size = queue.files[0].start if queue.files else 0, queue.unit_size
+    if end <= first:
+        return end
+    last = _entry(queue, end - size)
+    if last is None or last[0] < limit:
+        return end
+    low, high = first // size, end // size
+    while low < high:
+        middle = (low + high) // 2
+        found = _entry(queue, middle * size)
+        if found is not None and found[0] < limit:
+            low = middle + 1
+        else:
+            high = middle
+    return low * size
+
+
+def log_end(store: StorePlace, hints: Sequence[tuple[int, int]], live: bool = False) -> int:
+    """Behind the last unit in a row: from where the newest entries (place, size) point, else from near the zero tail.
+
+    A last unit with a wrong CRC may still be on its way into the file where ``live``: the end lies in front of it.
+    """
+    for file in reversed(log_files(store)):
+        with opened(file.path) as lent:
+            if any(lent.read(0, 8)):
+                split = Split(store.path, store.broker, file.path, file.start, 0, file.size, file.size, False)
+                return _end_in(split, SplitBytes(split, lent), hints, live)
+    return 0
+
+
+def _end_in(split: Split, lent: SplitBytes, hints: Sequence[tuple[int, int]], live: bool) -> int:
+    start = split.file_start
+    for place, size in sorted(hints, reverse=True):
+        if split.file_start <= place < split.file_start + split.file_size:
+            unit = next(walk_file(lent, place, crc=False, resync=False), None)
+            if isinstance(unit, Unit) and unit.size == size and not unit.stale:
+                start = place
+                break
+    else:
+        edge = edge_of_zeros(split) - 2 * NEAR
+        if edge > 0:
+            start = max(first_in(dataclasses.replace(split, start=edge)), start)
+    end = start
+    before = end
+    for item in walk_file(lent, start, crc=live, resync=False):
+        if isinstance(item, Unit):
+            before, end = end if item.crc == "bad" else item.end, item.end
+    return before if live else end

@@ -1,0 +1,204 @@
+"""``rocketmq-consumequeue``: one row for each entry of the queues of one store, or of many (spec 3.1, 3.6, 3.7).
+
+Rows are those that ``storescope queue`` tells of each queue, ``topic``, ``queueId`` and ``file`` beside them: up to the
+last entry that points in front of the end of the log. Options: ``path``, ``broker``, ``columns``. Conditions on topic,
+queueId and queueOffset leave files, and parts of them, unread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from engine.codec.consume_queue import MAX_EXT_ADDRESS, PREFILLED_SIZE, ext_offset
+from engine.codec.cq_ext import CqExtStop
+from engine.codec.cq_ext import decode as decode_ext
+from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
+from engine.pipeline import filters, schema
+from engine.pipeline.files import LogFile, StorePlace
+from engine.pipeline.options import PART_BYTES, Options, Parts, grouped
+from engine.pipeline.pruning import Want
+from engine.pipeline.queue_files import Queue, bounded, files_of
+from engine.pipeline.storage import join, opened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.datasource import Filter
+    from pyspark.sql.types import StructType
+
+ROWS = 1 << 16
+_LONGEST_EXT = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePart:
+    """Bytes [``start``, ``stop``) of one queue file; ``file_start`` is the queue's byte offset of its first."""
+
+    store: str
+    broker: str | None
+    topic: str
+    queue_id: int
+    batch: bool
+    path: str
+    file_start: int
+    start: int
+    stop: int
+
+
+class QueueSource(DataSource):
+    """The format ``rocketmq-consumequeue``."""
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self.asked = Options(options, schema.CQ)
+
+    @classmethod
+    def name(cls) -> str:
+        return "rocketmq-consumequeue"
+
+    def schema(self) -> str:
+        """The columns that are asked for, as Spark reads them."""
+        return schema.ddl(self.asked.columns)
+
+    def reader(self, schema: StructType) -> QueueSourceReader:
+        """A reader of the columns of ``schema``."""
+        return QueueSourceReader(self.asked, schema.names)
+
+
+class QueueSourceReader(DataSourceReader):
+    """Plans and reads parts of queue files."""
+
+    def __init__(self, asked: Options, names: Sequence[str]) -> None:
+        self.asked = asked
+        self.columns = schema.chosen(schema.CQ, names)
+        self.want = Want()
+
+    def pushFilters(self, filters_: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
+        """Take note of what spares reading; Spark tests all of it again."""
+        self.want = filters.want(filters.conditions(filters_))
+        return filters_
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One for each task."""
+        return grouped([part for store in self.asked.stores() for part in _parts(store, self.want)], PART_BYTES)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition as Arrow batches."""
+        assert isinstance(partition, Parts)
+        for part in partition.parts:
+            yield from rows_of(part, self.columns)
+
+
+def _parts(store: StorePlace, want: Want) -> Iterator[QueuePart]:
+    for queue in bounded(store, lambda queue: _wanted(queue, want)):
+        stopped = False
+        for file in queue.files:
+            start, stop = _range(queue, file, want)
+            if queue.batch:  # its rows end at the first unit that is none
+                stop, stopped = (start, True) if stopped else _batch_stop(queue, file, stop)
+            for at in range(start, stop, PART_BYTES // queue.unit_size * queue.unit_size):
+                end = min(at + PART_BYTES // queue.unit_size * queue.unit_size, stop)
+                yield QueuePart(
+                    store.path, store.broker, queue.topic, queue.queue_id, queue.batch, file.path, file.start, at, end
+                )
+
+
+def _wanted(queue: Queue, want: Want) -> bool:
+    of_topic = want.topics is None or queue.topic in want.topics
+    return of_topic and (want.queue_ids is None or queue.queue_id in want.queue_ids)
+
+
+def _range(queue: Queue, file: LogFile, want: Want) -> tuple[int, int]:
+    size = queue.unit_size
+    start, stop = 0, min(file.size, max(queue.end - file.start, 0)) // size * size
+    if not queue.batch:
+        first = file.start // size
+        start = min(max(want.queue_offsets[0] - first, 0) * size, stop)
+        stop = max(min(stop, (want.queue_offsets[1] - first + 1) * size), start)
+    return start, stop
+
+
+def _batch_stop(queue: Queue, file: LogFile, stop: int) -> tuple[int, bool]:
+    """Where the rows of a batch queue's file end, and whether at a unit that is none."""
+    with opened(file.path) as lent:
+        units = np.frombuffer(lent.read(0, stop), BATCH_CQ_UNIT)
+    odd = np.flatnonzero(~_is_batch(units))
+    return (int(odd[0]) * queue.unit_size, True) if len(odd) else (stop, False)
+
+
+def _is_batch(units: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    places = (units["physical_offset"] >= 0) & (units["size"] > 0)
+    found: npt.NDArray[np.bool_] = places & (units["msg_base_offset"] >= 0) & (units["batch_size"] > 0)
+    return found
+
+
+def rows_of(part: QueuePart, columns: schema.Columns) -> Iterator[pa.RecordBatch]:
+    """The entries of a part in batches."""
+    import pyarrow as pa
+
+    kind = BATCH_CQ_UNIT if part.batch else CQ_UNIT
+    shape = schema.arrow_schema(columns)
+    with opened(part.path) as lent:
+        for at in range(part.start, part.stop, ROWS * kind.itemsize):
+            data = lent.read(at, min(ROWS * kind.itemsize, part.stop - at))
+            units = np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind)
+            if not len(units):
+                return
+            made = _values(part, units, (part.file_start + at) // kind.itemsize, "ext" in columns)
+            arrays = []
+            for field in shape:
+                value = made.get(field.name)
+                if isinstance(value, str | int | None):
+                    arrays.append(pa.repeat(pa.scalar(value, field.type), len(units)))
+                else:
+                    arrays.append(pa.array(value, field.type))
+            yield pa.RecordBatch.from_arrays(arrays, schema=shape)
+
+
+def _values(part: QueuePart, units: npt.NDArray[Any], first: int, with_ext: bool) -> dict[str, Any]:
+    place, size, tags = (units[name].astype(f"i{width}") for name, width in
+                         (("physical_offset", 8), ("size", 4), ("tags_code", 8)))  # fmt: skip
+    found = {
+        "type": "cq", "topic": part.topic, "queueId": part.queue_id, "physicalOffset": place, "size": size,
+        "tagsCode": tags, "file": part.path.rpartition("/")[2], "store": part.store, "broker": part.broker,
+    }  # fmt: skip
+    if part.batch:
+        found["queueOffset"] = units["msg_base_offset"].astype("i8")
+        found["batchSize"] = units["batch_size"].astype("i4")
+        found["storeTimestamp"] = units["store_timestamp"].astype("i8")
+        found["state"] = "entry"
+        return found
+    found["queueOffset"] = np.arange(first, first + len(units))
+    state = np.full(len(units), "entry", object)
+    state[(size == PREFILLED_SIZE) & (place == 0)] = "prefilled"
+    state[(place < 0) | (size <= 0)] = "empty"
+    found["state"] = state
+    if with_ext and bool((tags <= MAX_EXT_ADDRESS).any()):
+        found["ext"] = _ext_units(part, tags.tolist())
+    return found
+
+
+def _ext_units(part: QueuePart, tags: list[int]) -> list[dict[str, Any] | None]:
+    """What the ext files hold at the addresses among ``tags``."""
+    files = files_of(join(part.store, "consumequeue_ext", part.topic, str(part.queue_id)))
+    return [_ext_unit(files, tag) if tag <= MAX_EXT_ADDRESS else None for tag in tags]
+
+
+def _ext_unit(files: Sequence[LogFile], address: int) -> dict[str, Any] | None:
+    offset = ext_offset(address)
+    for file in files:
+        if file.start <= offset < file.end:
+            with opened(file.path) as lent:
+                found = decode_ext(lent.read(offset - file.start, _LONGEST_EXT), 0, offset)
+            if isinstance(found, CqExtStop):
+                return None
+            return {
+                "address": address, "size": found.size, "tagsCode": found.tags_code,
+                "storeTimestamp": found.store_timestamp, "bitMap": found.bit_map.hex(),
+            }  # fmt: skip
+    return None

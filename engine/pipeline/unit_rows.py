@@ -1,0 +1,180 @@
+"""Rows of ``rocketmq-commitlog``: chosen columns of a block as Arrow arrays, and nothing decoded that is not asked for.
+
+Numbers are copied as whole columns; only text, maps and bodies cost a step for each row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import message, properties
+from engine.codec.columns import BAD, BLANK, OK, UNCHECKED, UNIT, UnitColumns
+from engine.codec.java import utf8
+from engine.codec.topic_table import TopicTable
+from engine.codec.unit_scan import Damage
+from engine.pipeline import schema
+from engine.pipeline.splits import Split
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_BYTES = 8 << 20
+"""Bytes of units that one batch of rows with bodies or properties is made of."""
+NUMBERS = {
+    "physicalOffset": "offset", "size": "size", "version": "version", "queueId": "queue_id",
+    "queueOffset": "queue_offset", "flag": "flag", "sysFlag": "sys_flag", "bornTimestamp": "born_timestamp",
+    "storeTimestamp": "store_timestamp", "reconsumeTimes": "reconsume_times",
+    "preparedTransactionOffset": "prepared_transaction_offset", "bodyCRC": "body_crc", "bodyLength": "body_length",
+    "tagsCode": "tags_code",
+}  # fmt: skip
+"""Columns that are numbers of a block as they stand."""
+NEED_TAGS = {
+    "topic", "flag", "bornTimestamp", "reconsumeTimes", "preparedTransactionOffset", "tagsCode",
+}  # fmt: skip
+_CRC = {UNCHECKED: "unchecked", OK: "ok", BAD: "bad"}
+_OF_BLANKS = ("physicalOffset", "size")
+
+Rows = npt.NDArray[np.intp]
+
+
+class RowMaker:
+    """Makes batches with the columns ``wanted`` from the blocks of one split."""
+
+    def __init__(self, wanted: schema.Columns, split: Split, topics: TopicTable) -> None:
+        self._columns = wanted
+        self._split = split
+        self._topics = topics
+        self._constants = {"store": split.store, "broker": split.broker, "file": split.name}
+        self._makers: dict[str, Callable[[UnitColumns, Rows], None]] = {
+            "topic": self._topic, "bornHost": self._hosts, "storeHost": self._hosts, "offsetMsgId": self._hosts,
+            "crc": self._crc_words, "properties": self._texts, "tags": self._texts, "keys": self._texts,
+            "uniqueKey": self._texts, "body": self._bodies, "bodySha256": self._bodies,
+            "physicalOffsetField": self._stale,
+        }  # fmt: skip
+        self._made: dict[str, Any] = {}
+
+    def units(self, block: UnitColumns, rows: Rows) -> Iterator[pa.RecordBatch]:
+        """The units at ``rows`` of a block, which is not kept."""
+        for part in _parts(block, rows):
+            yield self._batch(block, part, "unit")
+
+    def blanks(self, block: UnitColumns) -> Iterator[pa.RecordBatch]:
+        """The blank of a block, where it ends with one."""
+        rows = np.flatnonzero(block["kind"] == BLANK)
+        if len(rows):
+            found: dict[str, Any] = {"type": "blank", **self._constants}
+            found.update({name: int(getattr(block, NUMBERS[name])[rows[0]]) for name in _OF_BLANKS})
+            yield self._one(found)
+
+    def damage(self, damage: Damage) -> pa.RecordBatch:
+        """A row for a span of damage."""
+        return self._one({
+            "type": "damage", "physicalOffset": damage.offset, "size": damage.size, "reason": damage.reason,
+            **self._constants,
+        })  # fmt: skip
+
+    def _one(self, values: dict[str, Any]) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        shape = schema.arrow_schema(self._columns)
+        arrays = [pa.array([values.get(field.name)], field.type) for field in shape]
+        return pa.RecordBatch.from_arrays(arrays, schema=shape)
+
+    def _batch(self, block: UnitColumns, rows: Rows, kind: str) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        self._made = {}
+        shape = schema.arrow_schema(self._columns)
+        arrays = []
+        for field in shape:
+            number, maker = NUMBERS.get(field.name), self._makers.get(field.name)
+            if number is not None:
+                array = pa.array(getattr(block, number)[rows], field.type)
+            elif field.name in self._constants or field.name in ("type", "reason"):
+                value = kind if field.name == "type" else self._constants.get(field.name)
+                array = pa.repeat(pa.scalar(value, field.type), len(rows))
+            else:
+                assert maker is not None
+                maker(block, rows)
+                made = self._made[field.name]
+                array = made if isinstance(made, pa.Array) else schema.text_array(made, field.type)
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, schema=shape)
+
+    def _topic(self, block: UnitColumns, rows: Rows) -> None:
+        import pyarrow as pa
+
+        numbers = block.topic_id[rows]
+        if numbers.min(initial=0) < 0:  # more topics than a table holds: the bytes of each
+            self._made["topic"] = [utf8(block.raw_topic(row)) for row in rows.tolist()]
+            return
+        names = schema.text_array(self._topics.names, pa.string())
+        self._made["topic"] = names.take(pa.array(numbers))
+
+    def _crc_words(self, block: UnitColumns, rows: Rows) -> None:
+        import pyarrow as pa
+
+        words = pa.array([_CRC[code] for code in range(3)])
+        self._made["crc"] = words.take(pa.array(block.crc[rows]))
+
+    def _stale(self, block: UnitColumns, rows: Rows) -> None:
+        import pyarrow as pa
+
+        said = block.physical_offset[rows]
+        self._made["physicalOffsetField"] = pa.array(said, mask=said == block.offset[rows])
+
+    def _hosts(self, block: UnitColumns, rows: Rows) -> None:
+        if "bornHost" in self._made:
+            return
+        known: dict[bytes, str] = {}
+        born: list[str] = []
+        stored: list[str] = []
+        ids: list[str] = []
+        for row, flags in zip(rows.tolist(), block.sys_flag[rows].tolist(), strict=True):
+            at = int(block.offset[row]) - block.base + 48
+            first = 20 if flags & message.BORN_HOST_V6 else 8
+            second = 20 if flags & message.STORE_HOST_V6 else 8
+            raw = block.buffer[at : at + first + 8 + second].tobytes()
+            for host, listed in ((raw[:first], born), (raw[first + 8 :], stored)):
+                text = known.get(host)
+                if text is None:
+                    text = known[host] = message.host_text(host)
+                listed.append(text)
+            ids.append(message.offset_message_id(raw[first + 8 :], int(block.physical_offset[row])))
+        self._made.update(bornHost=born, storeHost=stored, offsetMsgId=ids)
+
+    def _texts(self, block: UnitColumns, rows: Rows) -> None:
+        if "properties" in self._made:
+            return
+        found = [properties.decode(block.raw_properties(row)) for row in rows.tolist()]
+        self._made.update(
+            properties=[list(one.items()) for one in found],
+            tags=[one.get(properties.TAGS) for one in found],
+            keys=[properties.split_keys(one.get(properties.KEYS)) for one in found],
+            uniqueKey=[one.get(properties.UNIQUE_KEY) for one in found],
+        )
+
+    def _bodies(self, block: UnitColumns, rows: Rows) -> None:
+        if "body" in self._made:
+            return
+        bodies = [block.body(row) for row in rows.tolist()]
+        self._made["body"] = bodies
+        if "bodySha256" in self._columns:
+            self._made["bodySha256"] = [hashlib.sha256(body).hexdigest() for body in bodies]
+
+
+def units_of(block: UnitColumns) -> Rows:
+    """The rows of a block that are units."""
+    return np.flatnonzero(block["kind"] == UNIT)
+
+
+def _parts(block: UnitColumns, rows: Rows) -> Iterator[Rows]:
+    """Rows in pieces of about :data:`BATCH_BYTES`."""
+    if len(rows):
+        piece = np.cumsum(block.size[rows], dtype=np.int64) // BATCH_BYTES
+        yield from np.split(rows, np.flatnonzero(np.diff(piece)) + 1)

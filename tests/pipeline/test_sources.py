@@ -1,0 +1,243 @@
+"""The data sources give the rows that the engine's own commands tell."""
+
+import struct
+
+import pytest
+from golden_stores import names
+from pyspark.errors import PySparkException
+from pyspark.sql.datasource import EqualTo, GreaterThan, In, LessThanOrEqual, StringStartsWith
+from pyspark.testing import assertDataFrameEqual
+from raw_units import raw_log
+
+from engine.cli import records
+from engine.codec.message import Unit
+from engine.codec.unit_scan import Blank, Stop
+from engine.errors import UsageError
+from engine.inspection.snapshot import open_store
+from engine.pipeline import register, schema
+from engine.pipeline.commitlog_source import CommitLogReader
+from engine.pipeline.index_source import IndexSourceReader
+from engine.pipeline.options import LogOptions, Options
+from engine.pipeline.queue_source import QueueSourceReader
+
+pytestmark = pytest.mark.spark
+
+
+def all_rows(reader):
+    return [row for partition in reader.partitions() for batch in reader.read(partition) for row in batch.to_pylist()]
+
+
+def log_rows(path, filters=(), **options):
+    asked = LogOptions({"path": str(path), **options})
+    reader = CommitLogReader(asked, list(asked.columns))
+    assert list(reader.pushFilters(list(filters))) == list(filters)
+    return all_rows(reader)
+
+
+def told(store, bodies=False):
+    """What ``storescope units --json`` tells, the end left out."""
+    for item in store.units():
+        file = store.log.sequence.find(item.offset)
+        if isinstance(item, Unit):
+            yield records.unit(item, file.name if file else None)
+        elif isinstance(item, Blank):
+            yield records.blank(item, file.name)
+        elif not isinstance(item, Stop):
+            yield records.damage(item, file.name if file else None)
+
+
+def printable(value):
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def assert_same(rows, expected, extra):
+    """Field for field; what a record has not is null, ``extra`` names columns beside the record's."""
+    assert len(rows) == len(expected)
+    for row, record in zip(rows, expected, strict=True):
+        if row.get("properties") is not None:
+            row["properties"] = dict(row["properties"])
+        assert {name: row[name] for name in record} == {name: printable(value) for name, value in record.items()}
+        assert all(row[name] is None for name in row.keys() - record.keys() - extra)
+
+
+@pytest.mark.parametrize("name", names())
+def test_units_of_golden_stores_field_for_field(golden, name):
+    path = golden(name)
+    with open_store(path) as store:
+        expected = list(told(store))
+    for split_bytes in ("67108864", "50000"):
+        rows = log_rows(path, blanks="true", splitBytes=split_bytes)
+        assert_same(rows, expected, {"store", "broker"})
+        assert {row["store"] for row in rows} == {str(path)}
+
+
+@pytest.mark.parametrize("name", names())
+def test_queues_and_index_of_golden_stores_field_for_field(golden, name):
+    path = golden(name)
+    with open_store(path) as store:
+        entries = [
+            {**records.cq(entry), "topic": topic, "queueId": number}
+            for topic, queues in store.topics().items()
+            for number, queue in queues.items()
+            for entry in queue.entries()
+        ]
+        index = [
+            records.index_entry(reader.name, number, reader.slots, reader.header, entry)
+            for reader in store.index_files()
+            for number, entry in reader.entries()
+        ]
+
+    def place(row):
+        return row["topic"], row["queueId"], row["queueOffset"]
+
+    rows = all_rows(QueueSourceReader(Options({"path": str(path)}, schema.CQ), list(schema.CQ)))
+    assert_same(sorted(rows, key=place), sorted(entries, key=place), {"store", "broker", "file"})
+    rows = all_rows(IndexSourceReader(Options({"path": str(path)}, schema.INDEX), list(schema.INDEX)))
+    assert_same(rows, index, {"store", "broker"})
+
+
+def test_bodies_as_they_are_stored(golden):
+    with open_store(golden("clean-5.3.3")) as store:
+        bodies = [item.body for item in store.units() if isinstance(item, Unit)]
+    rows = log_rows(golden("clean-5.3.3"), body="true")
+    assert [row["body"] for row in rows] == bodies
+    assert "body" not in log_rows(golden("clean-5.3.3"))[0]
+
+
+def test_only_the_columns_that_are_asked_for(golden):
+    rows = log_rows(golden("clean-5.3.3"), columns="topic, size")
+    assert list(rows[0]) == ["topic", "size"]
+    with pytest.raises(UsageError, match="colour is no column; there are type, physicalOffset"):
+        LogOptions({"path": "x", "columns": "colour"})
+    with pytest.raises(UsageError, match="splitBytes: expected a number from 1 on, found many"):
+        LogOptions({"path": "x", "splitBytes": "many"})
+    with pytest.raises(UsageError, match="crc: expected true or false, found perhaps"):
+        LogOptions({"path": "x", "crc": "perhaps"})
+
+
+def test_without_crc_bodies_are_unchecked(golden):
+    assert {row["crc"] for row in log_rows(golden("clean-5.3.3"), crc="false")} == {"unchecked"}
+
+
+PUSHED = [
+    pytest.param([EqualTo(("topic",), "TopicA")], id="topic"),
+    pytest.param([In(("topic",), ("TopicA", "TopicB")), EqualTo(("queueId",), 1)], id="topics and queue"),
+    pytest.param(
+        [GreaterThan(("physicalOffset",), 100_000), LessThanOrEqual(("physicalOffset",), 300_000)], id="place"
+    ),
+    pytest.param([LessThanOrEqual(("queueOffset",), 20), EqualTo(("topic",), "TopicA")], id="queue offset"),
+    pytest.param([GreaterThan(("size",), 400), EqualTo(("crc",), "ok")], id="size and crc"),
+    pytest.param([EqualTo(("topic",), "no such topic")], id="nothing"),
+]
+MEETS = {
+    "EqualTo": lambda value, wanted: value == wanted, "In": lambda value, wanted: value in wanted,
+    "GreaterThan": lambda value, wanted: value > wanted, "LessThanOrEqual": lambda value, wanted: value <= wanted,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pushed", PUSHED)
+@pytest.mark.parametrize("name", ["first-files-deleted-5.3.3", "crash-late-5.3.3", "queues-gone-5.3.3"])
+def test_filters_spare_rows_and_lose_none(golden, name, pushed):
+    everything = log_rows(golden(name))
+    topics = sorted({row["topic"] for row in everything if row["topic"]})
+    chosen = [swapped(one, topics) for one in pushed]
+
+    def meets(row):
+        return all(
+            row[one.attribute[0]] is not None and MEETS[type(one).__name__](row[one.attribute[0]], one.value)
+            for one in chosen
+        )
+
+    rows = log_rows(golden(name), chosen)
+    assert [row for row in rows if meets(row)] == [row for row in everything if meets(row)]
+    assert len(rows) < len(everything)
+
+
+def swapped(one, topics):
+    """The filter with real topics of the store in the places of TopicA and TopicB."""
+    names_ = {"TopicA": topics[0], "TopicB": topics[-1]}
+    if one.attribute != ("topic",):
+        return one
+    if isinstance(one, In):
+        return In(one.attribute, tuple(names_[value] for value in one.value))
+    return EqualTo(one.attribute, names_.get(one.value, one.value))
+
+
+def test_filters_that_are_not_understood_are_left_to_spark(golden):
+    everything = log_rows(golden("clean-5.3.3"))
+    assert log_rows(golden("clean-5.3.3"), [StringStartsWith(("topic",), "T")]) == everything
+
+
+def test_queues_and_times_leave_parts_of_a_log_unread(tmp_path, capsys):
+    size, count = 40 << 20, 3
+    (tmp_path / "commitlog").mkdir()
+    places = {}
+    for number in range(count):
+        topic, base = f"T{number}", number * size
+        log = raw_log(
+            *({"topic": topic.encode(), "body": bytes(500_000), "queue_id": 0, "queue_offset": n,
+               "stored": 1_700_000_000_000 + number * 3_600_000 + n} for n in range(60)), base=base,
+        )  # fmt: skip
+        (tmp_path / "commitlog" / f"{base:020d}").write_bytes(log.ljust(size, b"\0"))
+        unit = len(log) // 60
+        folder = tmp_path / "consumequeue" / topic / "0"
+        folder.mkdir(parents=True)
+        entries = b"".join(struct.pack(">qiq", base + n * unit, unit, 0) for n in range(60))
+        (folder / f"{0:020d}").write_bytes(entries.ljust(6000, b"\0"))
+        places[topic] = [base + n * unit for n in range(60)]
+    for filters in ([EqualTo(("topic",), "T1")], [LessThanOrEqual(("storeTimestamp",), 1_700_000_600_000)]):
+        asked = LogOptions({"path": str(tmp_path), "columns": "topic,physicalOffset,storeTimestamp"})
+        reader = CommitLogReader(asked, list(asked.columns))
+        reader.pushFilters(filters)
+        rows = all_rows(reader)
+        topic = "T1" if filters[0].attribute == ("topic",) else "T0"
+        assert [row["physicalOffset"] for row in rows if row["topic"] == topic] == places[topic]
+        assert sum(part.bytes for part in reader.plan().skipped) > size
+        assert "bytes are left unread: nothing of the" in capsys.readouterr().err
+
+
+def test_spark_reads_what_the_engine_tells(golden, spark):
+    register(spark)
+    path = golden("crash-5.3.3")
+    with open_store(path) as store:
+        expected = [record for record in told(store) if record["type"] != "blank"]
+    names_ = [
+        "type",
+        "physicalOffset",
+        "topic",
+        "queueId",
+        "queueOffset",
+        "storeTimestamp",
+        "properties",
+        "keys",
+        "crc",
+    ]
+    frame = spark.read.format("rocketmq-commitlog").option("columns", ",".join(names_)).load(str(path))
+    wanted = [tuple(record.get(name) for name in names_) for record in expected]
+    assertDataFrameEqual(frame, spark.createDataFrame(wanted, frame.schema))
+    topic = expected[0]["topic"]
+    of_topic = [tuple(r.get(name) for name in names_) for r in expected if r.get("topic") == topic]
+    assertDataFrameEqual(frame.where(frame.topic == topic), spark.createDataFrame(of_topic, frame.schema))
+    given = spark.read.format("rocketmq-commitlog").schema("queueOffset bigint, topic string").load(str(path))
+    assert given.columns == ["queueOffset", "topic"]
+    assert given.count() == len(expected)
+
+
+def test_spark_reads_queues_and_index_of_a_fleet(golden, spark, tmp_path):
+    register(spark)
+    for name in ("clean-4.9.8", "clean-5.3.3"):
+        (tmp_path / name).symlink_to(golden(name).parent)
+    pattern = f"{tmp_path}/*/{golden('clean-4.9.8').name}"
+    for kind, columns, reader in (
+        ("rocketmq-consumequeue", schema.CQ, QueueSourceReader), ("rocketmq-index", schema.INDEX, IndexSourceReader),
+    ):  # fmt: skip
+        frame = spark.read.format(kind).load(pattern)
+        rows = all_rows(reader(Options({"path": pattern}, columns), list(columns)))
+        assertDataFrameEqual(frame, spark.createDataFrame([tuple(row.values()) for row in rows], frame.schema))
+        assert {row["broker"] for row in rows} == {"clean-4.9.8", "clean-5.3.3"}
+
+
+def test_what_is_no_store_is_named(spark, tmp_path):
+    register(spark)
+    with pytest.raises(PySparkException, match="expected a store"):
+        spark.read.format("rocketmq-commitlog").load(str(tmp_path)).count()
