@@ -1,4 +1,4 @@
-"""One Spark session in this process, quiet, with its chatter in a file; and the engine for executors without it.
+"""One Spark session in this process, quiet, with its chatter in a file.
 
 Spark is a Java program beside this one: it starts once, in some seconds, and ends with this process or by :func:`stop`.
 """
@@ -12,20 +12,20 @@ import socket
 import sys
 import tempfile
 import time
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from engine.pipeline.java import CannotStart, find_java
+from engine.pipeline.shipping import ship_engine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+__all__ = ["CannotStart", "ship_engine", "start", "stop"]
+
 NEEDED = ("pyspark", "pandas", "pyarrow")
-SHIPPED = ("codec", "rules", "query", "pipeline")
-"""Folders of the engine that executors need."""
 PATIENCE = 30.0
 """Seconds that a master, and then the first executor, may take to answer."""
 _QUIET = {
@@ -102,26 +102,6 @@ def stop() -> None:
         process.stdin.close()
         process.wait()
         running.log.close()
-
-
-def ship_engine(spark: SparkSession) -> None:
-    """Give executors the engine's codecs as a zip, so that they need not have the project; local ones have it."""
-    if str(spark.sparkContext.master).startswith("local"):
-        return
-    folder = Path(tempfile.mkdtemp(prefix="storescope-engine-"))
-    archive = folder / "storescope-engine.zip"
-    pack_engine(archive)
-    spark.sparkContext.addPyFile(str(archive))
-    archive.unlink()
-    folder.rmdir()
-
-
-def pack_engine(archive: Path) -> None:
-    """Write the zip of what executors import."""
-    root = Path(__file__).parent.parent
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out:
-        for path in (*sorted(root.glob("*.py")), *(p for name in SHIPPED for p in sorted((root / name).rglob("*.py")))):
-            out.write(path, str(Path("engine") / path.relative_to(root)))
 
 
 def _open_log(log_file: str | Path | None) -> IO[bytes]:
