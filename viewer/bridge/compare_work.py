@@ -17,12 +17,13 @@ from engine.errors import StoreError
 from viewer.assets import tr
 from viewer.bridge import places
 from viewer.bridge.places import Place
-from viewer.bridge.rebuild_work import BLOCK, Control, span, step_index
+from viewer.bridge.rebuild_work import BLOCK, span, step_index
 from viewer.models.tree_values import changes
 
 if TYPE_CHECKING:
     from engine.inspection.queue_reader import QueueReader
     from engine.inspection.snapshot import StoreSnapshot
+    from viewer.bridge.control import Control
 
 Kind = Literal["unit", "queue", "index", "config", "checkpoint", "state"]
 Side = Literal["here", "there", "differs"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from viewer.bridge.filter_work import Control
+from viewer.bridge.control import Control
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 from engine.cli import records
 from engine.codec.message import Unit, decode
@@ -23,6 +23,7 @@ from engine.rules.masking import Masking
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.log_reader import LogReader
+    from viewer.bridge.control import Control
 
 FORMS = ("jsonl", "csv", "markdown", "raw")
 COLUMNS = (
@@ -33,15 +34,6 @@ COLUMNS = (
 WIDEST = 80
 """Characters of a cell in Markdown; longer ones are cut, and counted."""
 NONE: tuple[int, ...] = ()
-
-
-class Control(Protocol):
-    """What the worker lends: see :mod:`viewer.bridge.worker`."""
-
-    @property
-    def cancelled(self) -> bool: ...
-    def check(self) -> None: ...
-    def report(self, done: float, total: float | None = None, note: str = "") -> None: ...
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from engine.codec.columns import UnitColumns
@@ -19,19 +19,11 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.log_reader import LogReader
     from engine.query import Filter
+    from viewer.bridge.control import Emitting
 
 FIRST_HITS = 0.03
 """Seconds after which the first hits are sent; later ones go every :data:`LATER_HITS` seconds."""
 LATER_HITS = 0.15
-
-
-class Control(Protocol):
-    """What the worker lends: see :mod:`viewer.bridge.worker`."""
-
-    @property
-    def cancelled(self) -> bool: ...
-    def emit(self, items: object) -> None: ...
-    def report(self, done: float, total: float | None = None, note: str = "") -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +44,7 @@ class Scanned:
 
 
 def scan(
-    control: Control,
+    control: Emitting,
     path: Path,
     config: MessageStoreConfig | None,
     text: str,
@@ -167,7 +159,7 @@ def _behind(block: UnitColumns, offset: int) -> int:
 class _Sender:
     """Batches hits: the first ones at once, then a few times a second."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Emitting) -> None:
         self._control = control
         self._held: list[int] = []
         self._due = time.monotonic() + FIRST_HITS

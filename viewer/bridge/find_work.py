@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from engine.codec.message import COMPRESSED, Unit, decode, parts
 from engine.codec.unit_scan import Damage, Stop
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from engine.codec.columns import UnitColumns
     from engine.config import MessageStoreConfig
     from engine.inspection.log_reader import LogReader
+    from viewer.bridge.control import Control
 
 STEP_BACK = 4 << 20
 """Bytes that a search backwards looks at before the ones in front of them."""
@@ -35,14 +36,6 @@ NUMBERS = (
     "store_timestamp", "reconsume_times", "prepared_transaction_offset", "body_crc", "body_length", "tags_code",
 )  # fmt: skip
 """Columns of a scan in which numbers are looked for."""
-
-
-class Control(Protocol):
-    """What the worker lends: see :mod:`viewer.bridge.worker`."""
-
-    @property
-    def cancelled(self) -> bool: ...
-    def report(self, done: float, total: float | None = None, note: str = "") -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

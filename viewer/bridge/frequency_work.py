@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from engine.codec.message import Unit, decode
 from engine.codec.unit_scan import Stop
@@ -20,21 +20,13 @@ if TYPE_CHECKING:
     from engine.codec.topic_table import TopicTable
     from engine.config import MessageStoreConfig
     from engine.query import Filter
+    from viewer.bridge.control import Control
 
 MOST = 20_000
 """Distinct values that are told apart."""
 LONGEST = 200
 """Characters of a value that count: bodies differ in their first ones."""
 MINUTE = 60_000
-
-
-class Control(Protocol):
-    """What the worker lends: see :mod:`viewer.bridge.worker`."""
-
-    @property
-    def cancelled(self) -> bool: ...
-    def emit(self, items: object) -> None: ...
-    def report(self, done: float, total: float | None = None, note: str = "") -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from viewer.assets import tr
 
@@ -21,17 +21,10 @@ if TYPE_CHECKING:
     from engine.inspection.index_reader import IndexReader
     from engine.inspection.queue_reader import QueueReader
     from engine.inspection.snapshot import StoreSnapshot
+    from viewer.bridge.control import Control
 
 BLOCK = 8192
 """Entries that are held against each other at once."""
-
-
-class Control(Protocol):
-    """What the work asks of its job: see :class:`viewer.bridge.jobs.Control`."""
-
-    def check(self) -> None: ...
-
-    def report(self, done: float, total: float | None = None, note: str = "") -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from engine.errors import StoreError, UsageError
 
@@ -19,16 +19,9 @@ if TYPE_CHECKING:
     from engine.lab.plug import Figure, StoreState
     from engine.rules.unit_check import Release
     from engine.store.recovery_plan import RecoveryPlan
+    from viewer.bridge.control import Control
 
 STAGING = ".storescope-trial"
-
-
-class Control(Protocol):
-    """What the work asks of its job: see :class:`viewer.bridge.jobs.Control`."""
-
-    def check(self) -> None: ...
-
-    def report(self, done: float, total: float | None = None, note: str = "") -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

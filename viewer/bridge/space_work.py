@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from engine.inspection.page_cache import PageCache
     from engine.inspection.retention import Retention
     from engine.inspection.space import Space
-    from viewer.bridge.worker import WorkerControl
+    from viewer.bridge.control import Emitting
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Around:
 
 
 def account(
-    control: WorkerControl, path: Path, config: MessageStoreConfig | None, quick: bool, cache: Path | None = None
+    control: Emitting, path: Path, config: MessageStoreConfig | None, quick: bool, cache: Path | None = None
 ) -> Space:
     """The account of the store at ``path``; with ``quick``, the quick one is emitted first. What is known of finished
     files is kept in ``cache``.
@@ -39,7 +39,7 @@ def account(
         return space_of(store, lambda: control.cancelled, control.report, cache)
 
 
-def around(control: WorkerControl, path: Path, config: MessageStoreConfig | None) -> Around:
+def around(control: Emitting, path: Path, config: MessageStoreConfig | None) -> Around:
     """Retention and page cache of the store at ``path``, now; the forecast alone is emitted first: it takes less."""
     from engine.inspection import open_store
     from engine.inspection.page_cache import page_cache
@@ -52,7 +52,7 @@ def around(control: WorkerControl, path: Path, config: MessageStoreConfig | None
         return Around(found, page_cache(store))
 
 
-def map_of(control: WorkerControl, path: Path, config: MessageStoreConfig | None, name: str, cells: int) -> FileMap:
+def map_of(control: Emitting, path: Path, config: MessageStoreConfig | None, name: str, cells: int) -> FileMap:
     """The map of one file of the log, CRCs checked."""
     from engine.inspection import open_store
     from engine.inspection.file_map import file_map

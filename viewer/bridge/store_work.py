@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from viewer.bridge.filter_work import Control
+from viewer.bridge.control import Control
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from viewer.bridge import places
-from viewer.bridge.filter_work import Control
+from viewer.bridge.control import Control
 from viewer.bridge.places import Place
 
 if TYPE_CHECKING:

@@ -13,12 +13,13 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from engine.errors import StoreError
 from viewer.assets import tr
 from viewer.bridge.jobs import Cancelled
-from viewer.bridge.recovery_trial import Control, Trial, again, save_plan, trial
+from viewer.bridge.recovery_trial import Trial, again, save_plan, trial
 from viewer.sayings import engine_words
 from viewer.widgets.kit import Button
 
 if TYPE_CHECKING:
     from engine.store.recovery_plan import RecoveryPlan
+    from viewer.bridge.control import Control
     from viewer.bridge.store_session import StoreSession
 
 

@@ -10,24 +10,10 @@ import pytest
 
 from engine.inspection.samples import sample
 from engine.inspection.snapshot import open_store
+from tests.support.controls import FakeControl
 from viewer.bridge import compare_work
 from viewer.bridge.compare_work import Differences, Row, compare, first_apart
 from viewer.bridge.jobs import Cancelled
-
-
-class Control:
-    """Stops at its ``at``-th check; 0 for never."""
-
-    def __init__(self, at: int = 0) -> None:
-        self.checks, self.at = 0, at
-
-    def check(self) -> None:
-        self.checks += 1
-        if self.checks == self.at:
-            raise Cancelled
-
-    def report(self, done: float, total: float | None = None, note: str = "") -> None:
-        assert total is None or done <= total, note
 
 
 @pytest.fixture
@@ -39,7 +25,7 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
 def differences(one: Path, other: Path, at: int = 0) -> Differences:
     found = Differences()
     with open_store(one) as first, open_store(other) as second:
-        compare(Control(at), first, second, found)
+        compare(FakeControl(at, Cancelled), first, second, found)
     return found
 
 
@@ -179,7 +165,7 @@ def test_a_stop_keeps_what_was_seen(pair: tuple[Path, Path]) -> None:
     change(file, at + 16, struct.pack(">i", 77))
     found = Differences()
     with open_store(one) as first, open_store(other) as second, pytest.raises(Cancelled):
-        compare(Control(3), first, second, found)
+        compare(FakeControl(3, Cancelled), first, second, found)
     assert [row.kind for row in found.rows] == ["unit"]
 
 

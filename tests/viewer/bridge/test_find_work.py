@@ -9,6 +9,7 @@ from engine.codec.unit_scan import Damage
 from engine.inspection import open_store
 from engine.inspection.samples import sample
 from engine.query import parse
+from tests.support.controls import FakeControl
 from viewer.bridge import find_work
 from viewer.bridge.find_work import Found, find, find_near, find_near_back, spans_in, unit_holds
 from viewer.models.sought import Sought
@@ -20,13 +21,6 @@ SOUGHT = (
     Sought("number", "100..140"),
     Sought("text", "nobody has this"),
 )
-
-
-class Control:
-    cancelled = False
-
-    def report(self, done: float, total: float | None = None, note: str = "") -> None:
-        assert done <= (total or done)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +44,7 @@ def plain(store, sought: Sought, within: str = "") -> list[int]:
 
 
 def ask(store, sought: Sought, at: int, forward: bool = True, within: str = "") -> Found:
-    return find(Control(), store.path, None, sought, within, 0, at, 0, store.log.max_offset, forward)
+    return find(FakeControl(), store.path, None, sought, within, 0, at, 0, store.log.max_offset, forward)
 
 
 @pytest.mark.parametrize("sought", SOUGHT, ids=lambda s: f"{s.kind} {s.text}")

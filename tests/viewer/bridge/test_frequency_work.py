@@ -10,16 +10,9 @@ from engine.codec.message import Unit
 from engine.inspection import open_store
 from engine.inspection.samples import sample
 from engine.query import FIELDS, parse
+from tests.support.controls import FakeControl
 from viewer.bridge import frequency_work
 from viewer.bridge.frequency_work import Frequencies, count
-
-
-class Control:
-    cancelled = False
-
-    def emit(self, items: object) -> None: ...
-
-    def report(self, done: float, total: float | None = None, note: str = "") -> None: ...
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +22,7 @@ def units() -> list[Unit]:
 
 
 def ask(field: str, where: str = "") -> Frequencies:
-    return count(Control(), sample("orders"), None, field, where, 0, 0, 1 << 21)
+    return count(FakeControl(), sample("orders"), None, field, where, 0, 0, 1 << 21)
 
 
 @pytest.mark.parametrize("field", ["queueId", "topic", "tags", "storeTimestamp", "crc"])

@@ -11,23 +11,9 @@ import pytest
 
 from engine.inspection.samples import sample
 from engine.inspection.snapshot import open_store
+from tests.support.controls import FakeControl
 from viewer.bridge.jobs import Cancelled
 from viewer.bridge.rebuild_work import amounts, rebuild, refusal
-
-
-class Control:
-    """Stops at its ``at``-th check; 0 for never."""
-
-    def __init__(self, at: int = 0) -> None:
-        self.checks, self.at = 0, at
-
-    def check(self) -> None:
-        self.checks += 1
-        if self.checks == self.at:
-            raise Cancelled
-
-    def report(self, done: float, total: float | None = None, note: str = "") -> None:
-        assert total is None or done <= total, note
 
 
 @pytest.fixture
@@ -41,7 +27,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 def test_rebuilt_equals_the_brokers_own(store: Path, tmp_path: Path) -> None:
     before = _files(store)
-    found = rebuild(Control(), store, None, tmp_path / "built")
+    found = rebuild(FakeControl(), store, None, tmp_path / "built")
     assert found.rows
     assert all(one.equal and one.here == one.rebuilt for one in found.rows)
     queues = [one for one in found.rows if one.queue_id is not None]
@@ -67,10 +53,10 @@ def _less(file: Path) -> None:
 def test_the_first_entry_of_a_queue_that_differs_is_named(
     store: Path, tmp_path: Path, deed: Callable[[Path], None], at: int, there: bool
 ) -> None:
-    whole = rebuild(Control(), store, None, tmp_path / "whole")
+    whole = rebuild(FakeControl(), store, None, tmp_path / "whole")
     most = max((one for one in whole.rows if one.queue_id is not None), key=lambda one: one.here)
     deed(store / "consumequeue" / most.topic / str(most.queue_id) / f"{0:020}")
-    found = rebuild(Control(), store, None, tmp_path / "built")
+    found = rebuild(FakeControl(), store, None, tmp_path / "built")
     (other,) = (one for one in found.rows if not one.equal)
     assert (other.topic, other.queue_id, other.difference, other.there) == (most.topic, most.queue_id, at, there)
     assert other.rebuilt == most.rebuilt
@@ -87,7 +73,7 @@ def test_an_index_entry_that_differs_is_named(store: Path, tmp_path: Path) -> No
     key_hash = struct.unpack_from(">i", raw, position)[0]
     struct.pack_into(">i", raw, position, key_hash ^ 1)
     path.write_bytes(raw)
-    found = rebuild(Control(), store, None, tmp_path / "built")
+    found = rebuild(FakeControl(), store, None, tmp_path / "built")
     (other,) = (one for one in found.rows if not one.equal)
     assert (other.name, other.difference, other.queue_id, other.here) == (name, 7, None, other.rebuilt)
 
@@ -95,7 +81,7 @@ def test_an_index_entry_that_differs_is_named(store: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize("at", [1, 3, 8, 30])
 def test_a_stop_leaves_nothing(store: Path, tmp_path: Path, at: int) -> None:
     with pytest.raises(Cancelled):
-        rebuild(Control(at), store, None, tmp_path / "built")
+        rebuild(FakeControl(at, Cancelled), store, None, tmp_path / "built")
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 

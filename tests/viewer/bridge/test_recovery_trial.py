@@ -13,23 +13,8 @@ from engine.config import MessageStoreConfig
 from engine.errors import UsageError
 from engine.inspection import open_store
 from engine.inspection.recovery import plan as plan_of
+from tests.support.controls import FakeControl, StoppedByTest
 from viewer.bridge.recovery_trial import again, plan_text, save_plan, trial
-
-
-class Control:
-    """Stops after ``steps`` questions; never where that is None."""
-
-    def __init__(self, steps: int | None = None) -> None:
-        self.steps, self.told = steps, []
-
-    def check(self) -> None:
-        if self.steps is not None:
-            self.steps -= 1
-            if self.steps < 0:
-                raise InterruptedError
-
-    def report(self, done: float, total: float | None = None, note: str = "") -> None:
-        self.told.append((done, total))
 
 
 def prints(folder: Path) -> dict[str, str]:
@@ -48,7 +33,7 @@ def plan(golden):
 
 @pytest.mark.golden
 def test_the_copy_is_recovered_as_planned_and_the_store_stays(golden, plan, tmp_path) -> None:
-    store, control = golden("crash-flip-5.3.3"), Control()
+    store, control = golden("crash-flip-5.3.3"), FakeControl()
     before = prints(store)
     done = trial(control, store, None, plan, tmp_path / "copy")
     assert (done.end_offset, done.folder, done.round) == (plan.end_offset, tmp_path / "copy", 1)
@@ -68,21 +53,21 @@ def test_the_copy_is_recovered_as_planned_and_the_store_stays(golden, plan, tmp_
 
 @pytest.mark.golden
 def test_a_second_recovery_of_the_copy_changes_nothing_and_a_change_is_seen(golden, plan, tmp_path) -> None:
-    first = trial(Control(), golden("crash-flip-5.3.3"), None, plan, tmp_path / "copy")
-    second = again(Control(), first, None)
+    first = trial(FakeControl(), golden("crash-flip-5.3.3"), None, plan, tmp_path / "copy")
+    second = again(FakeControl(), first, None)
     assert (second.round, second.end_offset, second.as_expected) == (2, first.end_offset, True)
     assert {figure.name for figure in second.figures} >= {"endOffset", "units", "unitsDropped", "unitsDispatched"}
     (tmp_path / "copy" / "abort").touch()
-    crashed = again(Control(), second, None)
+    crashed = again(FakeControl(), second, None)
     assert [figure.name for figure in crashed.figures if not figure.equal] == ["unitsDispatched"]
     assert not crashed.as_expected
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize("steps", [0, 3])
-def test_a_stop_leaves_nothing(golden, plan, tmp_path, steps) -> None:
-    with pytest.raises(InterruptedError):
-        trial(Control(steps), golden("crash-flip-5.3.3"), None, plan, tmp_path / "copy")
+@pytest.mark.parametrize("at", [1, 4])
+def test_a_stop_leaves_nothing(golden, plan, tmp_path, at) -> None:
+    with pytest.raises(StoppedByTest):
+        trial(FakeControl(at), golden("crash-flip-5.3.3"), None, plan, tmp_path / "copy")
     assert not list(tmp_path.iterdir())
 
 
@@ -90,7 +75,7 @@ def test_a_stop_leaves_nothing(golden, plan, tmp_path, steps) -> None:
 def test_a_directory_in_use_is_refused(golden, plan, tmp_path) -> None:
     (tmp_path / "mine").write_text("mine")
     with pytest.raises(UsageError):
-        trial(Control(), golden("crash-flip-5.3.3"), None, plan, tmp_path)
+        trial(FakeControl(), golden("crash-flip-5.3.3"), None, plan, tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["mine"]
 
 
@@ -99,9 +84,9 @@ def test_folders_of_the_configuration_are_never_written_to(golden, plan, tmp_pat
     store = golden("crash-flip-5.3.3")
     before = prints(store)
     own = MessageStoreConfig(store_path_root_dir=str(store), store_path_commit_log=str(store / "commitlog"))
-    assert trial(Control(), store, own, plan, tmp_path / "copy").end_offset == plan.end_offset
+    assert trial(FakeControl(), store, own, plan, tmp_path / "copy").end_offset == plan.end_offset
     with pytest.raises(UsageError):
-        trial(Control(), store, replace(own, store_path_commit_log="/elsewhere"), plan, tmp_path / "other")
+        trial(FakeControl(), store, replace(own, store_path_commit_log="/elsewhere"), plan, tmp_path / "other")
     assert prints(store) == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["copy"]
 
