@@ -61,7 +61,7 @@ class Masking:
         for word in wanted:
             if word not in PARTS:
                 raise UsageError(f"expected {', '.join(PARTS)} (any of them, with commas) to mask, found '{word}'")
-        return cls(**dict.fromkeys(wanted, True))
+        return cls(bodies="bodies" in wanted, keys="keys" in wanted, hosts="hosts" in wanted)
 
     @property
     def any(self) -> bool:
