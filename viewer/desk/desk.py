@@ -31,8 +31,10 @@ from viewer.menus import enable_actions
 from viewer.palette_source import apply_filter
 from viewer.panes import Pane
 from viewer.settings import default_cache
+from viewer.widgets.tab_order import set_reading_order
 
 if TYPE_CHECKING:
+    from viewer.desk.pipeline import PipelineRoom
     from viewer.main_window import MainWindow
 
 OFFER_AFTER_MS = 1500
@@ -50,6 +52,8 @@ class Desk:
         self.jumps = Jumps(window)
         self.edits = Edits(window)
         self.comparison = Comparison(window)
+        self.pipeline: PipelineRoom | None = None
+        """The pipeline's jobs, from the first look at that view on."""
         window.opened.connect(self._opened)
 
     def deeds(self) -> dict[str, Callable[..., object]]:
@@ -74,12 +78,17 @@ class Desk:
         }
 
     def made(self, pane: Pane) -> None:
-        """A view was made: what is done in it is noted, what is edited in it can be taken back.
+        """A view was made: Tab goes through it, what is done in it is noted, what is edited can be taken back.
 
         Views are made anew with the language: what was edited in the old log then stays as it is.
         """
         if pane.view_id == "log":
             self.edits.forget()
+        if pane.view_id == "pipeline":
+            from viewer.desk.pipeline import wire
+
+            wire(self._window, pane)
+        set_reading_order(pane)
         pane.did.connect(self._window.news.operations.note)
         pane.edited.connect(self.edits.push)
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 if TYPE_CHECKING:
@@ -62,6 +62,15 @@ class Pane(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.session: StoreSession | None = None
+        self.lead: QWidget | None = None
+        """The part that has the focus when the view gets it. No focus proxy: Tab would skip what stands before it."""
+
+    def setFocus(self, *reason: Qt.FocusReason) -> None:
+        """Give the focus to the leading part."""
+        if self.lead is not None:
+            self.lead.setFocus(*reason)
+        else:
+            super().setFocus(*reason)
 
     def use(self, settings: Settings) -> None:
         """Take what is remembered between starts; called once, before the first store."""

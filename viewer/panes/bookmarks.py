@@ -98,7 +98,7 @@ class BookmarksPane(Pane):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(stacked(self.strip, self.head, self.table, self.table.strip, Hairline(), below, room=2))
-        self.setFocusProxy(self.table)
+        self.lead = self.table
 
     def set_session(self, session: StoreSession | None) -> None:
         """The bookmarks of another store."""

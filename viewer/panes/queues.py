@@ -93,6 +93,7 @@ class QueuesPane(Pane):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(splitter(False, (left, 890), (scroll, 372)))
+        self.lead = self.table
 
     def _connect(self) -> None:
         self.table.rowChosen.connect(self._row_chosen)

@@ -98,7 +98,7 @@ class UnitsPane(Pane):
         outer.setSpacing(0)
         outer.addWidget(self.line)
         outer.addWidget(self.split, 1)
-        self.setFocusProxy(self.table)
+        self.lead = self.table
 
     def _connect(self) -> None:
         self.table.rowChosen.connect(self._row_chosen)

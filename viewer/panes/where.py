@@ -82,7 +82,7 @@ class WherePane(Pane):
         outer.setSpacing(0)
         fill(outer, (self.strip, self._form(), splitter(False, (left, 520), (right, 760))))
         outer.setStretch(2, 1)
-        self.setFocusProxy(self.field)
+        self.lead = self.field
         self._show_state()
 
     def _form(self) -> Paper:

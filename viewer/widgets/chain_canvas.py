@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from viewer.assets import tr
 from viewer.theme import C, mono, scale, theme, ui
 from viewer.widgets.chain_layout import Box, ChainCard, ChainLane, LanePlace, place_lanes
+from viewer.widgets.focus_ring import FocusRing
 from viewer.widgets.paint import mark
 
 VERDICTS = {  # verdict: shape, words
@@ -43,6 +44,7 @@ class ChainCanvas(QWidget):
         self.setObjectName("trace.chain")
         self.setAccessibleName(tr("Chain of the traced key"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        FocusRing(self)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._lanes: tuple[ChainLane, ...] = ()

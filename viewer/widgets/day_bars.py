@@ -70,6 +70,9 @@ class DayBars(QWidget):
             p.setFont(ui(12))
             p.setPen(C("text3"))
             p.drawText(self.rect().adjusted(px(14), 0, -px(14), 0), Qt.AlignmentFlag.AlignVCenter, self._words)
+            if self.hasFocus():
+                p.setPen(QPen(C("accent"), 2))
+                p.drawRect(self.rect().adjusted(1, 1, -1, -1))
             return
         p.setFont(mono(11))
         metrics = QFontMetrics(p.font())

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.assets import tr
 from viewer.theme import C, hex_fill, mono, px, scale, theme, ui
+from viewer.widgets.focus_ring import FocusRing
 from viewer.widgets.paint import mark
 
 ROWS = 3
@@ -51,6 +52,7 @@ class EntryCells(QWidget):
         self.setObjectName("queue.cells")
         self.setAccessibleName(tr("Entries as cells"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        FocusRing(self)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._chosen: int | None = None

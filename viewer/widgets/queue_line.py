@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from viewer.assets import tr
 from viewer.theme import C, mono, px, scale, theme, ui
 from viewer.widgets.flag_layout import FlagWish, Scale, place_flags
+from viewer.widgets.focus_ring import FocusRing
 from viewer.widgets.paint import draw_flag, hatch, mark
 
 MARGIN = 12
@@ -72,6 +73,7 @@ class QueueLine(QWidget):
         self.setObjectName("queue.line")
         self.setAccessibleName(tr("The queue as a line"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        FocusRing(self)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._span: QueueSpan | None = None

@@ -37,6 +37,7 @@ from viewer.widgets.flag_layout import (
     place_words,
     share_flags,
 )
+from viewer.widgets.focus_ring import FocusRing
 from viewer.widgets.paint import hatch
 
 LEFT = 24
@@ -119,6 +120,7 @@ class Ruler(QWidget):
         self.setObjectName("positions.ruler")
         self.setAccessibleName(tr("Positions on the log"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        FocusRing(self)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._view: RulerView | None = None

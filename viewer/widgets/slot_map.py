@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QWidget
 from engine.inspection.slot_load import SlotLoad, cell_of
 from viewer.assets import tr
 from viewer.theme import C, mono, scale, theme, ui
+from viewer.widgets.focus_ring import FocusRing
 
 COLUMNS, ROWS = 64, 14
 CELLS = COLUMNS * ROWS
@@ -31,6 +32,7 @@ class SlotMap(QWidget):
         self.setObjectName("index.slots")
         self.setAccessibleName(tr("Slot load"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        FocusRing(self)
         self.setMinimumHeight(96)
         self._load: SlotLoad | None = None
         self._slot: int | None = None

@@ -125,6 +125,9 @@ class SpaceLine(QWidget):
         p = QPainter(self)
         p.fillRect(event.rect(), C("pane"))
         p.fillRect(QRect(0, self.height() - 1, self.width(), 1), C("hair"))
+        if self.hasFocus():
+            p.setPen(QPen(C("accent"), 2))
+            p.drawRect(self.rect().adjusted(1, 1, -1, -2))
         if not self._blocks:
             p.setFont(ui(12))
             p.setPen(C("text3"))
@@ -141,9 +144,6 @@ class SpaceLine(QWidget):
             p.setBrush(Qt.BrushStyle.NoBrush)
             wide = max(self._x(block.end) - left, 4.0)
             p.drawRect(QRectF(left - 1, px(TOP) - 2, wide + 1, px(TALL + CACHE) + 6))
-        if self.hasFocus():
-            p.setPen(QPen(C("accent"), 2))
-            p.drawRect(self.rect().adjusted(1, 1, -1, -2))
 
     def _paint_blocks(self, p: QPainter) -> None:
         top, tall = px(TOP), px(TALL)

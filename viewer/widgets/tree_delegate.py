@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 from viewer.assets import icon_pixmap
 from viewer.models.store_tree import Node, NodeRole
 from viewer.theme import C, mono, px, topic_color, ui
+from viewer.widgets.focus_ring import FocusRing
 from viewer.widgets.paint import mark
 
 Index = QModelIndex | QPersistentModelIndex
@@ -84,6 +85,7 @@ class StructureTree(QTreeView):
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName(name)
+        FocusRing(self)
         self.setItemDelegate(TreeDelegate(self))
         self.setHeaderHidden(True)
         self.setUniformRowHeights(True)

@@ -34,6 +34,7 @@ from viewer.models.elsewhere import elsewhere
 from viewer.models.record_table import ACCESSIBLE_TEXT_ROLE, ValueRole
 from viewer.models.unit_fields import Group, Line
 from viewer.theme import C, mono, px, theme, ui
+from viewer.widgets.focus_ring import FocusRing
 from viewer.widgets.record_menu import add_terms
 
 ROW = 24
@@ -55,6 +56,7 @@ class UnitDetail(QTreeView):
 
     def __init__(self, name: str = "unit.detail", parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        FocusRing(self)
         self.setObjectName(name)
         self.setAccessibleName(tr("Decoded message"))
         self._closed: set[str] = set()

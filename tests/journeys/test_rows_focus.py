@@ -1,0 +1,92 @@
+"""Tab leads through every view: everything one can use is reached, as one reads, seen, and left again."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+from walker import Run, Walker
+
+from viewer.views import VIEWS
+from viewer.widgets.kit import Link
+
+pytestmark = pytest.mark.journey
+MOST = 200
+RING = 3
+
+
+def name(part: QWidget) -> str:
+    """The part's name, or where it stands."""
+    there: QWidget | None = part
+    while there is not None and not there.objectName():
+        there = there.parentWidget()
+    return f"{type(part).__name__} {there.objectName() if there is not None else '?'}"
+
+
+def area(walker: Walker, part: QWidget) -> QRect:
+    """Where it stands in the window."""
+    return QRect(part.mapTo(walker.window, QPoint(0, 0)), part.size())
+
+
+def is_above(walker: Walker, after: QWidget, before: QWidget) -> bool:
+    """Whether the part that comes next stands higher, and not in a column to the right."""
+    one, other = area(walker, before), area(walker, after)
+    return other.bottom() < one.top() and other.left() < one.right()
+
+
+async def tour(walker: Walker) -> tuple[list[QWidget], set[str]]:
+    """Every part that Tab stops at until it comes round; those that look the same with the focus and without."""
+    window, seen, unseen = walker.window, [], set()
+    while (part := window.focusWidget()) is not None and part not in seen:
+        seen.append(part)
+        assert len(seen) < MOST
+        around = area(walker, part).adjusted(-RING, -RING, RING, RING)
+        pane = window.panes[window.view]
+        looked = len(seen) > 1 and pane.isAncestorOf(part)
+        with_focus = window.grab(around).toImage() if looked else None
+        QTest.keyClick(part, Qt.Key.Key_Tab)
+        assert window.focusWidget() is not part, f"{name(part)} does not let go"
+        if with_focus is not None and window.grab(around).toImage() == with_focus:
+            unseen.add(name(part))
+    assert window.focusWidget() in seen[:2], "Tab comes round to where it began"
+    return seen, unseen
+
+
+@pytest.mark.parametrize("some", [VIEWS[:4], VIEWS[4:8], VIEWS[8:]], ids="".join)
+def test_row_88_tab_reaches_everything_as_one_reads(
+    run: Run, walker: Walker, orders: Path, some: tuple[str, ...]
+) -> None:
+    async def walk() -> None:
+        window = walker.window
+        await walker.open(orders)
+        window.activateWindow()
+        await walker.until(window.isActiveWindow, "the window is active", 10)
+        wrong: list[str] = []
+        for view in some:
+            window.show_view(view)
+            await walker.rest()
+            await asyncio.sleep(0.05)
+            pane = window.panes[view]
+            pane.setFocus()
+            seen, unseen = await tour(walker)
+            wrong += [f"{view}: {one} shows no focus" for one in sorted(unseen)]
+            for part in pane.findChildren(QWidget):
+                asked = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.isVisible() and part.isEnabled()
+                if asked and part not in seen:
+                    wrong.append(f"{view}: {name(part)} is not reached")
+            wrong += [
+                f"{view}: {name(after)} comes behind {name(before)}"
+                for before, after in pairwise(part for part in seen if not isinstance(part, Link))
+                if pane.isAncestorOf(before) and pane.isAncestorOf(after) and is_above(walker, after, before)
+            ]
+            assert {name(window.side.findChildren(QWidget, "store.tree")[0])} <= {name(part) for part in seen} or (
+                not pane.wants_tree
+            )
+        assert not wrong, wrong
+
+    run(walk())

@@ -1,0 +1,50 @@
+"""Tab goes through a view as one reads it: by its layouts and splitters, not by the order in which parts were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractScrollArea, QLayout, QScrollArea, QSplitter, QStackedWidget, QWidget
+
+from viewer.widgets.focus_ring import FocusRing
+
+
+def set_reading_order(root: QWidget) -> None:
+    """Have Tab go through the parts of ``root`` in reading order; columns that scroll show the focus."""
+    parts = list(in_reading_order(root))
+    for before, after in pairwise(parts):
+        QWidget.setTabOrder(before, after)
+    for part in parts:
+        if isinstance(part, QScrollArea):
+            FocusRing(part)
+
+
+def in_reading_order(root: QWidget) -> Iterator[QWidget]:
+    """Every part below ``root`` that Tab stops at."""
+    for part in _children(root):
+        if part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.focusProxy() is None:
+            yield part
+        if not isinstance(part, QAbstractScrollArea) or isinstance(part, QScrollArea):
+            yield from in_reading_order(part)
+
+
+def _children(widget: QWidget) -> Iterator[QWidget]:
+    if isinstance(widget, (QSplitter, QStackedWidget)):
+        found = [widget.widget(n) for n in range(widget.count())]
+    elif isinstance(widget, QScrollArea):
+        found = [widget.widget()]
+    else:
+        found = list(_laid_out(widget.layout()))
+    yield from (part for part in found if part is not None)
+
+
+def _laid_out(layout: QLayout | None) -> Iterator[QWidget]:
+    items = [layout.itemAt(number) for number in range(layout.count())] if layout is not None else []
+    for item in items:
+        part = item.widget()
+        if part is not None:
+            yield part
+        else:
+            yield from _laid_out(item.layout())
