@@ -146,6 +146,11 @@ COMMANDS = (
     Command("recovery.again", words("Recover the copy again"), "Analyse", "", ("Ctrl+Alt+A",), view=True),
     Command("recovery.open", words("Open the copy that was recovered"), "Analyse", "", ("Ctrl+Alt+O",), view=True),
     Command("dispatch.rebuild", words("Rebuild queues and index elsewhere…"), "Analyse", "", ()),
+    Command("view.pipeline", words("Pipeline"), "Analyse", "pipeline", ("Ctrl+Alt+9",), group=1),
+    Command("pipeline.run", words("Run the pipeline job"), "Analyse", "play", ("Ctrl+Alt+Shift+R",), view=True,
+            group=1),
+    Command("pipeline.cancel", words("Cancel the pipeline job"), "Analyse", "", (), view=True, group=1),
+    Command("pipeline.copy", words("Copy the pipeline job as command"), "Analyse", "", (), view=True, group=1),
     Command("jobs.cancel", words("Stop all work"), "Analyse", "stop", ("Ctrl+Esc",), group=1),
     Command("lab.create", words("Make a lab store…"), "Lab", "lab", ("Ctrl+Shift+N",), needs=False),
     Command("lab.openFolder", words("Open a lab store…"), "Lab", "open", (), needs=False),
@@ -163,6 +168,7 @@ COMMANDS = (
     Command("lab.recoverAgain", words("Recover the kept disk again"), "Lab", "", ("Ctrl+Alt+G",), group=4),
     Command("lab.close", words("Close the store for writing"), "Lab", "stop", ("Ctrl+Alt+W",), group=4),
     Command("lab.compare", words("Two ways at once"), "Lab", "", ("Ctrl+Alt+2",), group=5),
+    Command("lab.copyTwo", words("Copy the comparison as Markdown"), "Lab", "", ("Ctrl+Alt+K",), view=True, group=5),
     Command("pane.next", words("Next pane"), "Window", "", ("F6",)),
     Command("pane.previous", words("Previous pane"), "Window", "", ("Shift+F6",)),
     Command("compare.open", words("Compare with another store…"), "Window", "", ("Ctrl+Shift+D",)),
@@ -185,7 +191,7 @@ BY_ID = {command.id: command for command in COMMANDS}
 VIEW_OF = {
     "view.units": "log", "view.queues": "queue", "view.index": "index", "view.positions": "positions",
     "view.findings": "findings", "view.space": "space", "view.groups": "groups", "view.config": "config",
-    "view.lab": "lab", "view.where": "where", "view.bookmarks": "bookmarks",
+    "view.lab": "lab", "view.where": "where", "view.bookmarks": "bookmarks", "view.pipeline": "pipeline",
 }  # fmt: skip
 
 

@@ -64,6 +64,8 @@ class LabRoom(QObject):
         pane.recoverAsked.connect(self.recover)
         pane.recoverAgainAsked.connect(self.recover_again)
         pane.compareAsked.connect(self.compare)
+        pane.deedsChanged.connect(self.show_state)
+        pane.left.connect(self._end_comparison)
         pane.set_desk(self.desk)
 
     def pane(self) -> LabPane:

@@ -18,6 +18,7 @@ from engine.lab.presets import PRESETS, with_changes
 from engine.mapped.store_lock import StoreLock
 from viewer.panes.lab import LabPane
 from viewer.panes.lab_create import CreateDialog
+from viewer.panes.lab_values import ValuesDialog
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.kit import Button
 from viewer.widgets.word_tabs import WordTabs
@@ -156,7 +157,7 @@ def test_row_68_answers_are_counted_queues_are_weighed_and_the_store_is_closed(
     run: Run, walker: Walker, lab: LabWalker, tmp_path: Path
 ) -> None:
     async def walk() -> None:
-        changes = {"flush_disk_type": "SYNC_FLUSH", "sync_flush_timeout": 20}
+        changes = {"flush_disk_type": "SYNC_FLUSH", "sync_flush_timeout": 500}
         assert await walker.window.lab.start(tmp_path / "lab" / "sync", with_changes(PRESETS[3].config, changes), "5.3")
         await lab.until(lambda: lab.desk.sample is not None, "the engine answers")
         walker.find(WordTabs, "lab.tabs").choose("answers")
@@ -171,8 +172,10 @@ def test_row_68_answers_are_counted_queues_are_weighed_and_the_store_is_closed(
         assert fed.words.text() == "4 entries in 2 queues · unevenly fed: 0.50 to 1.50 × the mean"
         await lab.desk.pause("flush", True)
         await lab.put("late")
-        await lab.until(lambda: "FLUSH_DISK_TIMEOUT 1" in walker.texts(fed), "the status is counted")
-        assert "PUT_OK 4" in walker.texts(fed)
+        await lab.until(lambda: sum(lab.desk.sample.statuses.values()) == 5, "all are counted")
+        assert lab.desk.done[-1].status == "FLUSH_DISK_TIMEOUT"
+        for status, count in lab.desk.sample.statuses.items():
+            await lab.until(lambda said=f"{status} {count}": said in walker.texts(fed), "the status stands there")
         await lab.desk.pause("flush", False)
         button = walker.find(QToolButton, "top.lab.close")
         assert button.isVisible()
@@ -200,6 +203,16 @@ def test_two_ways_at_once_are_compared_until_both_plugs_are_pulled(
         two = lab.pane.two
         assert two is not None
         two.panels[1].preset.setCurrentIndex(3)
+        walker.find(QPushButton, "lab.two.pool.a").click()
+        assert two.panels[0].config.transient_store_pool_enable
+        assert two.panels[0].config.mapped_file_size_commit_log == 64 << 20
+        assert "transientStorePoolEnable=true" in two.panels[0].words.text()
+        walker.find(QPushButton, "lab.two.values.b").click()
+        values = walker.find(ValuesDialog, "lab.two.dialog")
+        assert values.editor.set_value("flushDiskType", "SYNC_FLUSH")
+        values.deed.click()
+        assert walker.find(QPushButton, "lab.two.sync.b").isChecked()
+        assert not walker.action("lab.copyTwo").isEnabled()
         two.load.set_value("rate", 1000)
         walker.find(QPushButton, "lab.two.load").click()
         await lab.until(lambda: all(side.rate > 0 for side in two.sides), "both are fed")
@@ -207,7 +220,15 @@ def test_two_ways_at_once_are_compared_until_both_plugs_are_pulled(
         await lab.until(lambda: all(side.lost is not None for side in two.sides), "both plugs are pulled")
         rows = {row["Figure"]: row for row in walker.rows("lab.two.table")}
         assert rows["PUT_OK"]["A"] != "0" != rows["PUT_OK"]["B"]
-        assert "lost at the pulled plug" in rows
+        assert rows["lost at the pulled plug"]["B"] == "0", "what SYNC_FLUSH answered is kept"
+        assert {"median of a put", "p99 of a put", "longest put, at most", "recovery took"} <= set(rows)
+        await lab.until(lambda: walker.action("lab.copyTwo").isEnabled(), "it can be copied")
+        walker.action("lab.copyTwo").trigger()
+        copied = walker.clipboard.splitlines()
+        assert copied[0].startswith("- **A**: default broker; ")
+        assert "mappedFileSizeCommitLog=67108864" in copied[0]
+        assert "flushDiskType=SYNC_FLUSH" in copied[1]
+        assert f"| PUT_OK | {rows['PUT_OK']['A']} | {rows['PUT_OK']['B']} |  |" in copied
         folder = two.folder_made
         assert folder is not None
         assert folder.parent == walker.window.settings.lab_folder

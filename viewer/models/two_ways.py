@@ -6,15 +6,17 @@ Each side gathers what its samples tell; a row names both and says which way is 
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from viewer.assets import tr, words
 from viewer.models.columns import Chip, Column, RecordKind, chip_column, gutter, text_column
 from viewer.models.formats import number, size
+from viewer.models.put_words import MEANINGS
 
 if TYPE_CHECKING:
+    from engine.lab.plug import PlugReport
     from engine.lab.samples import LoadCounts, PositionSample
 
 MOST_FLUSHES = 20_000
@@ -34,6 +36,7 @@ class Side:
     statuses: Mapping[str, int] = field(default_factory=dict)
     median_ms: float = 0.0
     late_ms: float = 0.0
+    longest_ms: float = 0.0
     unflushed: int = 0
     most_unflushed: int = 0
     behind: int = 0
@@ -44,6 +47,8 @@ class Side:
     lost: int | None = None
     lost_bytes: int = 0
     allowed: bool = True
+    kept: int = 0
+    recovered_ms: float = 0.0
 
     def add(self, sample: PositionSample) -> None:
         """One more look at the store."""
@@ -65,6 +70,15 @@ class Side:
         self.messages, self.bytes, self.statuses = counts.messages, counts.bytes, counts.statuses
         self.median_ms = counts.latency.quantile(0.5) / 1e6
         self.late_ms = counts.latency.quantile(0.99) / 1e6
+        self.longest_ms = counts.latency.quantile(1.0) / 1e6
+
+    def take_report(self, report: PlugReport) -> None:
+        """What a pulled plug took, and how long recovery was."""
+        self.lost, self.allowed = report.loss.messages, report.loss.allowed
+        self.recovered_ms = report.recovered_ms
+        if report.after is not None:
+            self.lost_bytes = max(0, report.before.end_offset - report.after.end_offset)
+            self.kept = report.after.units
 
     @property
     def seconds(self) -> float:
@@ -98,11 +112,14 @@ def rows(one: Side, two: Side) -> list[TwoRow]:
     found = [_row(tr("answered a second"), one.rate, two.rate, lambda value: f"{value:,.0f} /s", more=True)]
     for status in sorted({*one.statuses, *two.statuses}, key=lambda name: (name != "PUT_OK", name)):
         a, b = one.statuses.get(status, 0), two.statuses.get(status, 0)
-        worse = "" if status == "PUT_OK" or a == b else tr("{side} alone counts more of them", side="AB"[b > a])
+        worse = "" if status == "PUT_OK" or a == b else tr("{side} has more of them", side="AB"[b > a])
+        if worse and status in MEANINGS:
+            worse += f" · {tr(MEANINGS[status])}"
         found.append(TwoRow(status, number(a), number(b), "warn" if worse else "", worse))
     found += [
         _row(tr("median of a put"), one.median_ms, two.median_ms, _ms),
         _row(tr("p99 of a put"), one.late_ms, two.late_ms, _ms),
+        _row(tr("longest put, at most"), one.longest_ms, two.longest_ms, _ms),
         _row(
             tr("flushes"), float(len(one.flushes)), float(len(two.flushes)), lambda value: f"{value:,.0f}", plain=True
         ),
@@ -128,7 +145,29 @@ def _losses(one: Side, two: Side) -> list[TwoRow]:
     return [
         TwoRow(tr("lost at the pulled plug"), lost[0], lost[1], mark, said),
         TwoRow(tr("bytes gone"), size(one.lost_bytes), size(two.lost_bytes)),
+        TwoRow(tr("messages after recovery"), number(one.kept), number(two.kept)),
+        _row(tr("recovery took"), one.recovered_ms, two.recovered_ms, _ms),
     ]
+
+
+def summary(one: Side, two: Side) -> str:
+    """What matters most, in a line: rate, late puts, losses; empty while nothing differs."""
+    wanted = (tr("answered a second"), tr("p99 of a put"), tr("lost at the pulled plug"))
+    found = {row.what: row.verdict for row in rows(one, two)}
+    return " · ".join(f"{what}: {found[what]}" for what in wanted if found.get(what))
+
+
+def markdown(one: Side, two: Side, ways: Sequence[str], load: str) -> str:
+    """The comparison for a text: how each store was made, the load, and every figure."""
+    found = [f"- **{side.name}**: {_cell(way)}" for side, way in zip((one, two), ways, strict=True)]
+    found += [f"- {tr('Load')}: {_cell(load)}", ""] if load else [""]
+    found += [f"| {tr('Figure')} | A | B | {tr('Verdict')} |", "|---|---:|---:|---|"]
+    found += [f"| {_cell(row.what)} | {row.one} | {row.two} | {_cell(row.verdict)} |" for row in rows(one, two)]
+    return "\n".join(found) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def _ms(value: float) -> str:

@@ -70,6 +70,8 @@ class LabPane(Pane):
     recoverAsked = Signal()
     recoverAgainAsked = Signal()
     compareAsked = Signal()
+    deedsChanged = Signal()
+    left = Signal()
 
     view_id = "lab"
     title = "Lab"
@@ -189,7 +191,9 @@ class LabPane(Pane):
     def set_session(self, session: StoreSession | None) -> None:
         """The store that the window shows; the lab is that of the desk."""
         super().set_session(session)
-        if session is not None:
+        if session is None:
+            self.left.emit()
+        else:
             self.hex.runner = session.jobs.read
         self._show_state()
 
@@ -226,7 +230,10 @@ class LabPane(Pane):
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying, finding and export act on the table of the comparison in front."""
-        return table_commands(self, self._table, "lab.jsonl")
+        found = table_commands(self, self._table, "lab.jsonl")
+        if self._comparing and self.two is not None and self.two.seen:
+            found["lab.copyTwo"] = self.two.copy_markdown
+        return found
 
     def _table(self) -> RecordView:
         return self.two.table if self._comparing and self.two is not None else self.plug.table
@@ -271,6 +278,7 @@ class LabPane(Pane):
             self.two.folder = self.lab_folder
             self.two.leaveAsked.connect(self._leave_two)
             self.two.said.connect(self.statusMessage)
+            self.two.changed.connect(self.deedsChanged)
             self.two.plots_ready = self.load.plots_ready
             self._pages.addWidget(self.two)
         self._comparing = True

@@ -8,27 +8,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QVBoxLayout
 
 from engine.errors import StoreError
 from viewer.assets import tr
 from viewer.bridge.lab_desk import LabDesk
-from viewer.models.two_ways import Side, rows, two_kind
+from viewer.models.formats import size
+from viewer.models.two_ways import Side, markdown, rows, summary, two_kind
 from viewer.panes.lab_lines import now_line
 from viewer.panes.lab_load import LoadPanel
+from viewer.panes.lab_values import ValuesDialog, values_words
 from viewer.theme import px, theme, ui
-from viewer.widgets.kit import Button, Elided, Hairline, Label, PaneHead, Paper, column, splitter, stacked
+from viewer.widgets.kit import Button, Elided, Hairline, Label, PaneHead, Paper, column, row, splitter, stacked
 from viewer.widgets.live_plot import Curve, LivePlot
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.recovery_line import RecoveryLine
 
 if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
     from engine.lab.load import LoadSettings
     from engine.lab.samples import LoadCounts, PositionSample
 
@@ -38,41 +42,110 @@ SECONDS = 60.0
 DRAW_MS = 500
 
 
+FILE_SIZES = (1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30)
+POOLED_MOST = 64 << 20
+"""A pool has five buffers of a file's length: with it files are no longer than this, unless somebody says so."""
+
+
 class SidePanel(Paper):
-    """One of the two stores: what it is made as, and where its log stands."""
+    """One of the two stores: what it is made as, value by value, and where its log stands."""
 
     def __init__(self, number: int, first: int) -> None:
         super().__init__()
         name = NAMES[number]
+        key = name.lower()
+        self._name = name
         self.preset = QComboBox()
-        self.preset.setObjectName(f"lab.two.preset.{name.lower()}")
+        self.preset.setObjectName(f"lab.two.preset.{key}")
         self.preset.setAccessibleName(tr("What store {name} is made as", name=name))
         from engine.lab.presets import PRESETS
 
         for preset in PRESETS:
             self.preset.addItem(tr(preset.name), preset)
         self.preset.setCurrentIndex(first)
+        self.config: MessageStoreConfig = PRESETS[first].config
+        self.preset.currentIndexChanged.connect(lambda _n: self.set_config(self.preset.currentData().config))
+        self.sync = self._pill("SYNC_FLUSH", f"lab.two.sync.{key}", tr("Every put waits for the disk"))
+        self.sync.clicked.connect(lambda on: self.change(flush_disk_type="SYNC_FLUSH" if on else "ASYNC_FLUSH"))
+        self.pool = self._pill(tr("pool"), f"lab.two.pool.{key}", tr("Puts go to the transient pool first"))
+        self.pool.clicked.connect(self._use_pool)
+        self.files = QComboBox()
+        self.files.setObjectName(f"lab.two.files.{key}")
+        self.files.setAccessibleName(tr("Length of the log files of store {name}", name=name))
+        self.files.activated.connect(lambda _n: self.change(mapped_file_size_commit_log=self.files.currentData()))
+        self.values = Button(tr("Values…"), "pill")
+        self.values.setObjectName(f"lab.two.values.{key}")
+        self.values.setToolTip(tr("Every value of the configuration, with default, range and meaning"))
+        self.values.clicked.connect(self.ask_values)
         self.words = Label("", 12, "text3", wrap=True)
-        self.preset.currentIndexChanged.connect(lambda _n: self._say())
         self.state = Elided("", 12, "text2")
         self.line = RecoveryLine(18)
-        self.line.setObjectName(f"lab.two.line.{name.lower()}")
+        self.line.setObjectName(f"lab.two.line.{key}")
         self.line.setAccessibleName(tr("Where the log of store {name} stands", name=name))
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
         box.addWidget(PaneHead(tr("Store {name}", name=name), "", self.preset))
-        box.addWidget(column(self.words, self.state, self.line, gap=4, margins=(12, 8, 12, 4)))
+        tools = row(self.sync, self.pool, Label(tr("files of"), 12, "text2"), self.files, None, self.values, gap=6)
+        box.addWidget(column(tools, self.words, self.state, self.line, gap=4, margins=(12, 8, 12, 4)))
         box.addStretch(1)
-        self._say()
+        self.set_config(self.config)
         self._fit()
         theme.changed.connect(self._fit)
 
-    def _fit(self) -> None:
-        self.preset.setFont(ui(12))
+    def _pill(self, words: str, name: str, tip: str) -> Button:
+        made = Button(words, "pill")
+        made.setObjectName(name)
+        made.setCheckable(True)
+        made.setToolTip(tip)
+        return made
 
-    def _say(self) -> None:
-        self.words.setText(tr(self.preset.currentData().words))
+    def _fit(self) -> None:
+        for box in (self.preset, self.files):
+            box.setFont(ui(12))
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+
+    def set_config(self, config: MessageStoreConfig) -> None:
+        """Make the store with these values."""
+        self.config = config
+        self.sync.setChecked(config.flush_disk_type == "SYNC_FLUSH")
+        self.pool.setChecked(config.transient_store_pool_enable)
+        own = config.mapped_file_size_commit_log
+        self.files.clear()
+        for length in sorted({*FILE_SIZES, own}):
+            self.files.addItem(size(length), length)
+        self.files.setCurrentIndex(self.files.findData(own))
+        same = config == self.preset.currentData().config
+        self.words.setText(tr(self.preset.currentData().words) if same else values_words(config))
+
+    def change(self, **changes: bool | int | str) -> None:
+        """Change single values."""
+        from engine.lab.presets import with_changes
+
+        self.set_config(with_changes(self.config, changes))
+
+    def _use_pool(self, on: bool) -> None:
+        changes: dict[str, bool | int | str] = {"transient_store_pool_enable": on}
+        if on and self.config.mapped_file_size_commit_log > POOLED_MOST:
+            changes["mapped_file_size_commit_log"] = POOLED_MOST
+        self.change(**changes)
+
+    def ask_values(self) -> None:
+        """Every value, in a dialog."""
+        title = tr("Values of store {name}", name=self._name)
+        dialog = ValuesDialog(self, "lab.two.dialog", title, self.config)
+        dialog.taken.connect(self.set_config)
+        dialog.open()
+
+    def set_able(self, on: bool) -> None:
+        """Whether values can be changed: not while the load runs."""
+        for part in (self.preset, self.sync, self.pool, self.files, self.values):
+            part.setEnabled(on)
+
+    def say(self) -> str:
+        """How the store is made, in words."""
+        return f"{tr(self.preset.currentData().name)}; {values_words(self.config)}"
 
     def show_sample(self, sample: PositionSample | None) -> None:
         """Where its log stands."""
@@ -86,11 +159,40 @@ class SidePanel(Paper):
         self.state.setText(tr("{rate:,.0f} messages a second, {end:,} bytes", rate=sample.rates.messages, end=end))
 
 
+class _Ear(QObject):
+    """Listens to one of the desks as long as the page is there: its engine may outlive the page by a moment."""
+
+    def __init__(self, page: TwoWays, number: int) -> None:
+        super().__init__(page)
+        self._page, self._number = page, number
+        desk = page.desks[number]
+        desk.sampled.connect(self._sampled)
+        desk.counted.connect(self._counted)
+        desk.failed.connect(self._said)
+        desk.died.connect(self._said)
+        desk.changed.connect(self._changed)
+
+    def _sampled(self, sample: PositionSample) -> None:
+        self._page.take_sample(self._number, sample)
+
+    def _counted(self, counts: LoadCounts) -> None:
+        self._page.take_counts(self._number, counts)
+
+    def _said(self, words: str) -> None:
+        self._page.say(self._number, words)
+
+    def _changed(self) -> None:
+        self._page.show_state()
+
+
 class TwoWays(Paper):
-    """``leaveAsked()`` to go back to the lab, ``said(words)`` for the status bar."""
+    """``leaveAsked()`` to go back to the lab, ``said(words)`` for the status bar, ``changed()``: other things
+    can be done now.
+    """
 
     leaveAsked = Signal()
     said = Signal(str)
+    changed = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,17 +204,14 @@ class TwoWays(Paper):
         self.sides = [Side(name) for name in NAMES]
         self._made: Path | None = None
         self._busy = False
+        self._ways: tuple[str, ...] = ("", "")
+        self._load_words = ""
         self._rates: tuple[deque[tuple[float, float]], ...] = (deque(maxlen=1200), deque(maxlen=1200))
         self._build()
-        for number, desk in enumerate(self.desks):
-            desk.sampled.connect(lambda sample, number=number: self._sampled(number, sample))
-            desk.counted.connect(lambda counts, number=number: self._counted(number, counts))
-            desk.failed.connect(lambda words, number=number: self._say(f"{NAMES[number]}: {words}"))
-            desk.died.connect(lambda words, number=number: self._say(f"{NAMES[number]}: {words}"))
-            desk.changed.connect(self._show_state)
+        self._ears = [_Ear(self, number) for number in range(2)]
         self._timer = QTimer(self, interval=DRAW_MS)
         self._timer.timeout.connect(self._draw)
-        self._show_state()
+        self.show_state()
 
     def _build(self) -> None:
         self.load = LoadPanel("lab.two.load")
@@ -126,18 +225,25 @@ class TwoWays(Paper):
         self.plug.setObjectName("lab.two.plug")
         self.plug.setToolTip(tr("Both stores were made for this comparison"))
         self.plug.clicked.connect(self.pull)
+        self.copy = Button(tr("Copy as Markdown"))
+        self.copy.setObjectName("lab.two.copy")
+        self.copy.clicked.connect(self.copy_markdown)
         leave = Button(tr("Back to the lab"))
         leave.setObjectName("lab.two.leave")
         leave.clicked.connect(self.leaveAsked)
-        self.head = PaneHead(tr("Two ways at once"), tr("the same load on two lab stores"), self.plug, leave)
+        self.head = PaneHead(tr("Two ways at once"), tr("the same load on two lab stores"), self.copy, self.plug, leave)
         self.plot = LivePlot("lab.two.plot", tr("Messages a second"))
         self.plot.show_nothing(tr("Start the load: both stores are made, and fed alike."))
         self.table = RecordView("lab.two.table", two_kind())
         self.table.setAccessibleName(tr("Both ways compared"))
         self.table.set_state(State("empty", tr("Figures of both stand here when the load runs.")))
+        self.short = Elided("", 12, "text", 600)
+        self.short.setObjectName("lab.two.short")
+        self.short.setAccessibleName(tr("In short"))
         left = column(self.load, None, gap=0)
         left.setMinimumWidth(px(324))
-        figures = stacked(self.table, self.table.strip, room=0)
+        said = column(self.short, margins=(12, 6, 12, 6))
+        figures = stacked(said, Hairline(), self.table, self.table.strip, room=2)
         right = splitter(
             True, (splitter(False, (self.panels[0], 500), (self.panels[1], 500)), 190), (self.plot, 220), (figures, 330)
         )
@@ -163,23 +269,25 @@ class TwoWays(Paper):
     async def run(self, settings: LoadSettings) -> None:
         """Make both stores anew, as chosen, and begin the load on both."""
         self._busy = True
-        self._show_state()
+        self.show_state()
         try:
             await self.end()
             folder = self._new_folder()
             self.sides = [Side(name) for name in NAMES]
+            self._ways = tuple(panel.say() for panel in self.panels)
+            self._load_words = self.load.words()
             for rates in self._rates:
                 rates.clear()
             self.said.emit(tr("Making both stores"))
             await asyncio.gather(*(
-                desk.open(folder / name.lower(), panel.preset.currentData().config, "5.3")
+                desk.open(folder / name.lower(), panel.config, "5.3")
                 for desk, panel, name in zip(self.desks, self.panels, NAMES, strict=True)
             ))  # fmt: skip
             await asyncio.gather(*(desk.set_load(settings) for desk in self.desks))
             self.said.emit(tr("Both stores get the same load"))
         finally:
             self._busy = False
-            self._show_state()
+            self.show_state()
         self._timer.start()
 
     def _new_folder(self) -> Path:
@@ -198,7 +306,7 @@ class TwoWays(Paper):
     async def pull_both(self) -> None:
         """The same power loss for both; then each is recovered."""
         self._busy = True
-        self._show_state()
+        self.show_state()
         try:
             await asyncio.gather(*(desk.pull_the_plug(1) for desk in self.desks))
             await asyncio.gather(*(desk.recover() for desk in self.desks))
@@ -207,19 +315,30 @@ class TwoWays(Paper):
         for side, desk in zip(self.sides, self.desks, strict=True):
             report = desk.report
             if report is not None:
-                side.lost, side.allowed = report.loss.messages, report.loss.allowed
-                side.lost_bytes = max(0, report.before.end_offset - report.after.end_offset) if report.after else 0
-        self._show_state()
+                side.take_report(report)
+        self.show_state()
         self._draw()
 
-    async def end(self) -> None:
-        """Close both stores and delete what was made for the comparison."""
+    def end(self) -> Coroutine[None, None, None]:
+        """Close both stores and delete what was made for the comparison; this page may be gone meanwhile."""
         self._timer.stop()
+        made, self._made = self._made, None
+        return self._end(made)
+
+    async def _end(self, made: Path | None) -> None:
         for desk in self.desks:
             await desk.close()
-        made, self._made = self._made, None
         if made is not None:
             await asyncio.to_thread(_delete, made)
+
+    def copy_markdown(self) -> None:
+        """The comparison to the clipboard."""
+        QGuiApplication.clipboard().setText(self.markdown())
+        self.said.emit(tr("Copied the comparison as Markdown"))
+
+    def markdown(self) -> str:
+        """The comparison as a text: how the stores were made, the load, every figure."""
+        return markdown(self.sides[0], self.sides[1], self._ways, self._load_words)
 
     def _each(self, work: object) -> None:
         assert callable(work)
@@ -229,16 +348,24 @@ class TwoWays(Paper):
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
-    def _show_state(self) -> None:
+    def show_state(self) -> None:
         running = all(desk.load is not None for desk in self.desks)
         paused = all(desk.load_paused for desk in self.desks)
         self.load.show_state(able=not self._busy, running=running, paused=paused)
+        self.copy.setEnabled(self.seen)
         able = not self._busy and all(desk.plug_possible and desk.report is None for desk in self.desks)
         self.plug.setEnabled(able)
         for panel in self.panels:
-            panel.preset.setEnabled(not running and not self._busy)
+            panel.set_able(not running and not self._busy)
+        self.changed.emit()
 
-    def _sampled(self, number: int, sample: PositionSample) -> None:
+    @property
+    def seen(self) -> bool:
+        """Whether there is anything to compare yet."""
+        return any(side.seconds > 0 for side in self.sides)
+
+    def take_sample(self, number: int, sample: PositionSample) -> None:
+        """One more look at one of the stores."""
         if self.desks[number].load is not None and not self.desks[number].load_paused:
             self.sides[number].add(sample)
             self._rates[number].append((sample.at_ms / 1000, sample.rates.messages))
@@ -247,7 +374,8 @@ class TwoWays(Paper):
             if number == 0 and self.desks[0].load is not None:
                 self.load.show_rate(sample.at_ms / 1000, sample.rates.messages)
 
-    def _counted(self, number: int, counts: LoadCounts) -> None:
+    def take_counts(self, number: int, counts: LoadCounts) -> None:
+        """What one of the stores answered so far."""
         self.sides[number].count(counts)
 
     def _draw(self) -> None:
@@ -257,15 +385,19 @@ class TwoWays(Paper):
         at = self.table.currentIndex().row()
         self.table.set_rows(list(found))
         self.table.set_state(None)
+        self.short.setText(summary(*self.sides))
+        if self.copy.isEnabled() != self.seen:
+            self.show_state()
         if at >= 0:
             self.table.go_to_row(at)
         if self.plots_ready and all(len(rates) > 1 for rates in self._rates):
             self.plot.show_curves([_curve(name, role, rates) for name, role, rates in
                                    zip(NAMES, ROLES, self._rates, strict=True)], times=True)  # fmt: skip
 
-    def _say(self, words: str) -> None:
-        self._show_state()
-        self.said.emit(words)
+    def say(self, number: int, words: str) -> None:
+        """What one of the stores has to say goes to the status bar."""
+        self.show_state()
+        self.said.emit(f"{NAMES[number]}: {words}")
 
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""

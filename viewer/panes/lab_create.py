@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 
 from engine.config import MessageStoreConfig
-from engine.errors import UsageError
 from viewer.assets import tr
-from viewer.models.config_rows import ConfigRow, changed, config_rows, differences, row_kind
+from viewer.panes.lab_values import ValuesEditor, values_words
 from viewer.theme import px
-from viewer.widgets.kit import Button, Elided, Field, Hairline, Label, Mark, column, row
-from viewer.widgets.record_state import State
-from viewer.widgets.record_view import RecordView
+from viewer.widgets.kit import Button, Elided, Field, Label, column, row
 from viewer.widgets.runner import Runner, run_here
 
 if TYPE_CHECKING:
@@ -40,11 +37,12 @@ class CreateDialog(QDialog):
         self.setObjectName("lab.create.dialog")
         self.setWindowTitle(tr("Make a lab store"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.config = MessageStoreConfig()
         self.like = "5.3"
         self._presets: list[Button] = []
         self._build_head(folder, name)
-        self._build_table()
+        self.editor = ValuesEditor("lab.create", MessageStoreConfig())
+        self.search, self.table, self.value = self.editor.search, self.editor.table, self.editor.value
+        self.editor.changed.connect(self._check)
         self.create_button = Button(tr("Make the store"), "primary")
         self.create_button.setObjectName("lab.create.make")
         self.create_button.setDefault(True)
@@ -68,7 +66,7 @@ class CreateDialog(QDialog):
         box.addWidget(self._place)
         box.addWidget(self._choices)
         box.addWidget(self._preset_words)
-        box.addWidget(self._table_box, 1)
+        box.addWidget(self.editor, 1)
         box.addWidget(row(self._summary, None, cancel, self.create_button, gap=8))
         self.resize(px(1040), px(640))
         self._choose_preset(0)
@@ -111,47 +109,14 @@ class CreateDialog(QDialog):
         self._preset_words = Label("", 12, "text3", wrap=True)
         self._choose_like("5.3")
 
-    def _build_table(self) -> None:
-        self.search = Field(tr("Search names and meanings"), width=280, icon_name="search")
-        self.search.setObjectName("lab.create.search")
-        self.search.textChanged.connect(lambda _text: self._show_rows())
-        self.table = RecordView("lab.create.values", row_kind())
-        self.table.setAccessibleName(tr("Configuration values"))
-        self.table.rowChosen.connect(self._row_chosen)
-        self._key = Label("", 12, "text", 600, code=True)
-        self._key.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
-        self.value = Field(tr("Value"), code=True, width=220)
-        self.value.setObjectName("lab.create.value")
-        self.value.textEdited.connect(lambda _text: self._try())
-        self.choice = QComboBox()
-        self.choice.setObjectName("lab.create.choice")
-        self.choice.setAccessibleName(tr("Value"))
-        self.choice.activated.connect(lambda _n: self._try())
-        self._editor = QStackedWidget()
-        self._editor.addWidget(self.value)
-        self._editor.addWidget(self.choice)
-        self._editor.setFixedSize(px(224), px(30))
-        self._note = Elided("", 12, "text3")
-        self._note_mark = Mark("")
-        self.reset = Button(tr("Default"), "flat")
-        self.reset.setObjectName("lab.create.default")
-        self.reset.clicked.connect(self._take_default)
-        editor = row(self._key, self._editor, self.reset, self._note_mark, self._note, gap=8)
-        editor.layout().setStretch(4, 1)
-        self._table_box = column(
-            row(self.search, None, gap=8), Hairline(), self.table, self.table.strip, Hairline(), editor, gap=6
-        )
-        self._table_box.layout().setStretch(2, 1)
-
     # ---- choosing ----------------------------------------------------------------------------------------------------
 
     def _choose_preset(self, number: int) -> None:
         presets = _presets()
         for at, button in enumerate(self._presets):
             button.setChecked(at == number)
-        self.config = presets[number].config
         self._preset_words.setText(tr(presets[number].words))
-        self._show_rows()
+        self.editor.set_config(presets[number].config)
 
     def _choose_like(self, like: str) -> None:
         self.like = like
@@ -167,91 +132,12 @@ class CreateDialog(QDialog):
         dialog.fileSelected.connect(self.folder.setText)
         dialog.open()
 
-    # ---- the values --------------------------------------------------------------------------------------------------
-
-    def _show_rows(self) -> None:
-        chosen = self.table.current_row()
-        rows = config_rows(self.config, self.search.text())
-        self.table.set_rows(list(rows))
-        self.table.set_state(None if rows else State("empty", tr("No value has these words.")))
-        keys = [one.key for one in rows]
-        if rows:
-            self.table.go_to_row(keys.index(chosen.key) if chosen is not None and chosen.key in keys else 0)
-        self._row_chosen(self.table.current_row())
-        self._check()
-
-    def _row_chosen(self, chosen: ConfigRow | None) -> None:
-        for part in (self._editor, self.reset):
-            part.setEnabled(chosen is not None and not chosen.fixed)
-        self.value.setProperty("state", "")
-        self._key.setText(chosen.key if chosen is not None else "")
-        if chosen is None:
-            self._say("", "")
-            return
-        if chosen.choices:
-            self.choice.clear()
-            self.choice.addItems(list(chosen.choices))
-            self.choice.setCurrentText(chosen.text)
-            self.choice.setAccessibleName(chosen.key)
-            self._editor.setCurrentWidget(self.choice)
-        else:
-            self.value.setText(chosen.text)
-            self.value.setAccessibleName(chosen.key)
-            self._editor.setCurrentWidget(self.value)
-        fixed = tr("a lab store keeps its files below its own folder, in the default form")
-        self._say("", fixed if chosen.fixed else f"{chosen.span} {chosen.unit}".strip() + f" · {chosen.meaning}")
-
-    def set_value(self, key: str, text: str) -> bool:
-        """Give the value ``key`` another text; False where it is not permitted, and the line below says why."""
-        try:
-            self.config = changed(self.config, key, text)
-        except UsageError as error:
-            self._say("error", error.what)
-            return False
-        self._refresh()
-        return True
-
-    def _try(self) -> None:
-        chosen = self.table.current_row()
-        if chosen is None:
-            return
-        text = self.choice.currentText() if chosen.choices else self.value.text()
-        try:
-            self.config = changed(self.config, chosen.key, text)
-        except UsageError as error:
-            self._say("error", error.what)
-            self.value.setProperty("state", "error")
-        else:
-            self._say("ok" if text.strip() != chosen.default else "", f"{chosen.span} {chosen.unit}".strip())
-            self.value.setProperty("state", "")
-            self._refresh()
-        self.value.style().unpolish(self.value)
-        self.value.style().polish(self.value)
-        self._check()
-
-    def _refresh(self) -> None:
-        """New values in the rows; the chosen one and what is typed stay."""
-        at = self.table.currentIndex().row()
-        self.table.blockSignals(True)
-        self.table.set_rows(list(config_rows(self.config, self.search.text())))
-        if at >= 0:
-            self.table.go_to_row(at)
-        self.table.blockSignals(False)
-        self._check()
-
-    def _take_default(self) -> None:
-        chosen = self.table.current_row()
-        if chosen is not None and self.set_value(chosen.key, chosen.default):
-            self._row_chosen(self.table.current_row())
-            self._check()
-
-    def _say(self, kind: str, said: str) -> None:
-        self._note_mark.set_kind(kind)
-        self._note.set_role("error" if kind == "error" else "text3")
-        self._note.setText(said)
-        self._note.setAccessibleName(said)
-
     # ---- making ------------------------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> MessageStoreConfig:
+        """The values as they stand."""
+        return self.editor.config
 
     @property
     def target(self) -> Path:
@@ -266,7 +152,7 @@ class CreateDialog(QDialog):
             return tr("A folder is needed.")
         if self.target == self._taken:
             return tr("There is a {name} in this folder already.", name=self.name.text().strip())
-        if self.value.property("state") == "error":
+        if self.editor.wrong:
             return tr("A value is not permitted; see the line below.")
         return ""
 
@@ -292,10 +178,7 @@ class CreateDialog(QDialog):
         self._fault.setText(said)
         self._fault.setVisible(bool(said))
         self.create_button.setEnabled(not said)
-        own = differences(self.config)
-        names = ", ".join(f"{one.key}={one.text}" for one in own)
-        text = tr("{n} values differ from RocketMQ's defaults", n=len(own)) if own else tr("RocketMQ's defaults")
-        self._summary.setText(f"{text}: {names}" if own else text)
+        self._summary.setText(values_words(self.config))
 
     def _make(self) -> None:
         if not self.fault():

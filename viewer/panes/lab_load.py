@@ -141,6 +141,11 @@ class LoadPanel(Paper):
             zipf=self.zipf.isChecked(), keys=self.value("keys"), batch=self.value("batch"),
         )  # fmt: skip
 
+    def words(self) -> str:
+        """What stands on the sliders, in words."""
+        parts = [f"{tr(knob.name)} {self._said[knob.key].text()}" for knob in KNOBS]
+        return ", ".join([*parts, *([self.zipf.text()] if self.zipf.isChecked() else [])])
+
     def _moved(self) -> None:
         self._say()
         if self._running and not self._paused:

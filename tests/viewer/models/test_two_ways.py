@@ -8,7 +8,7 @@ from engine.codec.checkpoint import Checkpoint
 from engine.lab.samples import FlushMark, LoadCounts, PositionSample
 from engine.store.latency import BUCKETS, Histogram
 from engine.store.positions import Positions
-from viewer.models.two_ways import Side, rows
+from viewer.models.two_ways import Side, markdown, rows, summary
 
 AT = 1_700_000_000_000
 POSITIONS = Positions(
@@ -52,5 +52,25 @@ def test_losses_are_compared_and_a_broken_promise_is_an_error() -> None:
     assert next(row for row in rows(one, two) if row.what.startswith("lost")).mark == "ok"
     two.lost = 7
     assert next(row for row in rows(one, two) if row.what.startswith("lost")).verdict.startswith("B loses more")
+    assert "lost at the pulled plug: B loses more" in summary(one, two)
     two.allowed = False
     assert next(row for row in rows(one, two) if row.what.startswith("lost")).mark == "error"
+
+
+def test_statuses_say_what_they_mean_and_the_longest_put_is_compared() -> None:
+    one, two = _side("A", 2000, 15), _side("B", 2000, 20)
+    two.count(LoadCounts(True, 9, 9, {"PUT_OK": 1, "OS_PAGE_CACHE_BUSY": 8}, _latency(20, 9)))
+    found = {row.what: row for row in rows(one, two)}
+    assert found["OS_PAGE_CACHE_BUSY"].verdict == (
+        "B has more of them · not stored: a put has held the log for too long"
+    )
+    assert found["longest put, at most"].verdict == "A is better 32.0 ×"
+    assert summary(one, two).startswith("answered a second: A is better 2,000.0 × · p99 of a put: A is better 32.0 ×")
+
+
+def test_the_comparison_is_a_text_that_can_be_pasted() -> None:
+    said = markdown(_side("A", 2000, 15), _side("B", 1000, 18), ("default | broker", "synchronous"), "Rate 2,000 /s")
+    lines = said.splitlines()
+    assert lines[:3] == ["- **A**: default \\| broker", "- **B**: synchronous", "- Load: Rate 2,000 /s"]
+    assert lines[4:6] == ["| Figure | A | B | Verdict |", "|---|---:|---:|---|"]
+    assert "| answered a second | 2,000 /s | 1,000 /s | A is better 2.0 × |" in lines

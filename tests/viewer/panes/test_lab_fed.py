@@ -6,7 +6,8 @@ from PySide6.QtWidgets import QApplication
 
 from engine.lab.samples import TopicFed
 from engine.store.put_message import PutMessageStatus
-from viewer.panes.lab_fed import MEANINGS, FedPanel, answer_facts
+from viewer.models.put_words import MEANINGS
+from viewer.panes.lab_fed import FedPanel, answer_facts
 
 
 def test_answers_stand_in_words_and_what_was_refused_is_marked() -> None:
