@@ -203,12 +203,13 @@ def _hop(data: bytes, base: int) -> tuple[bool, int, int | None]:
 class QueueTail:
     """The newest entry of one queue, at each :meth:`find`."""
 
-    __slots__ = ("_end", "_last", "newest", "queue", "warm")
+    __slots__ = ("_end", "_last", "looked", "newest", "queue", "warm")
 
     def __init__(self, queue: QueueReader) -> None:
         self.queue = queue
         self.newest: tuple[int, int] | None = None
         self.warm = 0
+        self.looked = False
         self._end: int | None = None
         self._last = b""
 
@@ -220,6 +221,7 @@ class QueueTail:
     def find(self) -> bool:
         """Look; True where the queue grew, or was cut."""
         queue, size = self.queue, self.queue.unit_size
+        self.looked = True
         if self._end is None or (self._end and queue.read_bytes(self._end - size, size) != self._last):
             queue.refresh()
             self._end = queue.raw_end
@@ -285,6 +287,11 @@ class StoreTail:
     def entries(self) -> int:
         """Entries of all queues that were looked at, deleted ones too: what grows with the messages dispatched."""
         return sum(tail.count for tail in list(self._queues.values()))
+
+    @property
+    def whole(self) -> bool:
+        """Whether every queue was looked at; before, :attr:`entries` and the newest entry grow with each look."""
+        return all(tail.looked for tail in list(self._queues.values()))
 
     def last_stored(self) -> tuple[int, int] | None:
         """(store time in ms, end) of the last unit of the log as of the last look; None in an empty log."""

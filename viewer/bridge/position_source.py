@@ -53,7 +53,8 @@ class TailWatch(QObject):
         self._pool = ThreadPoolExecutor(1, "tail")
         self._closed = self._looking = False
         self._heads: dict[int, tuple[int, int]] = {}
-        self._grew = 0.0
+        self._grew = -LIVE_FOR
+        self._places: tuple[int | None, ...] = ()
         self._sample: PositionSample | None = None
         self._flushes: list[Flush] = []
         self._desk: QObject | None = None
@@ -117,8 +118,9 @@ class TailWatch(QObject):
         if answer is not None:
             seen, took = answer
             seen = self._with_lab(seen)
-            before, self.last = self.last, seen
-            moved = before is not None and _places(before) != _places(seen)
+            self.last = seen
+            before, self._places = self._places, _places(seen, whole=self.tail.whole)
+            moved = any(one != other for one, other in zip(before, self._places, strict=False))
             if moved:
                 self._grew = time.monotonic()
             if self.live or seen.lab:
@@ -212,6 +214,8 @@ def _checkpoint(told: Told, files: dict[str, Position]) -> dict[str, Position]:
     return held
 
 
-def _places(seen: Look) -> tuple[int | None, ...]:
+def _places(seen: Look, *, whole: bool) -> tuple[int | None, ...]:
+    """What grows; of the queues only when all were looked at, or those seen for the first time would count."""
     found = seen.positions
-    return (*(getattr(found, key).offset for key in ("min", "wrote", "queue_max", "index_end")), seen.units)
+    log = (found.min.offset, found.wrote.offset, found.index_end.offset)
+    return (*log, found.queue_max.offset, seen.units) if whole else log

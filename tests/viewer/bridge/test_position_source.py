@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.codec.checkpoint import Checkpoint
 from engine.inspection.positions import Position, Positions
 from engine.lab.samples import PositionSample
 from engine.store.latency import Histogram
 from engine.store.positions import Positions as Told
-from viewer.bridge.position_source import positions_of_sample
+from viewer.bridge.position_source import _places, positions_of_sample
+from viewer.models.position_look import Look
 
 NONE = Histogram()
 
@@ -48,3 +51,11 @@ def test_no_field_of_the_checkpoint_runs_ahead_of_what_it_follows() -> None:
     assert (told["physicMsgTimestamp"].offset, told["physicMsgTimestamp"].timestamp) == (1500, 4_000)
     assert (told["logicsMsgTimestamp"].offset, told["logicsMsgTimestamp"].timestamp) == (1000, 3_900)
     assert (told["confirmPhyOffset"].offset, told["masterFlushedOffset"].offset) == (1200, 2000)
+
+
+def test_queues_that_are_looked_at_for_the_first_time_are_no_growth() -> None:
+    """Of many queues each look takes some: a store at rest was called growing for half a minute after it was opened."""
+    seen = Look(files(900), (), (), 0, False, units=64)
+    other = replace(seen, units=128)
+    assert _places(seen, whole=False) == _places(other, whole=False)
+    assert _places(seen, whole=True) != _places(other, whole=True)
