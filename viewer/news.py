@@ -36,7 +36,7 @@ class News:
         survey = window.session.survey if window.session else None
         if survey is None:
             return
-        window.status.format.setText(survey.format)
+        window.status.format.setText(survey.kinds)
         current = window.history.current
         if current is not None:
             window.top.crumbs.set_parts(crumbs_of(current, window.session))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
 from engine.errors import StoreError
+from viewer.assets import tr, words
 
 if TYPE_CHECKING:
     from engine.inspection.queue_reader import QueueReader
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
 
 MESSAGES_KNOWN = 4096
 """Queues whose newest unit is asked for its size; more would take too long for a card."""
+
+
+FLAVOURS = {
+    "v2": words("long topics"), "dledger": words("DLedger"), "extCq": words("ext queues"),
+    "batchCq": words("batch queues"), "lmq": words("light queues"), "timer": words("timer"),
+    "ipv6": words("IPv6 hosts"), "propCrc": words("property CRC"), "multiPath": words("several log folders"),
+    "rocksdbCq": words("RocksDB queues"),
+}  # fmt: skip
+"""What is special about a store, in words; the plain form of units has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,14 @@ class Survey:
     lock: str
     notes: tuple[str, ...]
     format: str
+    flavour: tuple[str, ...] = ()
+    """What is special about the store, in the words of the ``info`` command."""
+
+    @property
+    def kinds(self) -> str:
+        """The format and what is special, in words."""
+        said = [self.format] + [tr(FLAVOURS[one]) for one in self.flavour if one in FLAVOURS]
+        return " · ".join(one for one in said if one)
 
     @property
     def messages(self) -> int:
@@ -124,6 +142,7 @@ def survey(store: StoreSnapshot) -> Survey:
         lock=store.lock_state,
         notes=tuple(notes),
         format=_format(store, first),
+        flavour=_flavour(store),
     )
 
 
@@ -214,6 +233,15 @@ def _checkpoint(store: StoreSnapshot, notes: list[str]) -> int | None:
         notes.append(str(error))
         return None
     return page.physic_msg_timestamp if page is not None else None
+
+
+def _flavour(store: StoreSnapshot) -> tuple[str, ...]:
+    from engine.inspection.info import flavour
+
+    try:
+        return tuple(flavour(store))
+    except StoreError:
+        return ()
 
 
 def _format(store: StoreSnapshot, first: Unit | None) -> str:

@@ -104,7 +104,7 @@ def _store(store: StoreSnapshot, wanted: Wanted, mask: Masking) -> Section:
     if seen is not None:
         rows += [
             (tr("State"), (seen.state[0], tr(seen.state[1]))),
-            (tr("Format"), seen.format),
+            (tr("Format"), seen.kinds),
             (tr("Commit log"), tr("{n:,} files, {size}, {low:,} to {high:,}", n=seen.log_files,
                                   size=size(seen.log_bytes), low=seen.min_offset, high=seen.max_offset)),
             (tr("First message"), full_moment(seen.first_time)),

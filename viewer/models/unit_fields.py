@@ -136,7 +136,18 @@ def _identity(decoded: Decoded, links: Links) -> tuple[Line, ...]:
         Line("queueOffset", number(unit.queue_offset), _queue_note(unit), _queue_place(unit, links)),
         Line("sysFlag", f"0x{unit.sys_flag & 0xFFFFFFFF:X}", ", ".join(message.sys_flag_words(unit.sys_flag))),
         Line("reconsumeTimes", number(unit.reconsume_times), tr("retries so far") if unit.reconsume_times else ""),
-        Line("offsetMsgId", unit.offset_msg_id),
+        Line("offsetMsgId", unit.offset_msg_id, lines=_message_id(unit.offset_msg_id)),
+    )
+
+
+def _message_id(text: str) -> tuple[Line, ...]:
+    """What an offset message id is made of: the broker's address and the physical offset."""
+    found = message.parse_offset_message_id(text)
+    if found is None:
+        return ()
+    return (
+        Line("", message.host_text(found[0]), label=tr("broker")),
+        Line("", number(found[1]), label=tr("Physical offset")),
     )
 
 
@@ -279,7 +290,8 @@ def _property(decoded: Decoded, name: str, links: Links) -> Line:
             lines=_unique_key(value, unit.born_timestamp),
         )
     note, place = _property_note(decoded, name, value, links)
-    return Line(key, shown, note, place, label=label)
+    parts = _message_id(value) if name == properties.ORIGIN_MESSAGE_ID else ()
+    return Line(key, shown, note, place, label=label, lines=parts)
 
 
 def _unique_key(value: str, born: int) -> tuple[Line, ...]:
