@@ -6,15 +6,21 @@ What the engine's own listing leaves out is left out here too: names that are no
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 from engine.errors import NotAStore
 from engine.layout import FILE_NAME_DIGITS, parse_file_name
 from engine.pipeline.storage import Listed, Storage, join, storage_of
 
 LARGEST_OFFSET = (1 << 63) - 1
+AT_ONCE = 16
+"""Folders that are listed side by side."""
 _SPECIAL = frozenset("*?[")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +54,23 @@ def find_stores(paths: str | Sequence[str], broker: str | None = None) -> list[S
     found: dict[str, StorePlace] = {}
     for path in (paths,) if isinstance(paths, str) else paths:
         storage, local = storage_of(path)
-        places = [_place(storage, match, broker or named) for match, named in _matches(storage, local)]
-        known = {place.path: place for place in places if place is not None}
+        matches = _matches(storage, local)
+        places = at_once(lambda match, storage=storage: _place(storage, match[0], broker or match[1]), matches)
+        known = {place.path: place for _, place in places if place is not None}
         if not known:
             raise NotAStore("expected a store (a directory that holds commitlog/), found none", file=path)
         found.update(known)
     return list(found.values())
+
+
+def at_once(look: Callable[[T], R], things: Iterable[T]) -> Iterator[tuple[T, R]]:
+    """``things`` in their order, each with what ``look`` gives for it: several wait for their storage side by side."""
+    listed = list(things)
+    if len(listed) < 2:
+        yield from ((thing, look(thing)) for thing in listed)
+        return
+    with ThreadPoolExecutor(min(len(listed), AT_ONCE), "listing") as pool:
+        yield from zip(listed, pool.map(look, listed), strict=True)
 
 
 def log_files(store: StorePlace) -> list[LogFile]:

@@ -121,7 +121,7 @@ def rebuild(
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError("expected an absent or empty directory", file=str(out))
-    by_store = [[split for split in splits if split.store == facts.path] for facts in stores]
+    by_store = tasks.by_store(splits, [facts.path for facts in stores])
     plan = _plan_text(stores, by_store)
     with staged(out, plan, now) as (staging, begun):
         done = [Rebuilt(facts.path, facts.label) for facts in stores]

@@ -29,10 +29,11 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS, LARGEST_UNIT, MIN_UNIT_SI
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Blank, Damage, Stop, look
 from engine.errors import CannotRead
-from engine.pipeline.files import LogFile, StorePlace, log_files
+from engine.pipeline.files import LogFile, StorePlace, at_once, log_files
 from engine.pipeline.storage import OpenFile, opened
 
 SPLIT_BYTES = 64 << 20
+MOST_SPLITS = 1 << 20
 LOOK_BACK = 5 << 20
 NEAR = 1 << 16
 _BLANK_MAGIC = (0xCB, 0xD4, 0x31, 0x94)
@@ -116,20 +117,31 @@ def plan(
     """Splits of at most ``split_bytes`` bytes over the logs of ``stores``, in the order of the logs.
 
     ``want`` names the parts that are needed, by the path of the store; a store that it does not name is read whole.
-    Only folders are listed and the newest file of each log is looked at. Zero bytes behind its last unit are one split,
-    however many there are. Raises :class:`CannotRead` where a folder cannot be listed.
+    Only folders are listed and the newest file of each log is looked at, of several stores at once. Zero bytes behind
+    its last unit are one split, however many there are. Where there would be more than ``MOST_SPLITS``, they are twice
+    as long, or four times, at most whole files: the driver holds them all. Raises :class:`CannotRead` where a folder
+    cannot be listed.
     """
     splits: list[Split] = []
     skipped: list[Skipped] = []
-    for store in stores:
+    parts: list[tuple[Split, int]] = []
+    for store, wholes in at_once(whole_files, stores):
         ranges = (want or {}).get(store.path)
-        for whole in whole_files(store):
-            parts, left_out = _wanted(whole, ranges)
-            edge = whole.file_size if whole.followed or whole.file_size <= split_bytes else edge_of_zeros(whole)
-            for part in parts:
-                splits += cut_up(part, split_bytes, edge)
+        for whole in wholes:
+            wanted, left_out = _wanted(whole, ranges)
+            edge = whole.file_size
+            if not whole.followed and whole.file_size > split_bytes:
+                edge = edge_of_zeros(whole)
+            parts += [(part, edge) for part in wanted]
             if left_out and ranges is not None:
                 skipped.append(Skipped(whole.path, left_out, ranges.why))
+    while sum(-(-(part.stop - part.start) // split_bytes) for part, _ in parts) > max(MOST_SPLITS, len(parts)):
+        split_bytes *= 2
+    for part, edge in parts:
+        if part.start // split_bytes == (part.stop - 1) // split_bytes and edge >= part.stop:
+            splits.append(part)
+        else:
+            splits += cut_up(part, split_bytes, edge)
     return SplitPlan(tuple(splits), tuple(skipped))
 
 

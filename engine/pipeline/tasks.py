@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 TASK_BYTES = 512 << 20
 """Most bytes of splits in one task, where a task has several."""
+MOST_TASKS = 20_000
+"""Most tasks of a stage, unless there are more cores to be fed: the driver keeps an account of each."""
 PER_CORE = 2
 """Tasks for each core at least, so that one slow task does not leave the others idle."""
 Work = Callable[[Sequence[Any]], Iterable["pa.RecordBatch"]]
@@ -31,10 +33,10 @@ def size_of(split: Split) -> int:
 def share_out(splits: Sequence[Split], cores: int, task_bytes: int = TASK_BYTES) -> list[list[Split]]:
     """The splits of each task, in the order of the files: about equal bytes, never more tasks than splits.
 
-    The larger of two tasks a core and ``task_bytes`` a task decides how many there are.
+    The larger of two tasks a core and ``task_bytes`` a task, up to :data:`MOST_TASKS`, decides how many there are.
     """
     total = sum(map(size_of, splits))
-    tasks = max(1, min(len(splits), max(cores * PER_CORE, -(-total // task_bytes))))
+    tasks = max(1, min(len(splits), max(cores * PER_CORE, min(-(-total // task_bytes), MOST_TASKS))))
     shares: list[list[Split]] = [[]]
     filled, behind = 0, 0
     for number, split in enumerate(splits):
@@ -47,6 +49,15 @@ def share_out(splits: Sequence[Split], cores: int, task_bytes: int = TASK_BYTES)
         shares[-1].append(split)
         filled += size_of(split)
     return [share for share in shares if share]
+
+
+def by_store(splits: Sequence[Split], paths: Sequence[str]) -> list[list[Split]]:
+    """The splits of each store, by its path, in their order."""
+    found: dict[str, list[Split]] = {path: [] for path in paths}
+    for split in splits:
+        if split.store in found:
+            found[split.store].append(split)
+    return [found[path] for path in paths]
 
 
 def over(spark: SparkSession, shares: Sequence[Sequence[Any]], work: Work, schema: str) -> DataFrame:

@@ -254,3 +254,22 @@ def test_stores_of_a_fleet(golden, tmp_path):
     ]  # fmt: skip
     assert find_stores(f"{tmp_path}/broker-a")[0].path == f"{tmp_path}/broker-a/store"
     assert {split.broker for split in plan(found).splits} == {"broker-a", "broker-b"}
+
+
+def test_a_fleet_has_no_more_splits_than_a_driver_can_hold(tmp_path, monkeypatch):
+    """They are twice as long, or four times: no longer than files."""
+    stores = [
+        place_of(write(tmp_path / str(n), *(full_file(SIZE * part, 9 * n + part) for part in range(3))))
+        for n in range(4)
+    ]
+    asked = plan(stores, SIZE // 16).splits
+    assert len(asked) == 4 * 3 * 16
+    monkeypatch.setattr(splits, "MOST_SPLITS", 50)
+    fewer = plan(stores, SIZE // 16).splits
+    assert len(fewer) == 4 * 3 * 4
+    monkeypatch.setattr(splits, "MOST_SPLITS", 2)
+    whole = plan(stores, SIZE // 16).splits
+    assert [(one.start, one.stop, one.path) for one in whole] == [
+        (0, SIZE, f"{store.path}/{SIZE * part:020d}") for store in stores for part in range(3)
+    ]
+    assert told_by_splits(asked)[0] == told_by_splits(fewer)[0] == told_by_splits(whole)[0]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from engine.pipeline.tasks import PER_CORE, TASK_BYTES, share_out, size_of
+from engine.pipeline.tasks import MOST_TASKS, PER_CORE, TASK_BYTES, share_out, size_of
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,12 @@ def test_a_large_fleet_makes_tasks_of_a_bounded_size():
     splits = [Piece(n << 26, (n + 1) << 26) for n in range(1000)]
     shares = share_out(splits, 2)
     assert max(sum(map(size_of, share)) for share in shares) <= TASK_BYTES + (1 << 26)
+
+
+def test_a_fleet_makes_no_more_tasks_than_a_driver_can_account_for():
+    splits = [Piece(n << 30, (n + 1) << 30) for n in range(3 * MOST_TASKS)]
+    assert {len(share) for share in share_out(splits, 2)} == {3}
+    assert len(share_out(splits, MOST_TASKS)) == 2 * MOST_TASKS
 
 
 def test_nothing_makes_no_tasks():
