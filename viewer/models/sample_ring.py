@@ -56,9 +56,13 @@ class PeakSeries:
         return self._values[: self._count]
 
     def append(self, time: float, value: float | None) -> None:
-        """One more value; ``time`` is not in front of the last one's."""
+        """One more value; a ``time`` in front of the last one's counts as that: clocks are set back, and a look at
+        files may be newer than the engine's sample that comes behind it.
+        """
         if self._count == self._capacity:
             self._thin()
+        if self._count:
+            time = max(time, float(self._times[self._count - 1]))
         self._times[self._count] = time
         self._values[self._count] = np.nan if value is None else value
         self._count += 1
@@ -158,7 +162,7 @@ class RowRing:
         return self._rows[: self._count]
 
     def append(self, row: list[int]) -> None:
-        """One more row."""
+        """One more row; a time in front of the last one's counts as that."""
         if self._count == len(self._rows):
             old = len(self._rows) // 2
             kept = (old + 1) // 2
@@ -166,6 +170,8 @@ class RowRing:
             self._rows[kept : kept + self._count - old] = self._rows[old : self._count].copy()
             self._count = kept + self._count - old
         self._rows[self._count] = row
+        if self._count:
+            self._rows[self._count, 0] = max(row[0], int(self._rows[self._count - 1, 0]))
         self._count += 1
 
     def at(self, time: int) -> npt.NDArray[np.int64] | None:

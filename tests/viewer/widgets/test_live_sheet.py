@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPolygonF
 
+from viewer.models.sample_ring import PeakSeries
 from viewer.widgets.live_curves import LiveCurves
 from viewer.widgets.live_plot import LiveFrame, Trace
 from viewer.widgets.live_sheet import Sheet, bars_of, runs, strokes_of
@@ -122,3 +123,16 @@ def test_another_scale_draws_everything_anew(qapp) -> None:
     frame = frame_at(99.0, times, values, ("line",), 40.0)
     assert np.array_equal(pixels(kept.image(frame)), pixels(LiveCurves(300, 60, 1).image(frame)))
     assert kept.drawn == 300
+
+
+def test_a_look_behind_a_newer_one_is_drawn(qapp) -> None:
+    """A file look and the engine's sample of a moment before were added in this order when a service was paused just
+    after the store was opened: times fell, a wide plot had no columns for them, and drawing raised IndexError.
+    """
+    series = PeakSeries(100)
+    for time, value in ((100.0, None), (101.0, 5.0), (100.5, 7.0), (100.5, None)):
+        series.append(time, value)
+    xs, ys = series.columns(101.0, 1.0, 900)
+    assert xs.tolist() == [100.0, 101.0, 101.0, 101.0]
+    frame = LiveFrame((Trace("wrote", "posLog", xs - 101.0, ys),), -1.0, 0.0, 10.0)
+    assert not LiveCurves(900, 60, 1).image(frame).isNull()
