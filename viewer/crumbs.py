@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 VIEWS = {
     "positions": "Positions", "findings": "Findings", "groups": "Consumer groups", "config": "Config",
     "space": "Space", "checkpoint": "Positions", "abort": "Findings", "lab": "Lab", "where": "Where is my message",
-    "bookmarks": "Bookmarks",
+    "bookmarks": "Bookmarks", "pipeline": "Pipeline",
 }  # fmt: skip
 
 

@@ -243,7 +243,7 @@ class MainWindow(QMainWindow):
         if self.session is None:
             return
         self.stages.stop_waiting()
-        self.jobs.cancel_all()
+        self.jobs.cancel_all(staying=True)
         for pane in self.panes.values():
             pane.set_session(None)
         self.side.set_session(None)

@@ -9,7 +9,7 @@ from viewer.panes import Pane
 
 ON_RAIL = ("view.units", "view.queues", "view.index", "view.positions", "view.findings", "view.space")
 RAIL = tuple((VIEW_OF[name], BY_ID[name].icon, BY_ID[name].text, BY_ID[name].keys[0]) for name in ON_RAIL)
-AT_FOOT = ("view.lab",)
+AT_FOOT = ("view.lab", "view.pipeline")
 """Views that do something stand apart, at the foot of the rail."""
 FOOT = tuple((VIEW_OF[name], BY_ID[name].icon, BY_ID[name].text, BY_ID[name].keys[0]) for name in AT_FOOT)
 PANES = {
@@ -24,6 +24,7 @@ PANES = {
     "lab": ("lab", "LabPane"),
     "where": ("where", "WherePane"),
     "bookmarks": ("bookmarks", "BookmarksPane"),
+    "pipeline": ("pipeline", "PipelinePane"),
 }
 
 USED_LATER = ("viewer.widgets.palette_box",)

@@ -41,6 +41,8 @@ class Job:
     total: float | None = None
     note: str = ""
     begun: float = field(default_factory=time.monotonic)
+    stays: bool = False
+    """Goes on when another store is opened: a job of the pipeline."""
 
     @property
     def part(self) -> float | None:
@@ -215,10 +217,11 @@ class Jobs(QObject):
         """Whether no short read is under way."""
         return not self._pending
 
-    def cancel_all(self) -> None:
-        """Tell everything to stop, the caller aside."""
+    def cancel_all(self, *, staying: bool = False) -> None:
+        """Tell everything to stop, the caller aside; with ``staying`` not what goes on without the store."""
         for job in list(self.list):
-            job.cancel()
+            if not (staying and job.stays):
+                job.cancel()
         for task in list(self._tasks - {_own_task()}):
             task.cancel()
 

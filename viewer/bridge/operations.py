@@ -21,6 +21,7 @@ QUIET = frozenset((
 VIEWS = {
     "view.units": "log", "view.queues": "queue", "view.index": "index", "view.positions": "positions",
     "view.findings": "findings", "view.groups": "groups", "view.config": "config", "view.space": "space",
+    "view.pipeline": "pipeline",
 }  # fmt: skip
 COMMANDS = {"check.run": "check", "recovery.preview": "recover", "view.space": "space", "view.groups": "groups"}
 

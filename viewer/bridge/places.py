@@ -15,12 +15,12 @@ from typing import Literal
 Kind = Literal[
     "log", "queue", "index", "trace", "positions", "findings", "space", "groups", "config", "lab", "checkpoint",
     "abort", "filter",
-    "where", "bookmarks",
+    "where", "bookmarks", "pipeline",
 ]  # fmt: skip
 KINDS = (
     "log", "queue", "index", "trace", "positions", "findings", "space", "groups", "config", "lab", "checkpoint",
     "abort", "filter",
-    "where", "bookmarks",
+    "where", "bookmarks", "pipeline",
 )  # fmt: skip
 
 

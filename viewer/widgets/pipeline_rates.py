@@ -1,0 +1,193 @@
+"""Rates by hour, topics stacked on each other. pyqtgraph is loaded when it is first shown, in a thread.
+
+A plot that was made is never taken apart: its items are cleared and drawn anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from typing import Any
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+
+from viewer.assets import tr
+from viewer.models.formats import clock, day, size
+from viewer.models.pipeline_figures import HOUR, MEASURES, Measure, Rates
+from viewer.theme import C, over, px, theme, topic_color, ui
+from viewer.widgets.kit import Label, PaneHead, Paper
+from viewer.widgets.runner import Runner, run_here
+from viewer.widgets.word_tabs import WordTabs
+
+QT_FIRST = ("PySide6.QtSvg", "PySide6.QtTest", "PySide6.QtOpenGLWidgets")
+"""Parts of Qt that pyqtgraph imports: in this thread, before it."""
+
+
+def series_color(topic: str) -> QColor:
+    """The topic's colour, grey for what has none."""
+    found = topic_color(topic)
+    return C("text3") if found is None else found
+
+
+class Legend(QWidget):
+    """Colours and names in a line; what has no room is left out at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: tuple[str, ...] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        theme.changed.connect(self.update)
+
+    def show_names(self, names: tuple[str, ...]) -> None:
+        """Show these topics; the empty one is all others."""
+        self._names = names
+        self.setAccessibleName(", ".join(_name(name) for name in names))
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        metrics = QFontMetrics(ui(12))
+        wide = sum(metrics.horizontalAdvance(_name(name)) + px(22) for name in self._names)
+        return QSize(wide, px(20))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, px(20))
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        p = QPainter(self)
+        p.setFont(ui(12))
+        metrics, x = QFontMetrics(p.font()), 0
+        for name in self._names:
+            wide = metrics.horizontalAdvance(_name(name)) + px(22)
+            if x + wide > self.width() + px(14):
+                return
+            p.fillRect(QRectF(x, px(4), px(4), px(12)), series_color(name))
+            p.setPen(C("text2"))
+            p.drawText(QRectF(x + px(9), 0, wide, px(20)), int(Qt.AlignmentFlag.AlignVCenter), _name(name))
+            x += wide
+
+
+def _name(topic: str) -> str:
+    return topic or tr("(all others)")
+
+
+class RatesPlot(Paper):
+    """A head with the measure and the legend, and the plot. ``runner`` loads the library off the loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("pipeline.rates")
+        self.runner: Runner = run_here
+        self.measure = WordTabs("pipeline.rates.measure", [(key, tr(said)) for key, said in MEASURES])
+        self.legend = Legend()
+        self._empty = Label("", 12, "text3", wrap=True)
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.head = PaneHead(tr("Rates"), tr("by hour, stacked"), self.measure, 16, self.legend)
+        self._box = QVBoxLayout(self)
+        self._box.setContentsMargins(0, 0, 0, 0)
+        self._box.setSpacing(0)
+        self._box.addWidget(self.head)
+        self._box.addWidget(self._empty, 1)
+        self.setMinimumHeight(px(120))
+        self._rates: Rates | None = None
+        self._plot: Any = None
+        self._loading = self._loaded = False
+        self._drawn: object = None
+        theme.changed.connect(self._retheme)
+
+    @property
+    def chosen(self) -> Measure:
+        """The measure that is shown."""
+        return "bytes" if self.measure.key == "bytes" else "messages"
+
+    def show_rates(self, rates: Rates | None, words: str = "") -> None:
+        """Draw these; ``words`` where there are none."""
+        self._rates = rates
+        self._empty.setText(words)
+        self._empty.setVisible(rates is None)
+        self.legend.show_names(tuple(one.topic for one in rates.series) if rates is not None else ())
+        if self._plot is not None:
+            self._plot.setVisible(rates is not None)
+        self.setAccessibleName(tr("Rates by hour"))
+        self.setAccessibleDescription(self.spoken() if rates is not None else words)
+        if self.isVisible():
+            self._draw()
+
+    def spoken(self) -> str:
+        """The picture in words: the span, and each topic's highest rate."""
+        rates = self._rates
+        if rates is None:
+            return ""
+        tops = [f"{_name(one.topic)} {self._tell(max(one.rates))}" for one in rates.series]
+        begin, end = rates.first, rates.first + (rates.hours - 1) * HOUR
+        return f"{day(begin)} {clock(begin)[:5]} – {day(end)} {clock(end)[:5]}; " + "; ".join(tops)
+
+    def _tell(self, value: float) -> str:
+        return f"{size(value)}/s" if self.chosen == "bytes" else f"{value:,.3g} /s"
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._draw()
+
+    def _retheme(self) -> None:
+        self._drawn = None
+        if self.isVisible():
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._rates is None or self._drawn == (self._rates, self.chosen):
+            return
+        if not self._loaded:
+            self._load()
+            return
+        import pyqtgraph as pg
+
+        from viewer.widgets.live_plot import _dress, _make_plot
+
+        self._drawn = (self._rates, self.chosen)
+        if self._plot is None:
+            self._plot = _make_plot(times=True)
+            self._plot.setObjectName("pipeline.rates.plot")
+            self._plot.setMouseEnabled(y=False)
+            self._box.addWidget(self._plot, 1)
+        _dress(self._plot)
+        item = self._plot.getPlotItem()
+        item.clear()
+        rates = self._rates
+        edges = [(rates.first + n * HOUR) / 1000 for n in range(rates.hours + 1)]
+        sums = [0.0] * rates.hours
+        layers = []
+        for one in rates.series:
+            sums = [a + b for a, b in zip(sums, one.rates, strict=True)]
+            layers.append((one.topic, list(sums)))
+        ground = C("pane")
+        for topic, tops in reversed(layers):  # the highest first: each next one covers what lies below it
+            color = series_color(topic)
+            tint = QColor(color)
+            tint.setAlphaF(0.55)
+            curve = pg.PlotDataItem(pen=pg.mkPen(color, width=1.4), fillLevel=0.0, brush=pg.mkBrush(over(tint, ground)),
+                                    stepMode="center")  # fmt: skip
+            item.addItem(curve)
+            curve.setData(edges, tops)
+        item.setYRange(0, max(rates.highest * 1.08, 1e-6), padding=0)
+        item.setXRange(edges[0], edges[-1], padding=0.01)
+
+    def _load(self) -> None:
+        if self._loading:
+            return
+        self._loading = True
+
+        def done(_module: object) -> None:
+            self._loading, self._loaded = False, True
+            if self.isVisible():
+                self._draw()
+
+        def failed(_error: Exception) -> None:
+            self._loading = False
+
+        for name in QT_FIRST:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+        self.runner(lambda: importlib.import_module("pyqtgraph"), done, failed)
