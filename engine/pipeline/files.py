@@ -8,7 +8,8 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from engine.errors import NotAStore
@@ -54,9 +55,9 @@ def find_stores(paths: str | Sequence[str], broker: str | None = None) -> list[S
     found: dict[str, StorePlace] = {}
     for path in (paths,) if isinstance(paths, str) else paths:
         storage, local = storage_of(path)
-        matches = _matches(storage, local)
-        places = at_once(lambda match, storage=storage: _place(storage, match[0], broker or match[1]), matches)
-        known = {place.path: place for _, place in places if place is not None}
+        named = dict(_matches(storage, local))
+        places = at_once(partial(_place, storage), named)
+        known = {p.path: replace(p, broker=broker or named[match]) for match, p in places if p is not None}
         if not known:
             raise NotAStore("expected a store (a directory that holds commitlog/), found none", file=path)
         found.update(known)
@@ -112,16 +113,16 @@ def _below(folder: str, name: str) -> str:
     return f"{folder}{name}" if not folder or folder.endswith("/") else f"{folder}/{name}"
 
 
-def _place(storage: Storage, path: str, broker: str | None) -> StorePlace | None:
+def _place(storage: Storage, path: str) -> StorePlace | None:
     names = {entry.name: entry for entry in storage.listing(path)}
     if _holds_folder(storage, names, path, "commitlog"):
-        return StorePlace(path, broker, (join(path, "commitlog"),))
+        return StorePlace(path, None, (join(path, "commitlog"),))
     if "store" in names:
         inner = join(path, "store")
         if _holds_folder(storage, {e.name: e for e in storage.listing(inner)}, inner, "commitlog"):
-            return StorePlace(inner, broker, (join(inner, "commitlog"),))
+            return StorePlace(inner, None, (join(inner, "commitlog"),))
     if any(_is_log_file(entry) for entry in names.values()):
-        return StorePlace(path, broker, (path,))
+        return StorePlace(path, None, (path,))
     return None
 
 
