@@ -62,8 +62,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if mask is not None and mask.hosts:
             about["stores"] = [{"config": one["config"]} for one in about["stores"]]
         (folder / ABOUT).write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-        job.summary(out=args.out, bytesWritten=size)
+        damaged, damage = job.counter.damaged.value, job.counter.damage.value
+        job.summary(out=args.out, bytesWritten=size, damaged=damaged, damage=damage)
     out.line(f"{args.out} is there: {size:,} bytes of {args.format}")
+    if damaged:
+        out.say(f"stepped over as damaged: {damaged:,} places, {damage:,} bytes")
     return 0
 
 

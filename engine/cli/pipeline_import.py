@@ -42,11 +42,12 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with staged_output(args.out, "import") as folder, started(args, out, "import") as job:
         from engine.pipeline.imports import read, units_of
 
-        rows = read(job.spark, args.source, about["format"])
+        rows = read(job.spark, str(Path(args.source).absolute()), about["format"])
         if store is not None:
             rows = rows.where(rows["store"] == store)
         job.watch.step("sorting rows")
         done = _Writer(folder, config).run(units_of(rows), job)
+        job.bytes = done.size
         job.summary(
             units=done.units, out=args.out, unitBytes=done.size, maxOffset=done.end, leftBehind=done.left,
         )  # fmt: skip

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from engine.pipeline.files import StorePlace
     from engine.pipeline.progress import Progress, Watch
     from engine.pipeline.splits import Split
+    from engine.pipeline.stats_report import FileSize
 
 INSTALL = "pipeline jobs run on Spark, which is not installed here: pip install 'storescope[spark]', and Java 17 or 21"
 NEEDED = ("pyspark", "pandas", "pyarrow")
@@ -75,6 +76,7 @@ class Job:
     stores: list[StorePlace] = field(default_factory=list)
     splits: int = 0
     bytes: int = 0
+    files: list[FileSize] = field(default_factory=list)
 
     @property
     def counter(self) -> Any:
@@ -85,13 +87,31 @@ class Job:
         """The splits of the stores that the command names; what is skipped is said. Raises :class:`StoreError`."""
         from engine.pipeline.files import find_stores
         from engine.pipeline.splits import plan
+        from engine.pipeline.stats_report import files_of
 
-        self.stores = find_stores(stores)
+        self.stores = self.stores or find_stores(stores)
         planned = plan(self.stores, split_bytes, want)
         self.splits, self.bytes = len(planned.splits), sum(max(s.stop - s.start, 0) for s in planned.splits)
         for one in planned.skipped:
             self.out.say(f"{one.path}: skipped, {one.why}")
+        self.files = files_of(self.stores, planned.splits)
         return planned.splits
+
+    def _changed(self) -> int:
+        """Say which files are gone, or have become shorter, since they were listed; gives how many."""
+        from engine.pipeline.stats_report import files_of
+
+        if not self.files:
+            return 0
+        now = {(one.store, one.path): one.size for one in files_of(self.stores)}
+        changed = 0
+        for one in self.files:
+            size = now.get((one.store, one.path), -1)
+            if size < one.size:
+                found = "is gone now" if size < 0 else f"has {size:,} bytes now"
+                self.out.say(f"{one.path}: had {one.size:,} bytes when the job began, {found}")
+                changed += 1
+        return changed
 
     def summary(self, **figures: Any) -> None:
         """The last record, and the line for people: what was done, in how long, how often a task was tried again."""
@@ -99,6 +119,7 @@ class Job:
         units = figures.pop("units", self.watch.units)
         rate = units / seconds if seconds > 0 else 0.0
         again = self.watch.tried_again
+        changed = self._changed()
         self.out.record(
             {
                 "type": "jobSummary",
@@ -114,12 +135,14 @@ class Job:
                 "sessionSeconds": round(self.session_seconds, 3),
                 "master": self.master,
                 "logFile": str(self.log_file),
+                "filesChanged": changed,
                 **figures,
             }
         )
         self.out.line(
             f"-- {units:,} units, {size_text(self.bytes)} in {seconds:,.1f} s ({rate:,.0f} units/s); {self.splits:,} "
-            f"splits, {again:,} tasks tried again; Spark on {self.master} began in {self.session_seconds:,.1f} s"
+            f"splits, {again:,} tasks tried again; Spark on {self.master} began in {self.session_seconds:,.1f} s, its "
+            f"words are in {self.log_file}"
         )
 
 
@@ -127,13 +150,16 @@ class Job:
 def started(args: argparse.Namespace, out: Output, name: str) -> Iterator[Job]:
     """A session of Spark, and a watch over the job that runs in it; errors of Spark leave as one line.
 
-    Raises :class:`StoreError` where Spark, or Java, is not to be had.
+    Stores that are none are told before Spark starts. Who interrupts the job ends the session with it, so that no task
+    writes any more. Raises :class:`StoreError` where Spark, or Java, is not to be had.
     """
     need_spark()
-    log_file = Path(args.log_file) if args.log_file else default_log(name)
     from engine.pipeline import session
+    from engine.pipeline.files import find_stores
     from engine.pipeline.progress import Cancelled, Watch
 
+    stores = find_stores(getattr(args, "stores", None) or ())
+    log_file = Path(args.log_file) if args.log_file else default_log(name)
     bar = Bar(out)
     begun = time.monotonic()
     try:
@@ -141,15 +167,17 @@ def started(args: argparse.Namespace, out: Output, name: str) -> Iterator[Job]:
         session.ship_engine(spark)
         took = time.monotonic() - begun
         with Watch(spark, name, bar.told) as watch:
-            yield Job(name, out, spark, watch, log_file, args.master, took, time.monotonic())
-    except (StoreError, OSError, KeyboardInterrupt):
-        raise
-    except Exception as error:
-        if is_sparks(error):
+            yield Job(name, out, spark, watch, log_file, args.master, took, time.monotonic(), stores)
+    except BaseException as error:
+        bar.clear()
+        if isinstance(error, KeyboardInterrupt):
+            session.stop()
+        if not args.log_file and (isinstance(error, KeyboardInterrupt) or not log_file.stat().st_size):
+            log_file.unlink()
+        if isinstance(error, Exception) and is_sparks(error):
             raise StoreError(f"{in_a_line(error)} (Spark's own words: {log_file})") from error
         raise
-    finally:
-        bar.clear()
+    bar.clear()
     if watch.cancelled:
         raise Cancelled("stopped; nothing was left behind")
 
@@ -185,16 +213,22 @@ def staged_output(given: str | None, job: str) -> Iterator[Path]:
     target = Path(given).absolute()
     if target.exists():
         raise UsageError("expected a place that is not there yet, found something", file=given)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=f".{job}", dir=target.parent))
+    above = [folder for folder in target.parents if not folder.exists()]
+    staging = None
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=f".{job}", dir=target.parent))
         staging.chmod(0o755)
         yield staging
         if target.exists():
             raise UsageError("expected a place that is not there yet, found something", file=given)
         staging.rename(target)
     except BaseException:
-        _remove(staging)
+        if staging is not None:
+            _remove(staging)
+        for folder in above:
+            with contextlib.suppress(OSError):  # somebody else has put something there meanwhile
+                folder.rmdir()
         raise
 
 
@@ -248,8 +282,8 @@ class Bar:
 
 def is_sparks(error: Exception) -> bool:
     """Whether Spark, py4j or the connection to Java raised it."""
-    module = type(error).__module__
-    return module.startswith(("pyspark", "py4j")) or isinstance(error, ConnectionError)
+    lost = isinstance(error, ConnectionError) and not isinstance(error, BrokenPipeError)  # that is our own output
+    return lost or type(error).__module__.startswith(("pyspark", "py4j"))
 
 
 def in_a_line(error: Exception) -> str:

@@ -57,13 +57,13 @@ def run(args: argparse.Namespace, out: Output) -> int:
     groups = _groups(args.by)
     with started(args, out, "stats") as job:
         from engine.pipeline.stats import stats
-        from engine.pipeline.stats_report import files_of, report
+        from engine.pipeline.stats_report import report
 
         splits = job.plan(args.stores, args.split_bytes)
         job.watch.step("counting", job.bytes)
         sums = stats(job.spark, splits, groups, job.counter)
         job.watch.check()
-        made = report(sums, files_of(job.stores), by_store=args.by_store)
+        made = report(sums, job.files, by_store=args.by_store)
         _show(made, out)
         job.summary(units=made.total["messages"])
     return 0

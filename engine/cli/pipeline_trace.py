@@ -7,11 +7,11 @@ command ``where``, in tasks again: the executors have to see the stores as direc
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,8 @@ COLUMNS = (
 )
 TOGETHER = 500
 """Keys that one task asks a store for."""
+LEAST_WAVE = 16
+"""Tasks whose answers are waited for together, at least."""
 NOT_FOUND = ("neverSeen", "unknown", "expired", "truncated")
 _LOST_ORDER = ("damaged", "truncated", "expired", "unknown", "neverSeen")
 """Of a message that no store holds, the store that tells most is believed."""
@@ -129,22 +131,28 @@ def _answers(
 ) -> Iterator[dict[str, Any]]:
     from engine.pipeline import tasks
 
-    asked = list(questions(found, keys, topic, group))
-    if not asked:
-        return
-    work = partial(_judge_all)
-    frame = tasks.over(job.spark, [[pickle.dumps(one)] for one in asked], work, "answer string")
-    lost: dict[str, dict[str, Any]] = {}
-    for batch in frame.toArrow().to_batches():
-        for text in batch.column(0).to_pylist():
+    lost: dict[str, tuple[int, str]] = {}
+    wave = max(job.spark.sparkContext.defaultParallelism * 4, LEAST_WAVE)
+    for some in batched(questions(found, keys, topic, group), wave):
+        job.watch.check()
+        frame = tasks.over(job.spark, [[pickle.dumps(one)] for one in some], _judge_all, "answer string")
+        for text in (text for batch in frame.toArrow().to_batches() for text in batch.column(0).to_pylist()):
             row = json.loads(text)
             if row["verdict"] not in _LOST_ORDER or (row["physicalOffset"] is not None and row["topic"] is not None):
                 yield row
                 continue
-            best = lost.get(row["key"])
-            if best is None or _LOST_ORDER.index(row["verdict"]) < _LOST_ORDER.index(best["verdict"]):
-                lost[row["key"]] = row
-    yield from lost.values()
+            order = _LOST_ORDER.index(row["verdict"])
+            if order < lost.get(row["key"], (len(_LOST_ORDER), ""))[0]:
+                lost[row["key"]] = (order, text)
+    for _, text in lost.values():
+        yield json.loads(text)
+
+
+def batched(things: Iterable[Question], count: int) -> Iterator[list[Question]]:
+    """``things`` in their order, ``count`` at a time: what the driver holds at once."""
+    rest = iter(things)
+    while some := list(itertools.islice(rest, count)):
+        yield some
 
 
 def _judge_all(packed: Sequence[bytes]) -> Iterable[pa.RecordBatch]:

@@ -22,6 +22,7 @@ from engine.codec.columns import BAD, OK, UNIT, UnitColumns
 from engine.codec.java import utf8
 from engine.codec.message import Unit
 from engine.codec.topic_table import TopicTable
+from engine.codec.unit_scan import Damage
 from engine.pipeline import tasks
 from engine.query.filter import Filter
 from engine.rules.masking import Masking
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from engine.pipeline.progress import Counter
     from engine.pipeline.splits import Split
 
+CSV: dict[str, Any] = {"escape": '"', "ignoreLeadingWhiteSpace": False, "ignoreTrailingWhiteSpace": False}
+"""Quotes are doubled, as most programs want them, and blanks around a text are kept."""
 FORMATS = ("parquet", "csv", "json")
 DAY_MS = 86_400_000
 BATCH_BYTES = 16 << 20
@@ -98,7 +101,7 @@ def write(rows: DataFrame, folder: str, kind: str) -> None:
     elif kind == "json":
         rows.write.option("ignoreNullFields", "false").json(folder, mode="errorifexists")
     else:
-        flat(rows).write.csv(folder, mode="errorifexists", header=True, escape='"', emptyValue="")
+        flat(rows).write.csv(folder, mode="errorifexists", header=True, emptyValue="", **CSV)
 
 
 def flat(rows: DataFrame) -> DataFrame:
@@ -116,14 +119,14 @@ def flat(rows: DataFrame) -> DataFrame:
 
 def _task(wish: Wish, counter: Counter | None, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     units = 0
-    for batch in rows_of(splits, wish):
+    for batch in rows_of(splits, wish, counter):
         units += batch.num_rows
         yield batch
     tasks.count_splits(counter, splits, units)
 
 
-def rows_of(splits: Iterable[Split], wish: Wish) -> Iterator[pa.RecordBatch]:
-    """The rows of ``splits`` that are wished for, masked."""
+def rows_of(splits: Iterable[Split], wish: Wish, counter: Counter | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of ``splits`` that are wished for, masked; ``counter`` learns of damage."""
     from engine.pipeline.splits import read_split
 
     for split in splits:
@@ -133,6 +136,8 @@ def rows_of(splits: Iterable[Split], wish: Wish) -> Iterator[pa.RecordBatch]:
                 rows = chosen(block, topics, wish.where, _name_of(split.path))
                 for part in _parts(block, rows):
                     yield masked(batch_of(block, part, topics, split), wish.mask)
+            elif isinstance(block, Damage) and counter is not None:
+                counter.step_over(block.size)
 
 
 def chosen(block: UnitColumns, topics: TopicTable, where: Filter | None, file: str) -> npt.NDArray[np.intp]:

@@ -5,6 +5,7 @@ The way back from :mod:`engine.pipeline.export`. What appends them to a store li
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from engine.codec.encode import HEADS, HOST_BITS, host_bits, host_raw
 from engine.codec.message import MAGIC_V1, MAGIC_V2
 from engine.errors import StoreError
-from engine.pipeline.export import COLUMNS, SCHEMA
+from engine.pipeline.export import COLUMNS, CSV, SCHEMA
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,11 +24,14 @@ _NEEDED = (
     "bornHost", "storeTimestamp", "storeHost", "reconsumeTimes", "preparedTransactionOffset", "bodyCRC",
     "body", "propertiesRaw",
 )  # fmt: skip
+_GLOB = re.compile(r"[{}\[\]*?\\]")
+"""What Spark takes for a pattern in the name of a folder."""
 UNITS = "physicalOffset bigint, crc string, unit binary"
 
 
 def read(spark: SparkSession, folder: str, kind: str) -> DataFrame:
     """The rows of an export in the format ``kind``, under the columns of :data:`engine.pipeline.export.COLUMNS`."""
+    folder = _GLOB.sub(r"\\\g<0>", folder)
     if kind == "parquet":
         return spark.read.schema(SCHEMA).parquet(folder)
     if kind == "json":
@@ -36,7 +40,7 @@ def read(spark: SparkSession, folder: str, kind: str) -> DataFrame:
 
     written = {"properties": "string", "keys": "string", "propertiesRaw": "string", "body": "string"}
     schema = ", ".join(f"`{name}` {written.get(name, kind)}" for name, kind in COLUMNS)
-    rows = spark.read.schema(schema).csv(folder, header=True, escape='"', multiLine=True)
+    rows = spark.read.schema(schema).csv(folder, header=True, multiLine=True, **CSV)
     back = {
         "properties": F.from_json("properties", "map<string,string>"),
         "keys": F.split("keys", " "),

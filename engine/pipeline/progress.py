@@ -82,7 +82,14 @@ class Progress:
             "job": self.job,
             "step": self.step,
             "stages": [
-                {"stage": s.number, "name": s.name, "done": s.done, "tasks": s.tasks, "triedAgain": s.failed}
+                {
+                    "stage": s.number,
+                    "name": s.name,
+                    "done": s.done,
+                    "tasks": s.tasks,
+                    "running": s.running,
+                    "triedAgain": s.failed,
+                }
                 for s in self.stages
             ],
             "done": self.done,
@@ -104,11 +111,18 @@ class Counter:
 
     units: Any
     bytes: Any
+    damaged: Any
+    damage: Any
 
     def add(self, units: int, size: int) -> None:
         """Called by a task for what it has walked."""
         self.units.add(units)
         self.bytes.add(size)
+
+    def step_over(self, size: int) -> None:
+        """Called by a task for damage of ``size`` bytes that has no place in what it gives."""
+        self.damaged.add(1)
+        self.damage.add(size)
 
 
 @dataclass(slots=True)
@@ -133,7 +147,7 @@ class Watch:
         self._failed = 0
         self._tasks = 0
         self._known: set[int] = set()
-        self.counter = Counter(self._context.accumulator(0), self._context.accumulator(0))
+        self.counter = Counter(*(self._context.accumulator(0) for _ in range(4)))
 
     def __enter__(self) -> Self:
         self._known = set(self._context.statusTracker().getJobIdsForGroup(None))

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import atexit
 import importlib.util
-import os
+import shutil
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from engine.pipeline.java import CannotStart, find_java
+from engine.pipeline.launch import Running, launch
 from engine.pipeline.shipping import ship_engine
 
 if TYPE_CHECKING:
@@ -28,25 +27,7 @@ __all__ = ["CannotStart", "ship_engine", "start", "stop"]
 NEEDED = ("pyspark", "pandas", "pyarrow")
 PATIENCE = 30.0
 """Seconds that a master, and then the first executor, may take to answer."""
-_QUIET = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.python.filterPushdown.enabled": "true",
-}
-_LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-
-
-@dataclass(slots=True)
-class _Running:
-    spark: SparkSession
-    gateway: Any
-    master: str
-    log: IO[bytes]
-
-
-_running: list[_Running] = []
+_running: list[Running] = []
 
 
 def start(
@@ -74,7 +55,7 @@ def start(
         _knock(master, host, port, patience)
     log = _open_log(log_file)
     try:
-        running = _launch(master, java.home, log, {"spark.driver.memory": memory, **(settings or {})})
+        running = launch(master, java.home, log, {"spark.driver.memory": memory, **(settings or {})})
     except BaseException:
         log.close()
         raise
@@ -102,6 +83,7 @@ def stop() -> None:
         process.stdin.close()
         process.wait()
         running.log.close()
+        shutil.rmtree(running.scratch, ignore_errors=True)
 
 
 def _open_log(log_file: str | Path | None) -> IO[bytes]:
@@ -113,50 +95,6 @@ def _open_log(log_file: str | Path | None) -> IO[bytes]:
         return path.open("ab")
     except OSError as error:
         raise CannotStart(f"the log file cannot be written: {error.strerror}", file=str(path)) from error
-
-
-def _launch(master: str, java_home: str, log: IO[bytes], settings: Mapping[str, str]) -> _Running:
-    from pyspark import SparkConf, SparkContext
-    from pyspark.errors import PySparkException
-    from pyspark.java_gateway import launch_gateway
-    from pyspark.sql import SparkSession
-
-    local = master.startswith("local")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("storescope")
-    conf.setAll([*_QUIET.items(), *(_LOCAL.items() if local else ()), *settings.items()])
-    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_LOCAL_IP", "PYTHONPATH")}
-    os.environ["JAVA_HOME"] = java_home
-    if local:
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-        root = str(Path(__file__).parent.parent.parent)
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, before["PYTHONPATH"])))
-    gateway = None
-    try:
-        gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
-        context = SparkContext(conf=conf, gateway=gateway)
-        return _Running(SparkSession(context), gateway, master, log)
-    except Exception as error:
-        if gateway is not None:
-            gateway.shutdown()
-            gateway.proc.stdin.close()
-            gateway.proc.wait()
-        kind = error.__class__.__name__ if isinstance(error, PySparkException) else _first_line(error)
-        raise CannotStart(f"Spark did not start on {master} ({kind}); what it said stands in {log.name}") from error
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-def _first_line(error: BaseException) -> str:
-    """What a Java error says, without its stack."""
-    java = getattr(error, "java_exception", None)
-    said = str(java.getMessage()) if java is not None else str(error)
-    return said.strip().partition("\n")[0][:300] or error.__class__.__name__
 
 
 def _hosts(master: str) -> Iterator[tuple[str, int]]:
@@ -178,7 +116,7 @@ def _knock(master: str, host: str, port: int, patience: float) -> None:
         raise CannotStart(f"the master {master} does not answer: {error.strerror or error}") from error
 
 
-def _await_executor(running: _Running, patience: float) -> None:
+def _await_executor(running: Running, patience: float) -> None:
     """Raise :class:`CannotStart` where the master gives no executor."""
     spark_context = running.spark.sparkContext._jsc.sc()  # noqa: SLF001  Python has no other way to ask
     until = time.monotonic() + patience

@@ -18,6 +18,7 @@ from engine.pipeline.stats import HOUR, OTHERS, Sum, Sums
 
 if TYPE_CHECKING:
     from engine.pipeline.files import StorePlace
+    from engine.pipeline.splits import Split
 
 Row = dict[str, Any]
 Place = tuple[str | None, str | None]
@@ -45,13 +46,21 @@ class FileSize:
     size: int
 
 
-def files_of(places: Sequence[StorePlace]) -> list[FileSize]:
-    """The log files of ``places``, those that hold nothing yet too."""
+def files_of(places: Sequence[StorePlace], splits: Sequence[Split] = ()) -> list[FileSize]:
+    """The log files of ``places``, those that hold nothing yet too, as long as ``splits`` say that they are."""
     from engine.pipeline.files import log_files
 
-    return [
-        FileSize(one.path, one.broker, file.path, file.start, file.size) for one in places for file in log_files(one)
-    ]
+    found: dict[tuple[str, str], FileSize] = {}
+    for one in splits:
+        key = (one.store, one.path)
+        if key not in found:
+            found[key] = FileSize(one.store, one.broker, one.path, one.file_start, one.file_size)
+    for place in places:
+        for file in log_files(place):
+            found.setdefault(
+                (place.path, file.path), FileSize(place.path, place.broker, file.path, file.start, file.size)
+            )
+    return list(found.values())
 
 
 def report(sums: Sums, listed: Sequence[FileSize], by_store: bool = False) -> Report:

@@ -102,27 +102,33 @@ def _task(hashes: Any, counter: Counter | None, damage: bool, splits: Sequence[S
     units = 0
     for split in splits:
         rows = []
-        for row in matches(split, keys, damage):
+        walked = [0]
+        for row in matches(split, keys, damage, walked):
             rows.append(row)
-            units += 1
             if len(rows) >= 1 << 14:
                 yield _batch(rows)
                 rows = []
         if rows:
             yield _batch(rows)
+        units += walked[0]
     tasks.count_splits(counter, splits, units)
 
 
 Row = tuple[str, str | None, str, int, int | None, str | None]
 
 
-def matches(split: Split, keys: KeySet, damage: bool = True) -> Iterator[Row]:
-    """Rows of :data:`SCHEMA` for one split: each unit under each of its keys that is wanted, and keys in damage."""
+def matches(split: Split, keys: KeySet, damage: bool = True, walked: list[int] | None = None) -> Iterator[Row]:
+    """Rows of :data:`SCHEMA` for one split: each unit under each of its keys that is wanted, and keys in damage.
+
+    ``walked`` gets the number of units that were looked at added to its only element.
+    """
     from engine.pipeline.splits import read_split
 
     for block in read_split(split, crc=False, want_tags=False):
         if isinstance(block, UnitColumns):
             units = block.count - int(block.count > 0 and block.kind[block.count - 1] == BLANK)
+            if walked is not None:
+                walked[0] += units
             for row in keys.rows(block, units).tolist():
                 raw = block.raw_properties(row)
                 own = properties.decode(raw).get(properties.UNIQUE_KEY)

@@ -1,0 +1,164 @@
+"""Java beside this process with a session of Spark in it: started whole, or ended with all that it put aside."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from engine.pipeline.java import CannotStart
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+_QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.python.filterPushdown.enabled": "true",
+}
+_LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+@dataclass(slots=True)
+class Running:
+    """A session, the way to its Java, and the folder of this machine where both put things aside."""
+
+    spark: SparkSession
+    gateway: Any
+    master: str
+    log: IO[bytes]
+    scratch: Path
+
+
+def launch(master: str, java_home: str, log: IO[bytes], settings: Mapping[str, str]) -> Running:
+    """A new session; raises :class:`CannotStart` in one sentence. Nothing is left of one that was interrupted."""
+    from pyspark import SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    scratch = Path(tempfile.mkdtemp(prefix="storescope-spark-"))
+    java: list[subprocess.Popen[bytes]] = []
+    whole = False
+    try:
+        with _surroundings(master.startswith("local"), java_home), _own_interrupts():
+            with _kept(java):
+                gateway = launch_gateway(  # type: ignore[no-untyped-call]
+                    _conf(master, scratch, settings), {"stdout": log, "stderr": log, "start_new_session": True}
+                )
+            session = SparkSession(SparkContext(conf=_conf(master, scratch, settings), gateway=gateway))
+        whole = True
+        return Running(session, gateway, master, log, scratch)
+    except Exception as error:
+        kind = error.__class__.__name__ if isinstance(error, PySparkException) else _first_line(error)
+        raise CannotStart(f"Spark did not start on {master} ({kind}); what it said stands in {log.name}") from error
+    finally:
+        if not whole:
+            for process in java:
+                _end(process)
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _conf(master: str, scratch: Path, settings: Mapping[str, str]) -> SparkConf:
+    """Spark's settings; what it and Java put aside on this machine goes to ``scratch``."""
+    from pyspark import SparkConf
+
+    local = master.startswith("local")
+    conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("storescope")
+    conf.set("spark.driver.extraJavaOptions", f'"-Djava.io.tmpdir={scratch}"')
+    if local:
+        conf.set("spark.local.dir", str(scratch))
+    return conf.setAll([*_QUIET.items(), *(_LOCAL.items() if local else ()), *settings.items()])
+
+
+@contextlib.contextmanager
+def _surroundings(local: bool, java_home: str) -> Iterator[None]:
+    """The environment that Spark's launcher reads, put back at the end."""
+    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_LOCAL_IP", "PYTHONPATH")}
+    os.environ["JAVA_HOME"] = java_home
+    if local:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        root = str(Path(__file__).parent.parent.parent)
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, before["PYTHONPATH"])))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _kept(java: list[subprocess.Popen[bytes]]) -> Iterator[None]:
+    """Put what Spark's launcher starts into ``java``: whoever interrupts the launcher has no other way to end it."""
+    from pyspark import java_gateway as gateways
+
+    launcher: Any = gateways
+
+    start = launcher.Popen
+
+    def kept(*words: Any, **how: Any) -> subprocess.Popen[bytes]:
+        java.append(subprocess.Popen(*words, **how))  # noqa: S603  the launcher's own words
+        return java[-1]
+
+    launcher.Popen = kept
+    try:
+        yield
+    finally:
+        launcher.Popen = start
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a Java that no session has, with all that its launcher began; both have a process group of their own."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    if process.stdin is not None:
+        process.stdin.close()
+    process.wait()
+
+
+@contextlib.contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep what SIGINT does: Spark's own answer talks to Java in the middle of another talk, and py4j tells of both.
+
+    That, and lost connections, py4j tells the root logger, with stacks; errors reach the caller as they are.
+    """
+    root = logging.getLogger()
+    if _no_py4j not in root.filters:
+        root.addFilter(_no_py4j)
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):  # not the main thread: then nobody changed it
+            signal.signal(signal.SIGINT, before)
+
+
+def _no_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname
+
+
+def _first_line(error: BaseException) -> str:
+    """What a Java error says, without its stack."""
+    java = getattr(error, "java_exception", None)
+    said = str(java.getMessage()) if java is not None else str(error)
+    return said.strip().partition("\n")[0][:300] or error.__class__.__name__
