@@ -90,7 +90,6 @@ def test_a_second_bell_leaves_the_first_one_alone(run: Run, short: Path) -> None
     second.close()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="pipes of Windows leave nothing behind")
 def test_what_a_dead_process_left_behind_is_taken_away(run: Run, short: Path) -> None:
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(address(short))
@@ -102,7 +101,6 @@ def test_what_a_dead_process_left_behind_is_taken_away(run: Run, short: Path) ->
     bell.close()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="pipes of Windows are not sockets")
 def test_whoever_takes_the_call_and_says_nothing_keeps_no_start_waiting(short: Path) -> None:
     with socket.socket(socket.AF_UNIX) as mute:
         mute.bind(address(short))
@@ -110,7 +108,6 @@ def test_whoever_takes_the_call_and_says_nothing_keeps_no_start_waiting(short: P
         assert not hand_over(short, Asked())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="pipes of Windows are not sockets")
 def test_a_caller_who_says_something_else_is_cut_off(run: Run, short: Path) -> None:
     bell = Doorbell(short)
     heard: list[Asked] = []
