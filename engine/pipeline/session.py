@@ -10,21 +10,24 @@ import importlib.util
 import shutil
 import socket
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from engine.pipeline.java import CannotStart, find_java
-from engine.pipeline.launch import Running, launch
+from engine.pipeline.launch import Running, end, launch
 from engine.pipeline.shipping import ship_engine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["CannotStart", "ship_engine", "start", "stop"]
+__all__ = ["CannotStart", "abandon", "ship_engine", "start", "stop"]
 
 NEEDED = ("pyspark", "pandas", "pyarrow")
+LAST_WORDS = 3.0
+"""Seconds that a cluster is given to hear that a job was stopped."""
 PATIENCE = 30.0
 """Seconds that a master, and then the first executor, may take to answer."""
 _running: list[Running] = []
@@ -33,15 +36,15 @@ _running: list[Running] = []
 def start(
     master: str = "local[*]",
     log_file: str | Path | None = None,
-    memory: str = "1g",
+    memory: str | None = None,
     settings: Mapping[str, str] | None = None,
     patience: float = PATIENCE,
 ) -> SparkSession:
     """The session of this process, started where there is none yet; what Spark and Java say goes to ``log_file``.
 
-    ``memory`` is the driver's heap, ``settings`` are Spark's own. Raises :class:`CannotStart` in one sentence: a
-    package or Java is missing, the master does not answer within ``patience`` seconds, or a session with another master
-    runs.
+    ``memory`` is the driver's heap (None: as ``spark-defaults.conf`` says, else 1 GiB), ``settings`` are Spark's own.
+    Raises :class:`CannotStart` in one sentence: a package or Java is missing, the master does not answer within
+    ``patience`` seconds, or a session with another master runs.
     """
     if _running:
         if _running[0].master != master:
@@ -55,7 +58,8 @@ def start(
         _knock(master, host, port, patience)
     log = _open_log(log_file)
     try:
-        running = launch(master, java.home, log, {"spark.driver.memory": memory, **(settings or {})})
+        heap = {"spark.driver.memory": memory} if memory is not None else {}
+        running = launch(master, java.home, log, {**heap, **(settings or {})})
     except BaseException:
         log.close()
         raise
@@ -84,6 +88,26 @@ def stop() -> None:
         process.wait()
         running.log.close()
         shutil.rmtree(running.scratch, ignore_errors=True)
+
+
+def abandon() -> None:
+    """End the session now, whatever it does: a cluster is told, Java is killed, what both put aside is removed."""
+    if not _running:
+        return
+    running = _running.pop()
+    atexit.unregister(stop)
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if not running.master.startswith("local"):
+        told = threading.Thread(target=running.spark.stop, daemon=True)
+        told.start()
+        told.join(LAST_WORDS)
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
+    end(running.gateway.proc)
+    running.log.close()
+    shutil.rmtree(running.scratch, ignore_errors=True)
 
 
 def _open_log(log_file: str | Path | None) -> IO[bytes]:
