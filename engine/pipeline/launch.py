@@ -69,7 +69,7 @@ def launch(master: str, java_home: str, log: IO[bytes], settings: Mapping[str, s
     finally:
         if not whole:
             for process in java:
-                _end(process)
+                end(process)
             shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -79,7 +79,7 @@ def _conf(master: str, scratch: Path, settings: Mapping[str, str]) -> SparkConf:
 
     local = master.startswith("local")
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("storescope")
-    conf.set("spark.driver.extraJavaOptions", f'"-Djava.io.tmpdir={scratch}"')
+    conf.set("spark.driver.extraJavaOptions", f'-XX:-UsePerfData "-Djava.io.tmpdir={scratch}"')
     if local:
         conf.set("spark.local.dir", str(scratch))
     return conf.setAll([*_QUIET.items(), *(_LOCAL.items() if local else ()), *settings.items()])
@@ -124,8 +124,8 @@ def _kept(java: list[subprocess.Popen[bytes]]) -> Iterator[None]:
         launcher.Popen = start
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a Java that no session has, with all that its launcher began; both have a process group of their own."""
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a Java, with all that its launcher began: it has a process group of its own."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
