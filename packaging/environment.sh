@@ -11,9 +11,6 @@ qt_offscreen="libegl1 libgl1 libx11-6 libdbus-1-3 libfontconfig1 libfreetype6 li
 qt_display="libx11-xcb1 libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-render0
  libxcb-shape0 libxcb-shm0 libxcb-sync1 libxcb-util1 libxcb-xfixes0 libxcb-xkb1 libxcb1 libxkbcommon-x11-0"
 
-# Not needed, and small: what the window is drawn for, and Chinese, where not even a font was there.
-fonts="fonts-inter fonts-jetbrains-mono fonts-wqy-microhei"
-
 say() { printf '%s\n' "$*" >&2; }
 give_up() { say "storescope: $*"; exit 3; }
 
@@ -80,12 +77,28 @@ display_libraries_missing() {
   [ -e "$plugins/libqxcb.so" ] && command -v ldd >/dev/null && ldd "$plugins/libqxcb.so" 2>/dev/null | grep -q 'not found'
 }
 
+# The packages of the fonts that Qt does not find here.
+missing_fonts() {
+  QT_QPA_PLATFORM=offscreen "$venv/bin/python" -W ignore - 2>"$log" <<'PYTHON'
+from PySide6.QtGui import QFontDatabase, QGuiApplication
+app = QGuiApplication([])
+for family, package in (("Inter", "fonts-inter"), ("JetBrains Mono", "fonts-jetbrains-mono")):
+    if not QFontDatabase.hasFamily(family):
+        print(package)
+if not QFontDatabase.families(QFontDatabase.WritingSystem.SimplifiedChinese):
+    print("fonts-wqy-microhei")
+PYTHON
+}
+
 ready_qt() { # run|desk|test
+  local fonts
   if ! qt_loads; then
     from_apt "Qt lacks system libraries" $qt_offscreen || give_up "Qt does not start: $(tail -1 "$log")"
     qt_loads || give_up "Qt does not start: $(tail -1 "$log")"
-    from_apt "Fonts for the window" $fonts || true
   fi
+  # Not needed, and small: what the window is drawn for, and Chinese.
+  fonts=$(missing_fonts)
+  if [ -n "$fonts" ]; then from_apt "Fonts for the window" $fonts || true; fi
   if [ "$1" != run ]; then
     if display_libraries_missing; then from_apt "Qt lacks libraries for X displays" $qt_display || true; fi
   fi
