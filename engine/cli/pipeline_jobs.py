@@ -115,6 +115,7 @@ class Job:
 
     def summary(self, **figures: Any) -> None:
         """The last record, and the line for people: what was done, in how long, how often a task was tried again."""
+        self.watch.end()
         seconds = time.monotonic() - self.began
         units = figures.pop("units", self.watch.units)
         rate = units / seconds if seconds > 0 else 0.0
@@ -171,7 +172,7 @@ def started(args: argparse.Namespace, out: Output, name: str) -> Iterator[Job]:
     except BaseException as error:
         bar.clear()
         if isinstance(error, KeyboardInterrupt):
-            session.stop()
+            session.abandon()
         if not args.log_file and (isinstance(error, KeyboardInterrupt) or not log_file.stat().st_size):
             log_file.unlink()
         if isinstance(error, Exception) and is_sparks(error):

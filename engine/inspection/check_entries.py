@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +14,9 @@ from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.inspection.queue_reader import QueueReader
 from engine.mapped.sparse import last_byte
 from engine.rules.queue_rules import Entries, Side, Verdict
+
+if TYPE_CHECKING:
+    from engine.inspection.check_queues import Run
 
 MOST_SUSPECTS = 32
 MOST_RANGES = 512
@@ -46,11 +51,23 @@ class QueueWalk:
         self.before = 0  # units whose entries would stand in front of the first file
         self.first_before = -1
         self.units = 0
+        self.held: Run | None = None  # a unit that is judged when the one behind it is known
         self._ext: tuple[int, bytes] = (0, b"")
+        self._orderly: bool | None = None
 
     @property
     def name(self) -> str:
         return f"{self.reader.topic}/{self.reader.queue_id}"
+
+    @property
+    def orderly(self) -> bool:
+        """Whether each entry stands at its number in the one file that holds it."""
+        found = self._orderly
+        if found is None:
+            sequence = self.reader.sequence
+            apart = all(a.end_offset <= b.start_offset for a, b in pairwise(sequence.files))
+            found = self._orderly = self.reader.kind == "simple" and apart and not sequence.oddities
+        return found
 
     def _last_written(self) -> int:
         """Number behind the last entry that is not all zero, wherever holes are in front of it."""

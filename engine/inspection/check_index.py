@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from engine.inspection.index_reader import IndexReader
 from engine.layout import INDEX_ENTRIES, INDEX_SLOTS
 from engine.rules import index_rules
 from engine.rules.index_rules import BadLink, Chains
+from engine.rules.proofs import KeyDigest, Proof
 
 CHUNK = 1 << 17
 MOST_SUSPECTS = 256
@@ -52,6 +53,7 @@ class IndexAccount:
     slots: list[BadLink] = field(default_factory=list)
     bad_links: int = 0
     ends: tuple[int, int] = (0, 0)  # where the first and the last entry point
+    rising: bool = True  # each entry points as far as the one in front of it, or further
 
 
 def look_at(reader: IndexReader) -> IndexAccount:
@@ -72,7 +74,9 @@ def look_at(reader: IndexReader) -> IndexAccount:
     ends: list[int] = []
     for first, rows in _chunks(reader, geometry, 1, account.entries + 1):
         chains.feed(first, rows["key_hash"].astype(np.int64), rows["prev"].astype(np.int64))
-        ends[:] = [ends[0] if ends else int(rows["phy_offset"][0]), int(rows["phy_offset"][-1])]
+        physical = rows["phy_offset"].astype(np.int64)
+        account.rising &= not (ends and physical[0] < ends[1]) and not (physical[1:] < physical[:-1]).any()
+        ends[:] = [ends[0] if ends else int(physical[0]), int(physical[-1])]
     raw = reader.file.read(codec.HEADER_SIZE, geometry.slots * codec.SLOT_SIZE)
     slots = np.frombuffer(raw[: len(raw) - len(raw) % codec.SLOT_SIZE], ">i4").astype(np.int32)
     if len(slots) == geometry.slots:
@@ -157,6 +161,17 @@ class _Lane:
                 return
             self._piece = next(self._pieces, None)
 
+    def give_back(self, taken: list[tuple[_Piece, slice]]) -> None:
+        """Entries that :meth:`take` gave last are taken no more."""
+        if not taken:
+            return
+        for piece, part in taken:
+            piece.used = part.start
+        pieces = [piece for piece, _ in taken]
+        if self._piece is not None and self._piece is not pieces[-1]:
+            pieces.append(self._piece)
+        self._piece, self._pieces = pieces[0], chain(pieces[1:], self._pieces)
+
 
 def _ascending(accounts: list[IndexAccount]) -> list[list[int]]:
     """Numbers of the files in runs that go up the log."""
@@ -184,6 +199,7 @@ class IndexCheck:
         self.bad: list[BadEntry] = []
         self.bad_count = 0
         self._lanes = [_Lane(self._read(numbers)) for numbers in _ascending(self.accounts)]
+        self._rising = all(account.rising for account in self.accounts)
         starts = [lane.first for lane in self._lanes if lane.first >= 0]
         self.first_physical = min(starts, default=-1)
         self.missing = 0
@@ -213,6 +229,26 @@ class IndexCheck:
                 self.missing += len(places)
                 self.first_missing = self.first_missing if self.first_missing >= 0 else int(places.min())
                 self.last_missing = int(places.max())
+
+    def pass_over(self, proof: Proof) -> bool:
+        """As if the blocks of a proven stretch had gone by; False, and nothing is changed, where the entries that lead
+        there are others, or not in one row.
+        """
+        if self.first_physical < 0:
+            return True
+        if len(self._lanes) > 1 or not self._rising:
+            return False
+        taken, digest = [], KeyDigest()
+        for piece, part in self._lanes[0].take(proof.behind):
+            taken.append((piece, part))
+            digest.add(piece.physical[part], piece.key_hash[part])
+            if digest.count > proof.keys:
+                break
+        older = proof.behind <= self.first_physical and not taken
+        if older or (digest.count == proof.keys and digest.text == proof.digest):
+            return True
+        self._lanes[0].give_back(taken)
+        return False
 
     def _as_written(self, taken: list[tuple[_Piece, slice]], offsets: Int64, wanted: Int64) -> bool:
         """Whether the entries are the units' keys one by one, in their order: so a healthy index was written."""

@@ -18,6 +18,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import ReadOnlyFile
 from engine.rules import catalogue, log_rules
 from engine.rules.findings import Finding, Rule, Severity
+from engine.rules.proofs import Proof
 from engine.rules.zero_pages import zero_pages
 
 MOST_OF_A_RULE = 20
@@ -35,7 +36,7 @@ class LogCheck:
         self.spans = Spans()
         self._found: list[Finding] = []
         self._counts: dict[str, int] = {}
-        self._newest = -1
+        self._newest = self._last_time = -1
         self._blank: tuple[int, int] | None = None
         self._steps = 0
         self._first_step: tuple[int, int] | None = None
@@ -46,6 +47,7 @@ class LogCheck:
         self.newest_time = 0
         self._files: list[tuple[log_rules.FileFault, Span]] = []
         self._odd_lengths: set[str] = set()
+        self._askew = False
         self._more: dict[str, int] = {}
         self._check_files()
 
@@ -59,6 +61,7 @@ class LogCheck:
             self._files.append((fault, Span(fault.missing, fault.end, "gap", fault.message)))
             if fault.kind == "size":
                 self._odd_lengths.add(fault.path)
+            self._askew |= fault.kind in ("size", "overlap")
         for oddity in sequence.oddities:
             rule = catalogue.CL07 if oddity.kind in ("double", "link", "folder") else catalogue.DK01
             self._add(rule, oddity.what, oddity.path, oddity.offset, {"found": oddity.what})
@@ -70,12 +73,26 @@ class LogCheck:
         rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == BLANK)
         stale = log_rules.stale(columns, rows)
         if rows:
-            self._after_blank(columns)
+            self._after_blank(int(columns.size[0]))
             self._units(columns, rows, stale)
         if rows < columns.count:
             self._take_blank(int(columns.offset[rows]), int(columns.size[rows]))
         mask: NDArray[np.bool_] = ~stale
         return mask
+
+    def accepts(self, proof: Proof) -> bool:
+        """Whether a stretch that was proven can be passed over here."""
+        if self._askew or proof.first_time < self._newest:
+            return False
+        return proof.blank is None or proof.blank[0] < self._store.log.files[-1].start_offset
+
+    def pass_over(self, proof: Proof) -> None:
+        """As if the blocks of the stretch had gone by."""
+        self._after_blank(proof.first_size)
+        self.units += proof.units
+        self._newest = self._last_time = self.newest_time = proof.last_time
+        if proof.blank is not None:
+            self._take_blank(*proof.blank)
 
     def _units(self, columns: UnitColumns, rows: int, stale: NDArray[np.bool_]) -> None:
         self.units += rows
@@ -117,13 +134,14 @@ class LogCheck:
     def _times(self, columns: UnitColumns, rows: int, stale: NDArray[np.bool_]) -> None:
         good = np.flatnonzero(~stale)
         times = columns.store_timestamp[:rows][good]
-        for step in log_rules.backward_times(times, self._newest):
+        for step in log_rules.backward_times(times, self._newest, self._last_time):
             self._steps += 1
             self._longest_step = max(self._longest_step, step.milliseconds)
             if self._first_step is None or step.milliseconds >= log_rules.CLOCK_STEP > self._first_step[1]:
                 self._first_step = (int(columns.offset[good[step.row]]), step.milliseconds)
         if len(times):
             self._newest = max(self._newest, int(times.max()))
+            self._last_time = int(times[-1])
             self.newest_time = self._newest
 
     def _take_blank(self, offset: int, size: int) -> None:
@@ -136,11 +154,11 @@ class LogCheck:
             self._add(catalogue.CL02, wrong, file.path, offset, evidence)
         self._blank = (offset, size)
 
-    def _after_blank(self, columns: UnitColumns) -> None:
-        if self._blank and log_rules.would_have_fitted(self._blank[1], int(columns.size[0])):
+    def _after_blank(self, unit_size: int) -> None:
+        if self._blank and log_rules.would_have_fitted(self._blank[1], unit_size):
             at, size = self._blank
-            text = f"The blank of {size:,} bytes would have held the next unit ({int(columns.size[0]):,} bytes)"
-            self._add(catalogue.CL10, text, self._file(at), at, {"blank": size, "unit": int(columns.size[0])})
+            text = f"The blank of {size:,} bytes would have held the next unit ({unit_size:,} bytes)"
+            self._add(catalogue.CL10, text, self._file(at), at, {"blank": size, "unit": unit_size})
         self._blank = None
 
     def damage(self, item: Damage) -> None:

@@ -22,6 +22,7 @@ from engine.inspection.check_entries import QueueWalk
 from engine.inspection.gathered_rows import GatheredRows
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import queue_rules
+from engine.rules.proofs import Proof
 from engine.rules.queue_rules import Entries, Side
 
 _INNER = re.compile(rb"INNER_")
@@ -76,6 +77,8 @@ class QueueCheck:
         self.homeless: dict[tuple[str, int], Homeless] = {}
         self.last_matched = -1
         self.light_queues = any(topic.startswith(_LMQ) for topic, _ in self.walks)
+        # Where entries are searched for, what is found depends on how much of the log is looked at together.
+        self._numbered = not self.light_queues and all(walk.reader.kind == "simple" for walk in self.walks.values())
         self._gathered = GatheredRows()
 
     def block(self, columns: UnitColumns, good: NDArray[np.bool_]) -> None:
@@ -94,6 +97,33 @@ class QueueCheck:
             self.drain()
             self._light_rows(columns, rows, good)
 
+    def accepts(self, proof: Proof) -> bool:
+        """Whether a stretch that was proven can be passed over here: each queue goes on where it stands, and only one
+        file holds each of its entries.
+        """
+        if not self._numbered:
+            return False
+        self.drain()
+        return all(
+            (walk := self.walks.get((run.topic, run.queue_id))) is not None
+            and walk.orderly
+            and walk.held is None
+            and walk.next in (None, run.first)
+            and walk.first <= run.first
+            and run.first + run.units <= walk.end
+            for run in proof.runs
+        )
+
+    def pass_over(self, proof: Proof) -> None:
+        """As if the blocks of the stretch had gone by."""
+        for run in proof.runs:
+            walk = self.walks[run.topic, run.queue_id]
+            if walk.next is None:
+                walk.skip(walk.first, run.first)
+            walk.units += run.units
+            walk.next = run.first + run.units
+            self.last_matched = max(self.last_matched, run.last_physical)
+
     def drain(self) -> None:
         """Look at the rows that are gathered: queue by queue, each in the order of the log."""
         gathered = self._gathered
@@ -102,8 +132,16 @@ class QueueCheck:
             return
         keys = _keys(gathered.topic_id[:rows], gathered.queue_id[:rows])
         order = np.argsort(keys, kind="stable")
-        for group in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
+        groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+        for group in sorted(groups, key=lambda rows: int(rows[0])):
             self._group(gathered, group)
+
+    def finish(self) -> None:
+        """The log is over."""
+        self.drain()
+        for walk in self.walks.values():
+            if walk.held is not None:
+                self._run(walk, None)
 
     def _group(self, rows: GatheredRows, group: NDArray[np.intp]) -> None:
         first = int(group[0])
@@ -136,8 +174,11 @@ class QueueCheck:
 
     # -- simple queues
 
-    def _run(self, walk: QueueWalk, run: Run) -> None:
-        walk.units += len(run)
+    def _run(self, walk: QueueWalk, more: Run | None) -> None:
+        """The next units of a queue; None where there are no more, and one that was held back waits no longer."""
+        held, walk.held = walk.held, None
+        walk.units += len(more) if more is not None else 0
+        run = _joined(held, more)
         if walk.next is None:
             start = int(run.number[0])
             near = walk.first <= start <= walk.end
@@ -153,8 +194,20 @@ class QueueCheck:
                 self._straight(walk, run.part(at, at + straight))
                 at += straight
             if at < len(run):
+                if at + 1 == len(run) and more is not None and self._is_open(walk, run.unit(at), int(run.number[at])):
+                    walk.held = run.part(at, None)
+                    return
                 self._jump(walk, run, at)
                 at += 1
+
+    def _is_open(self, walk: QueueWalk, unit: Side, number: int) -> bool:
+        """Whether the number of the unit behind it is needed to judge this one, see :meth:`_jump`."""
+        assert walk.next is not None
+        if not walk.next < number < walk.next + FAR or number == walk.end:
+            return False
+        return all(
+            not walk.first <= place < walk.end or walk.entry(place)[:2] != unit[:2] for place in (number, walk.next)
+        )
 
     def _straight(self, walk: QueueWalk, run: Run) -> None:
         """Units whose numbers follow each other and go on where the queue stands."""
@@ -299,6 +352,14 @@ class QueueCheck:
                 columns.store_timestamp[one],
             )
             self._ordered_run(walk, run)
+
+
+def _joined(held: Run | None, more: Run | None) -> Run:
+    runs = [run for run in (held, more) if run is not None]
+    if len(runs) == 1:
+        return runs[0]
+    columns = zip(*((run.number, run.physical, run.size, run.tags, run.stored) for run in runs), strict=True)
+    return Run(*(np.concatenate(column) for column in columns))
 
 
 class _Batches:

@@ -5,10 +5,11 @@ Memory does not grow with the store: the log goes by in blocks, queue entries an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import NamedTuple, Protocol
 
-from engine.codec.columns import UnitColumns
+from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.inspection import check_conf, check_keys, check_state, check_tail, foreign
@@ -20,6 +21,7 @@ from engine.inspection.check_queues import QueueCheck
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
 from engine.rules.findings import Finding, Summary, rank, summarise
+from engine.rules.proofs import Proof, ProofLine
 
 Progress = Callable[[int, int], None]
 
@@ -36,26 +38,32 @@ def check(
     only: Collection[str] | None = None,
     cancel: Cancel | None = None,
     progress: Progress | None = None,
+    proofs: Iterable[Proof] = (),
 ) -> Iterator[Finding | Summary]:
     """Every finding, gravest first, last a :class:`Summary`.
 
     ``only`` names rules by id; ``progress`` gets bytes of the log done and in all; a check that ``cancel`` stops tells
-    what the part it saw showed, and its summary is not complete.
+    what the part it saw showed, and its summary is not complete. ``proofs`` are stretches of the log in which
+    nothing is wrong, in order: they are passed over where that tells the same.
     """
     found: list[Finding] = []
-    complete = True
-    for finding in _all(store, cancel, progress):
+    complete, units = True, 0
+    for finding in _all(store, cancel, progress, proofs):
         if finding is None:
             complete = False
+        elif isinstance(finding, int):
+            units = finding
         elif only is None or finding.id in only:
             found.append(finding)
     found.sort(key=rank)
     yield from found
-    yield summarise(found, complete)
+    yield summarise(found, complete, units)
 
 
-def _all(store: StoreSnapshot, cancel: Cancel | None, progress: Progress | None) -> Iterator[Finding | None]:
-    """All findings in no order; None where the walk was stopped before its end."""
+def _all(
+    store: StoreSnapshot, cancel: Cancel | None, progress: Progress | None, proofs: Iterable[Proof]
+) -> Iterator[Finding | int | None]:
+    """All findings in no order, and how many units there were; None where the walk was stopped before its end."""
     yield from check_state.abort(store)
     yield from check_state.config(store)
     yield from check_state.start(store)
@@ -67,13 +75,14 @@ def _all(store: StoreSnapshot, cancel: Cancel | None, progress: Progress | None)
     log = LogCheck(store)
     queues = QueueCheck(store, topics)
     index = IndexCheck(store.index_files(), topics)
-    stop = _walk(store, topics, log, queues, index, cancel, progress)
+    stop = _walk(store, topics, _Checks(log, queues, index), cancel, progress, proofs)
     log.finish(stop)
+    yield log.units
     if stop.kind == "cancelled":
         yield None
         yield from log.findings()
         return
-    queues.drain()
+    queues.finish()
     index.drain()
     fold = QueueFold(store, log, queues)
     known = store.paths is not None and not foreign.rocksdb_queues(store)
@@ -84,36 +93,73 @@ def _all(store: StoreSnapshot, cancel: Cancel | None, progress: Progress | None)
     yield from check_tail.fold(around, store, log)
 
 
+class _Checks(NamedTuple):
+    """What goes along with the walk over the log."""
+
+    log: LogCheck
+    queues: QueueCheck
+    keys: IndexCheck
+
+    def pass_over(self, proof: Proof) -> bool:
+        """Go on behind a proven stretch; False where it has to be walked."""
+        if not (self.log.accepts(proof) and self.queues.accepts(proof) and self.keys.pass_over(proof)):
+            return False
+        self.log.pass_over(proof)
+        self.queues.pass_over(proof)
+        return True
+
+    def block(self, columns: UnitColumns) -> None:
+        """Look at a block of units."""
+        good = self.log.block(columns)
+        if len(good):
+            self.queues.block(columns, good)
+            self.keys.block(columns, good)
+
+
 def _walk(
     store: StoreSnapshot,
     topics: TopicTable,
-    log: LogCheck,
-    queues: QueueCheck,
-    index: IndexCheck,
+    checks: _Checks,
     cancel: Cancel | None,
     progress: Progress | None,
+    proofs: Iterable[Proof],
 ) -> Stop:
-    start = max(store.log.min_offset, 0)
+    start = offset = end = max(store.log.min_offset, 0)
     whole = max(store.log.end_offset - start, 1)
-    last = Stop(start, "end", "the log has no files")
     if not store.log.files:
-        return last
-    levels = store.config.delay_levels() if store.config is not None else None
-    scan = scan_log(store.log, topics=topics, levels=levels) if levels else scan_log(store.log, topics=topics)
-    for item in scan:
-        if isinstance(item, UnitColumns):
-            good = log.block(item)
-            if len(good):
-                queues.block(item, good)
-                index.block(item, good)
-            if progress is not None and item.count:
-                progress(int(item.offset[item.count - 1]) - start, whole)
-        elif isinstance(item, Damage):
-            log.damage(item)
-        else:
-            last = item
-        if cancel is not None and cancel.is_set():
-            return Stop(log.end, "cancelled", "stopped by the caller")
+        return Stop(start, "end", "the log has no files")
+    levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
+    line = ProofLine(proofs)
+    last = Stop(start, "limit", "")
+    while last.kind == "limit":
+        while (proof := line.at(offset)) is not None and checks.pass_over(proof):
+            offset = end = proof.behind
+        # One proven stretch more is walked, so that damage and what comes behind it are seen by one walk.
+        proof = line.behind(offset)
+        walked = False
+        for item in scan_log(store.log, offset, proof.behind if proof else None, topics=topics, levels=levels):
+            if isinstance(item, UnitColumns):
+                checks.block(item)
+                walked = True
+                offset = _behind(store, item) if item.count else offset
+                if progress is not None and item.count:
+                    progress(int(item.offset[item.count - 1]) - start, whole)
+            elif isinstance(item, Damage):
+                checks.log.damage(item)
+                offset = item.offset + item.size
+            else:
+                end = item.offset if walked else end
+                last = Stop(end, item.kind, item.reason)
+            if cancel is not None and cancel.is_set():
+                return Stop(checks.log.end, "cancelled", "stopped by the caller")
     if progress is not None:
         progress(whole, whole)
     return last
+
+
+def _behind(store: StoreSnapshot, columns: UnitColumns) -> int:
+    """Where the log goes on behind a block."""
+    row = columns.count - 1
+    offset = int(columns.offset[row])
+    file = store.log.sequence.find(offset) if columns.kind[row] == BLANK else None
+    return store.log.sequence.behind(file) if file is not None else offset + int(columns.size[row])

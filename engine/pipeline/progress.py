@@ -157,6 +157,10 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Tell nothing from now on."""
         self._over.set()
         if self._thread is not None:
             self._thread.join(JOIN)

@@ -153,8 +153,11 @@ class QueueEntries:
         for start, length, name in self._files:
             begin, end = max(low * size, start), min(high * size, start + length)
             if begin < end:
-                with (self._folder / name).open("rb", buffering=0) as file:
-                    got = os.pread(file.fileno(), end - begin, begin - start)
+                descriptor = os.open(self._folder / name, os.O_RDONLY | os.O_NONBLOCK)
+                try:
+                    got = os.pread(descriptor, end - begin, begin - start)
+                finally:
+                    os.close(descriptor)
                 raw[begin - low * size : begin - low * size + len(got)] = got
         return out
 

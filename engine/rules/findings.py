@@ -67,10 +67,13 @@ def rank(one: Finding) -> tuple[int, bool, str, str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How many findings there were of each severity; ``complete`` is false where the check was stopped."""
+    """How many findings there were of each severity, in how many units; ``complete`` is false where the check was
+    stopped.
+    """
 
     counts: dict[Severity, int]
     complete: bool
+    units: int = 0
 
     def record(self) -> dict[str, Any]:
         """The ``summary`` record of the command line."""
@@ -78,12 +81,12 @@ class Summary:
         return {"type": "summary", **counts, "complete": self.complete}
 
 
-def summarise(findings: Iterable[Finding], complete: bool) -> Summary:
+def summarise(findings: Iterable[Finding], complete: bool, units: int = 0) -> Summary:
     """Count ``findings`` by severity."""
     counts: dict[Severity, int] = dict.fromkeys(SEVERITIES, 0)
     for finding in findings:
         counts[finding.severity] += 1
-    return Summary(counts, complete)
+    return Summary(counts, complete, units)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,12 +65,14 @@ class StepBack(NamedTuple):
     milliseconds: int
 
 
-def backward_times(times: NDArray[np.int64], newest: int) -> list[StepBack]:
-    """Steps back of the clock in ``times`` (ms, in the order of the log); ``newest`` is the latest time before."""
+def backward_times(times: NDArray[np.int64], newest: int, last: int | None = None) -> list[StepBack]:
+    """Steps back of the clock in ``times`` (ms, in the order of the log); ``newest`` is the latest time before,
+    ``last`` that of the unit right before them where it is another.
+    """
     if not len(times):
         return []
     before = np.maximum.accumulate(np.concatenate([[newest], times]))[:-1]
-    previous = np.concatenate([[newest], times[:-1]])
+    previous = np.concatenate([[newest if last is None else last], times[:-1]])
     steps = np.flatnonzero((times < before) & (times < previous))
     return [StepBack(int(row), int(before[row]) - int(times[row])) for row in steps]
 

@@ -9,7 +9,7 @@ from engine.cli.options import common, masked, open_given
 from engine.cli.output import Column, Output, Progress, plain
 
 SEVERITIES = ("chat", "note", "warn", "error")
-_COLUMNS = (
+COLUMNS = (
     Column("Severity", "severity", "plain"),
     Column("Rule", "id", "plain"),
     Column("Group", "group", "plain", spare=1),
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
                     code = 1
                 if item.next_step and item.next_step not in steps:
                     steps.append(item.next_step)
-                out.record(item.record(), _COLUMNS)
+                out.record(item.record(), COLUMNS)
             else:
                 record = item.record()
                 out.record(record)

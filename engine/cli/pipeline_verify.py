@@ -1,0 +1,174 @@
+"""``pipeline verify``: whole stores, or a fleet, against the rules: the findings of ``check``, with the same evidence.
+
+Tasks prove splits of the logs in which nothing is wrong: units, and their queue entries. Then each store is checked by
+the code of ``check``, which passes over what was proven and looks at the rest itself. With ``--json`` each ``finding``
+and each ``summary`` has the ``store`` that it is about.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.cli.commands.check import COLUMNS, SEVERITIES
+from engine.cli.options import masked, read_config
+from engine.cli.output import Column, Output, plain
+from engine.cli.pipeline_jobs import options, split_option, started
+from engine.config import MessageStoreConfig
+from engine.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from engine.pipeline.files import StorePlace
+    from engine.pipeline.progress import Watch
+    from engine.pipeline.rebuild import Run
+    from engine.pipeline.splits import Split
+    from engine.pipeline.verify import PackedProof, VerifyFacts
+
+OF_SEVERAL = (*COLUMNS[:2], Column("Store", "store", "path"), *COLUMNS[2:])
+SCHEMA = "store int, number int, record string, units bigint"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckTask:
+    """One store to be checked, the ``number``-th of its job; ``only`` names rules by id, None all."""
+
+    number: int
+    path: str
+    config: MessageStoreConfig | None
+    only: frozenset[str] | None
+    proofs: tuple[PackedProof, ...]
+
+
+@dataclass(slots=True)
+class Verified:
+    """What one store showed: the records of ``check``, the last one its summary. ``proven`` splits of ``splits`` were
+    in order by themselves.
+    """
+
+    path: str
+    records: list[dict[str, Any]]
+    units: int
+    splits: int
+    proven: int
+
+
+def register(jobs: Any) -> None:
+    """Add the parser of the job."""
+    parser = jobs.add_parser(
+        "verify", parents=[options("+")], help="what is wrong with stores: log, queues and index against each other"
+    )
+    parser.add_argument("--fail-on", choices=SEVERITIES, default="error", help="exit with 1 from this severity on")
+    parser.add_argument("--only", metavar="IDS", help="rules, separated by commas")
+    parser.add_argument("--config", metavar="FILE.conf", help="the brokers' configuration")
+    masked(parser)
+    split_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Check all stores; the exit code is that of ``check``."""
+    only = frozenset(args.only.replace(" ", "").split(",")) if args.only else None
+    config = read_config(args)
+    counts: Counter[str] = Counter()
+    with started(args, out, "verify") as job:
+        from engine.pipeline.rebuild import OnSpark
+
+        splits = job.plan(args.stores, args.split_bytes)
+        found = verify(OnSpark(job.spark), job.stores, splits, config, only, job.watch)
+        for one in found:
+            counts.update(_tell(one, len(found) > 1, out))
+        proven = sum(one.proven for one in found)
+        job.summary(units=sum(one.units for one in found), provenSplits=proven, **{s: counts[s] for s in SEVERITIES})
+    return int(any(counts[severity] for severity in SEVERITIES[SEVERITIES.index(args.fail_on) :]))
+
+
+def verify(
+    run: Run,
+    places: Sequence[StorePlace],
+    splits: Sequence[Split],
+    config: MessageStoreConfig | None = None,
+    only: frozenset[str] | None = None,
+    watch: Watch | None = None,
+) -> list[Verified]:
+    """Check the stores at ``places``, in their order; ``run`` carries out tasks. Raises :class:`StoreError`."""
+    from engine.pipeline.verify import prove_stores
+
+    facts, wanted = [], []
+    for place in places:
+        own, mine = _facts_of(place, [split for split in splits if split.store == place.path], config)
+        facts.append(own)
+        wanted += mine
+    proofs = prove_stores(run, facts, wanted, watch)
+    if watch is not None:
+        watch.step("checking stores")
+    sizes = Counter(split.store for split in splits)
+    tasks = [CheckTask(n, place.path, config, only, tuple(proofs[n])) for n, place in enumerate(places)]
+    tasks.sort(key=lambda task: -sizes[task.path])
+    rows = run([[task] for task in tasks], check_stores, SCHEMA)
+    found = [Verified(p.path, [], 0, sizes[p.path], len(proofs[n])) for n, p in enumerate(places)]
+    for row in sorted(rows, key=lambda row: (row["store"], row["number"])):
+        found[row["store"]].records.append(json.loads(row["record"]))
+        found[row["store"]].units += row["units"]
+    return found
+
+
+def _facts_of(
+    place: StorePlace, splits: Sequence[Split], config: MessageStoreConfig | None
+) -> tuple[VerifyFacts, list[Split]]:
+    """What is known of a store before its log is read, and those of its splits that are of the files the check sees."""
+    from engine.codec.message import DEFAULT_DELAY_LEVELS
+    from engine.inspection.snapshot import open_store
+    from engine.pipeline.verify import VerifyFacts
+
+    if not Path(place.path).is_dir():
+        raise UsageError("expected a store on a disk that every worker sees", file=place.path)
+    with open_store(place.path, config) as store:
+        known = {(file.path, file.start_offset, file.size) for file in store.log.files}
+        levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
+        facts = VerifyFacts(place.path, levels, store.paths is not None and store.paths.index.is_dir())
+    return facts, [split for split in splits if (split.path, split.file_start, split.file_size) in known]
+
+
+def check_stores(share: Sequence[CheckTask]) -> Iterator[pa.RecordBatch]:
+    """Check stores as a task: a row of :data:`SCHEMA` for each record. Raises :class:`StoreError`."""
+    import pyarrow as pa
+
+    from engine.inspection.findings import check
+    from engine.inspection.snapshot import open_store
+    from engine.rules.findings import Summary
+
+    for task in share:
+        with open_store(task.path, task.config) as store:
+            found = list(check(store, only=task.only, proofs=(proof.unpacked() for proof in task.proofs)))
+        columns = {
+            "store": pa.array([task.number] * len(found), pa.int32()),
+            "number": pa.array(range(len(found)), pa.int32()),
+            "record": pa.array([json.dumps(one.record()) for one in found], pa.string()),
+            "units": pa.array([one.units if isinstance(one, Summary) else 0 for one in found], pa.int64()),
+        }
+        yield pa.RecordBatch.from_pydict(columns)
+
+
+def _tell(one: Verified, several: bool, out: Output) -> Counter[str]:
+    """One store's findings, then its summary; gives how many there are of each severity."""
+    steps: dict[str, None] = {}
+    if several:
+        out.line(f"{one.path}: {one.units:,} units, {one.proven:,} of {one.splits:,} splits in order by themselves")
+    for record in one.records[:-1]:
+        out.record({**record, "store": one.path}, OF_SEVERAL if several else COLUMNS)
+        if record["nextStep"]:
+            steps.setdefault(record["nextStep"])
+    summary = one.records[-1]
+    out.record({**summary, "store": one.path})
+    counts = ", ".join(f"{summary[name]} {name}" for name in reversed(SEVERITIES) if summary.get(name))
+    out.line(f"-- {counts or 'nothing to complain about'}")
+    for number, step in enumerate(steps, 1):
+        out.line(f"{number}. {plain(step)}")
+    return Counter({severity: summary[severity] for severity in SEVERITIES})

@@ -1,0 +1,241 @@
+"""Proving splits of a log: units against themselves and their queue entries, and what the index holds (spec 2 to 4).
+
+A split in which anything is out of the ordinary gives no proof. What is wrong there is told by the check of
+the whole store, which passes over what was proven (:mod:`engine.rules.proofs`).
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec.columns import UnitColumns
+from engine.codec.dtypes import CQ_UNIT
+from engine.codec.key_hashes import key_hashes
+from engine.codec.message import ROLLBACK, TRANSACTION_MASK
+from engine.codec.queue_builder import EntryRows, build_runs
+from engine.codec.topic_table import TopicTable
+from engine.codec.unit_scan import Damage
+from engine.layout import StorePaths, is_folder_name
+from engine.pipeline import tasks
+from engine.pipeline.rebuild_compare import QueueEntries
+from engine.pipeline.splits import Split, SplitEnd, read_split
+from engine.rules import log_rules
+from engine.rules.dispatch_rules import units_of
+from engine.rules.proofs import KeyDigest, Proof, ProvenRun
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from engine.pipeline.progress import Watch
+    from engine.pipeline.rebuild import Run
+
+ROWS = 1 << 17
+"""Rows that are held against queue entries together."""
+SCHEMA = "store int, first bigint, proof binary"
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyFacts:
+    """What has to be known of a store to prove its splits: delays of the delay levels (ms), and whether it has an
+    index.
+    """
+
+    path: str
+    levels: tuple[int, ...]
+    index: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProveTask:
+    """One split of the store with this number."""
+
+    store: int
+    facts: VerifyFacts
+    split: Split
+
+
+class _Unproven(Exception):
+    """Something here asks for a closer look."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedProof:
+    """A proof as it travels: where its stretch begins (offset into the log), and its bytes."""
+
+    first: int
+    data: bytes
+
+    @classmethod
+    def of(cls, proof: Proof) -> PackedProof:
+        """``proof`` in few bytes: a split of a store with a thousand queues has a thousand runs."""
+        values = [getattr(proof, name) for name in Proof.__slots__]
+        return cls(proof.first, zlib.compress(json.dumps(values).encode(), 1))
+
+    def unpacked(self) -> Proof:
+        """The proof itself."""
+        first, behind, units, size, begun, last, blank, runs, keys, digest = json.loads(zlib.decompress(self.data))
+        proven = tuple(ProvenRun(*run) for run in runs)
+        last_blank = (blank[0], blank[1]) if blank else None
+        return Proof(first, behind, units, size, begun, last, last_blank, proven, keys, digest)
+
+
+def prove_stores(
+    run: Run, stores: Sequence[VerifyFacts], splits: Sequence[Split], watch: Watch | None = None
+) -> list[list[PackedProof]]:
+    """The proofs of each store's splits in the order of its log. A log's last split is left to the check: the log's end
+    is judged there.
+    """
+    by_store = {facts.path: number for number, facts in enumerate(stores)}
+    grouped: list[list[Split]] = [[] for _ in stores]
+    for split in splits:
+        if split.store in by_store:
+            grouped[by_store[split.store]].append(split)
+    waiting = [ProveTask(n, stores[n], split) for n, mine in enumerate(grouped) for split in mine[:-1]]
+    found: list[list[PackedProof]] = [[] for _ in stores]
+    if watch is not None:
+        watch.step("holding units against their entries", sum(tasks.size_of(task.split) for task in waiting))
+    if waiting:
+        work = partial(prove_all, watch.counter if watch is not None else None)
+        shares, at = [], 0
+        for share in tasks.share_out([task.split for task in waiting], run.cores):
+            shares.append(waiting[at : at + len(share)])
+            at += len(share)
+        for row in run(shares, work, SCHEMA):
+            found[row["store"]].append(PackedProof(row["first"], row["proof"]))
+    for proofs in found:
+        proofs.sort(key=attrgetter("first"))
+    return found
+
+
+def prove_all(counter: Any, share: Sequence[ProveTask]) -> Iterator[pa.RecordBatch]:
+    """A row of :data:`SCHEMA` for each split that could be proven."""
+    import pyarrow as pa
+
+    schema = pa.schema([("store", pa.int32()), ("first", pa.int64()), ("proof", pa.binary())])
+    for task in share:
+        proof = prove(task.split, task.facts)
+        tasks.count_splits(counter, [task.split], proof.units if proof is not None else 0)
+        if proof is not None:
+            columns = {"store": [task.store], "first": [proof.first], "proof": [PackedProof.of(proof).data]}
+            yield pa.RecordBatch.from_pydict(columns, schema)
+
+
+def prove(split: Split, facts: VerifyFacts) -> Proof | None:
+    """The proof of a split, None where anything in it is not as it should be."""
+    topics = TopicTable()
+    prover = _Prover(facts, topics)
+    try:
+        for block in read_split(split, topics=topics, levels=facts.levels):
+            if isinstance(block, Damage):
+                return None
+            if isinstance(block, SplitEnd):
+                behind = block.behind if block.behind >= 0 else split.file_start + split.file_size
+                return None if block.why else prover.finish(block.first, behind)
+            prover.take(block)
+    except (_Unproven, OSError):
+        return None
+    return None
+
+
+class _Prover:
+    def __init__(self, facts: VerifyFacts, topics: TopicTable) -> None:
+        self._topics = topics
+        self._paths = StorePaths(Path(facts.path))
+        self._rows = EntryRows(ROWS)
+        self._runs: dict[Key, list[int]] = {}
+        self._entries: dict[Key, QueueEntries] = {}
+        self._index = KeyDigest() if facts.index else None
+        self._units = 0
+        self._first_size = self._first_time = self._last_time = -1
+        self._blank: tuple[int, int] | None = None
+
+    def take(self, columns: UnitColumns) -> None:
+        rows = len(units_of(columns))
+        if rows:
+            self._take_units(columns, rows)
+        if rows < columns.count:
+            self._blank = int(columns.offset[rows]), int(columns.size[rows])
+
+    def _take_units(self, columns: UnitColumns, rows: int) -> None:
+        times = columns.store_timestamp[:rows]
+        odd = (
+            log_rules.stale(columns, rows).any()
+            or len(log_rules.wrong_crc(columns, rows))
+            or len(log_rules.zeroed_properties(columns, rows))
+            or len(log_rules.wrong_property_crc(columns, rows))
+            or int(columns.topic_id[:rows].min()) < 0
+            or int(times[0]) < self._last_time
+            or (times[1:] < times[:-1]).any()
+        )
+        if odd:
+            raise _Unproven
+        if not self._units:
+            self._first_size, self._first_time = int(columns.size[0]), int(times[0])
+        self._units += rows
+        self._last_time = int(times[-1])
+        if self._index is not None:
+            self._take_keys(columns, rows, self._index)
+        if self._rows.count + rows > self._rows.capacity:
+            self._flush()
+        self._rows.add(columns, 0, rows)
+
+    def _take_keys(self, columns: UnitColumns, rows: int, index: KeyDigest) -> None:
+        row, hashes = key_hashes(columns, self._topics)
+        kept = columns.sys_flag[:rows][row] & TRANSACTION_MASK != ROLLBACK
+        if not kept.all():
+            row, hashes = row[kept], hashes[kept]
+        index.add(columns.offset[row], hashes)
+
+    def _flush(self) -> None:
+        """Hold the rows against the entries that stand at their queue offsets."""
+        runs = build_runs(self._rows, 0, self._rows.count)
+        names = self._topics.names
+        if not runs.follows.all():
+            raise _Unproven
+        starts = runs.start.tolist()
+        for group, (topic, queue_id) in enumerate(zip(runs.topic_id.tolist(), runs.queue_id.tolist(), strict=True)):
+            key = names[topic], queue_id
+            if not is_folder_name(key[0]):
+                raise _Unproven
+            low, high = starts[group], starts[group + 1]
+            first = int(runs.queue_offset[low])
+            self._compare(key, first, runs.entries[low:high])
+            last = int(runs.entries["physical_offset"][high - 1])
+            before = self._runs.setdefault(key, [first, 0, last])
+            if before[0] + before[1] != first:
+                raise _Unproven
+            before[1] += high - low
+            before[2] = last
+        self._rows.count = 0
+
+    def _compare(self, key: Key, first: int, wanted: npt.NDArray[np.void]) -> None:
+        there = self._entries.get(key)
+        if there is None:
+            there = self._entries[key] = QueueEntries(self._paths.queue_folder(*key), CQ_UNIT)
+        if first < there.first or first + len(wanted) > there.stop:
+            raise _Unproven
+        found = there.read(first, first + len(wanted))
+        if not np.array_equal(found.view(np.uint8), np.ascontiguousarray(wanted).view(np.uint8)):
+            raise _Unproven
+
+    def finish(self, first: int, behind: int) -> Proof | None:
+        """What was proven of the things from ``first`` up to ``behind``."""
+        if self._rows.count:
+            self._flush()
+        if first < 0 or not self._units:
+            return None
+        keys, digest = (-1, "") if self._index is None else (self._index.count, self._index.text)
+        runs = tuple(ProvenRun(*key, *values) for key, values in self._runs.items())
+        times = self._first_time, self._last_time
+        return Proof(first, behind, self._units, self._first_size, *times, self._blank, runs, keys, digest)

@@ -1,0 +1,165 @@
+"""Verifying by splits: whatever is wrong, the findings are those of the check that walks the whole log."""
+
+import contextlib
+import json
+import os
+import random
+import re
+import shutil
+
+import planted_in_index
+import planted_in_log
+import planted_in_queues
+import pytest
+from golden_stores import names
+from mutations import Mutations
+from planted_faults import Spoiled, Unsuitable
+from rebuilt_stores import Here
+
+from engine.cli.pipeline_verify import verify
+from engine.codec.columns import UnitColumns
+from engine.codec.message import DEFAULT_DELAY_LEVELS
+from engine.errors import StoreError
+from engine.inspection import check_index, findings
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+from engine.pipeline import verify as proving
+from engine.pipeline.files import find_stores
+from engine.pipeline.splits import plan
+from engine.rules.findings import Summary
+from engine.rules.proofs import KeyDigest, Proof, ProofLine
+
+KINDS = {**planted_in_log.KINDS, **planted_in_queues.KINDS, **planted_in_index.KINDS}
+ROUNDS = int(os.environ.get("STORESCOPE_FLIPS", "5"))
+HEALTHY = ("clean-5.3.3", "broker-orders", "first-files-deleted-5.3.3", "multi-queue-ext-5.3.3", "clean-4.9.8")
+
+
+def by_engine(store):
+    with open_store(str(store)) as opened:
+        found = list(check(opened))
+    assert isinstance(found[-1], Summary)
+    return [json.loads(json.dumps(one.record())) for one in found], found[-1].units
+
+
+def by_splits(store, split_bytes):
+    places = find_stores(str(store))
+    return verify(Here(), places, plan(places, split_bytes).splits)[0]
+
+
+def assert_same(store, *sizes):
+    try:
+        records, units = by_engine(store)
+    except StoreError as error:
+        for size in sizes:
+            with pytest.raises(type(error), match=re.escape(str(error))):
+                by_splits(store, size)
+        return
+    for size in sizes:
+        one = by_splits(store, size)
+        assert one.records == records, size
+        assert one.units == units
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_golden_store_has_the_findings_of_its_check(golden, name):
+    assert_same(golden(name), 25_000, 150_000, 64 << 20)
+
+
+@pytest.mark.parametrize("name", ["clean-5.3.3", "broker-orders", "clean-4.9.8"])
+def test_most_of_an_orderly_log_is_not_walked_again(golden, name, monkeypatch):
+    walked = []
+    real = findings.scan_log
+
+    def scan(log, *span, **how):
+        for block in real(log, *span, **how):
+            if isinstance(block, UnitColumns):
+                walked.append(block.count)
+            yield block
+
+    monkeypatch.setattr(findings, "scan_log", scan)
+    one = by_splits(golden(name), 30_000)
+    assert one.proven > 0.85 * one.splits
+    assert sum(walked) < 0.2 * one.units
+    assert one.records == by_engine(golden(name))[0]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_planted_fault_is_found_as_by_the_check(kind, golden, tmp_path):
+    rng = random.Random(f"verify {kind}")
+    for name in rng.sample(HEALTHY, len(HEALTHY)):
+        copy = tmp_path / name
+        shutil.copytree(golden(name), copy, ignore=shutil.ignore_patterns("timerwheel"))
+        with contextlib.suppress(Unsuitable):
+            KINDS[kind](rng, Spoiled(copy))
+            assert_same(copy, 40_000)
+            return
+    pytest.skip(f"no store has room for {kind}")
+
+
+@pytest.mark.parametrize("name", ["clean-5.3.3", "broker-orders", "broker-transactions", "lmq-5.3.3"])
+def test_wherever_bytes_flip_nothing_is_hidden(golden, tmp_path, name, monkeypatch):
+    monkeypatch.setattr(proving, "ROWS", 8192)
+    monkeypatch.setattr(check_index, "CHUNK", 700)
+    pick = random.Random(f"flips {name}")
+    store = tmp_path / "store"
+    shutil.copytree(golden(name), store, ignore=shutil.ignore_patterns("timerwheel"))
+    files = [path for part in ("commitlog", "consumequeue", "index") for path in sorted((store / part).rglob("*"))]
+    files = [path for path in files if path.is_file()]
+    held = {path: path.read_bytes() for path in files}
+    used = {path: max(len(data.rstrip(b"\0")), 64) for path, data in held.items()}
+    for _ in range(ROUNDS):
+        changed = [pick.choice(files) for _ in range(pick.randrange(1, 4))]
+        for path in changed:
+            data = bytearray(path.read_bytes())
+            for _ in range(pick.randrange(1, 4)):
+                data[pick.randrange(min(used[path], len(data)))] ^= 1 << pick.randrange(8)
+            path.write_bytes(data)
+        assert_same(store, pick.choice((20_000, 60_000, 300_000)))
+        for path in changed:
+            path.write_bytes(held[path])
+
+
+@pytest.mark.parametrize("name", ["clean-5.3.3", "crash-5.3.3", "broker-retries-4.9.7"])
+def test_stores_that_are_spoiled_in_any_way_give_the_same_findings(golden, tmp_path, name):
+    pick = random.Random(f"mutations {name}")
+    store = tmp_path / "store"
+    shutil.copytree(golden(name), store, ignore=shutil.ignore_patterns("timerwheel"))
+    spoiled = Mutations(store)
+    for _ in range(ROUNDS):
+        spoiled.plant(pick)
+        assert_same(store, pick.choice((20_000, 100_000)))
+        spoiled.undo()
+
+
+def test_proofs_are_asked_for_along_the_log():
+    made = [Proof(first, first + 10, 1, 10, 0, 0, None, (), 0, "") for first in (0, 10, 30)]
+    line = ProofLine(made)
+    assert line.at(0) is made[0]
+    assert line.at(10) is made[1]
+    assert line.behind(10) is made[2]
+    assert line.at(20) is None
+    assert line.at(30) is made[2]
+    assert line.behind(30) is None
+    assert ProofLine().at(0) is None
+
+
+def test_a_proof_travels_as_it_is(golden):
+    places = find_stores(str(golden("clean-5.3.3")))
+    splits = plan(places, 100_000).splits
+    facts = proving.VerifyFacts(places[0].path, DEFAULT_DELAY_LEVELS, index=True)
+    proof = proving.prove(splits[1], facts)
+    assert proof is not None
+    assert proving.PackedProof.of(proof).unpacked() == proof
+
+
+def test_the_digest_of_keys_knows_their_order():
+    import numpy as np
+
+    def digest(*pairs):
+        made = KeyDigest()
+        for offsets, hashes in pairs:
+            made.add(np.array(offsets, np.int64), np.array(hashes, np.int64))
+        return made.count, made.text
+
+    assert digest(([1, 2], [5, 6]), ([3], [7])) == digest(([1], [5]), ([2, 3], [6, 7]))
+    assert digest(([1, 2], [6, 5])) != digest(([1, 2], [5, 6]))

@@ -1,0 +1,58 @@
+"""``pipeline verify`` as a command, on Spark: what it says of each store is what ``check --json`` says."""
+
+import json
+import shutil
+
+import pytest
+
+from engine.cli.main import main
+
+pytestmark = [pytest.mark.spark, pytest.mark.golden]
+
+
+@pytest.fixture
+def said(capsys):
+    def run(*words):
+        capsys.readouterr()
+        code = main([*map(str, words)])
+        out = capsys.readouterr()
+        return code, [json.loads(line) for line in out.out.splitlines()], out.err
+
+    return run
+
+
+def test_a_fleet_has_the_findings_and_the_exit_code_of_check(said, golden, tmp_path, spark):
+    fleet = tmp_path / "fleet"
+    for name in ("clean-5.3.3", "crash-flip-5.3.3", "queues-gone-4.9.8"):
+        shutil.copytree(golden(name), fleet / name / "store", ignore=shutil.ignore_patterns("timerwheel"))
+    log = sorted((fleet / "clean-5.3.3" / "store" / "commitlog").iterdir())[0]
+    with log.open("r+b") as file:
+        file.seek(400_000)
+        file.write(b"\x13" * 300)
+    how = ("--master", "local[2]", "--log-file", tmp_path / "spark.log", "--split-bytes", "250_000", "--json")
+    code, rows, _ = said("pipeline", "verify", fleet / "*" / "store", *how)
+    worst = 0
+    for folder in sorted(fleet.iterdir()):
+        store = str(folder / "store")
+        one, wanted, _ = said("check", store, "--json")
+        worst = max(worst, one)
+        assert [row for row in rows if row.get("store") == store] == [{**row, "store": store} for row in wanted]
+    assert code == worst == 1
+    summary = rows[-1]
+    assert (summary["type"], summary["job"], summary["stores"]) == ("jobSummary", "verify", 3)
+    assert summary["units"] > 8000
+    assert summary["splits"] > summary["provenSplits"] >= 5
+    assert summary["error"] == sum(row["error"] for row in rows if row["type"] == "summary")
+    assert all(row["job"] == "verify" for row in rows if row["type"] == "progress")
+    code, rows, _ = said("pipeline", "verify", fleet / "crash-flip-5.3.3", *how, "--only", "CQ99", "--fail-on", "chat")
+    assert (code, [row["type"] for row in rows if row["type"] != "progress"]) == (0, ["summary", "jobSummary"])
+
+
+def test_what_is_no_store_is_told_in_a_line(said, tmp_path, spark):
+    (tmp_path / "empty").mkdir()
+    code, rows, err = said(
+        "pipeline", "verify", tmp_path / "empty", "--log-file", tmp_path / "l", "--master", "local[2]"
+    )
+    assert (code, rows) == (3, [])
+    assert err.count("\n") == 1
+    assert "expected a store" in err
