@@ -6,20 +6,20 @@ Options: ``path`` (a store, or a pattern of stores), ``broker`` (the name for al
 spare no reading).
 
 Conditions on topic, queueId, queueOffset, physicalOffset and storeTimestamp leave parts of the logs unread
-(:mod:`engine.pipeline.pruning`), and together with those on other numbers leave rows undecoded. What is left unread is
-told in Spark's log.
+(:mod:`engine.pipeline.pruning`), those on store and broker whole logs; together with those on other numbers they leave
+rows undecoded. What is left unread is told in Spark's log. Where a query names a few columns, ``columns`` or a schema
+says so to the format: Spark itself drops the others only after they were decoded.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from engine.pipeline import filters, schema, splits
-from engine.pipeline.options import LogOptions, Parts, grouped
+from engine.pipeline.options import LogOptions, Parts, grouped, tell
 from engine.pipeline.pruning import needed
 from engine.pipeline.rows import rows_of
 from engine.pipeline.splits import SplitPlan
@@ -74,13 +74,12 @@ class CommitLogReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """One for each task; what is left unread goes to Spark's log."""
         plan = self.plan()
-        for left_out in plan.skipped:
-            sys.stderr.write(f"{NAME}: {left_out.path}: {left_out.bytes:,} bytes are left unread: {left_out.why}\n")
+        tell(NAME, plan.skipped)
         return grouped(plan.splits, self.asked.split_bytes)
 
     def plan(self) -> SplitPlan:
         """The splits that can hold what is asked for."""
-        stores = self.asked.stores()
+        stores = filters.of_stores(self.conditions, self.asked.stores())
         want = needed(stores, filters.want(self.conditions), self.asked.queues)
         return splits.plan(stores, self.asked.split_bytes, want)
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from engine.codec.columns import BAD, OK, UNCHECKED, UnitColumns
 from engine.codec.topic_table import TopicTable
+from engine.pipeline.files import StorePlace
 from engine.pipeline.pruning import Want
 from engine.pipeline.unit_rows import NUMBERS
 
@@ -23,7 +24,7 @@ _OPERATORS = {
 }  # fmt: skip
 _FIELDS = {
     "topic": "topics", "queueId": "queue_ids", "queueOffset": "queue_offsets", "physicalOffset": "physical_offsets",
-    "storeTimestamp": "store_timestamps",
+    "phyOffset": "physical_offsets", "storeTimestamp": "store_timestamps",
 }  # fmt: skip
 _OF_ALL_ROWS = {"type", "physicalOffset", "size", "file", "store", "broker", "reason", "physicalOffsetField"}
 _CRC = {"unchecked": UNCHECKED, "ok": OK, "bad": BAD}
@@ -69,6 +70,16 @@ def want(of: Sequence[Condition]) -> Want:
             ]
             asked = asked.and_between(name, low, high)
     return asked
+
+
+def of_stores(of: Sequence[Condition], stores: Sequence[StorePlace]) -> list[StorePlace]:
+    """The stores of a fleet that conditions on ``store`` and ``broker`` do not refuse."""
+    asked = [one for one in of if one.column in ("store", "broker") and one.operator == "among"]
+    return [
+        store
+        for store in stores
+        if all((store.path if one.column == "store" else store.broker) in one.values for one in asked)
+    ]
 
 
 def units_only(of: Sequence[Condition]) -> bool:

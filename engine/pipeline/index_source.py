@@ -1,13 +1,14 @@
 """``rocketmq-index``: one row for each entry of the index files of one store, or of many (spec 4.1).
 
 Rows are those that ``storescope index --entries`` tells; a file that cannot be read as an index file is one row of the
-type ``damage``. Options: ``path``, ``broker``, ``columns``.
+type ``damage``. Options: ``path``, ``broker``, ``columns``. Conditions on storeTimestamp and phyOffset leave files
+unread by what their headers say, those on store and broker whole stores; Spark's log tells how much.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +16,23 @@ import numpy as np
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from engine.codec.dtypes import INDEX_ENTRY
-from engine.codec.index import ENTRY_SIZE, HEADER_SIZE, Geometry, decode_header
+from engine.codec.index import ENTRY_SIZE, HEADER_SIZE, Geometry, IndexHeader, decode_header
 from engine.codec.index_geometry import derive_geometry
 from engine.errors import CannotRead
 from engine.layout import parse_file_name
-from engine.pipeline import schema
+from engine.pipeline import filters, schema
 from engine.pipeline.files import StorePlace
-from engine.pipeline.options import PART_BYTES, Options, Parts, grouped
+from engine.pipeline.options import PART_BYTES, Options, Parts, grouped, tell
+from engine.pipeline.pruning import SLACK_MS, Want
+from engine.pipeline.splits import Skipped
 from engine.pipeline.storage import Listed, OpenFile, join, opened, storage_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
+NAME = "rocketmq-index"
 ROWS = 1 << 16
 
 
@@ -55,7 +60,7 @@ class IndexSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        return "rocketmq-index"
+        return NAME
 
     def schema(self) -> str:
         """The columns that are asked for, as Spark reads them."""
@@ -72,10 +77,21 @@ class IndexSourceReader(DataSourceReader):
     def __init__(self, asked: Options, names: Sequence[str]) -> None:
         self.asked = asked
         self.columns = schema.chosen(schema.INDEX, names)
+        self.conditions: list[filters.Condition] = []
+
+    def pushFilters(self, filters_: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
+        """Take note of what spares reading; Spark tests all of it again."""
+        self.conditions = filters.conditions(filters_)
+        return filters_
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One for each task."""
-        return grouped([part for store in self.asked.stores() for part in index_parts(store)], PART_BYTES)
+        """One for each task; what is left unread goes to Spark's log."""
+        want = filters.want(self.conditions)
+        skipped: list[Skipped] = []
+        stores = filters.of_stores(self.conditions, self.asked.stores())
+        parts = [part for store in stores for part in index_parts(store, want, skipped)]
+        tell(NAME, skipped)
+        return grouped(parts, PART_BYTES)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition as Arrow batches."""
@@ -95,8 +111,10 @@ class _Lent:
         return self.file.read(position, size)
 
 
-def index_parts(store: StorePlace) -> Iterator[IndexPart]:
-    """Parts of at most :data:`PART_BYTES` of the index files of a store, in the order of their names."""
+def index_parts(store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterator[IndexPart]:
+    """Parts of at most :data:`PART_BYTES` of the index files of a store, in the order of their names; files that hold
+    nothing that is wanted are put into ``skipped``.
+    """
     storage, local = storage_of(join(store.path, "index"))
     files = [e for e in storage.listing(local) if e.size >= 0 and parse_file_name(e.name) is not None]
     known = {file.path: _looked_at(file) for file in files}
@@ -113,6 +131,10 @@ def index_parts(store: StorePlace) -> Iterator[IndexPart]:
             continue
         with opened(file.path) as lent:
             header = decode_header(lent.read(0, HEADER_SIZE))
+        if not _may_hold(header, want, file is not files[-1]):
+            why = "nothing of the store time or offset asked for lies there"
+            skipped.append(Skipped(file.path, file.size, why))
+            continue
         end = min(entries, geometry.entries - 1) + 1
         step = PART_BYTES // ENTRY_SIZE
         for first in range(1, end, step):
@@ -120,6 +142,17 @@ def index_parts(store: StorePlace) -> Iterator[IndexPart]:
             yield IndexPart(
                 store.path, store.broker, file.path, start, stop, first, geometry.slots, header.begin_timestamp
             )
+
+
+def _may_hold(header: IndexHeader, want: Want, finished: bool) -> bool:
+    """Whether a file can hold what is wanted, by its header: the ends in it count where a later file follows."""
+    times, places = want.store_timestamps, want.physical_offsets
+    if 0 < header.begin_timestamp > times[1] + SLACK_MS or 0 < header.begin_phy_offset > places[1]:
+        return False
+    if not finished:
+        return True
+    too_early = 0 < header.end_timestamp < times[0] - SLACK_MS
+    return not too_early and not 0 < header.end_phy_offset < places[0]
 
 
 def _looked_at(file: Listed) -> tuple[Geometry | None, str, int]:
@@ -135,15 +168,28 @@ def _looked_at(file: Listed) -> tuple[Geometry | None, str, int]:
 
 
 def rows_of(part: IndexPart, columns: schema.Columns) -> Iterator[pa.RecordBatch]:
-    """The entries of a part in batches."""
+    """The entries of a part in batches; a row of the type ``damage`` where the file is none, is gone, or shorter than
+    it was.
+    """
+    same = {"file": part.path.rpartition("/")[2], "store": part.store, "broker": part.broker}
+    reason, done = part.reason, 0
+    try:
+        for batch in _entries(part, columns, same) if reason is None else ():
+            done += batch.num_rows
+            yield batch
+        missing = part.stop - part.start - done * ENTRY_SIZE
+        if reason is None and missing > 0:
+            reason = f"the file was cut short while it was read: {missing:,} bytes are missing"
+    except CannotRead as error:
+        reason = str(error)
+    if reason is not None:
+        yield schema.one_row(columns, {"type": "damage", "reason": reason, **same})
+
+
+def _entries(part: IndexPart, columns: schema.Columns, same: dict[str, str | None]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     shape = schema.arrow_schema(columns)
-    same = {"file": part.path.rpartition("/")[2], "store": part.store, "broker": part.broker}
-    if part.reason is not None:
-        only = {"type": "damage", "reason": part.reason, **same}
-        yield pa.RecordBatch.from_arrays([pa.array([only.get(f.name)], f.type) for f in shape], schema=shape)
-        return
     with opened(part.path) as lent:
         for at in range(part.start, part.stop, ROWS * ENTRY_SIZE):
             data = lent.read(at, min(ROWS * ENTRY_SIZE, part.stop - at))

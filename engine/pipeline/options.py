@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -61,6 +62,13 @@ class LogOptions(Options):
         if begins not in ("earliest", "latest"):
             raise UsageError(f"startingOffsets: expected earliest or latest, found {begins}")
         self.latest = begins == "latest"
+
+
+def tell(name: str, left_out: Iterable[splits.Skipped]) -> None:
+    """Say in Spark's log what the format ``name`` leaves unread."""
+    for one in left_out:
+        sys.stderr.write(f"{name}: {one.path}: {one.bytes:,} bytes are left unread: {one.why}\n")
+    sys.stderr.flush()
 
 
 class Parts(InputPartition):

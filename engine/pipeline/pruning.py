@@ -31,6 +31,8 @@ WORTH = 8
 """Grains without a message that are read along: a new beginning costs about as much."""
 MOST_QUEUE_BYTES = 1 << 30
 """Bytes of queue files that are read at most to spare the log."""
+_ENTRIES = 1 << 18
+"""Entries of a queue that are held at once."""
 _ALL = (-(1 << 63), (1 << 63) - 1)
 
 Span = tuple[int, int]
@@ -158,12 +160,15 @@ def _grains(file: LogFile, queue_offsets: Span) -> Grains:
     high = min(queue_offsets[1] - first + 1, file.size // CQ_UNIT_SIZE)
     if low >= high:
         return np.zeros(0, np.int64)
+    found: list[Grains] = []
     with opened(file.path) as lent:
-        data = lent.read(low * CQ_UNIT_SIZE, (high - low) * CQ_UNIT_SIZE)
-    entries = np.frombuffer(data[: len(data) // CQ_UNIT_SIZE * CQ_UNIT_SIZE], CQ_UNIT)
-    size, place = entries["size"], entries["physical_offset"]
-    real = (size > 0) & (place >= 0) & ~((size == PREFILLED_SIZE) & (place == 0))
-    return np.unique(place[real].astype(np.int64) // GRAIN)
+        for at in range(low, high, _ENTRIES):
+            data = lent.read(at * CQ_UNIT_SIZE, min(_ENTRIES, high - at) * CQ_UNIT_SIZE)
+            entries = np.frombuffer(data[: len(data) // CQ_UNIT_SIZE * CQ_UNIT_SIZE], CQ_UNIT)
+            size, place = entries["size"], entries["physical_offset"]
+            real = (size > 0) & (place >= 0) & ~((size == PREFILLED_SIZE) & (place == 0))
+            found.append(np.unique(place[real].astype(np.int64) // GRAIN))
+    return np.unique(np.concatenate(found))
 
 
 def _runs(grains: Grains) -> Iterator[Span]:

@@ -1,8 +1,9 @@
 """``rocketmq-consumequeue``: one row for each entry of the queues of one store, or of many (spec 3.1, 3.6, 3.7).
 
 Rows are those that ``storescope queue`` tells of each queue, ``topic``, ``queueId`` and ``file`` beside them: up to the
-last entry that points in front of the end of the log. Options: ``path``, ``broker``, ``columns``. Conditions on topic,
-queueId and queueOffset leave files, and parts of them, unread.
+last entry that points in front of the end of the log. A file that cannot be read any more is one row of the type
+``damage``. Options: ``path``, ``broker``, ``columns``. Conditions on topic, queueId, queueOffset, store and broker
+leave files, and parts of them, unread; Spark's log tells how much.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from engine.codec.consume_queue import MAX_EXT_ADDRESS, PREFILLED_SIZE, ext_offs
 from engine.codec.cq_ext import CqExtStop
 from engine.codec.cq_ext import decode as decode_ext
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
+from engine.errors import CannotRead
 from engine.pipeline import filters, schema
 from engine.pipeline.files import LogFile, StorePlace
-from engine.pipeline.options import PART_BYTES, Options, Parts, grouped
+from engine.pipeline.options import PART_BYTES, Options, Parts, grouped, tell
 from engine.pipeline.pruning import Want
 from engine.pipeline.queue_files import Queue, bounded, files_of
+from engine.pipeline.splits import Skipped
 from engine.pipeline.storage import join, opened
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
+NAME = "rocketmq-consumequeue"
 ROWS = 1 << 16
 _LONGEST_EXT = 1 << 15
 
@@ -59,7 +63,7 @@ class QueueSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        return "rocketmq-consumequeue"
+        return NAME
 
     def schema(self) -> str:
         """The columns that are asked for, as Spark reads them."""
@@ -76,16 +80,26 @@ class QueueSourceReader(DataSourceReader):
     def __init__(self, asked: Options, names: Sequence[str]) -> None:
         self.asked = asked
         self.columns = schema.chosen(schema.CQ, names)
-        self.want = Want()
+        self.conditions: list[filters.Condition] = []
 
     def pushFilters(self, filters_: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
         """Take note of what spares reading; Spark tests all of it again."""
-        self.want = filters.want(filters.conditions(filters_))
+        self.conditions = filters.conditions(filters_)
         return filters_
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One for each task."""
-        return grouped([part for store in self.asked.stores() for part in _parts(store, self.want)], PART_BYTES)
+        """One for each task; what is left unread goes to Spark's log."""
+        want = filters.want(self.conditions)
+        parts: list[QueuePart] = []
+        skipped: list[Skipped] = []
+        for store in filters.of_stores(self.conditions, self.asked.stores()):
+            left_out: list[int] = []
+            parts += _parts(store, want, left_out)
+            if any(left_out):
+                why = "nothing of the topic, queue or offset asked for lies there"
+                skipped.append(Skipped(join(store.path, "consumequeue"), sum(left_out), why))
+        tell(NAME, skipped)
+        return grouped(parts, PART_BYTES)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition as Arrow batches."""
@@ -94,11 +108,20 @@ class QueueSourceReader(DataSourceReader):
             yield from rows_of(part, self.columns)
 
 
-def _parts(store: StorePlace, want: Want) -> Iterator[QueuePart]:
-    for queue in bounded(store, lambda queue: _wanted(queue, want)):
+def _parts(store: StorePlace, want: Want, left_out: list[int]) -> Iterator[QueuePart]:
+    """What can hold what is wanted; the bytes of what cannot are put into ``left_out``."""
+
+    def wanted(queue: Queue) -> bool:
+        found = _wanted(queue, want)
+        if not found:
+            left_out.append(sum(file.size for file in queue.files))
+        return found
+
+    for queue in bounded(store, wanted):
         stopped = False
         for file in queue.files:
             start, stop = _range(queue, file, want)
+            left_out.append(_range(queue, file, Want())[1] - (stop - start))
             if queue.batch:  # its rows end at the first unit that is none
                 stop, stopped = (start, True) if stopped else _batch_stop(queue, file, stop)
             for at in range(start, stop, PART_BYTES // queue.unit_size * queue.unit_size):
@@ -126,9 +149,12 @@ def _range(queue: Queue, file: LogFile, want: Want) -> tuple[int, int]:
 def _batch_stop(queue: Queue, file: LogFile, stop: int) -> tuple[int, bool]:
     """Where the rows of a batch queue's file end, and whether at a unit that is none."""
     with opened(file.path) as lent:
-        units = np.frombuffer(lent.read(0, stop), BATCH_CQ_UNIT)
-    odd = np.flatnonzero(~_is_batch(units))
-    return (int(odd[0]) * queue.unit_size, True) if len(odd) else (stop, False)
+        for at in range(0, stop, ROWS * queue.unit_size):
+            data = lent.read(at, min(ROWS * queue.unit_size, stop - at))
+            odd = np.flatnonzero(~_is_batch(np.frombuffer(data[: len(data) // 46 * 46], BATCH_CQ_UNIT)))
+            if len(odd):
+                return at + int(odd[0]) * queue.unit_size, True
+    return stop, False
 
 
 def _is_batch(units: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -138,7 +164,26 @@ def _is_batch(units: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def rows_of(part: QueuePart, columns: schema.Columns) -> Iterator[pa.RecordBatch]:
-    """The entries of a part in batches."""
+    """The entries of a part in batches; a row of the type ``damage`` where the file is gone or shorter than it was."""
+    done = 0
+    try:
+        for batch in _entries(part, columns):
+            done += batch.num_rows
+            yield batch
+        unit = (BATCH_CQ_UNIT if part.batch else CQ_UNIT).itemsize
+        missing = part.stop - part.start - done * unit
+        if missing <= 0:
+            return
+        reason = f"the file was cut short while it was read: {missing:,} bytes are missing"
+    except CannotRead as error:
+        reason = str(error)
+    yield schema.one_row(columns, {
+        "type": "damage", "topic": part.topic, "queueId": part.queue_id, "file": part.path.rpartition("/")[2],
+        "reason": reason, "store": part.store, "broker": part.broker,
+    })  # fmt: skip
+
+
+def _entries(part: QueuePart, columns: schema.Columns) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     kind = BATCH_CQ_UNIT if part.batch else CQ_UNIT

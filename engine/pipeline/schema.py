@@ -2,14 +2,14 @@
 
 Every row has ``store`` (path) and ``broker`` (null where nothing tells it). In ``rocketmq-commitlog`` the column
 ``type`` says what a row is: ``unit``, ``damage`` (``physicalOffset``, ``size``, ``reason`` and ``file`` only) or, where
-they are asked for, ``blank``. An index file that cannot be read as one is a row of the type ``damage`` with ``file``
-and ``reason``. ``physicalOffsetField`` is set where a unit says that it lies elsewhere. A body is binary here. Offsets
-and sizes are bytes, times are ms since the epoch. Text that no UTF-8 can hold has question marks.
+they are asked for, ``blank``. A queue or index file that cannot be read as one is a row of the type ``damage`` with
+``file`` and ``reason``. ``physicalOffsetField`` is set where a unit says that it lies elsewhere. A body is binary here.
+Offsets and sizes are bytes, times are ms since the epoch. Text that no UTF-8 can hold has question marks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import UsageError
@@ -33,7 +33,8 @@ CQ: Columns = {
     "type": "string", "topic": "string", "queueId": "int", "queueOffset": "bigint", "physicalOffset": "bigint",
     "size": "int", "tagsCode": "bigint",
     "ext": "struct<address:bigint,size:int,tagsCode:bigint,storeTimestamp:bigint,bitMap:string>", "state": "string",
-    "batchSize": "int", "storeTimestamp": "bigint", "file": "string", "store": "string", "broker": "string",
+    "batchSize": "int", "storeTimestamp": "bigint", "file": "string", "reason": "string", "store": "string",
+    "broker": "string",
 }  # fmt: skip
 INDEX: Columns = {
     "type": "string", "file": "string", "entry": "int", "slot": "int", "keyHash": "int", "phyOffset": "bigint",
@@ -76,6 +77,15 @@ def arrow_schema(columns: Columns) -> pa.Schema:
     import pyarrow as pa
 
     return pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
+
+
+def one_row(columns: Columns, values: Mapping[str, Any]) -> pa.RecordBatch:
+    """A batch of one row: null where ``values`` has nothing for a column."""
+    import pyarrow as pa
+
+    shape = arrow_schema(columns)
+    arrays = [pa.array([values.get(field.name)], field.type) for field in shape]
+    return pa.RecordBatch.from_arrays(arrays, schema=shape)
 
 
 def text_array(values: list[Any], kind: pa.DataType) -> pa.Array:

@@ -79,11 +79,7 @@ class RowMaker:
         })  # fmt: skip
 
     def _one(self, values: dict[str, Any]) -> pa.RecordBatch:
-        import pyarrow as pa
-
-        shape = schema.arrow_schema(self._columns)
-        arrays = [pa.array([values.get(field.name)], field.type) for field in shape]
-        return pa.RecordBatch.from_arrays(arrays, schema=shape)
+        return schema.one_row(self._columns, values)
 
     def _batch(self, block: UnitColumns, rows: Rows, kind: str) -> pa.RecordBatch:
         import pyarrow as pa

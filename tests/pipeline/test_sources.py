@@ -1,12 +1,15 @@
 """The data sources give the rows that the engine's own commands tell."""
 
+import os
+import random
+import shutil
 import struct
 
 import pytest
 from golden_stores import names
-from pyspark.errors import PySparkException
-from pyspark.sql.datasource import EqualTo, GreaterThan, In, LessThanOrEqual, StringStartsWith
-from pyspark.testing import assertDataFrameEqual
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThanOrEqual, StringStartsWith
 from raw_units import raw_log
 
 from engine.cli import records
@@ -14,13 +17,15 @@ from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Stop
 from engine.errors import UsageError
 from engine.inspection.snapshot import open_store
-from engine.pipeline import register, schema
+from engine.pipeline import schema
 from engine.pipeline.commitlog_source import CommitLogReader
 from engine.pipeline.index_source import IndexSourceReader
 from engine.pipeline.options import LogOptions, Options
 from engine.pipeline.queue_source import QueueSourceReader
 
 pytestmark = pytest.mark.spark
+TINY = ("broker-lmq", "crash-flip-5.3.3")
+"""Stores that are read in splits of a few units too."""
 
 
 def all_rows(reader):
@@ -65,7 +70,7 @@ def test_units_of_golden_stores_field_for_field(golden, name):
     path = golden(name)
     with open_store(path) as store:
         expected = list(told(store))
-    for split_bytes in ("67108864", "50000"):
+    for split_bytes in ("67108864", "100000", *(("3001",) if name in TINY else ())):
         rows = log_rows(path, blanks="true", splitBytes=split_bytes)
         assert_same(rows, expected, {"store", "broker"})
         assert {row["store"] for row in rows} == {str(path)}
@@ -90,10 +95,17 @@ def test_queues_and_index_of_golden_stores_field_for_field(golden, name):
     def place(row):
         return row["topic"], row["queueId"], row["queueOffset"]
 
-    rows = all_rows(QueueSourceReader(Options({"path": str(path)}, schema.CQ), list(schema.CQ)))
+    rows = source_rows("cq", path)
     assert_same(sorted(rows, key=place), sorted(entries, key=place), {"store", "broker", "file"})
-    rows = all_rows(IndexSourceReader(Options({"path": str(path)}, schema.INDEX), list(schema.INDEX)))
+    rows = source_rows("index", path)
     assert_same(rows, index, {"store", "broker"})
+
+
+def source_rows(kind, path, filters=()):
+    source, columns = {"cq": (QueueSourceReader, schema.CQ), "index": (IndexSourceReader, schema.INDEX)}[kind]
+    reader = source(Options({"path": str(path)}, columns), list(columns))
+    assert list(reader.pushFilters(list(filters))) == list(filters)
+    return all_rows(reader)
 
 
 def test_bodies_as_they_are_stored(golden):
@@ -131,8 +143,17 @@ PUSHED = [
 ]
 MEETS = {
     "EqualTo": lambda value, wanted: value == wanted, "In": lambda value, wanted: value in wanted,
-    "GreaterThan": lambda value, wanted: value > wanted, "LessThanOrEqual": lambda value, wanted: value <= wanted,
+    "GreaterThan": lambda value, wanted: value > wanted, "GreaterThanOrEqual": lambda value, wanted: value >= wanted,
+    "LessThanOrEqual": lambda value, wanted: value <= wanted,
 }  # fmt: skip
+
+
+def meets(row, filters):
+    """Whether Spark, which tests them all again, would keep a row."""
+    return all(
+        row[one.attribute[0]] is not None and MEETS[type(one).__name__](row[one.attribute[0]], one.value)
+        for one in filters
+    )
 
 
 @pytest.mark.parametrize("pushed", PUSHED)
@@ -141,15 +162,8 @@ def test_filters_spare_rows_and_lose_none(golden, name, pushed):
     everything = log_rows(golden(name))
     topics = sorted({row["topic"] for row in everything if row["topic"]})
     chosen = [swapped(one, topics) for one in pushed]
-
-    def meets(row):
-        return all(
-            row[one.attribute[0]] is not None and MEETS[type(one).__name__](row[one.attribute[0]], one.value)
-            for one in chosen
-        )
-
     rows = log_rows(golden(name), chosen)
-    assert [row for row in rows if meets(row)] == [row for row in everything if meets(row)]
+    assert [row for row in rows if meets(row, chosen)] == [row for row in everything if meets(row, chosen)]
     assert len(rows) < len(everything)
 
 
@@ -196,48 +210,71 @@ def test_queues_and_times_leave_parts_of_a_log_unread(tmp_path, capsys):
         assert "bytes are left unread: nothing of the" in capsys.readouterr().err
 
 
-def test_spark_reads_what_the_engine_tells(golden, spark):
-    register(spark)
-    path = golden("crash-5.3.3")
-    with open_store(path) as store:
-        expected = [record for record in told(store) if record["type"] != "blank"]
-    names_ = [
-        "type",
-        "physicalOffset",
-        "topic",
-        "queueId",
-        "queueOffset",
-        "storeTimestamp",
-        "properties",
-        "keys",
-        "crc",
-    ]
-    frame = spark.read.format("rocketmq-commitlog").option("columns", ",".join(names_)).load(str(path))
-    wanted = [tuple(record.get(name) for name in names_) for record in expected]
-    assertDataFrameEqual(frame, spark.createDataFrame(wanted, frame.schema))
-    topic = expected[0]["topic"]
-    of_topic = [tuple(r.get(name) for name in names_) for r in expected if r.get("topic") == topic]
-    assertDataFrameEqual(frame.where(frame.topic == topic), spark.createDataFrame(of_topic, frame.schema))
-    given = spark.read.format("rocketmq-commitlog").schema("queueOffset bigint, topic string").load(str(path))
-    assert given.columns == ["queueOffset", "topic"]
-    assert given.count() == len(expected)
+@pytest.mark.parametrize("name", ["first-files-deleted-5.3.3", "crash-late-5.3.3", "multi-queue-ext-5.3.3"])
+def test_filters_on_queues_and_index_leave_files_unread_and_lose_no_row(golden, name, capsys):
+    entries, index = source_rows("cq", golden(name)), source_rows("index", golden(name))
+    topic, middle = entries[len(entries) // 2]["topic"], index[len(index) // 2]
+    for kind, everything, filters in (
+        ("cq", entries, [EqualTo(("topic",), topic)]),
+        ("cq", entries, [EqualTo(("topic",), topic), EqualTo(("queueId",), 0), GreaterThan(("queueOffset",), 7)]),
+        ("cq", entries, [LessThanOrEqual(("queueOffset",), 3)]),
+        ("cq", entries, [EqualTo(("topic",), "no such topic")]),
+        ("index", index, [GreaterThan(("phyOffset",), middle["phyOffset"])]),
+        ("index", index, [LessThanOrEqual(("phyOffset",), -1)]),
+        ("index", index, [GreaterThanOrEqual(("storeTimestamp",), middle["storeTimestamp"])]),
+        ("index", index, [LessThanOrEqual(("storeTimestamp",), index[0]["storeTimestamp"] - 3_600_000)]),
+    ):
+        rows = source_rows(kind, golden(name), filters)
+        assert [row for row in rows if meets(row, filters)] == [row for row in everything if meets(row, filters)]
+        if kind == "cq" or filters[0].value < index[0][filters[0].attribute[0]]:
+            assert len(rows) < len(everything)
+            assert "bytes are left unread: nothing of the" in capsys.readouterr().err
 
 
-def test_spark_reads_queues_and_index_of_a_fleet(golden, spark, tmp_path):
-    register(spark)
+def test_other_brokers_stores_are_not_read(golden, tmp_path):
     for name in ("clean-4.9.8", "clean-5.3.3"):
         (tmp_path / name).symlink_to(golden(name).parent)
-    pattern = f"{tmp_path}/*/{golden('clean-4.9.8').name}"
-    for kind, columns, reader in (
-        ("rocketmq-consumequeue", schema.CQ, QueueSourceReader), ("rocketmq-index", schema.INDEX, IndexSourceReader),
+    path = f"{tmp_path}/*/{golden('clean-4.9.8').name}"
+    both = log_rows(path)
+    of_one = [row for row in both if row["broker"] == "clean-5.3.3"]
+    assert 0 < len(of_one) < len(both)
+    assert log_rows(path, [EqualTo(("broker",), "clean-5.3.3")]) == of_one
+    assert log_rows(path, [In(("store",), (of_one[0]["store"],))]) == of_one
+    assert source_rows("cq", path, [EqualTo(("broker",), "nobody")]) == []
+    assert source_rows("index", path, [EqualTo(("broker",), "nobody")]) == []
+
+
+def test_queue_and_index_files_that_go_while_they_are_read_are_damage(golden, tmp_path):
+    path = shutil.copytree(golden("clean-5.3.3"), tmp_path / "store")
+    for source, columns, folder, cut in (
+        (QueueSourceReader, schema.CQ, "consumequeue", 45), (IndexSourceReader, schema.INDEX, "index", 2000),
     ):  # fmt: skip
-        frame = spark.read.format(kind).load(pattern)
-        rows = all_rows(reader(Options({"path": pattern}, columns), list(columns)))
-        assertDataFrameEqual(frame, spark.createDataFrame([tuple(row.values()) for row in rows], frame.schema))
-        assert {row["broker"] for row in rows} == {"clean-4.9.8", "clean-5.3.3"}
+        reader = source(Options({"path": str(path)}, columns), list(columns))
+        whole = all_rows(reader)
+        parts = reader.partitions()
+        files = sorted(file for file in (path / folder).rglob("*") if file.is_file())
+        os.truncate(files[0], cut)
+        files[-1].unlink()
+        rows = [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+        damage = {row["file"]: row["reason"] for row in rows if row["type"] == "damage"}
+        assert "No such file" in damage[files[-1].name] or "cut short" in damage[files[-1].name]
+        assert any(row in whole for row in rows) or len(files) == 1
+        assert len(rows) < len(whole)
 
 
-def test_what_is_no_store_is_named(spark, tmp_path):
-    register(spark)
-    with pytest.raises(PySparkException, match="expected a store"):
-        spark.read.format("rocketmq-commitlog").load(str(tmp_path)).count()
+@settings(max_examples=10)
+@given(st.integers(0, 1 << 32), st.integers(30_000, 1 << 20))
+def test_whatever_is_damaged_the_rows_are_the_engines(golden, tmp_path_factory, seed, split_bytes):
+    """Faults at random places of the log of a real broker, and splits of any length."""
+    path = tmp_path_factory.mktemp("damaged") / "store"
+    shutil.copytree(golden("ipv6-and-unicode-5.3.3"), path)
+    rng = random.Random(seed)
+    for file in sorted((path / "commitlog").iterdir()):
+        data = bytearray(file.read_bytes())
+        for _ in range(rng.randrange(4)):
+            at, size = rng.randrange(len(data)), rng.choice((1, 8, 300, 5000))
+            data[at : at + size] = rng.choice((b"\0" * size, rng.randbytes(size), data[at + 1 : at + 1 + size]))
+        file.write_bytes(data[: len(data) if rng.random() < 0.9 else rng.randrange(len(data))])
+    with open_store(path) as store:
+        expected = list(told(store))
+    assert_same(log_rows(path, blanks="true", splitBytes=str(split_bytes)), expected, {"store", "broker"})
