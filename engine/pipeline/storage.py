@@ -1,7 +1,10 @@
 """Where a store's files lie: on a disk that this machine sees, or in an object storage (``s3://`` and its like).
 
 Everything is opened with read rights, read by position and closed again; nothing is mapped, cached or written. Object
-storage goes through pyarrow's file systems, which executors need too.
+storage goes through pyarrow's file systems, in every process that reads: driver and executors each take what they need
+from their own environment (``spark.executorEnv.NAME`` gives it to executors). For S3 that is AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY (or a role), AWS_REGION, and AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for a server other than
+Amazon's; ``s3a://`` is another name for ``s3://``.
 """
 
 from __future__ import annotations
@@ -164,7 +167,7 @@ class LocalFile:
 
 
 class ObjectStorage:
-    """What pyarrow reaches by a URI; settings come from the environment or the URI's query, as pyarrow says."""
+    """What pyarrow reaches by a URI; settings come from the environment (see above)."""
 
     def __init__(self, scheme: str) -> None:
         self._scheme = scheme
@@ -177,7 +180,7 @@ class ObjectStorage:
         try:
             infos = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
         except OSError as error:
-            raise CannotRead(f"cannot be listed: {error}", file=folder) from error
+            raise CannotRead(f"cannot be listed: {_first_line(error)}", file=folder) from error
         found = [Listed(i.base_name, join(folder, i.base_name), -1 if i.size is None else i.size) for i in infos]
         return sorted(found, key=lambda listed: listed.name)
 
@@ -186,7 +189,10 @@ class ObjectStorage:
         from pyarrow import fs
 
         system, there = _arrow_system(path)
-        return bool(system.get_file_info(there).type == fs.FileType.Directory)
+        try:
+            return bool(system.get_file_info(there).type == fs.FileType.Directory)
+        except OSError as error:
+            raise CannotRead(f"cannot be listed: {_first_line(error)}", file=path) from error
 
     def open(self, path: str) -> ObjectFile:
         """Open the object for ranged reads; raises :class:`CannotRead`."""
@@ -194,7 +200,7 @@ class ObjectStorage:
         try:
             return ObjectFile(path, system.open_input_file(there))
         except OSError as error:
-            raise CannotRead(f"cannot be read: {error}", file=path) from error
+            raise CannotRead(f"cannot be read: {_first_line(error)}", file=path) from error
 
 
 def _arrow_system(uri: str) -> tuple[Any, str]:
@@ -203,11 +209,26 @@ def _arrow_system(uri: str) -> tuple[Any, str]:
     return _arrow_root(f"{head}://{bucket}"), rest
 
 
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
 @functools.cache
 def _arrow_root(root: str) -> Any:
     from pyarrow import fs
 
-    return fs.FileSystem.from_uri(root)[0]
+    scheme, _, bucket = root.partition("://")
+    try:
+        if scheme not in ("s3", "s3a"):
+            return fs.FileSystem.from_uri(root)[0]
+        given = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+        if not given:
+            return fs.FileSystem.from_uri(f"s3://{bucket}")[0]
+        how, _, server = given.rpartition("://")
+        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        return fs.S3FileSystem(endpoint_override=server.rstrip("/"), scheme=how or "https", region=region)
+    except (OSError, ValueError, NotImplementedError) as error:
+        raise CannotRead(f"cannot be reached: {_first_line(error)}", file=root) from error
 
 
 class ObjectFile:
@@ -225,7 +246,7 @@ class ObjectFile:
             size = min(size, self._file.size() - position)
             return bytes(self._file.read_at(size, position)) if size > 0 else b""
         except OSError as error:
-            raise CannotRead(f"cannot be read: {error}", file=self.path, offset=position) from error
+            raise CannotRead(f"cannot be read: {_first_line(error)}", file=self.path, offset=position) from error
 
     def read_into(self, view: memoryview, position: int) -> int:
         """Fill ``view`` with one ranged read."""

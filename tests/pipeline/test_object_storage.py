@@ -1,0 +1,102 @@
+"""Stores in an object storage: the same rows as from a disk, read by ranges, with nothing of them on any disk."""
+
+import pytest
+from pyspark.testing import assertDataFrameEqual
+from s3_server import KEYS, s3_server, upload
+
+from engine.errors import CannotRead, NotAStore
+from engine.pipeline import register, schema, storage
+from engine.pipeline.files import find_stores
+from engine.pipeline.options import LogOptions, Options
+from engine.pipeline.rows import rows_of
+from engine.pipeline.splits import LOOK_BACK, plan
+from engine.pipeline.storage import opened, storage_of
+
+pytestmark = pytest.mark.spark
+NAMES = ("crash-flip-5.3.3", "multi-queue-ext-5.3.3")
+
+
+@pytest.fixture(scope="module")
+def server(golden):
+    """A server that holds two stores as ``fleet/NAME/store``."""
+    with s3_server() as url:
+        for name in NAMES:
+            upload(golden(name), "fleet", f"{name}/store", url)
+        yield url
+
+
+@pytest.fixture
+def s3(server, monkeypatch):
+    """The environment that says where the server is."""
+    for name, value in {**KEYS, "AWS_ENDPOINT_URL": server, "AWS_REGION": "us-east-1"}.items():
+        monkeypatch.setenv(name, value)
+    storage._arrow_root.cache_clear()
+    yield server
+    storage._arrow_root.cache_clear()
+
+
+def rows(path, **options):
+    asked = LogOptions({"path": path, **options})
+    splits = plan(asked.stores(), asked.split_bytes).splits
+    found = [row for split in splits for batch in rows_of(split, asked.columns, asked) for row in batch.to_pylist()]
+    return [{**row, "store": None, "broker": None} for row in found]
+
+
+def test_a_fleet_in_a_bucket_is_found_by_its_pattern(s3):
+    found = find_stores("s3://fleet/*/store")
+    assert [(place.path, place.broker) for place in found] == [(f"s3://fleet/{name}/store", name) for name in NAMES]
+    assert find_stores("s3a://fleet/" + NAMES[0])[0].path == f"s3a://fleet/{NAMES[0]}/store"
+    with pytest.raises(NotAStore, match="expected a store"):
+        find_stores("s3://fleet/nobody")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_are_those_of_the_disk(s3, golden, name):
+    for split_bytes in ("67108864", "200000"):
+        there = rows(f"s3://fleet/{name}/store", splitBytes=split_bytes, blanks="true", body="true")
+        assert there == rows(str(golden(name)), splitBytes=split_bytes, blanks="true", body="true")
+
+
+def test_only_ranges_are_asked_for(s3, golden, monkeypatch):
+    """Never more at once than a block or the look back, whatever the length of the object."""
+    asked = []
+    read = storage.ObjectFile.read
+
+    def noted(self, position, size):
+        asked.append(size)
+        return read(self, position, size)
+
+    monkeypatch.setattr(storage.ObjectFile, "read", noted)
+    options = LogOptions({"path": f"s3://fleet/{NAMES[0]}/store", "splitBytes": "50000", "columns": "topic"})
+    split = plan(options.stores(), options.split_bytes).splits[3]
+    asked.clear()
+    assert list(rows_of(split, options.columns, options))
+    assert 0 < max(asked) <= LOOK_BACK
+
+
+def test_what_cannot_be_had_is_said_in_a_line(s3, monkeypatch):
+    with pytest.raises(CannotRead, match="cannot be read") as caught, opened("s3://fleet/nothing"):
+        pass
+    assert "\n" not in str(caught.value)
+    storage._arrow_root.cache_clear()
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3 + "0")
+    files, path = storage_of("s3://fleet/a/store")
+    with pytest.raises(CannotRead, match="cannot be"):
+        files.listing(path)
+
+
+def test_spark_reads_a_bucket_without_a_shared_disk(s3, golden, spark, monkeypatch):
+    """Planner and workers take the server from their environment; the same frame as from the disk."""
+    for name, value in {**KEYS, "AWS_ENDPOINT_URL": s3, "AWS_REGION": "us-east-1"}.items():
+        monkeypatch.setitem(spark.sparkContext.environment, name, value)
+    register(spark)  # what is registered keeps the environment of its workers
+    for kind, columns in (("rocketmq-commitlog", schema.UNIT), ("rocketmq-consumequeue", schema.CQ)):
+        names = [name for name in columns if name not in ("body", "store", "broker", "properties")]
+        there = spark.read.format(kind).option("columns", ",".join(names)).load(f"s3://fleet/{NAMES[1]}")
+        here = spark.read.format(kind).option("columns", ",".join(names)).load(str(golden(NAMES[1])))
+        assertDataFrameEqual(there.where("physicalOffset < 200000"), here.where("physicalOffset < 200000"))
+
+
+def test_options_are_the_same_for_all_storages():
+    assert Options({"path": "s3://x", "columns": "topic"}, schema.CQ).columns == {"topic": "string"}
