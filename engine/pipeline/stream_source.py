@@ -34,6 +34,14 @@ from engine.pipeline.unit_rows import RowMaker
 if TYPE_CHECKING:
     import pyarrow as pa
 
+try:
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+except ImportError:  # Spark 4.0 and 4.1 look once by themselves
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """Spark's word for a source that can be read up to what is there now."""
+
+
 Offsets = dict[str, int]
 
 
@@ -47,23 +55,27 @@ class Gone:
     stop: int
 
 
-class CommitLogStream(DataSourceStreamReader):
+class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Tells where the logs end, and reads what lies between two such ends."""
 
     def __init__(self, asked: LogOptions, names: Sequence[str]) -> None:
         self.asked = asked
         self.columns = schema.chosen(schema.UNIT, names)
+        self._last: Offsets | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
+        """Take note of what is there now: a query that is triggered once ends there."""
+        self._last = self._ends()
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
         """Where a query without a checkpoint begins."""
-        if self.asked.latest:
-            return {store.path: _end(store) for store in self._stores()}
-        return {}
+        return self._ends() if self.asked.latest else {}
 
     def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:  # noqa: ARG002, N802
         """How far each log can be read now, not less than ``start``."""
         before = start or {}
-        return {**before, **{store.path: max(_end(store), before.get(store.path, 0)) for store in self._stores()}}
+        ends = self._ends() if self._last is None else self._last
+        return {**before, **{path: max(end, before.get(path, 0)) for path, end in ends.items()}}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """The splits between two ends; nothing where nothing came."""
@@ -96,6 +108,9 @@ class CommitLogStream(DataSourceStreamReader):
         split = Split(gone.store, gone.broker, "", gone.start, 0, 0, 0)
         what = Damage(gone.start, gone.stop - gone.start, "the files were deleted before they were read")
         return RowMaker(self.columns, split, TopicTable()).damage(what)
+
+    def _ends(self) -> Offsets:
+        return {store.path: _end(store) for store in self._stores()}
 
     def _stores(self) -> list[StorePlace]:
         try:
