@@ -12,9 +12,11 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -163,24 +165,58 @@ def started(args: argparse.Namespace, out: Output, name: str) -> Iterator[Job]:
     log_file = Path(args.log_file) if args.log_file else default_log(name)
     bar = Bar(out)
     begun = time.monotonic()
+    interrupts = _Interrupts(session.abandon)
     try:
         spark = session.start(args.master, log_file=log_file)
         session.ship_engine(spark)
         took = time.monotonic() - begun
-        with Watch(spark, name, bar.told) as watch:
+        with interrupts, Watch(spark, name, bar.told) as watch:
             yield Job(name, out, spark, watch, log_file, args.master, took, time.monotonic(), stores)
     except BaseException as error:
         bar.clear()
-        if isinstance(error, KeyboardInterrupt):
+        stopped = isinstance(error, KeyboardInterrupt) or interrupts.heard
+        if stopped:
             session.abandon()
-        if not args.log_file and (isinstance(error, KeyboardInterrupt) or not log_file.stat().st_size):
+        if not args.log_file and (stopped or not log_file.stat().st_size):
             log_file.unlink()
+        if interrupts.heard:
+            raise KeyboardInterrupt from None
         if isinstance(error, Exception) and is_sparks(error):
             raise StoreError(f"{in_a_line(error)} (Spark's own words: {log_file})") from error
         raise
     bar.clear()
     if watch.cancelled:
         raise Cancelled("stopped; nothing was left behind")
+
+
+class _Interrupts:
+    """Within it SIGINT ends the session beside what waits for it: Spark's actions wait for their end even then."""
+
+    def __init__(self, abandon: Callable[[], None]) -> None:
+        self._abandon = abandon
+        self._ending: threading.Thread | None = None
+        self._before: Any = None
+
+    @property
+    def heard(self) -> bool:
+        """Whether SIGINT came."""
+        return self._ending is not None
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._hear)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+        if self._ending is not None:
+            self._ending.join()
+
+    def _hear(self, *_: object) -> None:
+        if self._ending is None:
+            self._ending = threading.Thread(target=self._abandon, name="end of the session")
+            self._ending.start()
+        raise KeyboardInterrupt
 
 
 def need_spark() -> None:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from engine.pipeline.java import CannotStart, find_java
 from engine.pipeline.launch import Running, end, launch
@@ -99,6 +99,8 @@ def abandon() -> None:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+    context: Any = running.spark.sparkContext
+    context._accumulatorServer.handle_error = lambda *_: None  # noqa: SLF001  it would tell of the lost connection
     if not running.master.startswith("local"):
         told = threading.Thread(target=running.spark.stop, daemon=True)
         told.start()

@@ -1,13 +1,22 @@
 """The pipeline's jobs beside one process of the engine, in turns within one session on this machine.
 
-    python tests/bench/bench_pipeline.py [--folder DIR] [--bodies 200] [--size BYTES] [--turns 5]
-        [--master local[2]] [--parquet]
+    python tests/bench/bench_pipeline.py [--gib 4] [--bodies 200 1k] [--turns 5] [--master local[2]]
+        [--only counts parquet growth topic] [--folder DIR]
 
-A log of one file (1 GiB unless said otherwise, 8 topics of 4 queues), hot. The yardstick ``walk`` is the engine's own
-walk in one process: every column, body CRCs, messages counted by topic. ``topics`` is the same job on Spark; ``groups``
-counts by queue, tag, producer, hour, size and key, and ``groups alone`` does that in this process. With ``--parquet``
-the export stands beside pyarrow writing the same rows from one process. The session's start is told apart. One JSON
-line a side: seconds of every turn, their median, and its ratio to the yardstick's; the load average is said with it.
+Logs of files of 1 GiB (of a quarter of ``--gib`` where that is less), 8 topics of 4 queues, hot. Each side takes its
+turn, the order changes from turn to turn, one turn before is not counted. What is told, a JSON line each:
+
+- ``counts``: ``topics`` counts messages by topic, ``groups`` by queue, tag, producer, hour, size and key too; the
+  yardstick ``walk`` is the engine's own walk in one process: every column, body CRCs, messages by topic. ``groups
+  alone`` is the job's own work in this process.
+- ``parquet``: ``export`` beside ``pyarrow alone``, which writes the same rows from one process.
+- ``growth``: ``groups`` over a quarter, a half, the whole and the double of ``--gib``: seconds for each GiB, their
+  spread, and the largest worker.
+- ``topic``: one topic of twelve through the data source, in runs of 20,000 messages and evenly interleaved, beside the
+  whole of the same log.
+
+The session's start is told apart. Memory is the largest resident size of a Python worker, and of Java, seen while a
+side ran.
 """
 
 from __future__ import annotations
@@ -18,10 +27,12 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any, Self
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -30,16 +41,109 @@ import numpy as np
 from engine.codec.columns import UNIT, UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.inspection import bench_data
+from engine.inspection.bench import conditions
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
-from engine.layout import StorePaths
+from engine.layout import StorePaths, queue_file_name
 from engine.mapped.read_only import DescriptorCache, FileSequence
-from engine.pipeline import export, session
+from engine.pipeline import export, register, session
 from engine.pipeline.files import find_stores
 from engine.pipeline.splits import Split, plan
 from engine.pipeline.stats import GROUPS, Sums, add_up, stats
 
-TARGETS = {"topics": 1.1, "groups": 1.6, "export": 1.6}
+TARGETS = {"topics": 1.1, "groups": 1.6, "export": 1.6, "in runs": 0.3, "interleaved": 0.7}
+KINDS = ("counts", "parquet", "growth", "topic")
+NAMES = b"0123456789ab"
+"""Last letters of the names of twelve topics."""
+RUN = 20_000
+WANTED = "TopicBench5"
+COLUMNS = "topic,queueId,queueOffset,size,storeTimestamp"
+Side = Callable[[], int]
+
+
+# -- logs
+
+
+def walked(root: Path) -> Iterator[UnitColumns]:
+    """Blocks of a log as the engine's own walk sees them, without CRCs."""
+    log = LogReader(FileSequence([StorePaths(root).commitlog], DescriptorCache()))
+    yield from (block for block in scan_log(log, crc=False) if isinstance(block, UnitColumns))
+
+
+def columns_of(root: Path) -> dict[str, np.ndarray]:
+    """Places and what else a copy changes of every unit of the one file of ``root``."""
+    names = ("offset", "queue_id", "body_length", "size", "tags_code", "store_timestamp", "topic_id")
+    found: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    for block in walked(root):
+        units = block["kind"] == UNIT
+        for name in names:
+            found[name].append(block[name][units].copy())
+    return {name: np.concatenate(parts) for name, parts in found.items()}
+
+
+def put(data: np.ndarray, at: np.ndarray, values: np.ndarray) -> None:
+    """Write 64-bit numbers, most significant byte first, at the places ``at``."""
+    for byte in range(8):
+        data[at + byte] = (values >> (56 - 8 * byte)) & 0xFF
+
+
+def several_files(folder: Path, bodies: str, size: int, files: int) -> Path:
+    """A log of ``files`` files of ``size`` bytes: the first one again and again, each unit at its own place."""
+    first = bench_data.log_store(folder, bodies, size)
+    root = folder / f"log-{bodies}-{size}x{files}"
+    log = StorePaths(root).commitlog
+    if not (log / queue_file_name((files - 1) * size)).is_file():
+        log.mkdir(parents=True, exist_ok=True)
+        at = columns_of(first)["offset"]
+        original = np.fromfile(StorePaths(first).commitlog / queue_file_name(0), np.uint8)
+        for number in range(files):
+            path = log / queue_file_name(number * size)
+            if not path.exists():
+                put(original, at + 28, at + number * size)
+                original.tofile(path.with_suffix(".draft"))
+                path.with_suffix(".draft").rename(path)
+    return root
+
+
+def beginning_of(root: Path, files: int) -> Path:
+    """The first ``files`` files of a log, as links."""
+    part = root.with_name(f"{root.name}-{files}")
+    log = StorePaths(part).commitlog
+    log.mkdir(parents=True, exist_ok=True)
+    for path in sorted(StorePaths(root).commitlog.iterdir())[:files]:
+        if not (log / path.name).exists():
+            (log / path.name).hardlink_to(path)
+    return part
+
+
+def twelve_topics(folder: Path, bodies: str, size: int, runs: bool) -> Path:
+    """A log of one file and its queues, whose messages are of twelve topics: in runs, or one after the other."""
+    first = bench_data.log_store(folder, bodies, size)
+    root = folder / f"twelve-{'runs' if runs else 'even'}-{bodies}-{size}"
+    paths = StorePaths(root)
+    if paths.consumequeue.exists():
+        return root
+    kept = columns_of(first)
+    at, rows = kept["offset"], np.arange(len(kept["offset"]))
+    topic = (rows // min(RUN, max(len(rows) // 60, 1)) if runs else rows) % 12
+    data = np.fromfile(StorePaths(first).commitlog / queue_file_name(0), np.uint8)
+    data[at + 88 + kept["body_length"] + len(WANTED)] = np.frombuffer(NAMES, np.uint8)[topic]
+    offsets = np.zeros(len(rows), np.int64)
+    queues = [(t, q, np.flatnonzero((topic == t) & (kept["queue_id"] == q))) for t in range(12) for q in range(4)]
+    for _, _, mine in queues:
+        offsets[mine] = np.arange(len(mine))
+    put(data, at + 20, offsets)
+    paths.commitlog.mkdir(parents=True)
+    data.tofile(paths.commitlog / queue_file_name(0))
+    entries = np.empty(len(rows), bench_data._KEPT)
+    for name, column in (("offset", at), ("size", kept["size"]), ("tags", kept["tags_code"])):
+        entries[name] = column
+    for number, queue, mine in queues:
+        bench_data._write_queue(paths.queue_folder(f"TopicBench{chr(NAMES[number])}", queue), entries[mine])
+    return root
+
+
+# -- what is measured
 
 
 def walk(root: Path) -> int:
@@ -57,7 +161,7 @@ def messages(sums: Sums) -> int:
     return sum(one.messages for key, one in sums.groups.items() if key[2] == "topic")
 
 
-def write_alone(splits: tuple[Split, ...], folder: Path) -> int:
+def write_alone(splits: Sequence[Split], folder: Path) -> int:
     """The rows of an export, written as Parquet by pyarrow in this process; gives how many there are."""
     import pyarrow.parquet as pq
 
@@ -70,52 +174,191 @@ def write_alone(splits: tuple[Split, ...], folder: Path) -> int:
     return rows
 
 
+class Memory:
+    """The largest resident sizes, in MiB, of the Python workers and of Java while it is entered."""
+
+    def __init__(self) -> None:
+        self.worker = self.java = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.1):
+            for name, size in _below(os.getpid()):
+                if name.startswith("java"):
+                    self.java = max(self.java, size >> 20)
+                else:
+                    self.worker = max(self.worker, size >> 20)
+
+
+def _below(root: int) -> list[tuple[str, int]]:
+    """Name and resident bytes of each process below ``root``; none where there is no /proc."""
+    parents: dict[int, int] = {}
+    found: dict[int, tuple[str, int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = path.read_text().partition(" (")[2].rpartition(") ")
+        except OSError:
+            continue
+        fields = rest.split()
+        number = int(path.parent.name)
+        parents[number] = int(fields[1])
+        found[number] = (name, int(fields[21]) * os.sysconf("SC_PAGE_SIZE"))
+    below = []
+    for number, one in found.items():
+        above = parents[number]
+        while above in parents and above != root:
+            above = parents[above]
+        if above == root:
+            below.append(one)
+    return below
+
+
+def in_turns(sides: dict[str, Side], turns: int) -> tuple[dict[str, list[float]], dict[str, Memory]]:
+    """Seconds of every turn of every side, and the memory of its first."""
+    seen: dict[str, list[float]] = {name: [] for name in sides}
+    memory: dict[str, Memory] = {}
+    for turn in range(turns + 1):
+        for name in list(sides)[:: -1 if turn % 2 else 1]:
+            began = time.perf_counter()
+            if turn:
+                sides[name]()
+                seen[name].append(time.perf_counter() - began)
+            else:
+                with Memory() as memory[name]:
+                    sides[name]()
+    return seen, memory
+
+
+def tell(
+    what: str, name: str, seen: dict[str, list[float]], memory: dict[str, Memory], beside: str, **more: Any
+) -> None:
+    """One side as a line."""
+    mine, yardstick = median(seen[name]), median(seen[beside])
+    print(json.dumps({
+        "what": what, "name": name, "median": round(mine, 3), "ratio": round(mine / yardstick, 2), "beside": beside,
+        "target": TARGETS.get(name), "seconds": [round(one, 3) for one in seen[name]],
+        "workerMiB": memory[name].worker, "javaMiB": memory[name].java, "load": round(os.getloadavg()[0], 1), **more,
+    }), flush=True)  # fmt: skip
+
+
+def same(side: Side, expected: int) -> Side:
+    """``side``, which has to give ``expected``."""
+
+    def checked() -> int:
+        found = side()
+        assert found == expected, (found, expected)
+        return found
+
+    return checked
+
+
+def measure_counts(spark: Any, root: Path, label: str, turns: int) -> None:
+    """Messages by topic, and by everything."""
+    splits, expected = plan(find_stores(str(root))).splits, walk(root)
+    sides: dict[str, Side] = {
+        "walk": lambda: walk(root),
+        "topics": lambda: messages(stats(spark, splits, ())),
+        "groups": lambda: messages(stats(spark, splits, GROUPS)),
+        "groups alone": lambda: messages(add_up(splits, GROUPS)),
+    }
+    seen, memory = in_turns({name: same(side, expected) for name, side in sides.items()}, turns)
+    for name in sides:
+        tell(label, name, seen, memory, "walk", messages=expected, splits=len(splits))
+
+
+def measure_parquet(spark: Any, root: Path, label: str, turns: int, scratch: Path) -> None:
+    """The export beside pyarrow."""
+    splits = plan(find_stores(str(root))).splits
+    expected = write_alone(splits, scratch)
+
+    def written() -> int:
+        shutil.rmtree(scratch / "rows", ignore_errors=True)
+        export.write(export.exported(spark, splits), str(scratch / "rows"), "parquet")
+        return expected
+
+    seen, memory = in_turns({"pyarrow alone": lambda: write_alone(splits, scratch), "export": written}, turns)
+    for name in seen:
+        tell(label, name, seen, memory, "pyarrow alone", messages=expected, splits=len(splits))
+
+
+def measure_growth(spark: Any, root: Path, label: str, turns: int, size: int) -> None:
+    """All groups over more and more files."""
+    sides: dict[str, Side] = {}
+    for files in (1, 2, 4, 8):
+        splits = plan(find_stores(str(beginning_of(root, files)))).splits
+        sides[f"{files} files"] = lambda splits=splits: messages(stats(spark, splits, GROUPS))
+    seen, memory = in_turns(sides, turns)
+    each = {name: median(seen[name]) / (int(name.split()[0]) * size / bench_data.GIB) for name in sides}
+    for name in sides:
+        tell(label, name, seen, memory, "1 files", secondsPerGiB=round(each[name], 3))
+    spread = round(max(each.values()) / min(each.values()) - 1, 3)
+    print(json.dumps({"what": label, "name": "growth", "spread": spread, "target": 0.15}), flush=True)
+
+
+def measure_topic(spark: Any, folder: Path, bodies: str, size: int, turns: int, label: str) -> None:
+    """One topic of twelve through the data source, beside all."""
+    for name, runs in (("in runs", True), ("interleaved", False)):
+        root = twelve_topics(folder, bodies, size, runs)
+
+        def read(where: str, root: Path = root) -> int:
+            rows = spark.read.format("rocketmq-commitlog").option("columns", COLUMNS).load(str(root)).where(where)
+            return int(rows.selectExpr("sum(size)", "count(1)").collect()[0][1])
+
+        expected = {"whole": walk(root), name: read(f"topic = '{WANTED}'")}
+        assert abs(expected[name] * 12 / expected["whole"] - 1) < 0.5, expected
+        sides = {
+            "whole": same(lambda read=read: read("true"), expected["whole"]),
+            name: same(lambda read=read: read(f"topic = '{WANTED}'"), expected[name]),
+        }
+        seen, memory = in_turns(sides, turns)
+        tell(label, "whole", seen, memory, "whole", messages=expected["whole"])
+        tell(label, name, seen, memory, "whole", messages=expected[name])
+
+
 def main() -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--folder", type=Path, default=bench_data.default_folder())
-    parser.add_argument("--bodies", choices=tuple(bench_data.BODIES), default="200")
-    parser.add_argument("--size", type=int, default=bench_data.GIB)
+    parser.add_argument("--gib", type=float, default=4)
+    parser.add_argument("--bodies", nargs="*", choices=tuple(bench_data.BODIES), default=list(bench_data.BODIES))
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--parquet", action="store_true")
+    parser.add_argument("--only", nargs="*", choices=KINDS, default=list(KINDS))
     args = parser.parse_args()
-    root = bench_data.log_store(args.folder, args.bodies, args.size)
-    splits = plan(find_stores(str(root))).splits
-    began = time.perf_counter()
-    spark = session.start(args.master)
-    started = time.perf_counter() - began
-    with tempfile.TemporaryDirectory() as scratch:
-
-        def written() -> int:
-            shutil.rmtree(f"{scratch}/spark", ignore_errors=True)
-            export.write(export.exported(spark, splits), f"{scratch}/spark", "parquet")
-            return expected
-
-        sides: dict[str, Callable[[], int]] = {
-            "walk": lambda: walk(root),
-            "topics": lambda: messages(stats(spark, splits, ())),
-            "groups": lambda: messages(stats(spark, splits, GROUPS)),
-            "groups alone": lambda: messages(add_up(splits, GROUPS)),
-        }
-        if args.parquet:
-            sides |= {"pyarrow alone": lambda: write_alone(splits, Path(scratch)), "export": written}
-        expected = walk(root)
-        seen: dict[str, list[float]] = {name: [] for name in sides}
-        for turn in range(args.turns + 1):
-            for name, side in sides.items():
-                began = time.perf_counter()
-                assert side() == expected, name
-                if turn:
-                    seen[name].append(time.perf_counter() - began)
-    for name, seconds in seen.items():
-        beside = "pyarrow alone" if name == "export" else "walk"
-        print(json.dumps({
-            "name": name, "seconds": [round(one, 3) for one in seconds], "median": round(median(seconds), 3),
-            "ratio": round(median(seconds) / median(seen[beside]), 2), "beside": beside, "target": TARGETS.get(name),
-            "messages": expected, "splits": len(splits), "sessionSeconds": round(started, 1),
-            "load": round(os.getloadavg()[0], 1), "processors": os.cpu_count(), "bytes": args.size,
-        }))  # fmt: skip
+    os.environ["PYTHONPATH"] = sys.path[0]
+    size = min(bench_data.GIB, int(args.gib * bench_data.GIB / 4))
+    files = max(1, round(args.gib * bench_data.GIB / size))
+    with tempfile.TemporaryDirectory(dir=args.folder) as scratch:
+        began = time.perf_counter()
+        spark = session.start(args.master, Path(scratch) / "spark.log")
+        print(json.dumps({"what": "session", "seconds": round(time.perf_counter() - began, 1)}), flush=True)
+        register(spark)
+        for bodies in args.bodies:
+            label = f"{files} files of {size >> 20:,} MiB, {bodies}-byte bodies"
+            whole = several_files(args.folder, bodies, size, 8 if "growth" in args.only else files)
+            root = beginning_of(whole, files)
+            if "counts" in args.only:
+                measure_counts(spark, root, label, args.turns)
+            if "parquet" in args.only:
+                measure_parquet(spark, root, label, args.turns, Path(scratch))
+            if "growth" in args.only:
+                measure_growth(
+                    spark, whole, f"growth, files of {size >> 20:,} MiB, {bodies}-byte bodies", args.turns, size
+                )
+            if "topic" in args.only:
+                one = f"one topic of twelve, {size >> 20:,} MiB, {bodies}-byte bodies"
+                measure_topic(spark, args.folder, bodies, size, args.turns, one)
+        session.stop()
+    print(conditions())
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 """Statistics: the sums of every golden store are those of the engine's own account, to the byte, for any splits."""
 
+import os
 import random
 
 import numpy as np
 import pytest
 from golden_stores import names
+from hypothesis import given
+from hypothesis import strategies as st
 from raw_units import raw_unit
 
 from engine.codec.tally import REGISTERS
@@ -121,12 +124,58 @@ def test_a_gap_between_files_is_missing_and_no_files_damage(tmp_path):
     assert found.total["messages"] == 21
 
 
+def test_files_that_went_while_they_were_counted_are_damage_as_long_as_they_were(tmp_path):
+    folder = made_store(tmp_path / "s", 40)
+    path = folder / "commitlog" / f"{0:020}"
+    places = find_stores([str(folder)])
+    splits = plan(places, 4_000).splits
+    listed, size = files_of(places, splits), path.stat().st_size
+    path.rename(tmp_path / "away")
+    gone = report(add_up(splits), listed).total
+    assert (gone["bytes"], gone["damage"], gone["zeros"], gone["messages"]) == (size, size, 0, 0)
+    (tmp_path / "away").rename(path)
+    os.truncate(path, 6_000)
+    short = report(add_up(splits), listed).total
+    assert short["bytes"] == size == short["unitBytes"] + short["damage"] + short["zeros"]
+    assert 0 < short["messages"] < 40
+    assert files_of(places)[0].size == 6_000
+
+
 def test_a_file_of_zeros_behind_the_log_is_counted(tmp_path):
     folder = made_store(tmp_path / "s", 3)
     size = (folder / "commitlog" / f"{0:020}").stat().st_size
     (folder / "commitlog" / f"{size:020}").write_bytes(bytes(5000))
     rows = told(folder, 1 << 26).rows["statsFile"]
     assert [row["zeros"] for row in rows] == [1 << 16, 5000]
+
+
+KEYS = st.tuples(
+    st.sampled_from("ab"), st.none(), st.sampled_from(["topic", "hour", "units"]), st.sampled_from([None, "T", "U"]),
+    st.sampled_from([None, 0, -3]), st.none(),
+)  # fmt: skip
+ROWS = st.tuples(KEYS, st.integers(1, 1 << 40), st.integers(1, 1 << 50), st.binary(min_size=1, max_size=3))
+
+
+@given(st.lists(ROWS, max_size=30), st.lists(st.integers(0, 3), min_size=30, max_size=30), st.randoms())
+def test_partial_sums_give_the_same_in_any_grouping_and_order(listed, where, rng):
+    whole, parts = Sums(), [Sums() for _ in range(4)]
+    for (key, messages, size, ranks), number in zip(listed, where, strict=False):
+        registers = np.frombuffer(ranks.ljust(REGISTERS, b"\0"), np.uint8)
+        for one in (whole, parts[number]):
+            one.add(key, messages, messages * size, size, size)
+            one.note(key, registers)
+    rng.shuffle(parts)
+    inner = Sums()
+    for one in parts[:2]:
+        inner.take(one)
+    batches = [batch for one in (inner, *parts[2:]) for batch in to_batches(one, rows=rng.randint(1, 9))]
+    rng.shuffle(batches)
+    cut = rng.randint(0, len(batches))
+    found = from_batches([*merge(batches[:cut]), *merge(batches[cut:])])
+    assert found.groups == whole.groups
+    assert {key: ranks.tobytes() for key, ranks in found.sketches.items()} == {
+        key: ranks.tobytes() for key, ranks in whole.sketches.items()
+    }
 
 
 def test_rows_of_tasks_are_merged_to_the_same_sums():

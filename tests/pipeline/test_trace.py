@@ -1,0 +1,68 @@
+"""Tracing keys: for every golden store and any splits the verdicts of ``where``, also for keys that are nowhere."""
+
+import random
+
+import pytest
+from golden_stores import names
+
+from engine.cli.pipeline_trace import NOT_FOUND, judge, questions
+from engine.codec.message import Unit
+from engine.codec.tally import KeySet
+from engine.inspection.snapshot import open_store
+from engine.inspection.where import where
+from engine.pipeline import trace
+from engine.pipeline.files import find_stores
+from engine.pipeline.splits import plan
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """The walks of a trace in this process, split by split."""
+
+    def walk(_, splits, keys, __, damage):
+        wanted = KeySet(keys)
+        for split in splits:
+            for store, broker, *rest in trace.matches(split, wanted, damage):
+                yield (store, broker), *rest
+
+    monkeypatch.setattr(trace, "_walk", walk)
+
+
+def stores_of(folder):
+    return [path.parent for path in sorted(folder.rglob("commitlog"))]
+
+
+def asked_of(folder, most):
+    with open_store(folder) as store:
+        units = [item for item in store.units() if isinstance(item, Unit)]
+    some = random.Random(len(units)).sample(units, min(most, len(units)))
+    return list(dict.fromkeys(key for unit in some for key in [unit.unique_key, *unit.keys[:1]] if key))
+
+
+def told(found, keys, together=500):
+    """Key → verdicts and places, as tasks of so many keys give them."""
+    rows = {}
+    for question in questions(found, keys, None, None, together):
+        for row in judge(question):
+            rows.setdefault(row["key"], []).append((row["verdict"], row["physicalOffset"], row["topic"]))
+    return rows
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", names())
+def test_keys_of_a_golden_store_get_the_verdicts_of_where(golden, here, name):
+    folder = stores_of(golden(name))[0]
+    keys = [*asked_of(folder, 3), "never-there"]
+    places = find_stores([str(folder)])
+    answers = [
+        told(trace.find(None, plan(places, split_bytes).splits, keys), keys, together)
+        for split_bytes, together in ((100_003, 2), (1 << 26, 500))
+    ]
+    assert answers[0] == answers[1]
+    with open_store(folder) as store:
+        store.settle_log_end()
+        for key in keys:
+            assert answers[0][key] == [(r.verdict, r.physical_offset, r.topic) for r in where(store, key)], key
+    assert answers[0]["never-there"][0][0] in NOT_FOUND

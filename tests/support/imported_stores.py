@@ -1,0 +1,45 @@
+"""Stores made again from rows of their export, in this process: what Spark only carries and sorts is left out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from engine.cli.copying import target_config
+from engine.cli.pipeline_export import _config
+from engine.cli.pipeline_import import _Writer
+from engine.cli.writing import quiet
+from engine.config import from_mapping
+from engine.pipeline import imports
+from engine.pipeline.export import Wish, arrow_schema, rows_of
+from engine.pipeline.files import find_stores
+from engine.pipeline.splits import plan
+
+
+@dataclass
+class _Rows:
+    """Rows as Spark hands them to the writer."""
+
+    listed: list[tuple[int, str, bytes]]
+
+    def toLocalIterator(self, prefetchPartitions: bool) -> Iterator[tuple[int, str, bytes]]:  # noqa: N802, N803
+        return iter(self.listed)
+
+
+def imported(store: Path, fresh: Path, split_bytes: int) -> Any:
+    """Export ``store`` by splits of so many bytes, import what came in any order into ``fresh``; gives the writer."""
+    import pyarrow as pa
+
+    splits = list(plan(find_stores(str(store)), split_bytes).splits)
+    random.Random(split_bytes).shuffle(splits)
+    rows = pa.Table.from_batches(rows_of(splits, Wish()), arrow_schema()).sort_by("physicalOffset")
+    batches = rows.select(list(imports._NEEDED)).to_batches(max_chunksize=997)
+    units = [tuple(row.values()) for batch in imports._encode(batches) for row in batch.to_pylist()]
+    config, _ = from_mapping(_config(str(store)))
+    fresh.mkdir()
+    job = SimpleNamespace(watch=SimpleNamespace(check=lambda: None))
+    return _Writer(fresh, quiet(target_config(config, None))).run(_Rows(units), job)  # type: ignore[arg-type]
