@@ -98,11 +98,12 @@ def verify(
     watch: Watch | None = None,
 ) -> list[Verified]:
     """Check the stores at ``places``, in their order; ``run`` carries out tasks. Raises :class:`StoreError`."""
+    from engine.pipeline.tasks import by_store
     from engine.pipeline.verify import prove_stores
 
     facts, wanted = [], []
-    for place in places:
-        own, mine = _facts_of(place, [split for split in splits if split.store == place.path], config)
+    for place, listed in zip(places, by_store(splits, [place.path for place in places]), strict=True):
+        own, mine = _facts_of(place, listed, config)
         facts.append(own)
         wanted += mine
     proofs = prove_stores(run, facts, wanted, watch)
