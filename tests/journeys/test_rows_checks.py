@@ -90,9 +90,12 @@ def test_row_39_the_checkpoint_in_human_time_with_the_file_recovery_starts_from(
     async def walk() -> None:
         await walker.open(damaged, "checkpoint")
         assert walker.window.view == "positions"
+        pane = walker.window.panes["positions"]
+        await walker.until(lambda: pane.over_time.ready, "the plots are there")
+        assert "Behind wrote" in walker.heads("positions.now"), "nobody writes: what lags stands there, not what moves"
         names = [row["Position"] for row in walker.rows("positions.now")]
         await walker.choose("positions.now", names.index("checkpoint, log"))
-        said = walker.texts(walker.window.panes["positions"])
+        said = walker.texts(pane)
         assert re.search(r"checkpoint, log: .* · \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}", said), said
         await walker.act("recovery.preview")
         await walker.until(lambda: walker.table(PLAN).model().rowCount() > 5, "the plan is there")

@@ -45,9 +45,12 @@ _ROLES = {"warn": "warn", "error": "error", "ok": "ok", "note": "posLog", "live"
 
 
 class LivePositions(QObject):
-    """``changed(Look)`` where another look is to be shown beside the plots; ``said(words)`` for the status bar."""
+    """``changed(Look)`` where another look is to be shown beside the plots; ``loaded()`` when plots can be drawn;
+    ``said(words)`` for the status bar.
+    """
 
     changed = Signal(object)
+    loaded = Signal()
     said = Signal(str)
 
     def __init__(self, plot: LivePlot, gaps: LivePlot, parent: QWidget) -> None:
@@ -214,7 +217,7 @@ class LivePositions(QObject):
 
         def done(_module: object) -> None:
             self._ready = True
-            self.show()
+            self.loaded.emit()
 
         def failed(error: Exception) -> None:
             self._loading = False

@@ -41,14 +41,14 @@ from viewer.widgets.ruler import Ruler
 
 def position_kind(*, live: bool = False) -> RecordKind:
     """The list of positions; while somebody writes with what moves in place of what lags behind."""
-    behind = Column("behind", words("Behind wrote"), 104, _behind, lambda row: row.behind, right=True, mono=True,
+    behind = Column("behind", words("Behind wrote"), 112, _behind, lambda row: row.behind, right=True, mono=True,
                     tone=lambda row: "warn" if (row.behind or 0) < 0 else "text2",
                     tip=lambda row: "" if row.behind is None else f"{row.behind:,} B")  # fmt: skip
-    moves = Column("moves", words("Moves"), 104, lambda row: row.moves, lambda row: row.moves, filterable=False,
+    moves = Column("moves", words("Moves"), 112, lambda row: row.moves, lambda row: row.moves, filterable=False,
                    tone=lambda row: "warn" if row.stands else "text2", tip=lambda row: row.sentence)  # fmt: skip
     columns = (
         Column("role", "", 24, lambda _: "■", lambda row: row.role, tone=lambda row: row.role, filterable=False),
-        text_column("name", words("Position"), 112 if live else 140),
+        text_column("name", words("Position"), 140),
         number_column("offset", words("Offset"), 112, jump=_unit_place),
         moves if live else behind,
     )
@@ -77,6 +77,7 @@ class PositionsPane(Pane):
         self.gaps = LivePlot("positions.gaps", tr("Gaps"))
         self.over_time = LivePositions(self.plot, self.gaps, self)
         self.over_time.changed.connect(self._show_live)
+        self.over_time.loaded.connect(self._draw_all)
         self.over_time.said.connect(self.statusMessage)
         self._live_parts = (self.over_time.below, self.over_time.bar)
         left = Paper()
@@ -91,10 +92,10 @@ class PositionsPane(Pane):
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(self._build_side())
-        scroll.setMinimumWidth(px(340))
+        scroll.setMinimumWidth(px(404))
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(splitter(False, (left, 900), (scroll, 372)))
+        outer.addWidget(splitter(False, (left, 900), (scroll, 404)))
         self._show_parts(live=False)
 
     def _build_side(self) -> QWidget:
@@ -308,6 +309,13 @@ class PositionsPane(Pane):
         self._how.setText(f"{chosen.name}: {chosen.sentence}{when}")
 
     # ---- drawing -----------------------------------------------------------------------------------------------------
+
+    def _draw_all(self) -> None:
+        """The plot library is there: a store at rest has plots over store time, another those of the last minute."""
+        if self._is_live:
+            self.over_time.show()
+        else:
+            self._draw()
 
     def _draw(self) -> None:
         if self._seen is None:
