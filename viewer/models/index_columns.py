@@ -98,12 +98,13 @@ def step_kind(to_unit: ToUnit) -> RecordKind:
     columns = (
         number_column("step", words("Step"), 46, tone=lambda _: "text3"),
         text_column("file", words("File"), 112, mono=True, elide="middle", tone=lambda _: "text2"),
-        Column("kind", words("Kind"), 52, lambda row: tr(row.kind), lambda row: row.kind, tone=lambda _: "text2"),
+        Column("kind", words("Kind"), 52, lambda row: tr(row.kind), lambda row: row.kind, tone=lambda _: "text2",
+               slim=True),
         Column("entry", words("Number"), 92, _number, lambda row: row.slot if row.kind == "slot" else row.entry,
                right=True, mono=True),
         number_column("phyOffset", words("Physical offset"), 118, jump=lambda row: _place(to_unit, row.phy_offset)),
         _second("storeTimestamp", words("Time")),
-        chip_column("verdict", words("Verdict"), 124, _step_chip, tip=lambda row: tr(MEANINGS.get(row.verdict, ""))),
+        chip_column("verdict", words("Verdict"), 112, _step_chip, tip=lambda row: tr(MEANINGS.get(row.verdict, ""))),
         Column("key", words("Key of the unit"), 110, _step_key, lambda row: row.key, mono=True, elide="middle",
                tone=lambda _: "text2", filterable=False),
     )  # fmt: skip

@@ -61,8 +61,8 @@ class QueuesPane(Pane):
         self._build()
 
     def _build(self) -> None:
-        self._topic_list = CheckList("queue.topics", tr("Topics"), 250, "{n:,} topics")
-        self._queue_list = CheckList("queue.queues", tr("Queues"), 180, "{n:,} queues")
+        self._topic_list = CheckList("queue.topics", tr("Topics"), 220, "{n:,} topics")
+        self._queue_list = CheckList("queue.queues", tr("Queues"), 150, "{n:,} queues")
         self._topic_list.chosen.connect(self._topics_chosen)
         self._queue_list.chosen.connect(self._queues_chosen)
         command = Button(tr("Copy as command"), "flat")
@@ -89,7 +89,7 @@ class QueuesPane(Pane):
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(self.side)
-        scroll.setMinimumWidth(px(296))
+        scroll.setMinimumWidth(px(328))
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(splitter(False, (left, 890), (scroll, 372)))

@@ -106,7 +106,7 @@ class SpacePane(Pane):
         left = stacked(self.line, self.file, self.head, self.map, self.state, room=3)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(splitter(False, (left, 672), (self._build_side(), 590)))
+        outer.addWidget(splitter(False, (left, 720), (self._build_side(), 560)))
 
     def _build_side(self) -> QWidget:
         export = Button(tr("Export…"), "flat")
@@ -148,7 +148,7 @@ class SpacePane(Pane):
         scroll.setWidgetResizable(True)
         scroll.setWidget(below)
         side = splitter(True, (stacked(self.table_head, self.table, self.table.strip), 450), (scroll, 430))
-        side.setMinimumWidth(px(440))
+        side.setMinimumWidth(px(400))
         return side
 
     # ---- what the window calls ---------------------------------------------------------------------------------------

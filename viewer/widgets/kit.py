@@ -80,6 +80,10 @@ class Label(QLabel):
         self.setPalette(colors)
 
 
+FEW = 5
+"""Letters of a cut line that say less than none."""
+
+
 class Elided(Label):
     """One line that gives way: cut in its middle (names) or at its end (sentences); all of it in the tool tip."""
 
@@ -98,6 +102,8 @@ class Elided(Label):
         p = QPainter(self)
         p.setPen(C(self._role))
         shown = self.fontMetrics().elidedText(self.text(), self._mode, self.width())
+        if len(shown) < FEW and shown != self.text():
+            shown = ""
         p.drawText(self.rect(), int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft), shown)
         self.setToolTip(self.text() if shown != self.text() else "")
 

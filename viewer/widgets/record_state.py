@@ -18,6 +18,8 @@ from viewer.widgets.paint import mark
 
 MARKS = {"empty": "chat", "error": "error", "cut": "warn", "stale": "warn", "live": "live", "note": "chat"}
 IN_TABLE = ("empty", "error")
+INDENT = 34
+"""Px beside the words: the mark at the left, room at the right."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class StateLine(QWidget):
         self.setObjectName("state.line")
         self._strip = strip
         self.state: State | None = None
+        self._room = 460 * scale()
         self._text = QLabel(self)
         self._text.setWordWrap(not strip)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -57,7 +60,7 @@ class StateLine(QWidget):
             line.addLayout(self._steps)
         else:
             box = QVBoxLayout(self)
-            box.setContentsMargins(26, 2, 8, 2)
+            box.setContentsMargins(INDENT - 8, 2, 8, 2)
             box.setSpacing(10)
             box.addWidget(self._text)
             box.addLayout(self._steps)
@@ -83,11 +86,19 @@ class StateLine(QWidget):
         self.setAccessibleName(state.text)
         if not self._strip:
             words = max(self._text.fontMetrics().horizontalAdvance(line) for line in state.text.split("\n")) + 4
-            self._text.setFixedWidth(round(min(words, 460 * scale())))
+            self._text.setFixedWidth(round(min(words, 460 * scale(), self._room)))
         if not steps_stay:
             self._fill_steps()
         self.setVisible(self.parentWidget() is not None)  # without one it would be a window of its own
         self.update()
+
+    def fit(self, room: int) -> None:
+        """Have the words go on in the next line where there are only ``room`` px."""
+        if not self._strip and room - INDENT != self._room:
+            self._room = room - INDENT
+            self.show_state(self.state)
+        self.setMaximumWidth(room)
+        self.adjustSize()
 
     def step(self, number: int = 0) -> None:
         """Do next step ``number``."""

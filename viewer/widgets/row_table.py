@@ -261,8 +261,7 @@ class RowTable(QTableView):
         width = round(BAR * max(1.0, scale() ** 0.5))
         self.bar.setGeometry(area.right() + 1 - width, area.top(), width, area.height())
         self.bar.raise_()
-        self.note.setMaximumWidth(max(120, min(area.width() - 48, round(560 * scale()))))
-        self.note.adjustSize()
+        self.note.fit(max(120, min(area.width() - 32, round(560 * scale()))))
         filled = len(self.table.rows) * self.row_height() if self.table.rows else 0
         top = max(filled + 24, (area.height() - self.note.height()) // 2 - 12)
         self.note.move(
