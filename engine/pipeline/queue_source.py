@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 NAME = "rocketmq-consumequeue"
 ROWS = 1 << 16
 _LONGEST_EXT = 1 << 15
+_EXT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,20 +231,32 @@ def _values(part: QueuePart, units: npt.NDArray[Any], first: int, with_ext: bool
 
 def _ext_units(part: QueuePart, tags: list[int]) -> list[dict[str, Any] | None]:
     """What the ext files hold at the addresses among ``tags``."""
-    files = files_of(join(part.store, "consumequeue_ext", part.topic, str(part.queue_id)))
-    return [_ext_unit(files, tag) if tag <= MAX_EXT_ADDRESS else None for tag in tags]
+    ext = _ExtFiles(files_of(join(part.store, "consumequeue_ext", part.topic, str(part.queue_id))))
+    return [ext.unit(tag) if tag <= MAX_EXT_ADDRESS else None for tag in tags]
 
 
-def _ext_unit(files: Sequence[LogFile], address: int) -> dict[str, Any] | None:
-    offset = ext_offset(address)
-    for file in files:
-        if file.start <= offset < file.end:
+class _ExtFiles:
+    """The ext files of a queue, read in pieces of :data:`_EXT_BYTES`: the addresses of a queue's entries ascend."""
+
+    def __init__(self, files: Sequence[LogFile]) -> None:
+        self._files = files
+        self._start, self._end, self._data = 0, 0, b""
+
+    def unit(self, address: int) -> dict[str, Any] | None:
+        """The unit at ``address``, None where there is none that can be read."""
+        offset = ext_offset(address)
+        file = next((file for file in self._files if file.start <= offset < file.end), None)
+        if file is None:
+            return None
+        if not self._start <= offset < self._end or min(offset + _LONGEST_EXT, file.end) > self._end:
             with opened(file.path) as lent:
-                found = decode_ext(lent.read(offset - file.start, _LONGEST_EXT), 0, offset)
-            if isinstance(found, CqExtStop):
-                return None
-            return {
-                "address": address, "size": found.size, "tagsCode": found.tags_code,
-                "storeTimestamp": found.store_timestamp, "bitMap": found.bit_map.hex(),
-            }  # fmt: skip
-    return None
+                self._data = lent.read(offset - file.start, _EXT_BYTES)
+            self._start, self._end = offset, offset + len(self._data)
+        at = offset - self._start
+        found = decode_ext(self._data[at : at + _LONGEST_EXT], 0, offset)
+        if isinstance(found, CqExtStop):
+            return None
+        return {
+            "address": address, "size": found.size, "tagsCode": found.tags_code,
+            "storeTimestamp": found.store_timestamp, "bitMap": found.bit_map.hex(),
+        }  # fmt: skip

@@ -72,10 +72,11 @@ class RowMaker:
             yield self._one(found)
 
     def damage(self, damage: Damage) -> pa.RecordBatch:
-        """A row for a span of damage."""
+        """A row for a span of damage; between two files it has no file."""
+        inside = damage.offset < self._split.file_start + self._split.file_size
         return self._one({
             "type": "damage", "physicalOffset": damage.offset, "size": damage.size, "reason": damage.reason,
-            **self._constants,
+            **self._constants, "file": self._split.name if inside else None,
         })  # fmt: skip
 
     def _one(self, values: dict[str, Any]) -> pa.RecordBatch:

@@ -28,8 +28,8 @@ ROOT = Path(__file__).parents[2]
 FOLLOW = """
 import sys
 from engine.pipeline import register, session
-path, out, checkpoint, log = sys.argv[1:]
-spark = session.start("local[1]", log_file=log, settings={"spark.sql.shuffle.partitions": "1"})
+path, out, checkpoint = sys.argv[1:]
+spark = session.start("local[1]")
 register(spark)
 frame = spark.readStream.format("rocketmq-commitlog").option("columns", "physicalOffset,topic,queueId").load(path)
 frame.writeStream.format("parquet").option("checkpointLocation", checkpoint).start(out).awaitTermination()
@@ -168,10 +168,14 @@ def test_a_killed_query_goes_on_with_a_live_writer_and_loses_and_doubles_nothing
     writer = threading.Thread(target=write_until, args=(tmp_path / "fleet" / "a" / "store", stop))
     writer.start()
     try:
-        command = [sys.executable, "-c", FOLLOW, path, out, checkpoint, str(tmp_path / "log")]
-        with subprocess.Popen(command, cwd=ROOT, start_new_session=True) as killed:
+        (tmp_path / "own").mkdir()
+        command = [sys.executable, "-c", FOLLOW, path, out, checkpoint]
+        own = {**os.environ, "TMPDIR": str(tmp_path / "own")}  # what it leaves
+        with subprocess.Popen(command, cwd=ROOT, env=own) as killed:
             until(lambda: len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) >= 2, killed)
-            os.killpg(killed.pid, signal.SIGKILL)
+            java = Path(f"/proc/{killed.pid}/task/{killed.pid}/children").read_text().split()
+            for process in (*map(int, java), killed.pid):
+                os.kill(process, signal.SIGKILL)
         with new_store(tmp_path / "fleet" / "b" / "store") as other:
             put(other, 700, "Other")
     finally:
