@@ -79,7 +79,9 @@ class PartTask:
 
 @dataclass(frozen=True, slots=True)
 class QueueTask:
-    """Queues from ``low`` up to ``high`` to be built below ``root``; ``marker`` is written when they are whole."""
+    """Queues from ``low`` up to ``high`` to be built below ``root``; ``marker`` is written when they are whole.
+    ``weight`` is about how many bytes that takes.
+    """
 
     store: int
     facts: StoreFacts
@@ -90,6 +92,7 @@ class QueueTask:
     high: Key | None
     left_out: frozenset[str]
     marker: str
+    weight: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,11 @@ class IndexTask:
     work: str
     counts: tuple[int, ...]
     marker: str
+
+    @property
+    def weight(self) -> int:
+        """Bytes of the slots and entries."""
+        return self.geometry.entry_position(1 + self.plan.stop - self.plan.first)
 
 
 def rebuild(
@@ -295,24 +303,40 @@ def _pieces(
         for plan in plan_index(counts, geometry, begun):
             marker = str(marks / f"{number}.index.{plan.name}")
             pieces.append(IndexTask(number, plan, geometry, str(root), str(work), keys, marker))
-    for low, high in ranges({key: size for key, size in weights.items() if key[0] not in left_out}, cores):
+    for low, high, weight in ranges({key: size for key, size in weights.items() if key[0] not in left_out}, cores):
         marker = str(marks / f"{number}.queues.{hashlib.sha256(repr((low, high)).encode()).hexdigest()}")
-        pieces.append(QueueTask(number, lean, str(root), str(work), len(counts), low, high, left_out, marker))
+        pieces.append(QueueTask(number, lean, str(root), str(work), len(counts), low, high, left_out, marker, weight))
     return pieces
 
 
-def ranges(weights: dict[Key, int], cores: int) -> list[tuple[Key, Key | None]]:
-    """Ranges of queues [low, high) of about equal weight, none much above :data:`RANGE_BYTES`; the last is open."""
+def ranges(weights: dict[Key, int], cores: int) -> list[tuple[Key, Key | None, int]]:
+    """Ranges of queues [low, high) of about equal weight, which is given too, none much above :data:`RANGE_BYTES`; the
+    last is open.
+    """
     total = sum(weights.values())
     goal = min(RANGE_BYTES, -(-total // max(cores, 1)))
     lows: list[Key] = []
-    filled = 0
+    filled: list[int] = []
     for key in sorted(weights):
-        if not lows or filled >= goal:
+        if not lows or filled[-1] >= goal:
             lows.append(key)
+            filled.append(0)
+        filled[-1] += weights[key]
+    return list(zip(lows, [*lows[1:], None], filled, strict=False))
+
+
+def bunches(pieces: Sequence[QueueTask | IndexTask], cores: int) -> list[list[QueueTask | IndexTask]]:
+    """What single tasks build: the heaviest pieces first, small ones together."""
+    goal = sum(piece.weight for piece in pieces) / max(cores * tasks.PER_CORE * 2, 1)
+    found: list[list[QueueTask | IndexTask]] = []
+    filled = goal
+    for piece in sorted(pieces, key=lambda piece: -piece.weight):
+        if filled + piece.weight / 2 > goal:
+            found.append([])
             filled = 0
-        filled += weights[key]
-    return list(zip(lows, [*lows[1:], None], strict=False))
+        found[-1].append(piece)
+        filled += piece.weight
+    return found
 
 
 def _build(run: Run, pieces: Sequence[QueueTask | IndexTask], done: Sequence[Rebuilt], watch: Watch | None) -> None:
@@ -322,13 +346,12 @@ def _build(run: Run, pieces: Sequence[QueueTask | IndexTask], done: Sequence[Reb
     for piece in pieces:
         found = _marked(piece.marker)
         if found is None:
-            waiting.append([piece])
+            waiting.append(piece)
         else:
             done[piece.store].kept += 1
             _add(done[piece.store], *found)
     if waiting:
-        found_rows = run(waiting, build_pieces, _SCHEMA)
-        for row in found_rows:
+        for row in run(bunches(waiting, run.cores), build_pieces, _SCHEMA):
             _add(done[row["store"]], row["kind"], row["queues"], row["entries"])
 
 

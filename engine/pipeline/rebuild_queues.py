@@ -65,7 +65,7 @@ class QueueSink:
         if not self.starts:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.first_created = start
-        self._descriptor(start, os.O_CREAT)
+        self._descriptor(start, os.O_CREAT | os.O_TRUNC)
         self.starts, self.end = (*self.starts, start), start
 
     def append(self, data: bytes | memoryview) -> None:

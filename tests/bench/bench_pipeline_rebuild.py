@@ -23,10 +23,12 @@ sys.path.insert(0, str(ROOT))
 os.environ["PYTHONPATH"] = str(ROOT)
 
 from engine.cli.pipeline_rebuild import facts_of  # noqa: E402
+from engine.cli.pipeline_verify import verify  # noqa: E402
 from engine.cli.rebuilding import rebuild_beside  # noqa: E402
 from engine.inspection import bench_data  # noqa: E402
 from engine.inspection.bench import conditions  # noqa: E402
 from engine.inspection.derived_config import derived_config  # noqa: E402
+from engine.inspection.findings import check  # noqa: E402
 from engine.inspection.snapshot import open_store  # noqa: E402
 from engine.pipeline import session  # noqa: E402
 from engine.pipeline.files import find_stores  # noqa: E402
@@ -39,20 +41,39 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--bodies", nargs="*", default=list(bench_data.BODIES))
+    parser.add_argument("--only", choices=("rebuild", "verify"))
+    parser.add_argument("--mib", type=int, default=1024, help="the log's size")
     args = parser.parse_args()
+    size = args.mib << 20
     began = time.perf_counter()
     spark = session.start(args.master, tempfile.mktemp(suffix=".log"))
     on = OnSpark(spark)
     print(f"session {args.master}: {time.perf_counter() - began:.1f} s")
-    for bodies in args.bodies:
-        root = bench_data.log_store(bench_data.default_folder(), bodies, bench_data.GIB)
+    folder = bench_data.default_folder()
+    if args.only != "rebuild":
+        root = bench_data.healthy_store(folder, size)
+        _measure(f"verify, 200-byte bodies, {args.mib:,} MiB", _verify_turns(on, root), args.repeats)
+    for bodies in args.bodies if args.only != "verify" else ():
+        root = bench_data.log_store(folder, bodies, size)
         place = Path(tempfile.mkdtemp(prefix="rebuild-", dir=root.parent))
         try:
             turns = _rebuild_turns(on, root, place)
-            _measure(f"rebuild, {bodies}-byte bodies, 1 GiB", turns, args.repeats)
+            _measure(f"rebuild, {bodies}-byte bodies, {args.mib:,} MiB", turns, args.repeats)
         finally:
             shutil.rmtree(place)
     print(conditions())
+
+
+def _verify_turns(on: OnSpark, root: Path) -> dict[str, Callable[[], object]]:
+    def engine() -> object:
+        with open_store(str(root)) as store:
+            return list(check(store))
+
+    def pipeline() -> object:
+        places = find_stores(str(root))
+        return verify(on, places, plan(places).splits)
+
+    return {"engine": lambda: engine, "pipeline": lambda: pipeline}
 
 
 def _rebuild_turns(on: OnSpark, root: Path, place: Path) -> dict[str, Callable[[], object]]:

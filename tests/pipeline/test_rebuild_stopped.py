@@ -1,0 +1,127 @@
+"""A rebuild that is killed, or finds no room or no rights: nothing half-done has the output's name."""
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from dispatching import stored
+from golden_stores import names
+from rebuilt_stores import Here, dispatched, rebuilt
+
+from engine.cli.main import main
+from engine.pipeline import rebuild as module
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+
+sys.path[:0] = sys.argv[1:3]
+from rebuilt_stores import Here, rebuilt
+
+store, out, after = Path(sys.argv[3]), Path(sys.argv[4]), int(sys.argv[5])
+told = 0
+
+
+class Dying(Here):
+    def __call__(self, shares, work, schema):
+        global told
+        rows = []
+        for share in shares:
+            for task in share:
+                if told == after:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                told += 1
+                rows += super().__call__([[task]], work, schema)
+        return rows
+
+
+rebuilt(store, out, 200_000, Dying())
+"""
+
+
+@pytest.mark.parametrize("after", [3, 14])
+def test_a_driver_that_is_killed_leaves_its_work_and_the_next_run_completes_it(golden, tmp_path, after):
+    store = golden("clean-5.3.3")
+    words = [sys.executable, "-c", KILLED, ROOT, ROOT / "tests/support", store, tmp_path / "new", str(after)]
+    ended = subprocess.run(list(map(str, words)), cwd=tmp_path, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert [path.name for path in tmp_path.iterdir()] == [".new.rebuild"]
+    second = Here()
+    done = rebuilt(store, tmp_path / "new", 200_000, second)
+    assert done.kept >= min(after, 11)
+    theirs = dispatched(store, tmp_path / "engine")
+    assert stored(tmp_path / "new") == stored(tmp_path / "engine")
+    assert done.units == theirs.units
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["engine", "new"]
+
+
+def test_a_piece_that_a_kill_left_half_written_is_written_anew(golden, tmp_path, monkeypatch):
+    store = golden("multi-queue-ext-5.3.3")
+    rebuilt(store, tmp_path / "whole", 200_000)
+
+    class Stopping(Here):
+        def __call__(self, shares, work, schema):
+            rows = super().__call__(shares, work, schema)
+            if any(isinstance(task, module.QueueTask) for share in shares for task in share):
+                raise KeyboardInterrupt
+            return rows
+
+    with monkeypatch.context() as patched:
+        patched.setattr("engine.pipeline.rebuild_staging._remove", lambda _staging: None)
+        with pytest.raises(KeyboardInterrupt):
+            rebuilt(store, tmp_path / "new", 200_000, Stopping())
+    left = tmp_path / ".new.rebuild"
+    for marker in (left / "done").iterdir():
+        marker.unlink()
+    for path in (left / "tree").rglob("*"):
+        if path.is_file():
+            os.truncate(path, path.stat().st_size // 3)
+            with path.open("r+b") as file:
+                file.write(b"\xff" * 50)
+    rebuilt(store, tmp_path / "new", 200_000)
+    assert stored(tmp_path / "new") == stored(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name in ("clean-5.3.3", "batchcq-5.3.3")])
+def test_a_disk_without_room_ends_it_with_what_the_system_says(golden, tmp_path, name):
+    """A limit on the length of files stands for a full disk: both end a write with an error."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            rebuilt(golden(name), tmp_path / "new")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, old)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.spark
+def test_used_places_and_places_without_rights_are_told_in_a_line(golden, tmp_path, capsys, spark):
+    def said(out, code):
+        how = ("--master", "local[2]", "--log-file", str(tmp_path / "spark.log"))
+        assert main(["pipeline", "rebuild", str(golden("lmq-5.3.3")), "--out", str(out), *how]) == code
+        told = capsys.readouterr().err
+        assert told.count("\n") == 1
+        return told
+
+    used = tmp_path / "used"
+    used.mkdir()
+    (used / "mine").write_text("x")
+    assert "absent or empty directory" in said(used, 2)
+    assert "absent or empty directory" in said(used / "mine", 2)
+    (tmp_path / "file").write_text("x")
+    assert f"{tmp_path / 'file'}: " in said(tmp_path / "file" / "new", 3)
+    if os.geteuid():
+        locked = tmp_path / "locked"
+        locked.mkdir(mode=stat.S_IRUSR | stat.S_IXUSR)
+        assert "Permission denied" in said(locked / "new", 3)
+        assert list(locked.iterdir()) == []
+    assert [path.name for path in used.iterdir()] == ["mine"]
