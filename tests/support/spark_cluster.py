@@ -1,0 +1,256 @@
+"""A standalone Spark cluster of processes on this machine, and drivers beside it that can be watched and killed.
+
+The workers run elsewhere than in the project, under a Python that has its libraries and not the project itself. Each
+process is the first of a session of its own, so that what it started is found again: nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import venv
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyspark
+
+from engine.pipeline.java import find_java
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+PATIENCE = 240.0
+"""Seconds that anything here may take on a busy machine."""
+
+
+def until(what: str, holds: Callable[[], Any], patience: float = PATIENCE) -> Any:
+    """Wait for ``holds`` to give something true, and give that."""
+    end = time.monotonic() + patience
+    while not (found := holds()):
+        assert time.monotonic() < end, f"waited {patience:g} s for {what}"
+        time.sleep(0.01)
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def family(first: int) -> dict[int, str]:
+    """process → command line of all that a process started, and that what it started did, and that still run."""
+    seen: dict[int, tuple[int, int, str]] = {}
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                state, parent, _, session = (place / "stat").read_text().rpartition(")")[2].split()[:4]
+                if state != "Z":
+                    words = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                    seen[int(place.name)] = (int(parent), int(session), words)
+    found, size = {first}, 0
+    while size < len(found):
+        size = len(found)
+        found |= {process for process, (parent, session, _) in seen.items() if parent in found or session in found}
+    return {process: seen[process][2] for process in found if process in seen}
+
+
+def kill_all(leader: subprocess.Popen[Any]) -> None:
+    """SIGKILL a process and all that came of it, and wait until they are gone."""
+    killed = family(leader.pid)
+    while running := family(leader.pid):
+        killed |= running
+        for process in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        leader.poll()
+    leader.wait()
+    until(f"the end of what process {leader.pid} started", lambda: not any(family(process) for process in killed))
+
+
+def python_without_the_project(folder: Path) -> Path:
+    """A Python that finds the installed libraries and not what is installed as a link to a checkout."""
+    venv.create(folder, symlinks=True)
+    python = folder / "bin" / "python"
+    place = subprocess.run(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    # A folder that a .pth file names is searched, and its own .pth files are not read.
+    Path(place.stdout.strip(), "libraries.pth").write_text(f"{Path(pyspark.__file__).parent.parent}\n")
+    script = "import pyspark, pandas, pyarrow, importlib.util as u; print(u.find_spec('engine'), u.find_spec('viewer'))"
+    told = subprocess.run([python, "-c", script], cwd=folder, capture_output=True, text=True, env=_environment(folder))
+    assert (told.returncode, told.stdout) == (0, "None None\n"), told
+    return python
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """What all processes here are started with: nothing of Python's or Spark's own that this process has."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SPARK", "PYSPARK"))}
+    own = {
+        "JAVA_HOME": find_java().home,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
+        "SPARK_DAEMON_MEMORY": "256m",
+        "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # nothing runs long enough for more
+        "TMPDIR": str(folder),
+        # The unpacked engine stays as long as the machine code that is made of it.
+        "XDG_CACHE_HOME": str(Path(os.environ["NUMBA_CACHE_DIR"], "executors")),
+    }
+    return {**kept, **own}
+
+
+class Cluster:
+    """A master, and workers of one core each."""
+
+    def __init__(self, folder: Path, workers: int = 2) -> None:
+        self.folder, self._wanted = folder, workers
+        self.python = python_without_the_project(folder / "python")
+        self.environment = _environment(folder)
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self._number = 0
+        port, self._pages = free_port(), free_port()
+        self.url = f"spark://127.0.0.1:{port}"
+        listening = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(self._pages)]
+        self._master = self._start("master.Master", "master", *listening)
+        try:
+            until("the master", lambda: self._state() is not None)
+            self.fill()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self, what: str, name: str, *words: str) -> subprocess.Popen[bytes]:
+        place = self.folder / name
+        place.mkdir()
+        with (self.folder / f"{name}.log").open("wb") as log:
+            return subprocess.Popen(
+                [Path(pyspark.__file__).parent / "bin" / "spark-class", f"org.apache.spark.deploy.{what}", *words],
+                cwd=place, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,
+            )  # fmt: skip
+
+    def _state(self) -> dict[str, Any] | None:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._pages}/json/", timeout=10) as page:
+                return dict(json.load(page))
+        except (OSError, ValueError):  # the page is there before its JSON
+            return None
+
+    def fill(self) -> None:
+        """Start workers until there are as many as there were to be, and wait until the master knows them."""
+        while len(self.workers) < self._wanted:
+            self._number += 1
+            name = f"worker-{self._number}"
+            words = ["--host", "127.0.0.1", "--webui-port", "0", "-c", "1", "-m", "1g", "-d", str(self.folder / name)]
+            self.workers.append(self._start("worker.Worker", name, *words, self.url))
+        until("the workers", lambda: (self._state() or {}).get("aliveworkers") == self._wanted)
+
+    def is_free(self) -> bool:
+        """Whether no application is on the cluster."""
+        state = self._state()
+        return state is not None and not state["activeapps"] and not state["coresused"]
+
+    def executor_of(self, worker: subprocess.Popen[bytes]) -> int:
+        """The process that runs tasks for ``worker``, as soon as there is one."""
+        return int(
+            until(
+                "an executor",
+                lambda: [p for p, words in family(worker.pid).items() if "CoarseGrainedExecutorBackend" in words],
+            )[0]
+        )
+
+    @contextlib.contextmanager
+    def killed_in_the_middle(self) -> Iterator[Callable[[], None]]:
+        """In the block one executor has stopped to move: what it is given to do is never done. The function that the
+        block gets kills it and its worker, and others take their place behind the block.
+        """
+        victim = self.workers.pop(0)
+        executor = self.executor_of(victim)
+        os.kill(executor, signal.SIGSTOP)
+        try:
+            yield lambda: kill_all(victim)
+        finally:
+            kill_all(victim)
+            self.fill()
+
+    def stop(self) -> None:
+        """End all of it."""
+        for process in (*self.workers, self._master):
+            kill_all(process)
+
+
+class Driver:
+    """A process that runs one pipeline command after the other in one session of Spark."""
+
+    def __init__(self, master: str, folder: Path, environment: dict[str, str], python: Path | str) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self._number = 0
+        self.said: list[dict[str, Any]] = []
+        """Records of the last command."""
+        words = [str(PROJECT), master, str(folder / "spark.log")]
+        self._process = subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("pipeline_driver.py"), *words],
+            cwd=folder, env={**environment, "PYSPARK_PYTHON": str(python)}, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+
+    def _ask(self, **question: Any) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+
+    def _answer(self) -> Any:
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline())
+
+    def ask(self, **question: Any) -> Any:
+        """Ask what :mod:`pipeline_driver` knows beside commands, and wait for it."""
+        self._ask(**question)
+        return self._answer()
+
+    def await_executors(self, count: int) -> None:
+        until("executors", lambda: self.ask(executors=True) >= count)
+
+    def run(
+        self, words: Sequence[object], middle: Callable[[], None] | None = None
+    ) -> tuple[int, list[dict[str, Any]], str]:
+        """(exit code, records, standard error) of ``storescope pipeline WORDS``; ``middle`` is called when some tasks
+        of the first stage have ended and some have not.
+        """
+        self._number += 1
+        out, err = (self.folder / f"{self._number}.{name}" for name in ("out", "err"))
+        out.touch()
+        self._ask(words=["pipeline", *map(str, words), "--json"], out=str(out), err=str(err))
+        if middle is not None:
+            until("the middle of the job", lambda: any(_is_middle(record) for record in records(out)))
+            middle()
+        return self._answer(), list(records(out)), err.read_text()
+
+    def stop(self) -> None:
+        """End the session in order, then make sure."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(PATIENCE)
+        kill_all(self._process)
+        self._process.stdout.close()
+
+
+def _is_middle(record: dict[str, Any]) -> bool:
+    return record["type"] == "progress" and 0 < record["done"] < record["tasks"]
+
+
+def records(path: Path) -> Iterator[dict[str, Any]]:
+    """The records in a file that may still grow."""
+    for line in path.read_text().splitlines(keepends=True):
+        if line.endswith("\n"):
+            yield json.loads(line)
