@@ -57,9 +57,9 @@ class PipelineProcess:
         self._room = threading.Semaphore(BATCHES)
         self._stop = threading.Event()
         self._over = threading.Event()
-        self._logging: Callable[[str], None] = lambda _path: None
-        self._took: Took = lambda _records, _lines: None
-        self._ended: Callable[[int], None] = lambda _code: None
+        self._logging: Callable[[str], None] = _nothing
+        self._took: Took = _nothing
+        self._ended: Callable[[int], None] = _nothing
 
     def start(self, logging: Callable[[str], None], took: Took, ended: Callable[[int], None]) -> None:
         """Begin, in a thread."""
@@ -98,7 +98,7 @@ class PipelineProcess:
         try:
             descriptor, log_file = tempfile.mkstemp(prefix=f"storescope-{self._name}-", suffix=".log")
             os.close(descriptor)
-            post(self._logging, log_file)
+            post(self._name_log, log_file)
             self._launch(self._arguments(log_file))
             process = self._process
             assert process is not None
@@ -113,9 +113,9 @@ class PipelineProcess:
         except OSError as error:
             lines.append(f"storescope: {error.strerror or error}")
         finally:
-            _forget_empty(log_file)
-            post(self._took, [], _taken(lines))
-            post(self._ended, code)
+            if _forget_empty(log_file):
+                post(self._name_log, "")
+            post(self._finish, _taken(lines), code)
             self._over.set()
 
     def _launch(self, arguments: list[str]) -> None:
@@ -162,6 +162,16 @@ class PipelineProcess:
         self._room.release()
         self._took(records, lines)
 
+    def _name_log(self, path: str) -> None:
+        self._logging(path)
+
+    def _finish(self, lines: list[str], code: int) -> None:
+        """On the loop's thread, which lets go of whoever listened: a thread must not be the last to hold them."""
+        took, ended = self._took, self._ended
+        self._logging, self._took, self._ended = _nothing, _nothing, _nothing
+        took([], lines)
+        ended(code)
+
     def _listen(self, stream: Any, lines: deque[str]) -> None:
         with stream:
             for line in stream:
@@ -182,6 +192,10 @@ class PipelineProcess:
             self.kill()
 
 
+def _nothing(*_told: object) -> None:
+    """Nobody listens."""
+
+
 def _taken(lines: deque[str]) -> list[str]:
     """What is in ``lines``, taken out; another thread may add to them meanwhile."""
     found = []
@@ -191,8 +205,10 @@ def _taken(lines: deque[str]) -> list[str]:
     return found
 
 
-def _forget_empty(path: str) -> None:
-    """A log file to which nobody wrote is no help to anybody."""
+def _forget_empty(path: str) -> bool:
+    """A log file to which nobody wrote is no help to anybody: whether it was taken away."""
     with contextlib.suppress(OSError):
         if path and not Path(path).stat().st_size:
             Path(path).unlink()
+            return True
+    return False

@@ -24,8 +24,8 @@ class JobKind:
 
 
 JOBS = (
-    JobKind("stats", words("stats · messages and bytes by every name")),
-    JobKind("verify", words("verify · log, queues, index and back")),
+    JobKind("stats", words("stats · messages and bytes")),
+    JobKind("verify", words("verify · log, queues and index")),
     JobKind("rebuild", words("rebuild · queues and index from the log"), writes=True),
     JobKind("export", words("export · Parquet, CSV or JSON lines"), writes=True),
     JobKind("import", words("import · a fresh store of an export"), writes=True, source="export"),

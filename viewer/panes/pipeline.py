@@ -78,6 +78,7 @@ class PipelinePane(Pane):
         self.head = JobHead()
         self.head.cancelAsked.connect(self.cancel)
         self.results, self.aside = ResultPanel("pipeline.results"), ResultPanel("pipeline.aside")
+        self.aside.says_more = False
         for panel in (self.results, self.aside):
             panel.placeAsked.connect(self._follow)
             panel.exportAsked.connect(lambda panel=panel: ask_export(self, panel.table, panel.export_name()))
@@ -90,7 +91,7 @@ class PipelinePane(Pane):
         self.rates = RatesPlot()
         self.rates.measure.chosen.connect(lambda _key: self._draw())
         self.deeds = self._build_deeds()
-        self._upper = splitter(False, (self.results, 620), (self._areas, 500), (self.aside, 500))
+        self._upper = splitter(False, (self.results, 660), (self._areas, 500), (self.aside, 500))
         self._lower = splitter(True, (self._upper, 300), (self.rates, 320))
         right = stacked(self.head, self.deeds, self._lower, room=2)
         self._pages = QStackedWidget()
@@ -128,11 +129,10 @@ class PipelinePane(Pane):
             "with its master. The window stays free meanwhile."
         )
         said = Label(words, 13, "text2", wrap=True)
-        self.lacks = Label("", 12, "warn", wrap=True, select=True)
         inner = column(
             row(Glyph("pipeline", "accent", 28), Label(tr("No job has run in this session"), 18, "text", 600), None,
                 gap=12),
-            said, self.lacks, gap=12,
+            said, gap=12,
         )  # fmt: skip
         inner.setMaximumWidth(px(560))
         ground = Paper("pane")
@@ -179,6 +179,7 @@ class PipelinePane(Pane):
 
     def _fit(self) -> None:
         slim = self.width() < px(SLIM_BELOW)
+        self._show_aside()
         self._left.setMinimumWidth(px(SLIM_LEFT))
         if not self._dragged:
             left = px(SLIM_LEFT if slim else LEFT)
@@ -294,15 +295,22 @@ class PipelinePane(Pane):
         self.head.show_job(job)
         self.results.show_job(job)
         stats = self._stats()
-        self.aside.setVisible(stats is not None and stats is not job)
-        if stats is not None and stats is not job:
-            self.aside.show_job(stats)
-        self._areas.setVisible(stats is job and job is not None)
-        self.rates.setVisible(stats is not None)
+        counted = stats is not None and (bool(stats.version) or stats.running)
+        self._areas.setVisible(stats is job and counted)
+        self.rates.setVisible(counted)
+        self._show_aside()
         self._show_written(job)
         self._draw()
         if self.isVisible():
             self.statusMessage.emit(self.status())
+
+    def _show_aside(self) -> None:
+        """The newest statistics beside what another job found, where there is room for both."""
+        stats = self._stats()
+        shown = stats is not None and stats is not self.job and self.width() >= px(SLIM_BELOW)
+        self.aside.setVisible(shown)
+        if shown:
+            self.aside.show_job(stats)
 
     def _show_written(self, job: JobState) -> None:
         done = job.standing == "done" and job.wish.kind.writes

@@ -142,6 +142,7 @@ class JobForm(Paper):
         self._stores_text = join_places((path,)) if path else ""
         if self._source == "stores":
             self.places.setText(self._stores_text)
+            self.places.setCursorPosition(0)
         self._look()
 
     def choose_job(self, name: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from viewer.assets import tr
@@ -18,7 +19,7 @@ from viewer.panes.pipeline_words import INSTALL, lasted, outcome
 from viewer.sayings import engine_words
 from viewer.theme import px
 from viewer.widgets.bar_painter import BarPainter
-from viewer.widgets.kit import Button, Chip, PaneHead
+from viewer.widgets.kit import Button, Chip, Label, Mark, PaneHead, Paper, column, row
 from viewer.widgets.record_state import State, StateLine
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_painter import RowPainter
@@ -27,6 +28,42 @@ from viewer.widgets.word_tabs import WordTabs
 KINDS = {"dispatched": "dispatched", "difference": "difference", "whereResult": "whereResult", "rule": "finding",
          "each": "finding"}  # fmt: skip
 """Table → the type of its records, where it has another name."""
+
+
+class Failure(Paper):
+    """Why a job failed: its clear line, where Spark's own words are, and once more. ``again()`` for that."""
+
+    again = Signal()
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self._log = ""
+        self._said = Label("", 13, "text", wrap=True, select=True)
+        self._said.setObjectName(f"{name}.words")
+        self._where = Label("", 12, "text2", wrap=True, select=True)
+        self._run = Button(tr("Run again"))
+        self._run.setObjectName(f"{name}.again")
+        self._run.clicked.connect(self.again)
+        self._open = Button(tr("Show the log"), "flat")
+        self._open.setObjectName(f"{name}.log")
+        self._open.clicked.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(self._log)))
+        words = column(self._said, self._where, row(self._run, self._open, None, gap=8), gap=10)
+        box = QHBoxLayout(self)
+        box.setContentsMargins(px(24), px(24), px(24), px(16))
+        box.setSpacing(px(10))
+        box.addWidget(Mark("error", 5.5), 0, Qt.AlignmentFlag.AlignTop)
+        box.addWidget(words, 1, Qt.AlignmentFlag.AlignTop)
+
+    def show_job(self, job: JobState) -> None:
+        """The words of this job."""
+        said, *more = failure_words(job).split("\n")
+        self._said.setText(said)
+        self._where.setText("\n".join(more))
+        self._where.setVisible(bool(more))
+        self._log = job.log_file
+        self._open.setVisible(bool(job.log_file) and Path(job.log_file).exists())
+        self.setAccessibleName(said)
 
 
 class ResultPanel(QWidget):
@@ -44,6 +81,8 @@ class ResultPanel(QWidget):
         self._tabs: dict[str, WordTabs] = {}
         self._most = 1
         self._seen: tuple[int, int, str] = (0, 0, "")
+        self.says_more = True
+        """Whether there is room for a note in the head."""
         self.export = Button(tr("Export…"), "flat")
         self.export.setObjectName(f"{name}.export")
         self.export.clicked.connect(self.exportAsked)
@@ -66,8 +105,10 @@ class ResultPanel(QWidget):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        for part in (self.head, self.table, self.table.strip, self.state):
-            box.addWidget(part, 1 if part is self.table else 0)
+        self.failure = Failure(f"{name}.failure")
+        self.failure.again.connect(self.again)
+        for part in (self.head, self.failure, self.table, self.table.strip, self.state):
+            box.addWidget(part, 1 if part in (self.table, self.failure) else 0)
         self._bars, self._plain = BarPainter("bytes", self._bar), RowPainter()
         self.state.show_state(None)
 
@@ -120,7 +161,7 @@ class ResultPanel(QWidget):
         names = {"verify": tr("Found so far") if job.running else tr("Findings"), "rebuild": tr("Rebuilt"),
                  "trace": tr("Traced")}  # fmt: skip
         self.head.set_title(names.get(job.wish.job, f"{job.wish.job} · {when(job)}"))
-        self.head.set_note(self._note(job))
+        self.head.set_note(self._note(job) if self.says_more else "")
         for kind, chip in self._counts.items():
             count = job.severities[kind] if job.wish.job == "verify" else 0
             chip.set_chip(kind, f"{count:,}")
@@ -137,7 +178,10 @@ class ResultPanel(QWidget):
 
     def _show_rows(self, job: JobState, tabs: WordTabs | None) -> None:
         tables = TABLES.get(job.wish.job, ())
-        self.table.setVisible(bool(tables))
+        self.failure.setVisible(job.standing == "failed")
+        if job.standing == "failed":
+            self.failure.show_job(job)
+        self.table.setVisible(bool(tables) and not (job.standing == "failed" and not job.version))
         if not tables:
             return
         key = tabs.key if tabs is not None else tables[0][0]
@@ -149,8 +193,8 @@ class ResultPanel(QWidget):
         rows = rows_of(job)
         self._most = max((row.get("bytes") or 0 for row in rows if isinstance(row, dict)), default=1) or 1
         self.table.setAccessibleName(f"{job.wish.job}: {tr(said)}")
+        self.table._painter = self._bars if job.wish.job == "stats" else self._plain  # noqa: SLF001
         if kind is not self.table.kind:
-            self.table._painter = self._bars if job.wish.job == "stats" else self._plain  # noqa: SLF001
             self.table.set_rows([])
             self.table.set_kind(kind)
         chosen = self.table.currentIndex().row() if same else -1
@@ -172,7 +216,7 @@ class ResultPanel(QWidget):
 
     def _state(self, job: JobState) -> State | None:
         if job.standing == "failed":
-            return State("error", failure_words(job), steps=((tr("Run again"), self.again.emit),))
+            return None
         if job.standing == "cancelled":
             said = tr("The job was stopped; nothing was left behind.")
             if self.table.total_rows():

@@ -16,9 +16,10 @@ from viewer.sayings import engine_words
 STEPS = {
     START: words("Start Spark"),
     "counting": words("Count"),
-    "holding units, queues and index against each other": words("Hold log, queues and index together"),
+    "holding units against their entries": words("Prove the units"),
+    "checking stores": words("Check the stores"),
     "reading the logs": words("Read the logs"),
-    "building queues and index": words("Build queues and index"),
+    "building queues and index": words("Build the files"),
     "comparing": words("Compare"),
     "writing rows": words("Write rows"),
     "sorting rows": words("Sort rows"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QRectF, QSize, Qt
@@ -16,7 +17,17 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from viewer.assets import tr
 from viewer.models.formats import clock, day, size
 from viewer.models.pipeline_figures import HOUR, MEASURES, Measure, Rates
-from viewer.theme import C, over, px, theme, topic_color, ui
+from viewer.theme import (
+    TOPICS_DARK,
+    TOPICS_LIGHT,
+    C,
+    is_system_topic,
+    over,
+    px,
+    theme,
+    topic_color,
+    ui,
+)
 from viewer.widgets.kit import Label, PaneHead, Paper
 from viewer.widgets.runner import Runner, run_here
 from viewer.widgets.word_tabs import WordTabs
@@ -25,10 +36,47 @@ QT_FIRST = ("PySide6.QtSvg", "PySide6.QtTest", "PySide6.QtOpenGLWidgets")
 """Parts of Qt that pyqtgraph imports: in this thread, before it."""
 
 
-def series_color(topic: str) -> QColor:
-    """The topic's colour, grey for what has none."""
-    found = topic_color(topic)
-    return C("text3") if found is None else found
+def series_colors(topics: Sequence[str]) -> dict[str, QColor]:
+    """Topic → colour: its own; topics of other stores get one that no topic here has, system topics and rests grey."""
+    own = {topic: found for topic in topics if (found := topic_color(topic)) is not None}
+    taken = {color.name() for color in own.values()}
+    free = iter(color for color in (TOPICS_DARK if theme.dark else TOPICS_LIGHT) if QColor(color).name() not in taken)
+    colors = {}
+    for topic in topics:
+        if topic in own:
+            colors[topic] = own[topic]
+        else:
+            spare = None if not topic or is_system_topic(topic) else next(free, None)
+            colors[topic] = C("text3") if spare is None else QColor(spare)
+    return colors
+
+
+STEPS = (1, 2, 3, 6, 12, 24, 48, 24 * 7, 24 * 14, 24 * 30, 24 * 91)
+TICK_ROOM = 120
+"""Px that a tick and its words take at least."""
+
+
+def tick_places(begin: float, end: float, wide: float) -> list[tuple[float, list[float]]]:
+    """Where ticks stand between two times (s since the epoch): on whole hours of the zone in force, days at 0:00."""
+    hours = max((end - begin) / 3600, 1e-9)
+    most = max(1, int(wide // px(TICK_ROOM)))
+    step = next((one for one in STEPS if hours / one <= most), STEPS[-1])
+    first = -(-int(begin) // 3600) * 3600
+    found = []
+    for at in range(first, int(end) + 1, 3600):
+        hour = int(clock(at * 1000)[:2])
+        if hour % min(step, 24) == 0 and (step <= 24 or (at // 86_400) % (step // 24) == 0):
+            found.append(float(at))
+    return [(step * 3600.0, found)]
+
+
+def tick_words(values: Sequence[float], _scale: float, _spacing: float) -> list[str]:
+    """The hour, and the day where one begins and at the first tick."""
+    words = []
+    for at, value in enumerate(values):
+        hour, date = clock(round(value * 1000))[:5], day(round(value * 1000))[5:]
+        words.append(f"{date} {hour}" if at == 0 or hour == "00:00" else hour)
+    return words
 
 
 class Legend(QWidget):
@@ -59,11 +107,12 @@ class Legend(QWidget):
         p = QPainter(self)
         p.setFont(ui(12))
         metrics, x = QFontMetrics(p.font()), 0
+        colors = series_colors(self._names)
         for name in self._names:
             wide = metrics.horizontalAdvance(_name(name)) + px(22)
             if x + wide > self.width() + px(14):
                 return
-            p.fillRect(QRectF(x, px(4), px(4), px(12)), series_color(name))
+            p.fillRect(QRectF(x, px(4), px(4), px(12)), colors[name])
             p.setPen(C("text2"))
             p.drawText(QRectF(x + px(9), 0, wide, px(20)), int(Qt.AlignmentFlag.AlignVCenter), _name(name))
             x += wide
@@ -151,6 +200,8 @@ class RatesPlot(Paper):
             self._plot = _make_plot(times=True)
             self._plot.setObjectName("pipeline.rates.plot")
             self._plot.setMouseEnabled(y=False)
+            axis = self._plot.getPlotItem().getAxis("bottom")
+            axis.tickValues, axis.tickStrings = tick_places, tick_words
             self._box.addWidget(self._plot, 1)
         _dress(self._plot)
         item = self._plot.getPlotItem()
@@ -162,9 +213,9 @@ class RatesPlot(Paper):
         for one in rates.series:
             sums = [a + b for a, b in zip(sums, one.rates, strict=True)]
             layers.append((one.topic, list(sums)))
-        ground = C("pane")
+        ground, colors = C("pane"), series_colors([topic for topic, _ in layers])
         for topic, tops in reversed(layers):  # the highest first: each next one covers what lies below it
-            color = series_color(topic)
+            color = colors[topic]
             tint = QColor(color)
             tint.setAlphaF(0.55)
             curve = pg.PlotDataItem(pen=pg.mkPen(color, width=1.4), fillLevel=0.0, brush=pg.mkBrush(over(tint, ground)),

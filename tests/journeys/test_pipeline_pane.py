@@ -1,0 +1,370 @@
+"""Heavy work on Spark from the window: rows 74 and 82, findings that jump to the bytes, cancelling, what is missing.
+
+One walk starts Spark; in the others a process says again what jobs on golden stores had said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pipeline_lines as lines
+import plain_space
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton
+from walker import Run, Walker
+
+from viewer.desk.windows import windows
+from viewer.models.pipeline_state import JobState
+from viewer.panes.pipeline import PipelinePane
+from viewer.widgets.pipeline_stages import StageStrip
+from viewer.widgets.treemap import Treemap
+
+pytestmark = pytest.mark.journey
+RESULTS, STATS = "pipeline.results.table", "pipeline.aside.table"
+
+
+@pytest.fixture(autouse=True)
+def none_left(walker: Walker, run: Run) -> Iterator[None]:
+    """No job outlives its walk."""
+    yield
+    room = walker.window.desk.pipeline
+    if room is not None:
+        run(room.desk.end())
+        run(walker.until(lambda: not room.desk.running, "the jobs are gone"))
+        room.desk.command = None
+        room.desk.forget_ended()
+
+
+async def shown(walker: Walker, store: Path) -> PipelinePane:
+    """The store is open and the view in front."""
+    await walker.open(store)
+    await walker.act("view.pipeline")
+    pane = walker.window.panes["pipeline"]
+    assert isinstance(pane, PipelinePane)
+    await walker.until(lambda: "split" in walker.find(QLabel, "pipeline.reads").text(), "the store was looked at")
+    return pane
+
+
+async def filled(walker: Walker, job: str, **fields: str) -> None:
+    """Fill the form as a person would."""
+    box = walker.find(QComboBox, "pipeline.job")
+    box.setCurrentIndex(box.findData(job))
+    for name, text in fields.items():
+        walker.find(QLineEdit, f"pipeline.{name}").setText(text)
+    button = walker.find(QPushButton, "pipeline.run.button")
+    await walker.until(button.isEnabled, f"{job} can run: {walker.find(QLabel, 'pipeline.fault').text()}")
+    await walker.until(
+        lambda: not walker.find(PipelinePane, "pipeline.pane").form._later.isActive(), "it was looked at"
+    )
+    await walker.rest()
+
+
+async def played(walker: Walker, folder: Path, job: str, said: list[dict[str, Any]], **how: Any) -> JobState:
+    """Run what stands in the form; a process says ``said`` in the place of Spark."""
+    pane = walker.find(PipelinePane, "pipeline.pane")
+    assert pane.desk is not None
+    pane.desk.command = lines.player(folder / f"{job}-{time.monotonic_ns()}", said, **how)
+    walker.find(QPushButton, "pipeline.run.button").click()
+    made = pane.desk.jobs[0]
+    assert made.wish.job == job
+    if not how.get("hangs"):
+        await walker.until(lambda: not made.running, f"{job} ends")
+        await walker.rest()
+    else:
+        await walker.until(lambda: made.progress, f"{job} is under way")
+    return made
+
+
+@pytest.mark.spark
+def test_row_82_statistics_are_made_by_spark_and_equal_the_store(run: Run, walker: Walker, orders: Path) -> None:
+    async def begun() -> JobState:
+        pane = await shown(walker, orders)
+        await filled(walker, "stats")
+        walker.action("pipeline.run").trigger()
+        assert pane.desk is not None
+        return pane.desk.jobs[0]
+
+    async def looked() -> None:
+        for _ in range(100):
+            if not job.running:
+                return
+            await asyncio.sleep(0.5)
+        assert walker.window.jobs.list, "the job is listed while it runs"
+
+    job = run(begun())
+    for _ in range(8):
+        run(looked())
+    assert job.standing == "done", job.said
+
+    async def compared() -> None:
+        await walker.rest()
+        session = walker.window.session
+        assert session is not None
+        survey = session.survey
+        assert survey is not None
+        assert job.summary["units"] == survey.messages
+        sizes = plain_space.bytes_by_folder(Path(str(session.path)))
+        assert job.rows["stats"][0]["bytes"] == sizes["commitlog"]
+        assert "sums equal the files" in walker.texts(walker.window.panes["pipeline"])
+        topics = dict(zip(walker.values(RESULTS, "Topic"), walker.values(RESULTS, "Messages"), strict=True))
+        assert topics == {topic.name: topic.messages for topic in survey.topics if topic.messages}
+        treemap = walker.find(Treemap, "pipeline.treemap")
+        assert treemap._root.bytes == job.rows["stats"][0]["unitBytes"]
+        await walker.choose(RESULTS, 0)
+        topic = walker.row(RESULTS)["Topic"]
+        await walker.follow(RESULTS, "Topic")
+        assert walker.window.view == "queue"
+        assert topic in walker.place
+
+    run(compared())
+
+
+def test_row_74_parquet_by_topic_and_day_is_said_in_numbers_before_it_is_written(
+    run: Run, walker: Walker, orders: Path, tmp_path: Path
+) -> None:
+    async def walk() -> None:
+        await shown(walker, orders)
+        target = tmp_path / "there"
+        target.mkdir()
+        box = walker.find(QComboBox, "pipeline.job")
+        box.setCurrentIndex(box.findData("export"))
+        out = walker.find(QLineEdit, "pipeline.out")
+        out.setText(str(target))
+        fault, button = walker.find(QLabel, "pipeline.fault"), walker.find(QPushButton, "pipeline.run.button")
+        await walker.until(lambda: "at this place already" in fault.text(), "the place is taken")
+        assert not button.isEnabled()
+        out.setText(str(tmp_path / "parquet"))
+        await walker.until(button.isEnabled, "the place is free")
+        writes = walker.find(QLabel, "pipeline.writes").text()
+        assert "is written as a row" in writes
+        assert "Free there" in writes
+        assert walker.find(QComboBox, "pipeline.format").currentText() == "Parquet, by topic and day"
+        walker.find(QPushButton, "pipeline.command").click()
+        path = walker.window.session.path
+        assert walker.clipboard == f"storescope pipeline export --out {tmp_path / 'parquet'} {path}"
+        said = [
+            lines.progress("export", "writing rows", [lines.stage(0, 4, 4)], 9000, 4 << 20, 4 << 20),
+            lines.summary("export", units=9000, bytes=4 << 20, out=str(tmp_path / "parquet"), bytesWritten=1 << 20),
+        ]
+        job = await played(walker, tmp_path, "export", said)
+        assert job.standing == "done"
+        assert "1.00 MiB written" in walker.said
+        assert walker.find(QLabel, "pipeline.written").text().endswith("parquet")
+
+    run(walk())
+
+
+def test_findings_of_a_job_lead_to_the_bytes_in_this_store_and_in_another(
+    run: Run, walker: Walker, damaged: Path, orders: Path, tmp_path: Path
+) -> None:
+    from engine.inspection import open_store
+    from engine.inspection.findings import check
+    from engine.rules.findings import Finding
+
+    with open_store(damaged) as store:
+        found = [one.record() for one in check(store) if isinstance(one, Finding)]
+    here = next(one for one in found if one["id"] == "CL03")
+
+    async def walk() -> None:
+        pane = await shown(walker, damaged)
+        path = str(walker.window.session.path)
+        await filled(walker, "verify")
+        told = [{**one, "store": path} for one in found] + [{**here, "id": "CL05", "store": str(orders), "offset": 0}]
+        await played(walker, tmp_path, "verify", lines.verify(told))
+        rules = {row["Rule"]: row for row in walker.rows(RESULTS)}
+        assert set(rules) == {one["id"] for one in told}
+        assert sum(int(row["Count"].replace(",", "")) for row in rules.values()) == len(told)
+        order = [row.rule.severity for row in pane.results.table.source.read(0, 0, 99).rows]
+        assert order == sorted(order, key=["error", "warn", "note", "chat"].index)
+        await walker.choose(RESULTS, list(rules).index("CL03"))
+        await walker.follow(RESULTS, "First place")
+        assert walker.window.view == "log"
+        assert walker.value("units.table", "Physical offset") == here["offset"]
+        await walker.act("go.back")
+        assert walker.window.view == "pipeline"
+        pane.results.choose("each")
+        await walker.rest()
+        assert len(walker.rows(RESULTS)) == len(told)
+        pane.results.choose("rule")
+        await walker.choose(RESULTS, [row["Rule"] for row in walker.rows(RESULTS)].index("CL05"))
+        await walker.follow(RESULTS, "First place")
+        await walker.until(lambda: windows() and windows()[0].session is not None, "the other store opens beside")
+        assert str(windows()[0].session.path).startswith(str(orders))
+
+    run(walk())
+
+
+def test_a_job_that_is_cancelled_says_so_and_another_store_leaves_jobs_alone(
+    run: Run, walker: Walker, orders: Path, damaged: Path, tmp_path: Path
+) -> None:
+    async def walk() -> None:
+        pane = await shown(walker, orders)
+        await filled(walker, "verify")
+        job = await played(walker, tmp_path, "verify", lines.verify([], ended=False), hangs=True)
+        strip = walker.find(StageStrip, "pipeline.stages")
+        await walker.until(lambda: len(strip.cards) == 4, "all stages are known")
+        assert [one.card.state for one in strip.cards] == ["done", "done", "running", "waits"]
+        assert strip.cards[2].accessibleName().startswith("Check the stores: running, 58 of 96 tasks")
+        assert any(one.title == "verify" and one.part for one in walker.window.jobs.list)
+        await walker.open(damaged, "pipeline")
+        assert job.running
+        assert any(one.title == "verify" for one in walker.window.jobs.list)
+        assert "58 of 108 tasks" in pane.list.jobs.index(0).data(11)
+        await walker.act("language.zh_CN")
+        again = walker.window.panes["pipeline"]
+        assert isinstance(again, PipelinePane)
+        assert again is not pane
+        assert again.job is job
+        await walker.act("language.en")
+        walker.find(QPushButton, "pipeline.cancel.button").click()
+        await walker.until(lambda: not job.running, "it stops")
+        await walker.rest()
+        assert job.standing == "cancelled"
+        assert "cancelled" in walker.find(PipelinePane, "pipeline.pane").list.jobs.index(0).data(11)
+        assert "nothing was left behind" in pane_words(walker)
+        assert not walker.window.jobs.list
+
+    run(walk())
+
+
+def pane_words(walker: Walker) -> str:
+    """What stands in the results, its state too."""
+    pane = walker.find(PipelinePane, "pipeline.pane")
+    found = [pane.results.state.state, pane.results.table.strip.state]
+    return walker.texts(pane) + " ".join(one.text for one in found if one is not None)
+
+
+def test_a_failure_shows_its_clear_line_and_can_be_run_again(
+    run: Run, walker: Walker, orders: Path, tmp_path: Path
+) -> None:
+    async def walk() -> None:
+        pane = await shown(walker, orders)
+        await filled(walker, "stats")
+        line = "storescope: no Java 17 or 21 was found: set JAVA_HOME\n"
+        job = await played(walker, tmp_path, "stats", [], code=3, words=line)
+        assert job.standing == "failed"
+        words = walker.find(QLabel, "pipeline.results.failure.words").text()
+        assert words == "no Java 17 or 21 was found: set JAVA_HOME"
+        assert "pip install 'storescope[spark]'" in pane_words(walker)
+        assert pane.desk is not None
+        pane.desk.command = lines.player(tmp_path / "again", lines.stats())
+        walker.find(QPushButton, "pipeline.results.failure.again").click()
+        await walker.until(lambda: pane.desk.jobs[0].standing == "done", "the second run ends")
+        await walker.rest()
+        assert len(pane.desk.jobs) == 2
+        assert len(walker.rows(RESULTS)) == len(lines.TOPICS)
+        assert not walker.find(QLabel, "pipeline.results.failure.words").isVisible()
+
+    run(walk())
+
+
+def test_without_spark_the_view_says_what_to_install(
+    run: Run, walker: Walker, orders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("viewer.panes.pipeline_form.missing", lambda: ("pyspark", "pandas"))
+
+    async def walk() -> None:
+        await shown(walker, orders)
+        said = walker.find(QLabel, "pipeline.lacks")
+        await walker.until(said.text, "it is said")
+        assert "pyspark, pandas" in said.text()
+        assert "pip install 'storescope[spark]'" in said.text()
+        assert "Java 17 or 21" in said.text()
+        assert not walker.find(QPushButton, "pipeline.run.button").isEnabled()
+        assert walker.find(QPushButton, "pipeline.command").isEnabled()
+
+    run(walk())
+
+
+def test_statistics_stand_beside_what_other_jobs_found_and_rates_are_drawn_by_hour(
+    run: Run, walker: Walker, orders: Path, tmp_path: Path
+) -> None:
+    async def walk() -> None:
+        pane = await shown(walker, orders)
+        await filled(walker, "stats")
+        await played(walker, tmp_path, "stats", lines.stats())
+        await walker.until(lambda: pane.rates._plot is not None, "the plot is drawn")
+        spoken = pane.rates.accessibleDescription()
+        assert all(topic in spoken for topic, *_ in lines.TOPICS)
+        for key in ("statsQueue", "statsTag", "statsProducer", "statsHour", "statsFile", "statsTopic"):
+            pane.results.choose(key)
+            await walker.rest()
+            assert len(walker.rows(RESULTS)) == len(pane.desk.jobs[0].rows[key]), key
+        pane.rates.measure.choose("bytes")
+        assert "/s" in pane.rates.accessibleDescription()
+        await filled(walker, "trace", keys="SO-1 SO-2")
+        path = Path(str(walker.window.session.path))
+        told = [
+            lines.traced("SO-1", "found", path, 4096, "OrderPaid"), lines.traced("SO-2", "neverSeen", path),
+            lines.summary("trace", keys=2, keysMissing=1),
+        ]  # fmt: skip
+        await played(walker, tmp_path, "trace", told)
+        assert [row["Verdict"] for row in walker.rows(RESULTS)] == ["It is there", "Never seen"]
+        assert walker.find(PipelinePane, "pipeline.pane").aside.isVisible()
+        assert len(walker.rows(STATS)) == len(lines.TOPICS)
+        target = tmp_path / "table.jsonl"
+        from viewer.panes.exporting import export
+
+        export(pane, pane.aside.table, target)
+        await walker.until(target.exists, "the table is exported")
+        await walker.until(lambda: len(target.read_text().splitlines()) == len(lines.TOPICS), "all of it")
+        assert json.loads(target.read_text().splitlines()[0])["topic"] == lines.TOPICS[0][0]
+
+    run(walk())
+
+
+def test_what_was_rebuilt_opens_beside_the_old_store(
+    run: Run, walker: Walker, orders: Path, tmp_path: Path, copied: Callable[[Path], Path]
+) -> None:
+    async def walk() -> None:
+        await shown(walker, orders)
+        built = copied(orders)
+        await filled(walker, "rebuild", out=str(tmp_path / "new"))
+        different = {"type": "difference", "store": str(walker.window.session.path), "what": "queue",
+                     "topic": "OrderPaid", "queueId": 0, "entries": 9, "missing": 1, "extra": 0, "different": 2,
+                     "expired": 0, "firstMissing": 8, "firstExtra": None, "firstDifferent": 3}  # fmt: skip
+        await played(walker, tmp_path, "rebuild", lines.rebuild(built, [different]), code=1)
+        assert "1 differ" in walker.said
+        await walker.choose(RESULTS, 0)
+        await walker.follow(RESULTS, "First place")
+        assert walker.place.endswith("3")
+        assert walker.value("queue.table", "Queue offset") == 3
+        await walker.act("go.back")
+        walker.find(QPushButton, "pipeline.beside").click()
+        await walker.until(lambda: windows() and windows()[0].session is not None, "it stands beside")
+        assert Path(str(windows()[0].session.path)).is_relative_to(built)
+        await walker.rest()
+
+    run(walk())
+
+
+def test_everything_is_reached_by_keys_and_has_a_name(run: Run, walker: Walker, orders: Path, tmp_path: Path) -> None:
+    async def walk() -> None:
+        pane = await shown(walker, orders)
+        await filled(walker, "verify")
+        await played(walker, tmp_path, "verify", lines.verify([]))
+        for name in ("job", "stores", "master", "run.button", "command", "jobs", "stages", "clear"):
+            part = _part(pane, f"pipeline.{name}")
+            assert part.accessibleName(), name
+            assert part.focusPolicy() & Qt.FocusPolicy.TabFocus, name
+        field = walker.find(QLineEdit, "pipeline.master")
+        walker.press(field, Qt.Key.Key_Return)
+        assert pane.desk is not None
+        assert len(pane.desk.jobs) == 2
+        await walker.until(lambda: not pane.desk.running, "it ends")
+
+    run(walk())
+
+
+def _part(pane: PipelinePane, name: str) -> Any:
+    from PySide6.QtWidgets import QWidget
+
+    found = pane.findChild(QWidget, name)
+    assert found is not None, name
+    return found
