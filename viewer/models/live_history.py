@@ -58,6 +58,8 @@ class Mark:
         return tr(self.name, **fill), tr(self.what, **fill) if self.what else ""
 
 
+Files = tuple[tuple[int, int, str], ...]
+"""(start, end, name) of each file of the log, in the order of their starts."""
 GAP_KEYS = ("commit", "flush", "dispatch")
 
 
@@ -120,22 +122,21 @@ class LiveHistory:
 
     def _marks_of(self, before: Look | None, look: Look) -> Iterator[Mark]:
         if before is not None:
-            known = {start for start, _, _ in before.files}
-            reached = before.offset("wrote") or 0
-            for start, end, name in look.files:
-                if reached <= start < (look.offset("wrote") or 0) and start:
+            reached, wrote = before.offset("wrote") or 0, look.offset("wrote") or 0
+            known = {start for start, _, _ in _behind(before.files, reached)}
+            for start, end, name in reversed(list(_behind(look.files, reached))):
+                if reached <= start < wrote and start:
                     self.rolls.append(look.at / 1000)
                     yield self._mark(look.at, "note", words("roll"), words("into {value}"), name)
                 elif start not in known and end > reached:
                     yield self._mark(
                         look.at, "chat", words("file made"), words("{value}, ahead of need"), name, up=False
                     )
-            gone = known - {start for start, _, _ in look.files}
-            for start in sorted(gone):
+            for start in _gone(before.files, look.files):
                 yield self._mark(look.at, "note", words("file deleted"), "{value}", f"{start:020d}")
-            if (look.offset("wrote") or 0) < reached and before.lab == look.lab:  # files may tell more than a sample
+            if wrote < reached and before.lab == look.lab:  # files may tell more than a sample
                 yield self._mark(look.at, "warn", words("log is shorter"), words("{value} less than before"),
-                                 reached - (look.offset("wrote") or 0))  # fmt: skip
+                                 reached - wrote)  # fmt: skip
             if before.live != look.live and not look.lab:
                 name = words("broker started") if look.live else words("broker stopped")
                 yield self._mark(look.at, "live" if look.live else "warn", name)
@@ -217,12 +218,13 @@ class LiveHistory:
 
     def rate(self, key: str, look: Look) -> float | None:
         """Bytes a second by which a position moved in the last second before ``look``; None where nobody knows."""
-        then = self.look_at(look.at - RATE_OVER)
-        now = look.offset(key)
-        before = then.offset(key) if then is not None else None
-        if then is None or now is None or before is None or look.at - then.at < RATE_OVER // 4:
+        row, now = self._rows.at(look.at - RATE_OVER), look.offset(key)
+        if row is None or now is None:
             return None
-        return (now - before) * 1000 / (look.at - then.at)
+        then, before = int(row[0]), int(row[2 + KEYS.index(key)])
+        if before == UNKNOWN or look.at - then < RATE_OVER // 4:
+            return None
+        return (now - before) * 1000 / (look.at - then)
 
     def unit_size(self) -> float | None:
         """Bytes of a message on average since the first look; None where too few came."""
@@ -232,6 +234,18 @@ class LiveHistory:
         at = 2 + KEYS.index("wrote")
         units, size = int(rows[-1, 1] - rows[0, 1]), int(rows[-1, at] - rows[0, at])
         return size / units if units > 0 and size > 0 else None
+
+
+def _behind(files: Files, offset: int) -> Iterator[tuple[int, int, str]]:
+    """The files that end behind ``offset``, the last first."""
+    return itertools.takewhile(lambda file: file[1] > offset, reversed(files))
+
+
+def _gone(before: Files, now: Files) -> list[int]:
+    """Starts of the files that are no longer there; of a thousand that stayed two are asked."""
+    if before[:1] == now[:1] and before[-1:] == now[len(before) - 1 : len(before)]:
+        return []
+    return sorted({start for start, _, _ in before} - {start for start, _, _ in now})
 
 
 def checkpoint_age(look: Look) -> int | None:
