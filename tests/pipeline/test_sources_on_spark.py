@@ -1,0 +1,126 @@
+"""The three formats through Spark itself: golden stores of every flavour as one fleet, frame against frame.
+
+All golden stores, and many split sizes, are read without Spark's share of the work in test_sources.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+from pyspark.errors import PySparkException
+from pyspark.testing import assertDataFrameEqual
+
+from engine.cli import records
+from engine.codec.message import Unit
+from engine.codec.unit_scan import Blank, Stop
+from engine.inspection.snapshot import open_store
+from engine.pipeline import register, schema, session
+
+pytestmark = pytest.mark.spark
+NAMES = (
+    "batchcq-5.3.3", "broker-transactions", "clean-4.9.8", "crash-flip-5.3.3", "first-files-deleted-5.3.3",
+    "ipv6-and-unicode-5.3.3", "lmq-5.3.3", "multi-queue-ext-5.3.3", "propcrc-5.3.3",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fleet(golden, tmp_path_factory):
+    """A pattern that all these stores match, each below the name of its broker."""
+    folder = tmp_path_factory.mktemp("fleet")
+    for name in NAMES:
+        (folder / name).mkdir()
+        (folder / name / "store").symlink_to(golden(name))
+    return f"{folder}/*/store"
+
+
+def told(golden, kind):
+    """The records that the engine's commands tell of every store, with ``broker``."""
+    for name in NAMES:
+        with open_store(golden(name)) as store:
+            for record in {"units": units, "queues": entries, "index": index_entries}[kind](store):
+                yield {**record, "broker": name}
+
+
+def units(store):
+    for item in store.units():
+        file = store.log.sequence.find(item.offset)
+        if isinstance(item, Unit):
+            yield records.unit(item, file.name if file else None)
+        elif not isinstance(item, Stop | Blank):
+            yield records.damage(item, file.name if file else None)
+
+
+def entries(store):
+    for topic, queues in store.topics().items():
+        for number, queue in queues.items():
+            for entry in queue.entries():
+                yield {**records.cq(entry), "topic": topic, "queueId": number}
+
+
+def index_entries(store):
+    for reader in store.index_files():
+        for number, entry in reader.entries():
+            yield records.index_entry(reader.name, number, reader.slots, reader.header, entry)
+
+
+def framed(rows, columns, order):
+    """A frame of plain values in the order of the files."""
+    made = [{name: plain(name, row.get(name)) for name in columns} for row in rows]
+    frame = pd.DataFrame(made, columns=columns, dtype="O")
+    return frame.sort_values(order, kind="stable", ignore_index=True)
+
+
+def plain(name, value):
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return dict(value) if name == "properties" and value is not None else value
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "order"),
+    [
+        pytest.param("commitlog", schema.UNIT, ["broker", "physicalOffset"], id="units"),
+        pytest.param("consumequeue", schema.CQ, ["broker", "topic", "queueId", "queueOffset"], id="queues"),
+        pytest.param("index", schema.INDEX, ["broker", "file", "entry"], id="index"),
+    ],
+)
+def test_every_column_of_a_fleet_is_the_engines(golden, fleet, spark, kind, columns, order):
+    register(spark)
+    format_ = spark.read.format(f"rocketmq-{kind}").option("splitBytes", str(700_000))
+    beside = ("body", "store", "file") if kind == "consumequeue" else ("body", "store")  # no record of a command
+    chosen = [name for name in columns if name not in beside]
+    found = framed(format_.load(fleet).select(chosen).toArrow().to_pylist(), chosen, order)
+    expected = framed(told(golden, {"commitlog": "units", "consumequeue": "queues", "index": "index"}[kind]),
+                      chosen, order)  # fmt: skip
+    assert_frame_equal(found, expected)
+    assert found["broker"].nunique() >= 7
+
+
+def test_what_filters_leave_unread_stands_in_sparks_log(golden, fleet, spark):
+    register(spark)
+    name = "first-files-deleted-5.3.3"
+    frame = spark.read.format("rocketmq-commitlog").option("columns", "physicalOffset,size,topic,broker").load(fleet)
+    first = frame.where(frame.broker == name).agg({"physicalOffset": "min"}).collect()[0][0]
+    chosen = frame.where((frame.broker == name) & (frame.physicalOffset < first + 50_000))
+    with open_store(golden(name)) as store:
+        expected = [(one.offset, one.size, one.topic, name) for one in store.units(stop=first + 50_000)
+                    if isinstance(one, Unit)]  # fmt: skip
+    assertDataFrameEqual(chosen, spark.createDataFrame(expected, chosen.schema))
+    log = Path(session._running[-1].log.name)
+    assert "bytes are left unread: nothing of the offset asked for lies there" in log.read_text("utf-8", "replace")
+
+
+def test_a_schema_that_is_given_names_the_columns(golden, spark):
+    register(spark)
+    path = str(golden("clean-5.3.3"))
+    given = spark.read.format("rocketmq-commitlog").schema("queueOffset bigint, topic string").load(path)
+    with open_store(path) as store:
+        rows = [(unit.queue_offset, unit.topic) for unit in store.units() if isinstance(unit, Unit)]
+    assertDataFrameEqual(given, spark.createDataFrame(rows, given.schema))
+
+
+def test_what_is_no_store_is_named(spark, tmp_path):
+    register(spark)
+    with pytest.raises(PySparkException, match="expected a store"):
+        spark.read.format("rocketmq-commitlog").load(str(tmp_path)).count()
