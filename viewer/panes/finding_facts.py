@@ -184,7 +184,8 @@ def evidence_facts(one: Finding) -> list[tuple[str, str]]:
     """(name, value) pairs: expected and found first, then everything else that was seen as one line, last the file."""
     seen = {name: _value(value) for name, value in one.evidence.items()}
     facts = [(tr(name.capitalize()), seen.pop(name)) for name in ("expected", "found") if name in seen]
-    rest = [f"{_words(name)} {value}" for name, value in seen.items() if value not in one.message]
+    said = {name for name, value in one.evidence.items() if isinstance(value, str) and value in one.message}
+    rest = [f"{_words(name)} {value}" for name, value in seen.items() if value not in one.message and name not in said]
     if rest:
         facts.append((tr("Also seen"), " · ".join(rest)))
     if one.file and place_of(one) is None:

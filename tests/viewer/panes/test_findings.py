@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from panes import on_store, settled
 
 from engine.rules.catalogue import RULES
 from engine.rules.findings import SEVERITIES, Finding
+from viewer import assets
 from viewer.bridge import places
 from viewer.bridge.places import Place
 from viewer.bridge.recovery_job import recovery_of
@@ -146,6 +149,14 @@ def test_the_first_step_on_a_damaged_store_is_a_snapshot() -> None:
     assert steps[0][0] == "Take a snapshot"
     assert "/data/store" in steps[0][1]
     assert len(next_steps(finding("CQ08", None), "/data/store")) == 1
+
+
+def test_what_a_finding_says_is_not_said_again_as_evidence_in_any_language(dressed) -> None:
+    """In Chinese the explanation of a wrong CRC stood there twice: its translation was looked for in English words."""
+    explained = "would be explained by bit 2 of byte 79 of the body"
+    one = replace(finding("CL03", None, None, explanation=explained, bodyOffset=5), message=f"a wrong CRC: {explained}")
+    assets.set_language("zh_CN")
+    assert [value for _, value in evidence_facts(one)] == ["bodyOffset 5"]
 
 
 def test_evidence_gives_expected_and_found_first_and_cuts_what_is_long() -> None:
