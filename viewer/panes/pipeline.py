@@ -272,7 +272,7 @@ class PipelinePane(Pane):
         parts = [tr("{n:,} runs", n=running)] if running else []
         ended = len(desk.jobs) - running
         parts += [tr("{n:,} ended", n=ended)] if ended else []
-        self.jobs_head.set_note(", ".join(parts))
+        self.jobs_head.set_note(" · ".join(parts))
         if self.job is None or all(job is not self.job for job in desk.jobs):
             self.job = desk.jobs[0] if desk.jobs else None
         self._pages.setCurrentIndex(0 if self.job is None else 1)

@@ -15,7 +15,7 @@ from viewer.sayings import engine_words
 
 STEPS = {
     START: words("Start Spark"),
-    "counting": words("Count"),
+    "counting": words("Count units"),
     "holding units against their entries": words("Prove the units"),
     "checking stores": words("Check the stores"),
     "reading the logs": words("Read the logs"),
