@@ -40,7 +40,7 @@ ACTIONS = (
     "recovery.preview", "palette.open", "layout.reset", "help.keys", "lab.create", "lab.start", "lab.stop",
 )  # fmt: skip
 VIEWS = ("log", "queue", "index", "positions", "findings", "groups", "config", "lab")
-LEAVES = {"store.close", "app.quit", "help.logs", "language.zh_CN", "language.en", "layout.reset"}
+LEAVES = {"store.close", "app.quit", "help.logs", "language.zh_CN", "language.en", "layout.reset", "pipeline.run"}
 """Commands that take the store, the window or the words away, or start another program."""
 CONTROLS = (QLineEdit, QAbstractButton, QAbstractItemView, QComboBox, QPlainTextEdit)
 
