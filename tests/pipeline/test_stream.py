@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from engine.codec.encode import Message
 from engine.codec.message import Unit
@@ -161,6 +162,7 @@ def test_a_log_that_was_cut_back_is_waited_for(tmp_path):
     assert [row["topic"] for row in query.trigger()][-7:] == ["Later"] * 7
 
 
+@pytest.mark.timeout(900)
 def test_a_killed_query_goes_on_with_a_live_writer_and_loses_and_doubles_nothing(spark, tmp_path):
     """The first driver is killed by a signal between two batches or in one; the second reads what is left, once."""
     path, out, checkpoint = (str(tmp_path / name) for name in ("fleet/*/store", "out", "checkpoint"))
@@ -188,9 +190,23 @@ def test_a_killed_query_goes_on_with_a_live_writer_and_loses_and_doubles_nothing
     register(spark)
     frame = spark.readStream.format("rocketmq-commitlog").option("columns", "physicalOffset,topic,queueId").load(path)
     written = frame.writeStream.format("parquet").option("checkpointLocation", checkpoint)
-    assert written.trigger(availableNow=True).start(out).awaitTermination(200)
+    run_once(written.trigger(availableNow=True), out)
     found = Counter(tuple(row) for row in spark.read.parquet(out).collect())
     assert found == Counter(unit for broker in "ab" for unit in units_of(tmp_path / "fleet" / broker / "store"))
+
+
+def run_once(written, out):
+    """Run the query to its end. Spark gives its Python ten seconds to start: where a busy machine needs more, it is one
+    restart more.
+    """
+    for attempt in range(3):
+        try:
+            assert written.start(out).awaitTermination(250)
+        except StreamingQueryException as error:
+            if attempt == 2 or "failed to connect back" not in str(error):
+                raise
+        else:
+            return
 
 
 def write_until(path, stop):
@@ -200,7 +216,7 @@ def write_until(path, stop):
         while not stop.is_set():
             put(store, 20, f"Topic{number // 5 % 40}", 4)
             number += 1
-            time.sleep(0.05)
+            time.sleep(0.2)
         put(store, 100, "Last")
 
 
