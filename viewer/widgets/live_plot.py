@@ -294,6 +294,8 @@ def _make_plot(*, times: bool) -> Any:
     item.setContentsMargins(0, 0, 10, 2)
     item.showGrid(x=True, y=True, alpha=0.16)
     plot.setAccessibleName(tr("Plot"))
+    for part in (plot, plot.viewport()):  # nothing is done in it by key: Tab goes past it
+        part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     _dress(plot)
     return plot
 

@@ -12,6 +12,7 @@ from viewer.assets import tr
 from viewer.models.pipeline_list import STANDINGS, JobList, JobRole, when
 from viewer.models.pipeline_state import JobState
 from viewer.theme import C, mono, px, theme, ui
+from viewer.widgets.focus_ring import FocusRing
 from viewer.widgets.paint import mark
 
 HIGH = 72
@@ -35,6 +36,7 @@ class JobsView(QListView):
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMinimumHeight(px(HIGH))
+        FocusRing(self)
         self.selectionModel().currentChanged.connect(self._moved)
         theme.changed.connect(self.doItemsLayout)
 
