@@ -1,7 +1,16 @@
 """The jobs as commands, on Spark: their answers are the engine's own, and what they write is whole or not there."""
 
+import base64
+import csv
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -9,6 +18,7 @@ from engine.cli.main import main
 from engine.codec.message import Unit
 from engine.inspection.snapshot import open_store
 from engine.inspection.where import where
+from engine.pipeline import java, session
 
 pytestmark = [pytest.mark.spark, pytest.mark.golden]
 LOCAL = ("--master", "local[2]", "--json")
@@ -32,6 +42,28 @@ def store_of(folder):
 def units_of(folder):
     with open_store(folder) as store:
         return [item for item in store.units() if isinstance(item, Unit)]
+
+
+def read_with_other_programs(folder, kind):
+    """Rows of an export, read without Spark."""
+    if kind == "parquet":
+        import pyarrow.dataset as ds
+
+        for path in folder.rglob("*.parquet"):
+            topic, day = (unquote(part.partition("=")[2]) for part in path.relative_to(folder).parts[:2])
+            for row in ds.dataset(path, format="parquet").to_table().to_pylist():
+                stored = datetime.fromtimestamp(row["storeTimestamp"] / 1000, UTC)
+                assert day == stored.date().isoformat()
+                yield row | {"topic": topic, "properties": dict(row["properties"])}
+        return
+    for path in folder.glob("part-*"):
+        with path.open(newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file) if kind == "csv" else map(json.loads, file):
+                row |= {name: base64.b64decode(row[name]) for name in ("body", "propertiesRaw")}
+                if kind == "csv":
+                    row |= {"physicalOffset": int(row["physicalOffset"]), "keys": row["keys"].split()}
+                    row |= {"properties": json.loads(row["properties"])}
+                yield row
 
 
 def test_stats_say_what_the_log_holds_and_how_the_job_went(pipeline, golden):
@@ -61,6 +93,13 @@ def test_an_export_imported_into_a_fresh_store_gives_the_same_units(pipeline, go
     rows, _ = pipeline("export", folder, "--out", tmp_path / "rows", "--format", kind, "--split-bytes", "400_000")
     kept = [unit for unit in units_of(folder) if unit.crc != "bad" and not unit.stale]
     assert rows[-1]["bytesWritten"] > 0
+    assert (rows[-1]["damaged"], rows[-1]["filesChanged"]) == (0, 0)
+    written = {row["physicalOffset"]: row for row in read_with_other_programs(tmp_path / "rows", kind)}
+    for unit in units_of(folder):
+        row = written.pop(unit.offset)
+        assert (row["topic"], row["body"], row["propertiesRaw"]) == (unit.topic, unit.body, unit.properties_raw)
+        assert (row["properties"], row["tags"] or None, row["keys"]) == (unit.properties, unit.tags, unit.keys)
+    assert not written
     rows, _ = pipeline("import", tmp_path / "rows", "--out", tmp_path / "fresh")
     assert rows[-1]["units"] == len(kept)
     assert units_of(tmp_path / "fresh") == kept
@@ -147,13 +186,55 @@ def test_a_key_that_is_nowhere_ends_with_1(pipeline, golden):
         pytest.param(["import", "{tmp}", "--out", "{tmp}/o"], 3, "pipeline export", id="no export"),
         pytest.param(["trace", "{store}"], 2, "--key", id="no key"),
         pytest.param(["stats", "{store}", "--by", "colour"], 2, "colour", id="a wrong word"),
+        pytest.param(["trace", "{store}", "--keys-file", "{tmp}/none"], 3, "none: No such file", id="no keys"),
+        pytest.param(["export", "{store}", "--out", "{tmp}/new/o", "--log-file", "/proc/x"], 3, "/proc", id="no log"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_leaves_nothing(spark, golden, tmp_path, capsys, words, code, said):
+def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
+    spark, golden, tmp_path, capsys, monkeypatch, words, code, said
+):
     store = store_of(golden("lmq-5.3.3"))
     given = [word.format(tmp=tmp_path, store=store) for word in words]
-    assert main(["pipeline", *given, *LOCAL, "--log-file", str(tmp_path / "spark.log")]) == code
+    log = [] if "--log-file" in given else ["--log-file", str(tmp_path / "spark.log")]
+    monkeypatch.setattr(session, "_running", [] if not log else session._running)
+    assert main(["pipeline", *given, *LOCAL, *log]) == code
     line = capsys.readouterr().err
     assert said in line
     assert line.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir() if path.name != "spark.log"] == []
+
+
+def test_without_java_one_sentence_says_so(golden, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(session, "_running", [])
+    monkeypatch.setattr(java, "_packaged", lambda: None)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert main(["pipeline", "stats", str(store_of(golden("lmq-5.3.3")))]) == 3
+    line = capsys.readouterr().err
+    assert "Spark needs Java 17 or 21: found none" in line
+    assert line.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("moment", ["while Spark starts", "in the middle"])
+def test_an_interrupted_job_says_nothing_and_leaves_nothing(golden, tmp_path, moment):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    words = ["export", store_of(golden("clean-5.3.3")), "--out", tmp_path / "new" / "o", "--split-bytes", "3_000"]
+    job = subprocess.Popen(
+        [sys.executable, "-m", "engine.cli.main", "pipeline", *map(str, words), *LOCAL],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2],
+        env={**os.environ, "TMPDIR": str(scratch)},
+    )  # fmt: skip
+    with job:
+        if moment == "in the middle":
+            assert '"progress"' in job.stdout.readline()
+        else:
+            while not any(path.stat().st_size for path in scratch.glob("*.log")):
+                assert job.poll() is None
+        job.send_signal(signal.SIGINT)
+        _, said = job.communicate(timeout=250)
+    assert (job.returncode, said) == (130, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["scratch"]
+    assert list(scratch.iterdir()) == []
