@@ -110,9 +110,9 @@ def verify(
     if watch is not None:
         watch.step("checking stores")
     sizes = Counter(split.store for split in splits)
-    tasks = [CheckTask(n, place.path, config, only, tuple(proofs[n])) for n, place in enumerate(places)]
-    tasks.sort(key=lambda task: -sizes[task.path])
-    rows = run([[task] for task in tasks], check_stores, SCHEMA)
+    checks = [CheckTask(n, place.path, config, only, tuple(proofs[n])) for n, place in enumerate(places)]
+    checks.sort(key=lambda task: -sizes[task.path])
+    rows = run([[task] for task in checks], check_stores, SCHEMA)
     found = [Verified(p.path, [], 0, sizes[p.path], len(proofs[n])) for n, p in enumerate(places)]
     for row in sorted(rows, key=lambda row: (row["store"], row["number"])):
         found[row["store"]].records.append(json.loads(row["record"]))

@@ -96,11 +96,7 @@ def prove_stores(
     """The proofs of each store's splits in the order of its log. A log's last split is left to the check: the log's end
     is judged there.
     """
-    by_store = {facts.path: number for number, facts in enumerate(stores)}
-    grouped: list[list[Split]] = [[] for _ in stores]
-    for split in splits:
-        if split.store in by_store:
-            grouped[by_store[split.store]].append(split)
+    grouped = tasks.by_store(splits, [facts.path for facts in stores])
     waiting = [ProveTask(n, stores[n], split) for n, mine in enumerate(grouped) for split in mine[:-1]]
     found: list[list[PackedProof]] = [[] for _ in stores]
     if watch is not None:
