@@ -18,7 +18,7 @@ from engine.cli.main import main
 from engine.codec.message import Unit
 from engine.inspection.snapshot import open_store
 from engine.inspection.where import where
-from engine.pipeline import java, session
+from engine.pipeline import java, session, stats
 
 pytestmark = [pytest.mark.spark, pytest.mark.golden]
 LOCAL = ("--master", "local[2]", "--json")
@@ -202,6 +202,40 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
     assert said in line
     assert line.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir() if path.name != "spark.log"] == []
+
+
+def test_a_damaged_export_is_one_line(pipeline, golden, tmp_path):
+    folder = tmp_path / "rows [1]"
+    pipeline("export", store_of(golden("lmq-5.3.3")), "--out", folder)
+    spoiled = next(folder.rglob("*.parquet"))
+    spoiled.write_bytes(spoiled.read_bytes()[:100])
+    for path in folder.rglob(".*.crc"):
+        path.unlink()
+    _, said = pipeline("import", folder, "--out", tmp_path / "fresh", code=3)
+    assert said.count("\n") == 1
+    assert spoiled.name in said
+    assert "Spark's own words" in said
+    assert not [path for path in tmp_path.iterdir() if "fresh" in path.name]
+
+
+def test_a_file_that_goes_while_it_is_counted_is_said(pipeline, golden, tmp_path, monkeypatch):
+    shutil.copytree(store_of(golden("clean-5.3.3")), tmp_path / "store")
+    first, second = sorted((tmp_path / "store" / "commitlog").iterdir())
+    size, count = first.stat().st_size, stats.stats
+
+    def counted(*words):
+        first.unlink()
+        os.truncate(second, 100_000)
+        return count(*words)
+
+    monkeypatch.setattr(stats, "stats", counted)
+    rows, said = pipeline("stats", tmp_path / "store")
+    assert f"{first}: had {size:,} bytes when the job began, is gone now" in said
+    assert f"{second}: had {size:,} bytes when the job began, has 100,000 bytes now" in said
+    total = next(row for row in rows if row["type"] == "stats")
+    assert total["bytes"] == 2 * size == sum(total[name] for name in ("unitBytes", "stale", "blank", "damage", "zeros"))
+    assert total["damage"] >= size
+    assert rows[-1]["filesChanged"] == 2
 
 
 def test_without_java_one_sentence_says_so(golden, tmp_path, capsys, monkeypatch):
