@@ -151,11 +151,6 @@ COMMANDS = (
             group=1),
     Command("pipeline.cancel", words("Cancel the pipeline job"), "Analyse", "", (), view=True, group=1),
     Command("pipeline.copy", words("Copy the pipeline job as command"), "Analyse", "", (), view=True, group=1),
-    Command("view.pipeline", words("Pipeline"), "Analyse", "pipeline", ("Ctrl+Alt+9",), group=1),
-    Command("pipeline.run", words("Run the pipeline job"), "Analyse", "play", ("Ctrl+Alt+Shift+R",), view=True,
-            group=1),
-    Command("pipeline.cancel", words("Cancel the pipeline job"), "Analyse", "", (), view=True, group=1),
-    Command("pipeline.copy", words("Copy the pipeline job as command"), "Analyse", "", (), view=True, group=1),
     Command("jobs.cancel", words("Stop all work"), "Analyse", "stop", ("Ctrl+Esc",), group=1),
     Command("lab.create", words("Make a lab store…"), "Lab", "lab", ("Ctrl+Shift+N",), needs=False),
     Command("lab.openFolder", words("Open a lab store…"), "Lab", "open", (), needs=False),
@@ -196,7 +191,7 @@ BY_ID = {command.id: command for command in COMMANDS}
 VIEW_OF = {
     "view.units": "log", "view.queues": "queue", "view.index": "index", "view.positions": "positions",
     "view.findings": "findings", "view.space": "space", "view.groups": "groups", "view.config": "config",
-    "view.lab": "lab", "view.where": "where", "view.bookmarks": "bookmarks", "view.pipeline": "pipeline", "view.pipeline": "pipeline",
+    "view.lab": "lab", "view.where": "where", "view.bookmarks": "bookmarks", "view.pipeline": "pipeline",
 }  # fmt: skip
 
 

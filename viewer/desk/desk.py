@@ -35,7 +35,6 @@ from viewer.widgets.tab_order import set_reading_order
 
 if TYPE_CHECKING:
     from viewer.desk.pipeline import PipelineRoom
-    from viewer.desk.pipeline import PipelineRoom
     from viewer.main_window import MainWindow
 
 OFFER_AFTER_MS = 1500
@@ -53,8 +52,6 @@ class Desk:
         self.jumps = Jumps(window)
         self.edits = Edits(window)
         self.comparison = Comparison(window)
-        self.pipeline: PipelineRoom | None = None
-        """The pipeline's jobs, from the first look at that view on."""
         self.pipeline: PipelineRoom | None = None
         """The pipeline's jobs, from the first look at that view on."""
         window.opened.connect(self._opened)
@@ -87,10 +84,6 @@ class Desk:
         """
         if pane.view_id == "log":
             self.edits.forget()
-        if pane.view_id == "pipeline":
-            from viewer.desk.pipeline import wire
-
-            wire(self._window, pane)
         if pane.view_id == "pipeline":
             from viewer.desk.pipeline import wire
 
