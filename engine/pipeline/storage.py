@@ -215,7 +215,7 @@ def _first_line(error: Exception) -> str:
 
 @functools.cache
 def _arrow_root(root: str) -> Any:
-    from pyarrow import fs
+    from pyarrow import ArrowException, fs
 
     scheme, _, bucket = root.partition("://")
     try:
@@ -227,7 +227,7 @@ def _arrow_root(root: str) -> Any:
         how, _, server = given.rpartition("://")
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
         return fs.S3FileSystem(endpoint_override=server.rstrip("/"), scheme=how or "https", region=region)
-    except (OSError, ValueError, NotImplementedError) as error:
+    except (OSError, ValueError, ArrowException) as error:
         raise CannotRead(f"cannot be reached: {_first_line(error)}", file=root) from error
 
 
