@@ -128,6 +128,7 @@ def without_units(said):
     return [{k: v for k, v in one.items() if (one["type"], k) != ("jobSummary", "units")} for one in read]
 
 
+@pytest.mark.spark_full
 def test_a_driver_killed_in_rebuild_leaves_nothing_half_done(fleet, alone, cluster, tmp_path, request):
     """The command as a user gives it; the next run takes what is whole of the staged pieces."""
     asked, (same, expected, files) = Asked(fleet, tmp_path), alone("rebuild")

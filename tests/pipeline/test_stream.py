@@ -163,6 +163,7 @@ def test_a_log_that_was_cut_back_is_waited_for(tmp_path):
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.spark_full
 def test_a_killed_query_goes_on_with_a_live_writer_and_loses_and_doubles_nothing(spark, tmp_path):
     """The first driver is killed by a signal between two batches or in one; the second reads what is left, once."""
     path, out, checkpoint = (str(tmp_path / name) for name in ("fleet/*/store", "out", "checkpoint"))

@@ -38,7 +38,14 @@ _LACKS = pytest.StashKey[dict[str, str]]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Hook: leaves out what cannot run here, unless CI is to hear of it."""
+    """Hook: leaves out what cannot run here, unless CI is to hear of it, and Spark's longest tests without
+    ``--spark-full``; pytest's closing line counts both.
+    """
+    if not config.getoption("--spark-full"):
+        long = [item for item in items if item.get_closest_marker("spark_full")]
+        if long:
+            config.hook.pytest_deselected(items=long)
+            items[:] = [item for item in items if item not in long]
     marked = {marker: [item for item in items if item.get_closest_marker(marker)] for marker in PARTNERS}
     lacks = {marker: said for marker, tests in marked.items() if tests and (said := PARTNERS[marker]())}
     config.stash[_LACKS] = lacks
