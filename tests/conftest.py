@@ -103,5 +103,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--cluster-kills", type=int, default=1, help="jobs that lose a worker of the cluster in the middle"
     )
-    parser.addoption("--spark-full", action="store_true", help="also what kills Spark's drivers, minutes each")
+    parser.addoption(
+        "--spark-full", action="store_true", help="also what starts Spark anew or kills it, a minute each and more"
+    )
     parser.addoption("--fuzz-workers", type=int, default=1, help="processes that these cases are divided among")

@@ -86,6 +86,7 @@ def test_what_cannot_be_had_is_said_in_a_line(s3, monkeypatch):
         files.listing(path)
 
 
+@pytest.mark.spark_full
 def test_spark_reads_a_bucket_without_a_shared_disk(s3, golden, spark, monkeypatch):
     """Planner and workers take the server from their environment; the same frame as from the disk."""
     for name, value in {**KEYS, "AWS_ENDPOINT_URL": s3, "AWS_REGION": "us-east-1"}.items():

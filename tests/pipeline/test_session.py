@@ -140,6 +140,7 @@ def test_a_session_says_nothing_and_leaves_nothing_behind(tmp_path):
     assert (tmp_path / "spark.log").stat().st_size > 0
 
 
+@pytest.mark.spark_full
 def test_executors_get_what_they_import_unpacked_once(tmp_path):
     """Out of a zip, machine code would be made again in every session."""
     for name in ("one", "two"):
