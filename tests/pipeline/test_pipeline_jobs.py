@@ -251,7 +251,7 @@ def test_without_java_one_sentence_says_so(golden, tmp_path, capsys, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("moment", ["while Spark starts", "in the middle"])
+@pytest.mark.parametrize("moment", ["while Spark starts", pytest.param("in the middle", marks=pytest.mark.spark_full)])
 def test_an_interrupted_job_says_nothing_and_leaves_nothing(golden, tmp_path, moment):
     scratch = tmp_path / "scratch"
     scratch.mkdir()

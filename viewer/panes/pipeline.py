@@ -92,8 +92,9 @@ class PipelinePane(Pane):
         self.rates.measure.chosen.connect(lambda _key: self._draw())
         self.deeds = self._build_deeds()
         self._upper = splitter(False, (self.results, 660), (self._areas, 500), (self.aside, 500))
-        for panel, least in ((self.results, 200), (self._areas, 160), (self.aside, 200)):
-            panel.setMinimumSize(px(least), px(120))  # else the window could not be made small
+        parts: tuple[tuple[QWidget, int], ...] = ((self.results, 200), (self._areas, 160), (self.aside, 200))
+        for part, least in parts:
+            part.setMinimumSize(px(least), px(120))  # else the window could not be made small
         self._lower = splitter(True, (self._upper, 300), (self.rates, 320))
         right = stacked(self.head, self.deeds, self._lower, room=2)
         self._pages = QStackedWidget()
