@@ -334,6 +334,7 @@ def main() -> None:
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--only", nargs="*", choices=KINDS, default=list(KINDS))
     args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
     os.environ["PYTHONPATH"] = sys.path[0]
     size = min(bench_data.GIB, int(args.gib * bench_data.GIB / 4))
     files = max(1, round(args.gib * bench_data.GIB / size))
