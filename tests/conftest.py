@@ -11,6 +11,7 @@ from typing import Any
 import golden_stores
 import hypothesis
 import pytest
+from main_garbage import pytest_runtest_teardown
 from partners import pytest_collection_modifyitems, pytest_report_collectionfinish, pytest_runtest_setup
 from suite_minutes import pytest_terminal_summary
 
@@ -20,6 +21,7 @@ __all__ = [
     "pytest_collection_modifyitems",
     "pytest_report_collectionfinish",
     "pytest_runtest_setup",
+    "pytest_runtest_teardown",
     "pytest_terminal_summary",
 ]
 

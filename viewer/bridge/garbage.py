@@ -19,6 +19,7 @@ class LoopGarbage(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._thresholds = gc.get_threshold()
+        self._automatic = gc.isenabled()
         gc.disable()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.turn)
@@ -33,11 +34,12 @@ class LoopGarbage(QObject):
                 return
 
     def end(self) -> None:
-        """Collect everything and give the automatic collection back."""
+        """Collect everything and give the automatic collection back where it was on."""
         self._timer.stop()
         take_back()
         gc.collect()
-        gc.enable()
+        if self._automatic:
+            gc.enable()
 
 
 def set_aside() -> None:

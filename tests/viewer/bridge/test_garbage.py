@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication
 
@@ -25,9 +27,18 @@ class Witness:
         self.ended.append(threading.current_thread())
 
 
-def test_threads_collect_nothing(dressed: QApplication) -> None:
+@pytest.fixture
+def automatic() -> Iterator[None]:
+    """Python collects by itself, as at the program's start."""
+    gc.enable()
+    yield
+    gc.disable()
+
+
+def test_threads_collect_nothing(dressed: QApplication, automatic: None) -> None:
     Witness.ended.clear()
     garbage = LoopGarbage()
+    assert not gc.isenabled()
     holder = QObject()
     holder.me, holder.witness = holder, Witness()  # type: ignore[attr-defined]
     del holder
@@ -38,3 +49,10 @@ def test_threads_collect_nothing(dressed: QApplication) -> None:
     garbage.end()
     assert Witness.ended == [threading.current_thread()]
     assert gc.isenabled()
+
+
+def test_what_was_off_stays_off() -> None:
+    """The tests themselves collect between them; a window that ends must not bring other threads back to it."""
+    assert not gc.isenabled()
+    LoopGarbage().end()
+    assert not gc.isenabled()
