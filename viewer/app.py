@@ -32,7 +32,7 @@ from viewer.theme import desktop_contrast, theme
 
 QUIET_SECONDS = 15.0
 """How long a picture waits for short reads behind the first rows."""
-SWITCH_SECONDS = 0.001
+SWITCH_SECONDS = 0.0001
 """How long a thread that reads or decodes may keep the window's thread waiting for the interpreter."""
 LARGEST_LAST_WORDS = 1 << 20
 

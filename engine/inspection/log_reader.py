@@ -21,6 +21,8 @@ BULK = 16 << 20
 """Bytes from which on a long walk goes by columns: below it, loading them takes longer than walking."""
 FIRST_LOOK = 4096
 BACK_STEP = 1 << 16
+LEG = 512
+"""Units that are walked towards the end of the log before the zero tail is asked again."""
 
 Hints = Callable[[], Iterable[tuple[int, int]]]
 """Gives (physical offset, size) of the newest entries of the queues, in any order."""
@@ -289,10 +291,21 @@ class LogReader:
         else:
             if file.size > 8 * BLOCK:
                 start = self._unit_near_zero_tail(file)
+        while True:
+            end, more = self._walked(start)
+            if not more:
+                return end
+            # A writer is faster than this walk: where the queues are far behind it, the zero tail is nearer.
+            start = max(end, self._unit_near_zero_tail(file) if file.size > 8 * BLOCK else end)
+
+    def _walked(self, start: int) -> tuple[int, bool]:
+        """Where a walk from ``start`` stands after :data:`LEG` units, and whether the log goes on there."""
         end = start
-        for item in self.walk(start, crc=False, resync=False):
+        for number, item in enumerate(self.walk(start, crc=False, resync=False)):
+            if number == LEG and not isinstance(item, Stop):
+                return item.offset, True
             end = item.offset if isinstance(item, Stop) else end
-        return end
+        return end, False
 
     def _unit_near_zero_tail(self, file: ReadOnlyFile) -> int:
         """Offset of a unit not far before the zero tail, found by bisection over blocks of 64 KiB."""

@@ -37,6 +37,8 @@ from engine.rules.unit_check import Release
 from engine.store.put_message import PutMessageResult, PutMessageStatus
 from engine.store.recovery_plan import RecoveryPlan
 
+BEHIND: Final = 5
+"""How far a lab stands back (nice) where the window that shows it wants the processor too."""
 SWITCH_SECONDS: Final = 0.0005
 """How long a thread may keep the interpreter: whoever asks waits a few of these at most."""
 _PUTS: Final = 4
@@ -277,6 +279,8 @@ def serve(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # as if the other end had gone away
     sys.setswitchinterval(SWITCH_SECONDS)
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(BEHIND)
     lab = Lab()
     lock = threading.Lock()
     puts = ThreadPoolExecutor(_PUTS, "lab-put")

@@ -15,6 +15,7 @@ from walker import Run, Walker
 
 from engine.inspection.samples import sample
 from viewer import assets
+from viewer.app import SWITCH_SECONDS
 from viewer.bridge.garbage import LoopGarbage
 from viewer.desk.windows import close_all
 from viewer.main_window import MainWindow
@@ -31,7 +32,10 @@ def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
     made = qasync.QEventLoop(qapp, already_running=False)
     asyncio.set_event_loop(made)
     garbage = LoopGarbage()
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
     yield made
+    sys.setswitchinterval(before)
     garbage.end()
     made.close()
     asyncio.set_event_loop(None)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
+SLICE_SECONDS = 0.005
+"""How long calls are done one after the other before the loop comes round."""
 Finish = Callable[[Any, Exception | None], None]
 
 
@@ -33,12 +36,16 @@ class _Mailbox(QObject):
         self.woken.emit()
 
     def _deliver(self) -> None:
+        begun = time.perf_counter()
         while True:
             try:
                 function, *arguments = self._calls.get_nowait()
             except queue.Empty:
                 return
             function(*arguments)
+            if time.perf_counter() - begun > SLICE_SECONDS:
+                QTimer.singleShot(0, self._deliver)
+                return
 
 
 _box: list[_Mailbox] = []

@@ -23,6 +23,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 REPORT_EVERY = 0.1
+BEHIND = 10
+"""How far the worker stands back (nice) where the window wants the processor too."""
 
 
 class Cancelled(Exception):
@@ -188,7 +190,7 @@ def serve(pipe: Connection) -> None:
     """The worker's own main: take requests until the window goes away."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):
-        os.nice(4)
+        os.nice(BEHIND)
     lock = threading.Lock()
     controls: dict[int, WorkerControl] = {}
 

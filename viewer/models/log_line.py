@@ -123,8 +123,10 @@ def sample(log: Any, low: int, high: int) -> Mix:
 
 
 def _units_from(log: Any, low: int, high: int) -> Iterator[Unit]:
-    count = 0
-    for item in log.walk(log.align(low), high, crc=False):
+    count, start = 0, -1
+    if log.sequence.find(low) is not None:
+        start = log.next_unit(low)  # reads far less than the exact place does
+    for item in log.walk(start if low <= start < high else log.align(low), high, crc=False):
         if isinstance(item, Stop) or item.offset >= high:
             return
         if isinstance(item, Unit):
@@ -132,6 +134,26 @@ def _units_from(log: Any, low: int, high: int) -> Iterator[Unit]:
             count += 1
             if count >= UNITS_A_SAMPLE:
                 return
+
+
+def joined(mixes: Sequence[Mix], least: int) -> list[Mix]:
+    """The samples in the order of the log; neighbours that touch and are together no longer than ``least`` bytes are
+    one, their shares weighed by their bytes: what is narrower than a line can show need not be kept apart.
+    """
+    found: list[Mix] = []
+    for mix in sorted(mixes, key=lambda one: one.start):
+        last = found[-1] if found else None
+        if last is None or last.end != mix.start or mix.end - last.start > least:
+            found.append(mix)
+            continue
+        weights: Counter[str] = Counter()
+        for one in (last, mix):
+            for topic, share in one.shares:
+                weights[topic] += share * (one.end - one.start)  # type: ignore[assignment]
+        total = sum(weights.values())
+        shares = tuple((topic, part / total) for topic, part in weights.most_common()) if total else ()
+        found[-1] = Mix(last.start, mix.end, shares, mix.time if last.time is None else last.time)
+    return found
 
 
 def worst_pins(pins: Sequence[Pin], places: Sequence[float], apart: float) -> list[tuple[float, Pin]]:

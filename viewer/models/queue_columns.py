@@ -18,7 +18,7 @@ from viewer.models.columns import (
     topic_column,
 )
 from viewer.models.formats import number
-from viewer.models.queue_rows import EndRow, EntryRow, QueueRow
+from viewer.models.queue_rows import PROBLEMS, EndRow, EntryRow, QueueRow
 
 VERDICTS = {  # verdict or state: shape, words
     "ok": ("ok", words("ok")),
@@ -41,11 +41,6 @@ def state_of(row: EntryRow) -> str:
     return row.verdict or row.state
 
 
-def is_problem(verdict: str | None) -> bool:
-    """Whether the entry disagrees with the log: expired and pre-filled entries do not."""
-    return verdict in VERDICTS and VERDICTS[verdict][0] == "error"
-
-
 def queue_kind(
     to_unit: ToUnit, *, several: bool = False, ext: bool = False, batch: bool = False, delay: bool = False
 ) -> RecordKind:
@@ -66,7 +61,7 @@ def queue_kind(
         text_column("tags", words("Tag"), 70, elide="middle"),
         chip_column("verdict", words("Verdict"), 98, _chip),
         Column("keys", words("Key of the unit, or what is wrong"), 64, _key_or_what, _what,
-               tone=lambda row: "error" if isinstance(row, EntryRow) and is_problem(state_of(row)) else "text",
+               tone=lambda row: "error" if isinstance(row, EntryRow) and state_of(row) in PROBLEMS else "text",
                filterable=False),
     ]  # fmt: skip
     if several:

@@ -18,6 +18,9 @@ from engine.inspection.log_reader import LogReader
 from engine.inspection.queue_reader import CqEntry, QueueReader
 from viewer.models.window import Page
 
+PROBLEMS = frozenset({"missing", "wrongTopic", "wrongQueueOffset", "wrongSize", "wrongTag", "gap"})
+"""Verdicts of entries that disagree with the log; expired and pre-filled entries do not."""
+
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:

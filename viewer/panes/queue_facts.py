@@ -5,22 +5,17 @@ Everything here touches the disk and belongs into a job.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from engine.codec.message import SCHEDULE_TOPIC
-from engine.inspection.entry_verdict import resolve
 from engine.inspection.groups import GroupProgress, group_progress, queue_progress
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
-from viewer.models.queue_columns import is_problem, state_of
-from viewer.models.queue_rows import EntryRow, QueueRow, QueueSource, batches
+from viewer.models.queue_columns import state_of
+from viewer.models.queue_rows import EntryRow, QueueRow, QueueSource
 from viewer.widgets.queue_line import QueueFile
 
-MOST_PROBLEMS = 10_000
-"""Places of problems that are kept for stepping from one to the next."""
-PIECE = 4_096
 QueueKey = tuple[str, int]
 """Topic and queue id."""
 
@@ -46,20 +41,6 @@ class QueueFacts:
     def delayed(self) -> bool:
         """Entries carry delivery times in place of tag codes."""
         return self.topic == SCHEDULE_TOPIC
-
-
-@dataclass(slots=True)
-class Verdicts:
-    """Verdict counts of a queue as far as it was looked at: entries [first, reached) of ``total``."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    problems: list[tuple[int, str]] = field(default_factory=list)
-    reached: int = 0
-    total: int = 0
-
-    @property
-    def complete(self) -> bool:
-        return self.reached >= self.total
 
 
 def queue_facts(store: StoreSnapshot, queue: QueueReader, progress: Iterable[GroupProgress]) -> QueueFacts:
@@ -109,48 +90,6 @@ def _minimum(store: StoreSnapshot, queue: QueueReader) -> tuple[str, int | None]
     if queue.kind == "simple" and queue.min_offset > first:
         return "corrected", entry.physical_offset
     return "first", entry.physical_offset
-
-
-def count_verdicts(
-    store: StoreSnapshot,
-    queue: QueueReader,
-    so_far: Verdicts,
-    most: int,
-    cancelled: Callable[[], bool],
-    report: Callable[[float, float | None, str], None],
-) -> Verdicts:
-    """Resolve up to ``most`` more entries of a queue behind what ``so_far`` reached; gives a new value."""
-    unit = queue.unit_size
-    first = max(queue.sequence.min_offset, 0) // unit
-    end = queue.raw_end // unit
-    found = Verdicts(Counter(so_far.counts), list(so_far.problems), max(so_far.reached, first), end)
-    stop = min(end, found.reached + most)
-    begun = found.reached
-    while found.reached < stop and not cancelled():
-        piece = min(stop, found.reached + PIECE)
-        held = queue.entries(found.reached, piece) if queue.kind == "simple" else iter(())
-        for entry in held:
-            resolved = resolve(store.log, queue.topic, queue.queue_id, entry)
-            verdict = resolved.verdict or entry.state
-            found.counts[verdict] += 1
-            if is_problem(verdict) and len(found.problems) < MOST_PROBLEMS:
-                found.problems.append((entry.queue_offset, verdict))
-            if cancelled():
-                found.reached = entry.queue_offset + 1
-                return found
-        if queue.kind == "batch":
-            _count_batches(store, queue, found, piece)
-        found.reached = piece
-        report(found.reached - begun, stop - begun, f"{queue.topic}/{queue.queue_id}")
-    return found
-
-
-def _count_batches(store: StoreSnapshot, queue: QueueReader, found: Verdicts, stop: int) -> None:
-    for entry in batches(queue, found.reached, stop):
-        verdict = resolve(store.log, queue.topic, queue.queue_id, entry).verdict or entry.state
-        found.counts[verdict] += 1
-        if is_problem(verdict) and len(found.problems) < MOST_PROBLEMS:
-            found.problems.append((entry.queue_offset, verdict))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from viewer.assets import tr
 from viewer.bridge.store_session import StoreSession
+from viewer.bridge.verdict_work import Verdicts
 from viewer.models.formats import number
 from viewer.models.queue_rows import QueueSource
-from viewer.panes.queue_facts import QueueFacts, QueueKey, Verdicts, verdicts_of
+from viewer.panes.queue_facts import QueueFacts, QueueKey, verdicts_of
 from viewer.panes.queue_side import group_role
 from viewer.theme import topic_color
 from viewer.widgets.entry_cells import EntryCells

@@ -14,11 +14,12 @@ from engine.inspection.groups import GroupProgress
 from viewer.assets import tr, words
 from viewer.bridge import places
 from viewer.bridge.store_session import StoreSession
+from viewer.bridge.verdict_work import Verdicts
 from viewer.models.columns import Column, RecordKind, number_column, text_column
 from viewer.models.formats import clock, full_moment, moment, number, span
 from viewer.models.queue_columns import VERDICTS
 from viewer.models.queue_rows import EntryRow
-from viewer.panes.queue_facts import QueueFacts, Verdicts
+from viewer.panes.queue_facts import QueueFacts
 from viewer.sayings import engine_words
 from viewer.theme import px, topic_color
 from viewer.widgets.entry_cells import ByteField, EntryBytes

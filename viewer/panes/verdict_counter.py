@@ -5,18 +5,19 @@ stopped and continued, thrown away when other queues are chosen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import StoreError
-from engine.inspection.snapshot import StoreSnapshot
 from viewer.assets import tr
-from viewer.bridge.jobs import Cancelled, Control
+from viewer.bridge.jobs import Cancelled
 from viewer.bridge.store_session import StoreSession
-from viewer.models.queue_columns import is_problem
-from viewer.panes.queue_facts import QueueKey, Verdicts, count_verdicts
+from viewer.bridge.verdict_work import Verdicts
+from viewer.models.queue_rows import PROBLEMS
+from viewer.panes.queue_facts import QueueKey
 
+WORK = "viewer.bridge.verdict_work:count"
 AT_ONCE = 20_000
 """Entries whose verdicts are counted unasked; more on request."""
 MORE = 1_000_000
@@ -56,7 +57,9 @@ class VerdictCounter(QObject):
                 so_far = self._counts.get(key, Verdicts())
                 if most <= 0:
                     break
-                found = await session.jobs.run(tr("Resolving entries"), _counter(session.snapshot, key, so_far, most))
+                found: Verdicts = await session.jobs.in_worker(
+                    tr("Resolving entries"), WORK, session.path, session.config, key, so_far, most
+                )
                 if turn != self._turn:
                     return
                 most -= sum(found.counts.values()) - sum(so_far.counts.values())
@@ -76,18 +79,8 @@ class VerdictCounter(QObject):
         if key is None or counts is None:
             return ""
         looked = sum(counts.counts.values())
-        bad = sum(n for kind, n in counts.counts.items() if is_problem(kind))
+        bad = sum(n for kind, n in counts.counts.items() if kind in PROBLEMS)
         agree = tr("all agree with the log") if not bad else tr("{n:,} do not agree with the log", n=bad)
         edge = tr("complete") if counts.complete else tr("first {n:,} entries looked at", n=looked)
         entries = tr("{n:,} entries", n=looked + counts.total - counts.reached)
         return " · ".join((f"{key[0]}/{key[1]}", entries, agree, edge))
-
-
-def _counter(store: StoreSnapshot, key: QueueKey, so_far: Verdicts, most: int) -> Callable[[Control], Verdicts]:
-    def work(control: Control) -> Verdicts:
-        queue = store.queue(*key)
-        if queue is None:
-            return so_far
-        return count_verdicts(store, queue, so_far, most, lambda: control.cancelled, control.report)
-
-    return work

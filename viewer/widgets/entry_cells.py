@@ -37,11 +37,6 @@ def words_of(verdict: str | None) -> str:
     return tr(VERDICTS[verdict][2]) if verdict in VERDICTS else "…"
 
 
-def is_problem(verdict: str | None) -> bool:
-    """Whether the entry disagrees with the log (expired and pre-filled entries do not)."""
-    return verdict in VERDICTS and VERDICTS[verdict][0] == "error"
-
-
 class EntryCells(QWidget):
     """Three rows of cells around the chosen entry. ``entry_chosen(queue offset)`` on a click and on arrow keys."""
 

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.assets import tr
 from viewer.models.formats import full_moment, moment, number, size
-from viewer.models.log_line import LogLine, Mix, Pin, worst_pins
+from viewer.models.log_line import LogLine, Mix, Pin, joined, worst_pins
 from viewer.theme import C, dark, mono, px, scale, theme, topic_color
 from viewer.widgets.paint import hatch, mark
 
@@ -34,6 +34,10 @@ SIDE = 12
 TOP = 17
 BAND = 24
 MOST_GAPS = 400
+MOST_MIXES = 512
+"""Samples that are kept; of more, neighbours are joined."""
+STILL = 0.5
+"""Pixels by which a growing line may move without being drawn again."""
 
 
 class LineStrip(QWidget):
@@ -49,6 +53,7 @@ class LineStrip(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self._line = LogLine(0, 0, 0)
+        self._drawn = self._line
         self._mixes: list[Mix] = []
         self._times: dict[int, int] = {}
         self._pins: tuple[Pin, ...] = ()
@@ -72,12 +77,24 @@ class LineStrip(QWidget):
             self._mixes = []
         if line.high <= line.low:
             self._frame = (0, 0)
-        self._line = line
-        self._forget()
+        old, self._line = self._line, line
+        if not self._as_drawn(old):
+            self._forget()
+
+    def _as_drawn(self, old: LogLine) -> bool:
+        """Whether the line, ``old`` until now, still lies where it was drawn: a log that is written grows at each look,
+        but only now and then by as much as one can see.
+        """
+        line, drawn = self._line, self._drawn
+        if drawn.high <= drawn.low or (line.low, len(line.files)) != (old.low, len(old.files)):
+            return False
+        return abs(line.share(drawn.written) - drawn.share(drawn.written)) * self.width() < STILL
 
     def add_mixes(self, mixes: Sequence[Mix]) -> None:
         """What was sampled."""
         self._mixes += mixes
+        if len(self._mixes) > MOST_MIXES:
+            self._mixes = joined(self._mixes, 2 * (self._line.high - self._line.low) // MOST_MIXES)
         if self._ground is not None and self._ground.size() == self.size() * self.devicePixelRatioF():
             p = QPainter(self._ground)
             self._paint_mixes(p, mixes)
@@ -181,6 +198,7 @@ class LineStrip(QWidget):
 
     def _paint_ground(self, p: QPainter) -> None:
         """The band and what was sampled of it."""
+        self._drawn = self._line
         p.fillRect(self.rect(), C("pane"))
         p.fillRect(QRect(0, self.height() - 1, self.width(), 1), C("hair"))
         line = self._line

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from engine.inspection import open_store
-from viewer.models.log_line import LogLine, Pin, line_of, sample, sample_places, worst_pins
+from viewer.models.log_line import LogLine, Mix, Pin, joined, line_of, sample, sample_places, worst_pins
 from viewer.models.log_rows import EdgeRow, LogSource, MatchSource, UnitRow
 from viewer.models.unit_columns import look, unit_kind, verdict
 from viewer.models.window import Window
@@ -118,3 +118,13 @@ def test_samples_cover_the_line_once_and_name_topics(flipped):
 def test_of_pins_that_would_overlap_the_worst_is_drawn():
     pins = [Pin(1, "warn"), Pin(2, "error"), Pin(90, "note")]
     assert [(x, pin.kind) for x, pin in worst_pins(pins, [10.0, 12.0, 50.0], 6)] == [(10.0, "error"), (50.0, "note")]
+
+
+def test_joined_samples_keep_every_byte_and_its_share() -> None:
+    mixes = [Mix(n * 10, n * 10 + 10, (("a", 1.0),) if n % 2 else (("a", 0.5), ("b", 0.5)), n) for n in range(8)]
+    found = joined([mixes[3], *mixes[:3], *mixes[4:]], 20)
+    assert [(one.start, one.end, one.time) for one in found] == [(0, 20, 0), (20, 40, 2), (40, 60, 4), (60, 80, 6)]
+    assert all(dict(one.shares) == {"a": 0.75, "b": 0.25} for one in found)
+    apart = [Mix(0, 10, ()), Mix(20, 30, (("a", 1.0),), 5)]
+    assert joined(apart, 100) == apart, "what does not touch stays apart"
+    assert joined([Mix(0, 10, ()), Mix(10, 20, (("a", 1.0),), 5)], 20) == [Mix(0, 20, (("a", 1.0),), 5)]

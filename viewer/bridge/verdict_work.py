@@ -1,0 +1,85 @@
+"""Counting the verdicts of a queue's entries in the worker: whether each agrees with the unit it points at.
+
+Runs as ``jobs.in_worker(title, "viewer.bridge.verdict_work:count", …)``. No Qt.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.inspection.entry_verdict import resolve
+from viewer.models.queue_rows import PROBLEMS, batches
+
+if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
+    from engine.inspection.log_reader import LogReader
+    from engine.inspection.queue_reader import QueueReader
+    from viewer.bridge.control import Control
+
+MOST_PROBLEMS = 10_000
+"""Places of problems that are kept for stepping from one to the next."""
+PIECE = 4_096
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """Verdict counts of a queue as far as it was looked at: entries [first, reached) of ``total``."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    reached: int = 0
+    total: int = 0
+
+    @property
+    def complete(self) -> bool:
+        return self.reached >= self.total
+
+
+def count(
+    control: Control,
+    path: Path,
+    config: MessageStoreConfig | None,
+    key: tuple[str, int],
+    so_far: Verdicts,
+    most: int,
+) -> Verdicts:
+    """Resolve up to ``most`` more entries of the queue ``key`` (topic, queue id) of the store at ``path`` behind what
+    ``so_far`` reached; gives a new value, or ``so_far`` where the queue is gone.
+    """
+    from engine.inspection import open_store
+
+    with open_store(path, config) as store:
+        queue = store.queue(*key)
+        return so_far if queue is None else count_verdicts(control, store.log, queue, so_far, most)
+
+
+def count_verdicts(control: Control, log: LogReader, queue: QueueReader, so_far: Verdicts, most: int) -> Verdicts:
+    """The same for a queue that is open."""
+    unit = queue.unit_size
+    first = max(queue.sequence.min_offset, 0) // unit
+    end = queue.raw_end // unit
+    found = Verdicts(Counter(so_far.counts), list(so_far.problems), max(so_far.reached, first), end)
+    stop = min(end, found.reached + most)
+    begun = found.reached
+    simple = queue.kind == "simple"
+    while found.reached < stop and not control.cancelled:
+        piece = min(stop, found.reached + PIECE)
+        entries = queue.entries(found.reached, piece) if simple else iter(batches(queue, found.reached, piece))
+        for number, entry in enumerate(entries):
+            verdict = resolve(log, queue.topic, queue.queue_id, entry).verdict or entry.state
+            found.counts[verdict] += 1
+            if verdict in PROBLEMS and len(found.problems) < MOST_PROBLEMS:
+                found.problems.append((entry.queue_offset, verdict))
+            if simple and not number % 64 and _stopped(control):
+                found.reached = entry.queue_offset + 1
+                return found
+        found.reached = piece
+        control.report(found.reached - begun, stop - begun, f"{queue.topic}/{queue.queue_id}")
+    return found
+
+
+def _stopped(control: Control) -> bool:
+    return control.cancelled
