@@ -291,18 +291,18 @@ class LogReader:
         else:
             if file.size > 8 * BLOCK:
                 start = self._unit_near_zero_tail(file)
-        while True:
-            end, more = self._walked(start)
-            if not more:
-                return end
+        end, more = self._walked(start, LEG)
+        while more:
             # A writer is faster than this walk: where the queues are far behind it, the zero tail is nearer.
-            start = max(end, self._unit_near_zero_tail(file) if file.size > 8 * BLOCK else end)
+            near = self._unit_near_zero_tail(file) if file.size > 8 * BLOCK else end
+            end, more = self._walked(near, LEG) if near > end else self._walked(end)
+        return end
 
-    def _walked(self, start: int) -> tuple[int, bool]:
-        """Where a walk from ``start`` stands after :data:`LEG` units, and whether the log goes on there."""
+    def _walked(self, start: int, most: int | None = None) -> tuple[int, bool]:
+        """Where a walk from ``start`` stands after ``most`` items, and whether the log goes on there."""
         end = start
         for number, item in enumerate(self.walk(start, crc=False, resync=False)):
-            if number == LEG and not isinstance(item, Stop):
+            if number == most and not isinstance(item, Stop):
                 return item.offset, True
             end = item.offset if isinstance(item, Stop) else end
         return end, False

@@ -1,0 +1,87 @@
+"""The end of a log is found by a short walk also where the newest queue entry lies far in front of it: queues that
+are behind a fast writer do not make a look as long as what they lack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from raw_units import raw_unit
+
+from engine.inspection import log_reader
+from engine.inspection.log_reader import LEG, LogReader
+from engine.mapped.read_only import DescriptorCache, FileSequence
+
+SIZE = 16 << 20
+BODY = b"x" * 1900
+
+
+def units(count: int, base: int = 0) -> bytes:
+    """``count`` units one after the other from offset ``base`` on."""
+    log = bytearray()
+    for _ in range(count):
+        log += raw_unit(base + len(log), body=BODY)
+    return bytes(log)
+
+
+class Counted(LogReader):
+    """Counts what it walks over."""
+
+    walked = 0
+
+    def walk(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        for item in super().walk(*args, **kwargs):
+            self.walked += 1
+            yield item
+
+
+def opened(folder: Path, data: bytes) -> Counted:
+    """The log of one file that begins with ``data``, and whose queues know of its first unit only."""
+    (folder / f"{0:020d}").write_bytes(data.ljust(SIZE, b"\0"))
+    first = int.from_bytes(data[:4], "big")
+    return Counted(FileSequence([folder], DescriptorCache()), lambda: [(0, first)])
+
+
+def test_a_far_end_costs_little(tmp_path: Path) -> None:
+    data = units(7000)
+    log = opened(tmp_path, data)
+    assert log.max_offset == len(data)
+    assert log.walked < 3 * LEG
+
+
+@pytest.mark.parametrize("count", [1, LEG - 1, LEG, LEG + 1, 3 * LEG, 4100])
+def test_it_is_the_end_of_a_walk_at_every_length(tmp_path: Path, count: int) -> None:
+    data = units(count)
+    assert opened(tmp_path, data).max_offset == len(data)
+
+
+def test_a_file_without_a_zero_tail_ends_at_its_last_unit(tmp_path: Path) -> None:
+    data = units(2000)
+    assert opened(tmp_path, data + b"\x7f" * (SIZE - len(data))).max_offset == len(data)
+
+
+def test_a_writer_faster_than_the_walk_does_not_hold_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_reader, "LEG", 64)
+    data = units(7000)
+    shown = 200
+    log = opened(tmp_path, data[: shown * len(data) // 7000])
+    path = tmp_path / f"{0:020d}"
+    walk = LogReader.walk
+
+    def growing(self: LogReader, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        """Two units are written for each that is walked."""
+        nonlocal shown
+        for item in walk(self, *args, **kwargs):
+            shown = min(shown + 2, 7000)
+            with path.open("r+b") as file:
+                file.write(data[: shown * len(data) // 7000])
+            self.walked += 1  # type: ignore[attr-defined]
+            yield item
+
+    monkeypatch.setattr(Counted, "walk", growing)
+    end = log.max_offset
+    assert end % (len(data) // 7000) == 0
+    assert shown < 7000, "it ended while the writer went on"
