@@ -20,6 +20,7 @@ from engine.inspection.positions import Position, Positions
 from engine.inspection.tail import StoreTail
 from viewer.assets import words
 from viewer.bridge.post import run_in
+from viewer.bridge.standing_back import stand_back
 from viewer.models.position_look import Flush, Look, Service
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ class TailWatch(QObject):
             moved = any(one != other for one, other in zip(before, self._places, strict=False))
             if moved:
                 self._grew = time.monotonic()
+                if seen.live and not seen.lab:
+                    stand_back()
             if self.live or seen.lab:
                 pause = max(EVERY_MS, round(SHARE * 1000 * took))
             self.looked.emit(seen)

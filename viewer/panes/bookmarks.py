@@ -117,7 +117,7 @@ class BookmarksPane(Pane):
 
     def refresh(self) -> None:
         """The store has grown."""
-        self._survey.look()
+        self._survey.grown()
 
     def retheme(self) -> None:
         """Fonts and colours."""

@@ -127,7 +127,7 @@ class FindingsPane(Pane):
 
     def refresh(self) -> None:
         """The store has grown: the findings are of an older time now."""
-        self._survey.look()
+        self._survey.grown()
         if self.session is not None and self.session.findings_complete and not self._stale_since:
             self._stale_since = self._checked_bytes
             self._show_state()

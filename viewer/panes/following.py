@@ -24,6 +24,7 @@ from viewer.widgets.record_view import RecordView
 
 EVERY_MS = 250
 SLOW_MS = 400
+"""For what costs more, and for rows that nobody can read: where each look fills the screen with new ones."""
 UPWARDS = (Qt.Key.Key_Up, Qt.Key.Key_PageUp, Qt.Key.Key_Home)
 
 
@@ -36,12 +37,14 @@ class Pace(QObject):
         self._done = 0.0
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._do)
+        self.slow = False
 
     def ask(self) -> None:
         """Something is new."""
         if self._timer.isActive():
             return
-        wait = self._every - (time.monotonic() - self._done) * 1000
+        every = max(self._every, SLOW_MS) if self.slow else self._every
+        wait = every - (time.monotonic() - self._done) * 1000
         if wait <= 0:
             self._do()
         else:
@@ -71,6 +74,8 @@ class TableTail(QObject):
         self._view, self._following, self._left = view, following, left
         self._end: int | None = None
         self._glowing = False
+        self.flooded = False
+        """Whether most of what is on the screen is newer than the last look."""
         view.filled.connect(self._filled)
         view.bar.placed.connect(lambda _position: self._moved())
         view.bar.stepped.connect(lambda _kind, sign: self._moved() if sign < 0 else None)
@@ -122,7 +127,8 @@ class TableTail(QObject):
         if before is None:
             return
         new = [position for row in rows if before <= (position := source.position(row)) < source.end]
-        if len(new) <= view.visible_rows() // 2:
+        self.flooded = len(new) > view.visible_rows() // 2
+        if not self.flooded:
             for position in new:
                 view.glow.add(position)
 
@@ -142,6 +148,7 @@ class Follower(QObject):
         if self._pane.session is not self._session:
             self._session = self._pane.session
             self._table.forget()
+        self._pace.slow = self._table.flooded
         self._pace.ask()
 
     def _wanted(self) -> bool:

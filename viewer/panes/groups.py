@@ -76,7 +76,7 @@ class GroupsPane(Pane):
         session = self.session
         if session is None or not self.isVisible():
             return
-        self._survey.look()
+        self._survey.grown()
 
         def done(found: GroupsRead) -> None:
             if session is self.session:

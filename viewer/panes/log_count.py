@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from viewer.assets import tr
 from viewer.bridge.jobs import Cancelled
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from engine.inspection.side_index import SideIndex
 
 FOLDER = "side-index"
+REST_MS = 5000
+"""Between two counts of a log that grows."""
 
 
 class LogCount(QObject):
@@ -28,21 +30,25 @@ class LogCount(QObject):
         self._session: StoreSession | None = None
         self._busy = False
         self._end = -1
+        self._rest = QTimer(self, interval=REST_MS, singleShot=True)
+        self._rest.timeout.connect(self.look)
 
     def set_session(self, session: StoreSession | None) -> None:
         """Another store, or none."""
         self._session = session
         self._busy = False
         self._end = -1
+        self._rest.stop()
 
     def look(self) -> None:
         """Count what was not counted yet; a log that has not grown is left alone."""
         session = self._session
-        if session is None or self._busy or not session.snapshot.log.files:
+        if session is None or self._busy or self._rest.isActive() or not session.snapshot.log.files:
             return
         end = session.snapshot.log.max_offset
         if end != self._end:
             self._busy, self._end = True, end
+            self._rest.start()
             session.jobs.start(self._count(session))
 
     async def _count(self, session: StoreSession) -> None:

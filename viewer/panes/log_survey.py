@@ -20,9 +20,11 @@ from viewer.widgets.line_strip import LineStrip
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
-AT_A_TIME = 6
+AT_A_TIME = 24
 WORTH = 20
 """The log is sampled again when it has grown by one part of so many."""
+LOOK_SECONDS = 2.0
+"""Between two looks at a line that grows."""
 REST_SECONDS = 3.0
 """Between two samplings of a log that grows."""
 CACHED_FILES = 32
@@ -47,6 +49,7 @@ class LogSurvey(QObject):
         self._pause = QTimer(self, interval=PAUSE_MS, singleShot=True)
         self._pause.timeout.connect(self._sample_next)
         self._rest = 0.0
+        self._looked = -LOOK_SECONDS
         self._due = QTimer(self, singleShot=True)
         self._due.timeout.connect(self.look)
         self._late = False
@@ -65,7 +68,7 @@ class LogSurvey(QObject):
         self._todo, self._sampled, self._damage = [], set(), []
         self._pause.stop()
         self._due.stop()
-        self._rest, self._late = 0.0, False
+        self._rest, self._late, self._looked = 0.0, False, -LOOK_SECONDS
         self._line = LogLine(0, 0, 0)
         self._strip.set_line(self._line)
         self._strip.set_pins(())
@@ -74,10 +77,19 @@ class LogSurvey(QObject):
             session.findingsChanged.connect(self.show_findings)
             bookmarks_of(session).changed.connect(self.show_findings)
 
+    def grown(self) -> None:
+        """The log may have grown: look again, but not more often than somebody looks at its line."""
+        wait = self._looked + LOOK_SECONDS - time.monotonic()
+        if wait <= 0:
+            self.look()
+        elif not self._due.isActive():
+            self._due.start(round(wait * 1000) + 1)
+
     def look(self) -> None:
         """Look at the extent of the log, then sample what has not been sampled. A strip that nobody sees keeps what it
         has.
         """
+        self._looked = time.monotonic()
         self._late = self._line.high > self._line.low and not self._strip.isVisible()
         if self._session is None or self._late:
             return
@@ -169,10 +181,14 @@ def cached_of(store: StoreSnapshot) -> list[tuple[int, int, float]]:
     """(start, end, share) of stretches of the log with the share that is in memory; asks the system, reads nothing."""
     from engine.inspection.page_cache import log_cache
 
-    found = []
+    found: list[tuple[int, int, float]] = []
     for file in log_cache(store, CACHED_FILES).files:
         edges = [file.start_offset + file.size * n // len(file.shares) for n in range(len(file.shares) + 1)]
-        found += list(zip(edges[:-1], edges[1:], file.shares, strict=True))
+        for low, high, share in zip(edges[:-1], edges[1:], file.shares, strict=True):
+            if found and found[-1][1:] == (low, share):
+                found[-1] = (found[-1][0], high, share)
+            else:
+                found.append((low, high, share))
     return found
 
 

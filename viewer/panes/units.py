@@ -168,7 +168,7 @@ class UnitsPane(Pane):
         self._late = not self.isVisible()
         if self.session is None or self._late:
             return
-        self.survey.look()
+        self.survey.grown()
         if self.filtering.source is None:
             if self.session.following:
                 self._go_to_newest()

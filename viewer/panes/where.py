@@ -165,7 +165,7 @@ class WherePane(Pane):
 
     def refresh(self) -> None:
         """The store has grown: what was found may be old."""
-        self._survey.look()
+        self._survey.grown()
 
     def retheme(self) -> None:
         """Fonts and colours."""
