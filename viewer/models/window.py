@@ -122,10 +122,14 @@ class ListSource(Generic[Row]):
         return number
 
 
+JUMPS = ("jump", "tail")
+"""Kinds of reads that give a new window."""
+
+
 @dataclass(frozen=True, slots=True)
 class Want:
-    """One read that the window asks for: ``kind`` is ``jump`` (a new window), ``more`` or ``less`` (rows behind, in
-    front).
+    """One read that the window asks for: ``kind`` is ``jump`` (a new window), ``tail`` (one of the last rows alone),
+    ``more`` or ``less`` (rows behind, in front).
     """
 
     kind: str
@@ -164,6 +168,10 @@ class Window(Generic[Row]):
         edge = self.chunk // 4 + 1
         return Want("jump", position, 2 * visible + edge, 2 * visible + edge)
 
+    def tail(self, visible: int) -> Want:
+        """The read of the last rows alone: for an end that moves faster than anybody scrolls."""
+        return Want("tail", self.source.end, visible + 2, visible)
+
     def wanted(self, top: int, visible: int) -> Want | None:
         """The read that is due when row ``top`` is the first of ``visible`` rows on the screen; None when all is
         well.
@@ -180,7 +188,7 @@ class Window(Generic[Row]):
         """Take what a read gave; gives the new number of the row that was at ``top`` (for a jump: of the wanted
         place).
         """
-        if want.kind == "jump":
+        if want.kind in JUMPS:
             self.rows, self.first, self.last = list(page.rows), page.first, page.last
             return min(page.at, max(0, len(self.rows) - 1))
         if want.kind == "more":

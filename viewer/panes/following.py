@@ -93,7 +93,7 @@ class TableTail(QObject):
         self._end = source.end if self._end is None else self._end
         if self._following():
             self._glowing = True
-            view.tail()
+            view.tail(alone=self.flooded)
         elif at_end_of(view):
             self._glowing = True
             if reread:

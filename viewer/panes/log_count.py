@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 FOLDER = "side-index"
 REST_MS = 5000
-"""Between two counts of a log that grows."""
+"""At least so long between two counts of a log that grows."""
+SHARE = 20
+"""And so many times what the last one took."""
 
 
 class LogCount(QObject):
@@ -30,7 +33,7 @@ class LogCount(QObject):
         self._session: StoreSession | None = None
         self._busy = False
         self._end = -1
-        self._rest = QTimer(self, interval=REST_MS, singleShot=True)
+        self._rest = QTimer(self, singleShot=True)
         self._rest.timeout.connect(self.look)
 
     def set_session(self, session: StoreSession | None) -> None:
@@ -48,11 +51,11 @@ class LogCount(QObject):
         end = session.snapshot.log.max_offset
         if end != self._end:
             self._busy, self._end = True, end
-            self._rest.start()
             session.jobs.start(self._count(session))
 
     async def _count(self, session: StoreSession) -> None:
         cache = default_cache() / FOLDER
+        begun = time.monotonic()
         try:
             await session.jobs.in_worker(
                 tr("Counting units"),
@@ -65,6 +68,8 @@ class LogCount(QObject):
             return
         finally:
             self._busy = False
+            if session is self._session:
+                self._rest.start(max(REST_MS, round(SHARE * 1000 * (time.monotonic() - begun))))
         if session is self._session:
             index = await session.jobs.quick(lambda: _loaded(session, cache))
             if session is self._session and index.segments:

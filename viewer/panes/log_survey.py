@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 AT_A_TIME = 24
 WORTH = 20
 """The log is sampled again when it has grown by one part of so many."""
-LOOK_SECONDS = 2.0
+LOOK_SECONDS = 3.0
 """Between two looks at a line that grows."""
-REST_SECONDS = 3.0
+REST_SECONDS = 10.0
 """Between two samplings of a log that grows."""
 CACHED_FILES = 32
 """Newest files whose pages are asked about."""

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QWidget
 
 from viewer.models.columns import Record, RecordKind
 from viewer.models.elsewhere import elsewhere
-from viewer.models.window import ListSource, Page, RowSource, Want, Window
+from viewer.models.window import JUMPS, ListSource, Page, RowSource, Want, Window
 from viewer.widgets.record_menu import copy_text, open_menu
 from viewer.widgets.row_finder import RowFinder
 from viewer.widgets.row_span import Bounds
@@ -127,9 +127,13 @@ class RecordView(RowTable):
     def chosen_span(self) -> Bounds | None:
         return self.span.bounds(self._current)
 
-    def tail(self) -> None:
-        """Read the end of a source that has grown and keep it in view; the choice stays."""
-        self._ask(self._window.jump(self.source.end, self.visible_rows()), self.scrollToBottom)
+    def tail(self, *, alone: bool = False) -> None:
+        """Read the end of a source that has grown and keep it in view; the choice stays. ``alone``: no rows above what
+        the screen shows until somebody scrolls.
+        """
+        visible = self.visible_rows()
+        want = self._window.tail(visible) if alone else self._window.jump(self.source.end, visible)
+        self._ask(want, self.scrollToBottom)
 
     def total_rows(self) -> int:
         """Number of rows of the source; while nobody has counted them, of those known so far."""
@@ -215,7 +219,7 @@ class RecordView(RowTable):
     def _ask(self, want: Want, then: Then) -> None:
         """Have ``want`` read; while one read is under way only the newest jump waits behind it."""
         if self._asked is not None:
-            if want.kind == "jump":
+            if want.kind in JUMPS:
                 self._next = (want, then)
             return
         self._asked = (want, then)
@@ -231,7 +235,7 @@ class RecordView(RowTable):
         if turn != self._turn or self._asked is None:
             return
         (want, then), self._asked = self._asked, None
-        if self._next is None or want.kind != "jump":
+        if self._next is None or want.kind not in JUMPS:
             self._settle(self._window.apply(want, page, self.verticalScrollBar().value(), self.visible_rows()))
             if then is not None:
                 then()
@@ -239,7 +243,7 @@ class RecordView(RowTable):
         if self._next is not None:
             (want, then), self._next = self._next, None
             self._ask(want, then)
-        else:
+        elif want.kind != "tail":
             self._ask_if_wanted()
 
     def _not_read(self, turn: int, error: Exception) -> None:
