@@ -90,6 +90,7 @@ class Desk:
             wire(self._window, pane)
         set_reading_order(pane)
         pane.did.connect(self._window.news.operations.note)
+        pane.statusGrew.connect(self._window.status.say_anew)
         pane.edited.connect(self.edits.push)
 
     def _report(self) -> None:

@@ -17,7 +17,8 @@ What a pane may rely on:
   only moves a selection it emits ``placeMoved(place)``: the crumbs follow, no step of history is made.
 * ``refresh()``: the store has grown or "look again" was asked. ``retheme()``: colours, fonts or zoom changed; what
   paints with ``theme.C`` at paint time needs nothing. A change of language makes new panes: nothing to do for it.
-* ``statusMessage(str)`` is the sentence in the status bar while the pane is in front.
+* ``statusMessage(str)`` is the sentence in the status bar while the pane is in front, ``statusGrew(str)`` the same
+  sentence with newer figures.
 * Several places share one selection: ``session.select(unit_offset)`` and ``session.selectionChanged(object)``.
 * A pane answers commands through ``commands()``: action id → method, for the ids that act on what is in front
   (``copy.json``, ``copy.cli``, ``export.table``, ``find.next``, ``filter.apply``, ``list.next``, ``list.previous``, …).
@@ -46,6 +47,8 @@ class Pane(QWidget):
     """The :class:`Place` the selection moved to; no step of history."""
     statusMessage = Signal(str)
     """One sentence, already translated."""
+    statusGrew = Signal(str)
+    """The sentence that stands there with newer figures; what somebody else has said meanwhile stays."""
     did = Signal(str, str, object, str)
     """For the operation log: command id, words, parameters as a dict, the equal command line ("" for none)."""
 

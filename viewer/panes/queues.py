@@ -436,7 +436,7 @@ class QueuesPane(Pane):
         if key == self._current:
             self._show_counts(key)
             self.picture.show_queue(self._facts[key], self._counter.of(key))
-            self.statusMessage.emit(self.status())
+            self.statusGrew.emit(self.status())
 
     def _show_counts(self, key: QueueKey) -> None:
         counts = self._counter.of(key)

@@ -134,6 +134,7 @@ class StatusStrip(QStatusBar):
         self.setSizeGripEnabled(False)
         self.counters = Counters()
         self.message = Elided("", 12, "text2")
+        self._grown = ""
         self.message.setObjectName("status.message")
         self.message.setAccessibleName(tr("Status"))
         self.message.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -152,6 +153,13 @@ class StatusStrip(QStatusBar):
         """The one sentence."""
         self.message.setText(words)
         self.message.setAccessibleDescription(words)
+
+    def say_anew(self, words: str) -> None:
+        """The sentence that stands there with newer figures; another one is left alone."""
+        head = self.message.text().partition(" · ")[0]
+        if head in {"", words.partition(" · ")[0], self._grown.partition(" · ")[0]}:
+            self._grown = words
+            self.say(words)
 
     def _fit(self) -> None:
         self.setFixedHeight(px(28))
