@@ -1,4 +1,5 @@
-"""The window stands back for a broker: where both want the processor, the broker has it.
+"""Standing back: the window for a broker, and the worker for the window. Where both want the processor, the other has
+it.
 
 A priority that was given up is not ours to take back, and where nothing else wants the processor it costs nothing.
 """

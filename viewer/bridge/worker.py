@@ -12,7 +12,6 @@ import contextlib
 import importlib
 import itertools
 import multiprocessing
-import os
 import signal
 import sys
 import threading
@@ -22,9 +21,9 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+from viewer.bridge.standing_back import stand_back
+
 REPORT_EVERY = 0.1
-BEHIND = 10
-"""How far the worker stands back (nice) where the window wants the processor too."""
 
 
 class Cancelled(Exception):
@@ -189,8 +188,7 @@ class WorkerControl:
 def serve(pipe: Connection) -> None:
     """The worker's own main: take requests until the window goes away."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with contextlib.suppress(OSError):
-        os.nice(BEHIND)
+    stand_back()
     lock = threading.Lock()
     controls: dict[int, WorkerControl] = {}
 

@@ -77,6 +77,11 @@ class Desk:
             "help.tour": lambda: self._window.jobs.start(self.tour()),
         }
 
+    def _said_anew(self, pane: Pane, words: str) -> None:
+        """Newer figures of a view that stands behind are said when it comes to the front."""
+        if self._window.panes.get(self._window.view) is pane:
+            self._window.status.say_anew(words)
+
     def made(self, pane: Pane) -> None:
         """A view was made: Tab goes through it, what is done in it is noted, what is edited can be taken back.
 
@@ -90,7 +95,7 @@ class Desk:
             wire(self._window, pane)
         set_reading_order(pane)
         pane.did.connect(self._window.news.operations.note)
-        pane.statusGrew.connect(self._window.status.say_anew)
+        pane.statusGrew.connect(lambda words: self._said_anew(pane, words))
         pane.edited.connect(self.edits.push)
 
     def _report(self) -> None:

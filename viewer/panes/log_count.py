@@ -34,7 +34,7 @@ class LogCount(QObject):
         self._busy = False
         self._end = -1
         self._rest = QTimer(self, singleShot=True)
-        self._rest.timeout.connect(self.look)
+        self._rest.timeout.connect(self._look_again)
 
     def set_session(self, session: StoreSession | None) -> None:
         """Another store, or none."""
@@ -52,6 +52,13 @@ class LogCount(QObject):
         if end != self._end:
             self._busy, self._end = True, end
             session.jobs.start(self._count(session))
+
+    def _look_again(self) -> None:
+        """After the rest; where the log ends now is found off the loop."""
+        session = self._session
+        if session is not None:
+            log = session.snapshot.log
+            session.jobs.read(lambda: log.max_offset, lambda _end: self.look(), lambda _error: None)
 
     async def _count(self, session: StoreSession) -> None:
         cache = default_cache() / FOLDER
