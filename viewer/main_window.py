@@ -42,6 +42,7 @@ from viewer.views import FOOT, RAIL, VIEWS, make_pane
 from viewer.widgets.rail import Rail
 from viewer.widgets.status_strip import StatusStrip
 from viewer.widgets.top_bar import TopBar
+from viewer.widgets.view_stack import ViewStack
 
 if TYPE_CHECKING:
     from viewer.widgets.palette_box import PaletteBox
@@ -100,8 +101,7 @@ class MainWindow(QMainWindow):
             [(view, icon, tr(text), keys) for view, icon, text, keys in FOOT],
         )
         self.side = StoreTreePane()
-        self.stack = QStackedWidget()
-        self.stack.setObjectName("views")
+        self.stack = ViewStack()
         self.panes = {}
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.setObjectName("split.side")

@@ -1,0 +1,83 @@
+"""The views behind each other, brought to the front piece by piece.
+
+A view painted at once holds the loop as long as all its parts together; painted part by part, the loop comes round
+between two of them: keys are answered and positions arrive while a full view is being drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from weakref import WeakSet
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QAbstractScrollArea, QScrollArea, QStackedWidget, QWidget
+from shiboken6 import isValid
+
+LARGEST = 6
+"""A part larger than this share (one in …) of its view is painted in parts where it has some."""
+SMALLEST = 100
+"""Parts smaller than this share (one in …) are painted with the ground."""
+
+
+class ViewStack(QStackedWidget):
+    """Shows one view; one that was in front before comes back part by part, a part a turn of the loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("views")
+        self._laid_out: WeakSet[QWidget] = WeakSet()
+        self._veiled: list[QWidget] = []
+        self._next = QTimer(self, interval=0)
+        self._next.timeout.connect(self._unveil)
+
+    def setCurrentWidget(self, view: QWidget) -> None:
+        """Bring ``view`` to the front: its ground at once, its parts at the next turns of the loop."""
+        if view is self.currentWidget():
+            return
+        self.finish()
+        if self.isVisible() and view in self._laid_out:
+            self._veiled = list(parts(view))
+            for part in self._veiled:
+                part.setUpdatesEnabled(False)
+            self._next.start()
+        self._laid_out.add(view)
+        super().setCurrentWidget(view)
+
+    def finish(self) -> None:
+        """All that has not been painted yet is painted at the next turn."""
+        while self._veiled:
+            self._unveil()
+
+    def _unveil(self) -> None:
+        part = self._veiled.pop(0) if self._veiled else None
+        if part is not None and isValid(part):
+            part.setUpdatesEnabled(True)
+        if not self._veiled:
+            self._next.stop()
+
+
+def parts(view: QWidget) -> Iterator[QWidget]:
+    """What ``view`` is painted of, in the order it was put together; what is too small is left out."""
+    whole = view.width() * view.height()
+    waiting = _shown_in(view)
+    while waiting:
+        part = waiting.pop(0)
+        area = part.width() * part.height()
+        inner = _shown_in(part) if area * LARGEST > whole else []
+        if inner:
+            waiting[:0] = inner
+        elif area * SMALLEST > whole:
+            yield part
+
+
+def _shown_in(part: QWidget) -> list[QWidget]:
+    """The children that are painted apart; a table or plot is one picture."""
+    if isinstance(part, QScrollArea):
+        held = part.widget()
+        return [held] if held is not None else []
+    if isinstance(part, QAbstractScrollArea):
+        return []
+    return [
+        one for one in part.children()
+        if isinstance(one, QWidget) and not one.isHidden() and not one.isWindow() and one.updatesEnabled()
+    ]  # fmt: skip
