@@ -193,12 +193,12 @@ def bench_live(bench: Bench) -> None:
     live.history = history
     last = history.last
     assert last is not None
+    live._ready = True
     live.fit()
-    live.draw(last)
 
     def step(number: int) -> None:
         live._end = last.at / 1000 - 40 + number / 10
-        live.draw(last)
+        live.show()
 
     bench.rows = POINTS
     bench.run("live: four plots, 36,000 points a curve", box, step)

@@ -35,9 +35,10 @@ def test_row_37_38_nine_positions_move_on_one_ruler_and_in_five_plots(run: Run, 
     async def walk() -> None:
         pane = await watched(walker, tmp_path / "lab")
         lab, live = walker.window.lab, pane.over_time
-        told = {row.key: row for row in pane.now.table.rows}
         for key in ("wrote", "committed", "flushed", "confirm", "dispatched", "queueMax", "min"):
-            assert told[key].offset is not None, key
+            await walker.until(
+                lambda key=key: any(row.key == key and row.offset is not None for row in pane.now.table.rows), key
+            )
         await walker.until(lambda: "wrote" in pane.ruler.accessibleDescription(), "the ruler has its flags")
         for plot, word in ((live.plot, "flushed"), (live.gaps, "to dispatch"), (live.took, "median"),
                            (live.group, "median"), (live.rate, "messages/s")):  # fmt: skip

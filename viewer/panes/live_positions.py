@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,9 @@ from viewer.panes.live_plots import (
     shown_look,
 )
 from viewer.widgets.kit import splitter
-from viewer.widgets.live_plot import LivePlot
+from viewer.widgets.live_plot import LiveFrame, LivePlot
 from viewer.widgets.time_slider import Tick, TimeBar
+from viewer.widgets.turns import Step, Turns
 
 if TYPE_CHECKING:
     from viewer.bridge.store_session import StoreSession
@@ -73,6 +75,7 @@ class LivePositions(QObject):
         self._ready = self._loading = False
         self._recorder: Recorder | None = None
         self._writing = False
+        self._turns = Turns(self)
         self._player = QTimer(self, interval=REPLAY_MS)
         self._player.timeout.connect(self._play_on)
         self._plots = (self.plot, self.gaps, self.took, self.group, self.rate)
@@ -233,39 +236,54 @@ class LivePositions(QObject):
         """Whether the plot library is there."""
         return self._ready
 
-    def show(self) -> None:
-        """Draw one frame."""
+    def show(self, *, spread: bool = False) -> None:
+        """Draw one frame; ``spread``: a part a turn of the loop, and none where the last frame is still being drawn."""
         history, shown = self.shown, self.range()
         look = shown_look(history, shown, live=self.at_end)
-        if look is None:
+        if look is None or (spread and self._turns.busy):
             return
-        self._show_bar(history, shown)
+        steps: list[Step] = [lambda: self._show_bar(history, shown)]
         if self._ready and self._pane.isVisible():
-            self.draw(look)
-        self.changed.emit(look)
+            steps += self._frame(look, history, shown)
+        steps.append(lambda: self.changed.emit(look))
+        self._turns.take(steps, spread=spread)
 
-    def draw(self, look: Look) -> None:
-        """The plots: of a lab store five, of another four, for its flushes are not knowable."""
-        history, shown, lab = self.shown, self.range(), look.lab
-        width = self.plot.live_width()
-        self.plot.set_title(tr("Positions"), tr("MiB since the window began"))
-        self.plot.show_live(positions_frame(history, shown, width))
-        self.gaps.set_title(tr("Gaps"), tr("MiB"))
-        self.gaps.show_live(gaps_frame(history, shown, width, lab=lab))
+    def _frame(self, look: Look, history: LiveHistory, shown: Range) -> list[Step]:
+        """What draws the plots, one by one: of a lab store five, of another four, for its flushes are not knowable."""
+        lab, width = look.lab, self.plot.live_width()
         if self.rate.isHidden() == lab:
             self.rate.setVisible(lab)
+
+        def draw(plot: LivePlot, name: str, what: str, frame: Callable[[], LiveFrame]) -> Step:
+            def step() -> None:
+                plot.set_title(name, what)
+                plot.show_live(frame())
+
+            return step
+
+        def rates(plot: LivePlot, *, messages: bool) -> Callable[[], LiveFrame]:
+            return lambda: rate_frame(history, shown, plot.live_width(), messages=messages)
+
+        steps = [
+            draw(self.plot, tr("Positions"), tr("MiB since the window began"),
+                 lambda: positions_frame(history, shown, width)),
+            draw(self.gaps, tr("Gaps"), tr("MiB"), lambda: gaps_frame(history, shown, width, lab=lab)),
+        ]  # fmt: skip
         if lab:
-            self.rate.set_title(tr("Put rate"), tr("messages answered a second"))
-            self.rate.show_live(rate_frame(history, shown, self.rate.live_width(), messages=True))
-            self.took.set_title(tr("Flush latency"), tr("ms, one dot a flush"))
-            self.took.show_live(latency_frame(history, shown, self.took.live_width()))
-            self.group.set_title(tr("Group size"), tr("MiB a flush"))
-            self.group.show_live(group_frame(history, shown, self.group.live_width()))
-            return
-        self.took.set_title(tr("Write rate"), tr("MiB a second; flushes are not knowable from files"))
-        self.took.show_live(rate_frame(history, shown, self.took.live_width(), messages=False))
-        self.group.set_title(tr("Put rate"), tr("messages dispatched a second"))
-        self.group.show_live(rate_frame(history, shown, self.group.live_width(), messages=True))
+            return [
+                *steps,
+                draw(self.rate, tr("Put rate"), tr("messages answered a second"), rates(self.rate, messages=True)),
+                draw(self.took, tr("Flush latency"), tr("ms, one dot a flush"),
+                     lambda: latency_frame(history, shown, self.took.live_width())),
+                draw(self.group, tr("Group size"), tr("MiB a flush"),
+                     lambda: group_frame(history, shown, self.group.live_width())),
+            ]  # fmt: skip
+        said = tr("MiB a second; flushes are not knowable from files")
+        return [
+            *steps,
+            draw(self.took, tr("Write rate"), said, rates(self.took, messages=False)),
+            draw(self.group, tr("Put rate"), tr("messages dispatched a second"), rates(self.group, messages=True)),
+        ]
 
     def _show_bar(self, history: LiveHistory, shown: Range) -> None:
         low, high = history.span

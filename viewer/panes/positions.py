@@ -213,7 +213,7 @@ class PositionsPane(Pane):
             self.refresh()
         self.over_time.prepare()
         if self._is_live:
-            self.over_time.show()
+            self.over_time.show(spread=True)
         if self._plan is not None and self._plan.unasked:
             self._plan.ask()
 
@@ -260,7 +260,7 @@ class PositionsPane(Pane):
         if not self._parts_live and (session.tail.live or seen.lab):
             self._show_parts(live=True)
         if self._parts_live and self.over_time.at_end and self.isVisible():
-            self.over_time.show()
+            self.over_time.show(spread=True)
 
     def _show_live(self, seen: Look) -> None:
         """What stands beside the plots, for the time that they show."""

@@ -7,11 +7,13 @@ between two of them: keys are answered and positions arrive while a full view is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from weakref import WeakSet
 
-from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QAbstractScrollArea, QScrollArea, QStackedWidget, QWidget
 from shiboken6 import isValid
+
+from viewer.widgets.turns import Turns
 
 LARGEST = 6
 """A part larger than this share (one in …) of its view is painted in parts where it has some."""
@@ -26,34 +28,25 @@ class ViewStack(QStackedWidget):
         super().__init__()
         self.setObjectName("views")
         self._laid_out: WeakSet[QWidget] = WeakSet()
-        self._veiled: list[QWidget] = []
-        self._next = QTimer(self, interval=0)
-        self._next.timeout.connect(self._unveil)
+        self._turns = Turns(self)
 
     def setCurrentWidget(self, view: QWidget) -> None:
         """Bring ``view`` to the front: its ground at once, its parts at the next turns of the loop."""
         if view is self.currentWidget():
             return
-        self.finish()
+        self._turns.finish()
         if self.isVisible() and view in self._laid_out:
-            self._veiled = list(parts(view))
-            for part in self._veiled:
+            veiled = list(parts(view))
+            for part in veiled:
                 part.setUpdatesEnabled(False)
-            self._next.start()
+            self._turns.take([lambda: None, *(partial(_unveil, part) for part in veiled)])
         self._laid_out.add(view)
         super().setCurrentWidget(view)
 
-    def finish(self) -> None:
-        """All that has not been painted yet is painted at the next turn."""
-        while self._veiled:
-            self._unveil()
 
-    def _unveil(self) -> None:
-        part = self._veiled.pop(0) if self._veiled else None
-        if part is not None and isValid(part):
-            part.setUpdatesEnabled(True)
-        if not self._veiled:
-            self._next.stop()
+def _unveil(part: QWidget) -> None:
+    if isValid(part):
+        part.setUpdatesEnabled(True)
 
 
 def parts(view: QWidget) -> Iterator[QWidget]:
