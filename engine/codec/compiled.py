@@ -63,7 +63,6 @@ def scan(buffer, n, at, base, columns, k, capacity, table, levels, want):
     stored, reconsume, prepared, body_crc = columns[10], columns[11], columns[12], columns[13]
     body_length, body_position, topic_id, tags_code = columns[14], columns[15], columns[16], columns[17]
     properties, properties_length, crc = columns[18], columns[19], columns[20]
-    end = buffer + n
     while k < capacity:
         room = n - at
         if room < 88:
@@ -99,7 +98,7 @@ def scan(buffer, n, at, base, columns, k, capacity, table, levels, want):
             if number == -2:
                 return at, k, GROW_TOPICS
             put32(topic_id + k * 4, int32(number))
-            tag, tag_end = _tag(q, m + total, end)
+            tag, tag_end = _tag(q, m + total, buffer + n)
             code = int64(0)
             if tag:
                 h, known = _hash(uint32(0), tag, tag_end)

@@ -112,10 +112,9 @@ def encode_rows(sheet):
     out_offset, out_queue_offset = _get(sheet, _OUT_OFFSET), _get(sheet, _OUT_QUEUE_OFFSET)
     out_size, store_default = _get(sheet, _OUT_SIZE), _get(sheet, _STORE_DEFAULT)
     longest, pairs, text_end = _get(sheet, _LONGEST_BODY), _get(sheet, _PAIRS), _get(sheet, _PROPERTIES_END)
-    known, known_born, known_store = int64(-1), int64(-1), int64(-1)
+    known, known_born, known_store, why = int64(-1), int64(-1), int64(-1), DONE
     field, wide, magic, places, place_count = int64(0), int64(0), int32(0), int64(0), int64(0)
     born_raw, store_raw, born_size, store_size, host_bits = int64(0), int64(0), int64(0), int64(0), uint32(0)
-    why = DONE
     while row < rows:
         flags = uint32(_i32(sys_flag, row))
         size = int64(_i32(body_length, row))

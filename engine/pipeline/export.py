@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec import message, properties
-from engine.codec.columns import BAD, OK, UNIT, UnitColumns
-from engine.codec.java import utf8
+from engine.codec import message
+from engine.codec.columns import UNIT, UnitColumns
 from engine.codec.message import Unit
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
-from engine.pipeline import tasks
+from engine.pipeline import tasks, unit_texts
+from engine.pipeline.unit_rows import NUMBERS
 from engine.query.filter import Filter
 from engine.rules.masking import Masking
 
@@ -44,7 +44,6 @@ _PLACES = ("store", "broker")
 _MASKED = (
     "properties", "propertiesRaw", "body", "bodyCRC", "keys", "uniqueKey", "offsetMsgId", "bornHost", "storeHost",
 )  # fmt: skip
-_CRC = {OK: "ok", BAD: "bad"}
 _LATEST = 253_402_300_799_999
 
 COLUMNS: tuple[tuple[str, str], ...] = (
@@ -58,13 +57,6 @@ COLUMNS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 """Name and Spark's type of every column of an export."""
 SCHEMA = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS)
-
-_PLAIN = {
-    "size": "size", "version": "version", "queueId": "queue_id", "queueOffset": "queue_offset", "flag": "flag",
-    "sysFlag": "sys_flag", "bornTimestamp": "born_timestamp", "storeTimestamp": "store_timestamp",
-    "reconsumeTimes": "reconsume_times", "preparedTransactionOffset": "prepared_transaction_offset",
-    "bodyCRC": "body_crc", "bodyLength": "body_length", "tagsCode": "tags_code", "physicalOffset": "offset",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,76 +163,37 @@ def batch_of(block: UnitColumns, rows: npt.NDArray[np.intp], topics: TopicTable,
     """The rows of a block as Arrow columns; nothing of the block is kept."""
     import pyarrow as pa
 
-    listed = rows.tolist()
-    raw = [block.raw_properties(row) for row in listed]
-    found = [properties.decode(text) for text in raw]
-    born, stored, ids = _hosts(block, listed)
-    names = topics.names
-    topic = [
-        names[n] if n >= 0 else utf8(block.raw_topic(r)) for r, n in zip(listed, block.topic_id[rows], strict=True)
-    ]
-    texts: dict[str, list[Any]] = {
-        "store": [split.store] * len(listed),
-        "broker": [split.broker] * len(listed),
-        "file": [_name_of(split.path)] * len(listed),
-        "topic": topic,
-        "bornHost": born,
-        "storeHost": stored,
-        "offsetMsgId": ids,
-        "crc": [_CRC.get(code, "unchecked") for code in block.crc[rows].tolist()],
-        "properties": [list(one.items()) for one in found],
-        "tags": [one.get(properties.TAGS) for one in found],
-        "keys": [properties.split_keys(one.get(properties.KEYS)) for one in found],
-        "uniqueKey": [one.get(properties.UNIQUE_KEY) for one in found],
+    raw = unit_texts.raw_properties(block, rows)
+    found, hosts = unit_texts.texts(raw), unit_texts.hosts(block, rows)
+    made: dict[str, pa.Array] = {
+        "topic": unit_texts.topics(block, rows, topics),
+        "bornHost": hosts.born, "storeHost": hosts.stored, "offsetMsgId": hosts.ids,
+        "crc": unit_texts.crc_words(block, rows),
+        "properties": found.properties, "tags": found.tags, "keys": found.keys, "uniqueKey": found.unique_key,
         "propertiesRaw": raw,
-        "body": [block.body(row) for row in listed],
-        "day": [day_of(ms) for ms in block.store_timestamp[rows].tolist()],
-    }
+        "body": unit_texts.bodies(block, rows),
+        "day": days_of(block.store_timestamp[rows]),
+    }  # fmt: skip
+    same = {"store": split.store, "broker": split.broker, "file": _name_of(split.path)}
+    shape = arrow_schema()
     arrays = []
-    for kind in arrow_schema():
-        column = _PLAIN.get(kind.name)
+    for kind in shape:
+        column = NUMBERS.get(kind.name)
         if column is not None:
             arrays.append(pa.array(getattr(block, column)[rows], kind.type))
+        elif kind.name in same:
+            arrays.append(pa.repeat(pa.scalar(same[kind.name], kind.type), len(rows)))
         else:
-            arrays.append(_array(texts[kind.name], kind.type))
-    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema())
+            arrays.append(made[kind.name])
+    return pa.RecordBatch.from_arrays(arrays, schema=shape)
 
 
-def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+def days_of(times: npt.NDArray[np.int64]) -> pa.Array:
+    """:func:`day_of` of each time."""
     import pyarrow as pa
 
-    try:
-        return pa.array(values, kind)
-    except UnicodeEncodeError:  # halves of surrogate pairs, of malformed bytes
-        return pa.array([_clean(value) for value in values], kind)
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    return [_clean(one) for one in value] if isinstance(value, list) else (
-        tuple(_clean(one) for one in value) if isinstance(value, tuple) else value
-    )  # fmt: skip
-
-
-def _hosts(block: UnitColumns, rows: list[int]) -> tuple[list[str], list[str], list[str]]:
-    """Born host, store host and offset message id of each row."""
-    known: dict[bytes, str] = {}
-    born: list[str] = []
-    stored: list[str] = []
-    ids: list[str] = []
-    for row in rows:
-        at, flags = int(block.offset[row]) - block.base + 48, int(block.sys_flag[row])
-        first = 20 if flags & message.BORN_HOST_V6 else 8
-        second = 20 if flags & message.STORE_HOST_V6 else 8
-        raw = block.buffer[at : at + first + 8 + second].tobytes()
-        for host, listed in ((raw[:first], born), (raw[first + 8 :], stored)):
-            text = known.get(host)
-            if text is None:
-                text = known[host] = message.host_text(host)
-            listed.append(text)
-        ids.append(message.offset_message_id(raw[first + 8 :], int(block.physical_offset[row])))
-    return born, stored, ids
+    numbers, places = np.unique(times // DAY_MS, return_inverse=True)
+    return pa.array([day_of(number * DAY_MS) for number in numbers.tolist()], pa.string()).take(pa.array(places))
 
 
 def day_of(ms: int) -> str:

@@ -1,6 +1,6 @@
 """Rows of ``rocketmq-commitlog``: chosen columns of a block as Arrow arrays, and nothing decoded that is not asked for.
 
-Numbers are copied as whole columns; only text, maps and bodies cost a step for each row.
+All are made a column at a time; only digests cost a step for each row.
 """
 
 from __future__ import annotations
@@ -10,14 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from engine.codec import message, properties
-from engine.codec.columns import BAD, BLANK, OK, UNCHECKED, UNIT, UnitColumns
-from engine.codec.java import utf8
+from engine.codec.columns import BLANK, UNIT, UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
-from engine.pipeline import schema
+from engine.pipeline import schema, unit_texts
 from engine.pipeline.splits import Split
 
 if TYPE_CHECKING:
@@ -36,10 +33,9 @@ NUMBERS = {
 NEED_TAGS = {
     "topic", "flag", "bornTimestamp", "reconsumeTimes", "preparedTransactionOffset", "tagsCode",
 }  # fmt: skip
-_CRC = {UNCHECKED: "unchecked", OK: "ok", BAD: "bad"}
 _OF_BLANKS = ("physicalOffset", "size")
 
-Rows = npt.NDArray[np.intp]
+Rows = unit_texts.Rows
 
 
 class RowMaker:
@@ -98,26 +94,15 @@ class RowMaker:
             else:
                 assert maker is not None
                 maker(block, rows)
-                made = self._made[field.name]
-                array = made if isinstance(made, pa.Array) else schema.text_array(made, field.type)
+                array = self._made[field.name]
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=shape)
 
     def _topic(self, block: UnitColumns, rows: Rows) -> None:
-        import pyarrow as pa
-
-        numbers = block.topic_id[rows]
-        if numbers.min(initial=0) < 0:  # more topics than a table holds: the bytes of each
-            self._made["topic"] = [utf8(block.raw_topic(row)) for row in rows.tolist()]
-            return
-        names = schema.text_array(self._topics.names, pa.string())
-        self._made["topic"] = names.take(pa.array(numbers))
+        self._made["topic"] = unit_texts.topics(block, rows, self._topics)
 
     def _crc_words(self, block: UnitColumns, rows: Rows) -> None:
-        import pyarrow as pa
-
-        words = pa.array([_CRC[code] for code in range(3)])
-        self._made["crc"] = words.take(pa.array(block.crc[rows]))
+        self._made["crc"] = unit_texts.crc_words(block, rows)
 
     def _stale(self, block: UnitColumns, rows: Rows) -> None:
         import pyarrow as pa
@@ -126,43 +111,24 @@ class RowMaker:
         self._made["physicalOffsetField"] = pa.array(said, mask=said == block.offset[rows])
 
     def _hosts(self, block: UnitColumns, rows: Rows) -> None:
-        if "bornHost" in self._made:
-            return
-        known: dict[bytes, str] = {}
-        born: list[str] = []
-        stored: list[str] = []
-        ids: list[str] = []
-        for row, flags in zip(rows.tolist(), block.sys_flag[rows].tolist(), strict=True):
-            at = int(block.offset[row]) - block.base + 48
-            first = 20 if flags & message.BORN_HOST_V6 else 8
-            second = 20 if flags & message.STORE_HOST_V6 else 8
-            raw = block.buffer[at : at + first + 8 + second].tobytes()
-            for host, listed in ((raw[:first], born), (raw[first + 8 :], stored)):
-                text = known.get(host)
-                if text is None:
-                    text = known[host] = message.host_text(host)
-                listed.append(text)
-            ids.append(message.offset_message_id(raw[first + 8 :], int(block.physical_offset[row])))
-        self._made.update(bornHost=born, storeHost=stored, offsetMsgId=ids)
+        if "bornHost" not in self._made:
+            found = unit_texts.hosts(block, rows)
+            self._made.update(bornHost=found.born, storeHost=found.stored, offsetMsgId=found.ids)
 
     def _texts(self, block: UnitColumns, rows: Rows) -> None:
-        if "properties" in self._made:
-            return
-        found = [properties.decode(block.raw_properties(row)) for row in rows.tolist()]
-        self._made.update(
-            properties=[list(one.items()) for one in found],
-            tags=[one.get(properties.TAGS) for one in found],
-            keys=[properties.split_keys(one.get(properties.KEYS)) for one in found],
-            uniqueKey=[one.get(properties.UNIQUE_KEY) for one in found],
-        )
+        if "properties" not in self._made:
+            found = unit_texts.texts(unit_texts.raw_properties(block, rows))
+            self._made.update(properties=found.properties, tags=found.tags, keys=found.keys, uniqueKey=found.unique_key)
 
     def _bodies(self, block: UnitColumns, rows: Rows) -> None:
-        if "body" in self._made:
-            return
-        bodies = [block.body(row) for row in rows.tolist()]
-        self._made["body"] = bodies
-        if "bodySha256" in self._columns:
-            self._made["bodySha256"] = [hashlib.sha256(body).hexdigest() for body in bodies]
+        import pyarrow as pa
+
+        if "body" not in self._made:
+            bodies = unit_texts.bodies(block, rows)
+            self._made["body"] = bodies
+            if "bodySha256" in self._columns:
+                digests = [hashlib.sha256(body.as_buffer()).hexdigest() for body in bodies]
+                self._made["bodySha256"] = pa.array(digests, pa.string())
 
 
 def units_of(block: UnitColumns) -> Rows:

@@ -6,6 +6,7 @@ Runs as ``jobs.in_worker(title, "viewer.bridge.verdict_work:count", …)``. No Q
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.log_reader import LogReader
     from engine.inspection.queue_reader import QueueReader
-    from viewer.bridge.control import Control
+    from viewer.bridge.control import Control, Emitting
 
 MOST_PROBLEMS = 10_000
 """Places of problems that are kept for stepping from one to the next."""
 PIECE = 4_096
+Queue = tuple[str, int]
+"""Topic and queue id."""
 
 
 @dataclass(slots=True)
@@ -39,25 +42,27 @@ class Verdicts:
 
 
 def count(
-    control: Control,
-    path: Path,
-    config: MessageStoreConfig | None,
-    key: tuple[str, int],
-    so_far: Verdicts,
-    most: int,
-) -> Verdicts:
-    """Resolve up to ``most`` more entries of the queue ``key`` (topic, queue id) of the store at ``path`` behind what
-    ``so_far`` reached; gives a new value, or ``so_far`` where the queue is gone.
+    control: Emitting, path: Path, config: MessageStoreConfig | None, asked: Sequence[tuple[Queue, Verdicts]], most: int
+) -> None:
+    """Resolve up to ``most`` more entries of the queues of the store at ``path``, one queue after the other, each behind
+    what was reached; emits (queue, new value) of each. A queue that is gone is left out.
     """
     from engine.inspection import open_store
 
     with open_store(path, config) as store:
-        queue = store.queue(*key)
-        return so_far if queue is None else count_verdicts(control, store.log, queue, so_far, most)
+        for key, so_far in asked:
+            queue = store.queue(*key)
+            if queue is None:
+                continue
+            found = count_verdicts(control, store.log, queue, so_far, most)
+            control.emit((key, found))
+            most -= found.counts.total() - so_far.counts.total()
+            if most <= 0 or control.cancelled:
+                return
 
 
 def count_verdicts(control: Control, log: LogReader, queue: QueueReader, so_far: Verdicts, most: int) -> Verdicts:
-    """The same for a queue that is open."""
+    """Resolve up to ``most`` more entries of a queue that is open."""
     unit = queue.unit_size
     first = max(queue.sequence.min_offset, 0) // unit
     end = queue.raw_end // unit

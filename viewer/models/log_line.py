@@ -146,12 +146,13 @@ def joined(mixes: Sequence[Mix], least: int) -> list[Mix]:
         if last is None or last.end != mix.start or mix.end - last.start > least:
             found.append(mix)
             continue
-        weights: Counter[str] = Counter()
+        weights: dict[str, float] = {}
         for one in (last, mix):
             for topic, share in one.shares:
-                weights[topic] += share * (one.end - one.start)  # type: ignore[assignment]
+                weights[topic] = weights.get(topic, 0.0) + share * (one.end - one.start)
         total = sum(weights.values())
-        shares = tuple((topic, part / total) for topic, part in weights.most_common()) if total else ()
+        listed = sorted(weights.items(), key=lambda one: -one[1])
+        shares = tuple((topic, part / total) for topic, part in listed) if total else ()
         found[-1] = Mix(last.start, mix.end, shares, mix.time if last.time is None else last.time)
     return found
 

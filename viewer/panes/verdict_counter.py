@@ -5,6 +5,7 @@ stopped and continued, thrown away when other queues are chosen.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
@@ -33,13 +34,13 @@ class VerdictCounter(QObject):
         super().__init__(parent)
         self._counts: dict[QueueKey, Verdicts] = {}
         self._turn = 0
+        self._task: asyncio.Task[None] | None = None
         self.running = False
 
     def forget(self) -> None:
         """Throw all counts away; what is under way will not arrive."""
         self._counts = {}
-        self._turn += 1
-        self.running = False
+        self._stop()
 
     def of(self, key: QueueKey | None) -> Verdicts | None:
         """The counts of a queue as far as they are known."""
@@ -47,24 +48,28 @@ class VerdictCounter(QObject):
 
     def count(self, session: StoreSession, keys: Sequence[QueueKey], most: int) -> None:
         """Resolve up to ``most`` further entries of the queues, one queue after the other."""
-        self._turn += 1
+        self._stop()
         self.running = True
-        session.jobs.start(self._run(session, list(dict.fromkeys(keys)), most, self._turn))
+        self._task = session.jobs.start(self._run(session, list(dict.fromkeys(keys)), most, self._turn))
+
+    def _stop(self) -> None:
+        self._turn += 1
+        self.running = False
+        if self._task is not None:
+            self._task.cancel()
+        self._task = None
 
     async def _run(self, session: StoreSession, keys: list[QueueKey], most: int, turn: int) -> None:
+        def counted(found: tuple[QueueKey, Verdicts]) -> None:
+            if turn == self._turn:
+                self._counts[found[0]] = found[1]
+                self.changed.emit(found[0])
+
+        asked = [(key, self._counts.get(key, Verdicts())) for key in keys]
         try:
-            for key in keys:
-                so_far = self._counts.get(key, Verdicts())
-                if most <= 0:
-                    break
-                found: Verdicts = await session.jobs.in_worker(
-                    tr("Resolving entries"), WORK, session.path, session.config, key, so_far, most
-                )
-                if turn != self._turn:
-                    return
-                most -= sum(found.counts.values()) - sum(so_far.counts.values())
-                self._counts[key] = found
-                self.changed.emit(key)
+            await session.jobs.in_worker(
+                tr("Resolving entries"), WORK, session.path, session.config, asked, most, on_items=counted
+            )
         except (Cancelled, StoreError, OSError) as error:
             self.told.emit(str(error) or tr("Stopped."))
         finally:

@@ -1,0 +1,212 @@
+"""What is text or bytes in units, as Arrow columns: bodies, properties, hosts, ids (spec 2.4, 2.6).
+
+Whole columns at a time, from the bytes as they lie in a block; what whole columns cannot tell (malformed UTF-8, a name
+that stands twice in one unit) is read unit by unit, by the codec, with the same answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import message, properties
+from engine.codec.columns import BAD, OK, UNCHECKED, UnitColumns
+from engine.codec.java import utf8
+from engine.codec.topic_table import TopicTable
+from engine.pipeline import schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Rows = npt.NDArray[np.intp]
+Longs = npt.NDArray[np.int64]
+
+_HOSTS = 48
+"""Bytes in front of the born host."""
+_LARGEST = (1 << 31) - 1
+_CRC = {UNCHECKED: "unchecked", OK: "ok", BAD: "bad"}
+_HEX = np.frombuffer("".join(f"{byte:02X}" for byte in range(256)).encode(), np.uint8).reshape(256, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Of each unit: all properties, and those that have columns of their own."""
+
+    properties: pa.Array
+    tags: pa.Array
+    keys: pa.Array
+    unique_key: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """Of each unit: born host and store host as ``ip:port``, and the id that the broker gives it."""
+
+    born: pa.Array
+    stored: pa.Array
+    ids: pa.Array
+
+
+def bodies(block: UnitColumns, rows: Rows) -> pa.Array:
+    """Bodies as stored."""
+    return _ranges(block.buffer, block.body_position[rows], block.body_length[rows])
+
+
+def raw_properties(block: UnitColumns, rows: Rows) -> pa.Array:
+    """Property texts as stored."""
+    return _ranges(block.buffer, block.properties_position[rows], block.properties_length[rows])
+
+
+def topics(block: UnitColumns, rows: Rows, table: TopicTable) -> pa.Array:
+    """Topics, by the numbers of ``table``; where it was full, by the bytes of each unit."""
+    import pyarrow as pa
+
+    numbers = block.topic_id[rows]
+    if numbers.min(initial=0) < 0:
+        return schema.text_array([utf8(block.raw_topic(row)) for row in rows.tolist()], pa.string())
+    return schema.text_array(table.names, pa.string()).take(pa.array(numbers))
+
+
+def crc_words(block: UnitColumns, rows: Rows) -> pa.Array:
+    """Whether the body's CRC is right."""
+    import pyarrow as pa
+
+    return pa.array([_CRC[code] for code in range(3)]).take(pa.array(block.crc[rows]))
+
+
+def hosts(block: UnitColumns, rows: Rows) -> Hosts:
+    """Hosts and ids."""
+    flags = block.sys_flag[rows]
+    at = block.offset[rows] - block.base + _HOSTS
+    first = np.where(flags & message.BORN_HOST_V6, 20, 8)
+    second = np.where(flags & message.STORE_HOST_V6, 20, 8)
+    raw = _ranges(block.buffer, at + first + 8, second)
+    return Hosts(
+        _host_texts(_ranges(block.buffer, at, first)), _host_texts(raw), _ids(raw, block.physical_offset[rows])
+    )
+
+
+def texts(raw: pa.Array) -> Texts:
+    """What the property texts ``raw`` say."""
+    import pyarrow as pa
+
+    try:
+        found = _in_bulk(raw.cast(pa.string()))
+    except pa.ArrowInvalid:  # not UTF-8
+        found = None
+    return found or texts_by_unit(raw.to_pylist())
+
+
+def texts_by_unit(raw: list[bytes]) -> Texts:
+    """The plain twin of :func:`texts`: each unit for itself."""
+    import pyarrow as pa
+
+    found = [properties.decode(text) for text in raw]
+    text = pa.string()
+    return Texts(
+        schema.text_array([list(one.items()) for one in found], pa.map_(text, text)),
+        schema.text_array([one.get(properties.TAGS) for one in found], text),
+        schema.text_array([properties.split_keys(one.get(properties.KEYS)) for one in found], pa.list_(text)),
+        schema.text_array([one.get(properties.UNIQUE_KEY) for one in found], text),
+    )
+
+
+def _in_bulk(raw: pa.Array) -> Texts | None:
+    """:func:`texts` for well-formed text; None where a name stands twice in a unit."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    count = len(raw)
+    pieces = pc.split_pattern(raw, properties.PAIR_END)
+    unit = pc.list_parent_indices(pieces).to_numpy()
+    halves = pc.split_pattern(pieces.flatten(), properties.NAME_END, max_splits=1)
+    whole = np.flatnonzero(pc.list_value_length(halves).to_numpy() == 2)
+    halves, unit = halves.take(pa.array(whole)).flatten(), unit[whole]
+    names, values = (halves.take(pa.array(np.arange(side, 2 * len(whole), 2))) for side in (0, 1))
+    full = (pc.binary_length(names).to_numpy() > 0) & (pc.binary_length(values).to_numpy() > 0)
+    if not full.all():
+        kept = pa.array(full)
+        names, values, unit = names.filter(kept), values.filter(kept), unit[full]
+    coded = names.dictionary_encode()
+    codes = coded.indices.to_numpy()
+    known = {name: number for number, name in enumerate(coded.dictionary.to_pylist())}
+    if len(np.unique(unit * max(1, len(known)) + codes)) < len(unit):
+        return None
+
+    def one(name: str) -> pa.Array:
+        found = np.flatnonzero(codes == known.get(name, -1))
+        at = np.full(count, -1, np.int64)
+        at[unit[found]] = found
+        return values.take(pa.array(at, mask=at < 0))
+
+    ends = _offsets(np.bincount(unit, minlength=count))
+    return Texts(
+        pa.MapArray.from_arrays(ends, names, values), one(properties.TAGS), _split_keys(one(properties.KEYS)),
+        one(properties.UNIQUE_KEY),
+    )  # fmt: skip
+
+
+def _split_keys(keys: pa.Array) -> pa.Array:
+    """:func:`engine.codec.properties.split_keys` of each; none where there is no KEYS."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    pieces = pc.split_pattern(pc.fill_null(keys, ""), " ")
+    unit, flat = pc.list_parent_indices(pieces).to_numpy(), pieces.flatten()
+    full = pc.binary_length(flat).to_numpy() > 0
+    counts = np.bincount(unit[full], minlength=len(keys))
+    return pa.ListArray.from_arrays(_offsets(counts), flat.filter(pa.array(full)))
+
+
+def _offsets(counts: npt.NDArray[np.intp]) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(np.concatenate(([0], np.cumsum(counts))).astype(np.int32))
+
+
+def _host_texts(raw: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    coded = raw.dictionary_encode()
+    return pa.array([message.host_text(host) for host in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
+
+
+def _ids(raw: pa.Array, physical: Longs) -> pa.Array:
+    """Ids (spec 2.6) of the store hosts ``raw`` and the offsets that units say they have."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    widths = pc.binary_length(raw).to_numpy()
+    count, width = len(raw), int(widths[0]) if len(raw) else 8
+    if not (widths == width).all():
+        pairs = zip(raw.to_pylist(), physical.tolist(), strict=True)
+        return pa.array([message.offset_message_id(host, offset) for host, offset in pairs], pa.string())
+    host = np.frombuffer(raw.buffers()[2] or b"", np.uint8)[: count * width].reshape(count, width)
+    offset = physical.astype(">i8").view(np.uint8).reshape(count, 8)
+    digits = np.ascontiguousarray(_HEX[np.hstack((host, offset))]).reshape(-1)
+    ends = np.arange(count + 1, dtype=np.int32) * np.int32(2 * (width + 8))
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(ends), pa.py_buffer(digits)])
+
+
+def _ranges(
+    buffer: npt.NDArray[np.uint8], starts: npt.NDArray[np.integer[Any]], lengths: npt.NDArray[np.integer[Any]]
+) -> pa.Array:
+    """The stretches of ``buffer``, copied: taken out of a picture of it in which every other piece is one of them."""
+    import pyarrow as pa
+
+    count = len(starts)
+    if not count:
+        return pa.array([], pa.binary())
+    low = int(starts[0])
+    cuts = np.empty(2 * count, np.int64)
+    cuts[0::2] = starts - low
+    cuts[1::2] = cuts[0::2] + lengths
+    if int(cuts[-1]) > _LARGEST or (np.diff(cuts) < 0).any():
+        pairs = zip(starts.tolist(), lengths.tolist(), strict=True)
+        return pa.array([buffer[at : at + length].tobytes() for at, length in pairs], pa.binary())
+    held = [None, pa.py_buffer(cuts.astype(np.int32)), pa.py_buffer(buffer[low : low + int(cuts[-1])])]
+    pieces = pa.Array.from_buffers(pa.binary(), 2 * count - 1, held)
+    return pieces.take(pa.array(np.arange(0, 2 * count - 1, 2)))

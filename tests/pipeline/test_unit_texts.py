@@ -1,0 +1,91 @@
+"""Texts of units read a column at a time say what the codec says unit by unit."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from raw_units import raw_unit
+
+from engine.codec import message, properties
+from engine.codec.columns import UnitColumns, scan_block
+from engine.codec.topic_table import TopicTable
+from engine.codec.unit_scan import walk
+
+pa = pytest.importorskip("pyarrow")
+
+from engine.pipeline import unit_texts  # noqa: E402  needs Arrow
+
+ODD = ["", "\x01", "\x02", "\x01\x02", "a\x01b\x02", "a\x01\x02", "\x01b\x02", "KEYS\x01a  b \x02", "KEYS\x01 \x02",
+       "TAGS\x01t\x02", "a\x01b\x01c\x02", "é\x01ü\x02", "UNIQ_KEY\x01\U0001f600\x02", "nothing", "x\x01y"]  # fmt: skip
+
+
+def told(texts):
+    return [texts.properties.to_pylist(), texts.tags.to_pylist(), texts.keys.to_pylist(), texts.unique_key.to_pylist()]
+
+
+def both(raw):
+    made = unit_texts.texts(pa.array(raw, pa.binary()))
+    plain = unit_texts.texts_by_unit(raw)
+    for field in ("properties", "tags", "keys", "unique_key"):
+        assert getattr(made, field).type == getattr(plain, field).type
+        getattr(made, field).validate(full=True)
+    assert told(made) == told(plain)
+    return told(made)
+
+
+@given(st.lists(st.lists(st.sampled_from(ODD), max_size=5).map("".join), max_size=8))
+def test_odd_properties_are_read_as_the_codec_reads_them(listed):
+    both([text.encode() for text in listed])
+
+
+@given(st.lists(st.lists(st.sampled_from([b"\x01", b"\x02", b"a", b"\xff", b"\xed\xa0\x80"]), max_size=9), max_size=5))
+def test_bytes_that_are_no_text_are_read_as_the_codec_reads_them(listed):
+    both([b"".join(parts) for parts in listed])
+
+
+def test_a_name_that_stands_twice_has_its_later_value():
+    assert both([b"a\x01b\x02TAGS\x01x\x02", b"TAGS\x01x\x02a\x01c\x02TAGS\x01y\x02"]) == [
+        [[("a", "b"), ("TAGS", "x")], [("TAGS", "y"), ("a", "c")]], ["x", "y"], [[], []], [None, None],
+    ]  # fmt: skip
+
+
+def test_no_unit_has_no_texts():
+    assert both([]) == [[], [], [], []]
+
+
+def columns_of(units):
+    data = b"".join(units)
+    out, topics = UnitColumns(len(units) + 1), TopicTable()
+    scan_block(data, len(data), 7_000, 0, out, topics)
+    assert out.count == len(units)
+    return out, topics, list(walk(data, 7_000))
+
+
+@pytest.mark.parametrize("v6", [0, message.BORN_HOST_V6, message.STORE_HOST_V6, "mixed"])
+def test_hosts_ids_bodies_and_topics_are_those_of_each_unit(v6):
+    rng = random.Random(3)
+    kinds = [0, message.BORN_HOST_V6, message.STORE_HOST_V6, message.BORN_HOST_V6 | message.STORE_HOST_V6]
+    units, at = [], 7_000
+    for number in range(40):
+        flags = rng.choice(kinds) if v6 == "mixed" else v6
+        made = bytearray(
+            raw_unit(at, sys_flag=flags, body=rng.randbytes(rng.randrange(50)), topic=b"T%d" % (number % 5))
+        )
+        made[48:50] = rng.randbytes(2)  # another host each
+        units.append(bytes(made))
+        at += len(made)
+    block, topics, known = columns_of(units)
+    for rows in (np.arange(40), np.array([3, 17, 39]), np.array([], np.intp)):
+        asked = [known[row] for row in rows]
+        hosts = unit_texts.hosts(block, rows)
+        assert hosts.born.to_pylist() == [one.born_host for one in asked]
+        assert hosts.stored.to_pylist() == [one.store_host for one in asked]
+        assert hosts.ids.to_pylist() == [one.offset_msg_id for one in asked]
+        assert unit_texts.bodies(block, rows).to_pylist() == [one.body for one in asked]
+        assert unit_texts.topics(block, rows, topics).to_pylist() == [one.topic for one in asked]
+        raw = unit_texts.raw_properties(block, rows)
+        assert raw.to_pylist() == [one.properties_raw for one in asked]
+        assert unit_texts.texts(raw).tags.to_pylist() == [one.properties.get(properties.TAGS) for one in asked]
+        assert unit_texts.crc_words(block, rows).to_pylist() == [one.crc for one in asked]
