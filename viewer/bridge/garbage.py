@@ -7,10 +7,15 @@ than its own leaves its registration behind, and the next event for it ends the 
 from __future__ import annotations
 
 import gc
+import threading
 
 from PySide6.QtCore import QObject, QTimer
 
+from viewer.bridge import memory
+
 EVERY_MS = 400
+GIVEN_BACK_MS = 30_000
+"""How often free memory goes back to the system."""
 
 
 class LoopGarbage(QObject):
@@ -24,6 +29,10 @@ class LoopGarbage(QObject):
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.turn)
         self._timer.start(EVERY_MS)
+        memory.keep_little()
+        self._giver = QTimer(self, interval=GIVEN_BACK_MS)
+        self._giver.timeout.connect(lambda: threading.Thread(target=memory.give_back, daemon=True).start())
+        self._giver.start()
 
     def turn(self) -> None:
         """Collect what has become due."""
@@ -36,6 +45,7 @@ class LoopGarbage(QObject):
     def end(self) -> None:
         """Collect everything and give the automatic collection back where it was on."""
         self._timer.stop()
+        self._giver.stop()
         take_back()
         gc.collect()
         if self._automatic:

@@ -44,8 +44,8 @@ class Verdicts:
 def count(
     control: Emitting, path: Path, config: MessageStoreConfig | None, asked: Sequence[tuple[Queue, Verdicts]], most: int
 ) -> None:
-    """Resolve up to ``most`` more entries of the queues of the store at ``path``, one queue after the other, each behind
-    what was reached; emits (queue, new value) of each. A queue that is gone is left out.
+    """Resolve up to ``most`` more entries of queues of the store at ``path``, one queue after the other, each behind
+    what was reached of it; emits (queue, new value) of each. A queue that is gone is left out.
     """
     from engine.inspection import open_store
 
