@@ -29,7 +29,7 @@ def deeds(window: MainWindow) -> dict[str, Deed]:
         "store.open": lambda: _ask_directory(window),
         "store.openFile": lambda: _ask_file(window),
         "store.close": lambda: (window.close_store(), window.show_welcome()),
-        "app.quit": window.close,
+        "app.quit": window.desk.close,
         "copy.place": lambda: _copy_place(window),
         "filter.focus": lambda: _focus_filter(window),
         "view.tree": lambda on: _show_tree(window, on),

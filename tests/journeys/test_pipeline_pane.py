@@ -22,6 +22,7 @@ from walker import Run, Walker
 
 from viewer.desk.windows import windows
 from viewer.models.pipeline_state import JobState
+from viewer.panes.lab_write import Question
 from viewer.panes.pipeline import PipelinePane
 from viewer.widgets.pipeline_stages import StageStrip
 from viewer.widgets.treemap import Treemap
@@ -232,6 +233,29 @@ def test_a_job_that_is_cancelled_says_so_and_another_store_leaves_jobs_alone(
         assert "cancelled" in walker.find(PipelinePane, "pipeline.pane").list.jobs.index(0).data(11)
         assert "nothing was left behind" in pane_words(walker)
         assert not walker.window.jobs.list
+
+    run(walk())
+
+
+def test_quitting_asks_while_a_job_runs(run: Run, walker: Walker, orders: Path, tmp_path: Path) -> None:
+    async def walk() -> None:
+        pane = await shown(walker, orders)
+        await filled(walker, "verify")
+        job = await played(walker, tmp_path, "verify", lines.verify([], ended=False), hangs=True)
+        await walker.until(lambda: "58 of 108 tasks" in pane.list.jobs.index(0).data(11), "it is known how it stands")
+        await walker.act("app.quit")
+        box = walker.find(Question, "pipeline.end")
+        assert "58 of 108 tasks" in walker.texts(box)
+        await walker.act("app.quit")
+        assert len(walker.window.findChildren(Question, "pipeline.end")) == 1
+        box.cancel.click()
+        await walker.rest()
+        assert job.running
+        assert not walker.window.closed
+        assert walker.window.desk.pipeline is not None
+        walker.find(QPushButton, "pipeline.cancel.button").click()
+        await walker.until(lambda: not job.running, "it stops")
+        assert not walker.window.desk.pipeline.ask_end()
 
     run(walk())
 

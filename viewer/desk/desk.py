@@ -223,6 +223,11 @@ class Desk:
 
         window.session.jobs.read(lambda: session_file.write(target, said), done, self._failed)
 
+    def close(self) -> None:
+        """Close the window; where jobs of the pipeline run, it is asked first."""
+        if self.pipeline is None or not self.pipeline.ask_end():
+            self._window.close()
+
     def keep_all(self) -> None:
         """The window closes: keep its layout, and what stands in it for the next start."""
         self._window.layouts.keep()

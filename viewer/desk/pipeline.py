@@ -13,13 +13,17 @@ from viewer.bridge.pipeline_desk import PipelineDesk
 from viewer.desk.windows import open_beside
 from viewer.menus import enable_actions
 from viewer.models.pipeline_state import JobState
+from viewer.panes.lab_write import Question
 from viewer.panes.pipeline import PipelinePane
 from viewer.panes.pipeline_words import standing
+from viewer.widgets.kit import Label
 
 if TYPE_CHECKING:
     from viewer.bridge.jobs import Job
     from viewer.main_window import MainWindow
     from viewer.panes import Pane
+
+QUESTION = "pipeline.end"
 
 
 class PipelineRoom(QObject):
@@ -73,10 +77,34 @@ class PipelineRoom(QObject):
             enable_actions(self._window)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """A window that closes stops its jobs and waits until their processes are gone."""
+        """A window that closes stops its jobs and waits until their processes are gone; a person is asked first."""
         if event.type() == QEvent.Type.Close and self.desk.running:
+            if event.spontaneous():
+                event.ignore()
+                self.ask_end()
+                return True
             self._window.jobs.finish(self.desk.end())
         return False
+
+    def ask_end(self) -> bool:
+        """Where jobs run, ask whether they are to be stopped for the window to close; whether that was asked."""
+        running = [job for job in self.desk.jobs if job.running]
+        if not running:
+            return False
+        if self._window.findChild(Question, QUESTION) is not None:
+            return True
+        box = Question(
+            self._window, QUESTION, tr("Stop what runs and close?"), " · ".join(job.wish.job for job in running),
+            tr("Stop and close"),
+        )  # fmt: skip
+        for job in running:
+            box.box.addWidget(Label(f"{job.wish.job}: {standing(job)}", 13, "text", wrap=True))
+        said = tr("A job that is stopped leaves nothing behind.")
+        box.box.addWidget(Label(said, 13, "text2", wrap=True))
+        box.finish()
+        box.agreed.connect(self._window.close)
+        box.open()
+        return True
 
 
 def wire(window: MainWindow, pane: Pane) -> None:
