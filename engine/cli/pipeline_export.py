@@ -42,15 +42,20 @@ def run(args: argparse.Namespace, out: Output) -> int:
         where = parse(args.where)  # a mistake in the filter is told before anything is opened
     mask, out.mask = args.mask, None
     with staged_output(args.out, "export") as folder, started(args, out, "export") as job:
-        from engine.pipeline.export import Wish, exported, write
+        from engine.pipeline import parquet_files
+        from engine.pipeline.export import Wish, exported, write_text
 
         splits = job.plan(args.stores, args.split_bytes)
         job.watch.step("writing rows", job.bytes)
-        write(exported(job.spark, splits, Wish(where, mask), job.counter), str(folder / "rows"), args.format)
+        wish = Wish(where, mask)
+        if args.format == "parquet":
+            parquet_files.write(job.spark, splits, wish, folder, job.counter)
+        else:
+            write_text(exported(job.spark, splits, wish, job.counter), str(folder / "rows"), args.format)
+            for path in (folder / "rows").iterdir():
+                path.rename(folder / path.name)
+            (folder / "rows").rmdir()
         job.watch.check()
-        for path in (folder / "rows").iterdir():
-            path.rename(folder / path.name)
-        (folder / "rows").rmdir()
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         about = {
             "storescope": __version__,

@@ -11,7 +11,6 @@ import contextlib
 import importlib.util
 import os
 import re
-import shutil
 import signal
 import sys
 import threading
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.options import common, count
 from engine.cli.output import Output, plain, size_text
 from engine.errors import StoreError, UsageError
+from engine.folders import take_away
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -262,20 +262,11 @@ def staged_output(given: str | None, job: str) -> Iterator[Path]:
         staging.rename(target)
     except BaseException:
         if staging is not None:
-            _remove(staging)
+            take_away(staging)
         for folder in above:
             with contextlib.suppress(OSError):  # somebody else has put something there meanwhile
                 folder.rmdir()
         raise
-
-
-def _remove(staging: Path) -> None:
-    """Take away what was staged; a task that is just being stopped may still write, so more than once."""
-    for _ in range(20):
-        shutil.rmtree(staging, ignore_errors=True)
-        time.sleep(0.05)
-        if not staging.exists():
-            return
 
 
 # -- progress

@@ -19,11 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.cli.staging import staged, sync_folder
+from engine.cli.staging import staged
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
+from engine.folders import sync_folder
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot

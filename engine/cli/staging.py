@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from engine.folders import sync_folder, take_away
 
 
 @contextmanager
@@ -24,15 +24,6 @@ def staged(target: Path, suffix: str) -> Iterator[Path]:
             target.rmdir()
         staging.rename(target)
     except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
+        take_away(staging)
         raise
     sync_folder(target.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Bring the names in ``folder`` to the disk. Raises ``OSError``."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

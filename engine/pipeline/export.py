@@ -1,6 +1,7 @@
-"""Units as rows of files that other programs read: Parquet by topic and day, CSV, or JSON lines.
+"""Units as rows for files that other programs read: Parquet by topic and day, CSV, or JSON lines.
 
-A task walks its splits, leaves out what the filter does not take, masks, and gives rows; Spark writes them. Columns are
+A task walks its splits, leaves out what the filter does not take, masks, and gives rows; Spark writes them as text, and
+:mod:`engine.pipeline.parquet_files` writes Parquet. Columns are
 those of the ``unit`` record and ``propertiesRaw``, the property text byte for byte, without which a unit could not be
 made again; ``day`` is the UTC day of its store time. Damage, blanks and units that say they belong elsewhere are no
 rows.
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 CSV: dict[str, Any] = {"escape": '"', "ignoreLeadingWhiteSpace": False, "ignoreTrailingWhiteSpace": False}
 """Quotes are doubled, as most programs want them, and blanks around a text are kept."""
-FORMATS = ("parquet", "csv", "json")
 DAY_MS = 86_400_000
 BATCH_BYTES = 16 << 20
 """Bytes of units in one batch of rows: a task holds about three times as much."""
@@ -86,11 +86,9 @@ def exported(
     return tasks.over(spark, tasks.share_out(splits, cores), work, SCHEMA)
 
 
-def write(rows: DataFrame, folder: str, kind: str) -> None:
-    """Write ``rows`` below ``folder``, which Spark makes, in the format ``kind`` of :data:`FORMATS`."""
-    if kind == "parquet":
-        rows.write.partitionBy("topic", "day").parquet(folder, mode="errorifexists")
-    elif kind == "json":
+def write_text(rows: DataFrame, folder: str, kind: str) -> None:
+    """Write ``rows`` below ``folder``, which Spark makes, as lines of ``json`` or ``csv``."""
+    if kind == "json":
         rows.write.option("ignoreNullFields", "false").json(folder, mode="errorifexists")
     else:
         flat(rows).write.csv(folder, mode="errorifexists", header=True, emptyValue="", **CSV)

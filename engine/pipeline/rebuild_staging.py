@@ -10,12 +10,12 @@ import fcntl
 import json
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from engine.errors import StoreError
+from engine.folders import sync_folder, take_away
 
 PLAN, WORK, TREE, DONE = "plan.json", "work", "tree", "done"
 
@@ -38,7 +38,7 @@ def staged(out: Path, plan: str, now: Callable[[], int]) -> Iterator[tuple[Path,
         try:
             yield staging, _begin(staging, plan, now)
         finally:
-            _remove(staging)
+            take_away(staging)
     finally:
         os.close(holder)
 
@@ -61,23 +61,10 @@ def _begin(staging: Path, plan: str, now: Callable[[], int]) -> int:
     return begun
 
 
-def _remove(staging: Path) -> None:
-    """Take the folder away; a task that was stopped may still be writing into it."""
-    for _ in range(20):
-        shutil.rmtree(staging, ignore_errors=True)
-        if not staging.exists():
-            return
-        time.sleep(0.1)
-
-
 def put_in_place(staging: Path, out: Path) -> None:
     """Give what was built the name ``out`` (absent or an empty directory), for good. Raises ``OSError``."""
     tree = staging / TREE
     if out.is_dir():
         out.rmdir()
     tree.rename(out)
-    descriptor = os.open(out.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_folder(out.parent)

@@ -46,7 +46,7 @@ from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.layout import StorePaths, queue_file_name
 from engine.mapped.read_only import DescriptorCache, FileSequence
-from engine.pipeline import export, register, session
+from engine.pipeline import export, parquet_files, register, session
 from engine.pipeline.files import find_stores
 from engine.pipeline.splits import Split, plan
 from engine.pipeline.stats import GROUPS, Sums, add_up, stats
@@ -282,7 +282,8 @@ def measure_parquet(spark: Any, root: Path, label: str, turns: int, scratch: Pat
 
     def written() -> int:
         shutil.rmtree(scratch / "rows", ignore_errors=True)
-        export.write(export.exported(spark, splits), str(scratch / "rows"), "parquet")
+        (scratch / "rows").mkdir()
+        parquet_files.write(spark, splits, export.Wish(), scratch / "rows")
         return expected
 
     seen, memory = in_turns({"pyarrow alone": lambda: write_alone(splits, scratch), "export": written}, turns)

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyarrow.parquet import ParquetFile
 from spark_cluster import PROJECT, Cluster, Driver, kill_all, until
 
 from engine.cli.commands.pipeline import JOBS
@@ -19,8 +20,8 @@ from engine.codec.message import Unit
 from engine.inspection.snapshot import open_store
 
 pytestmark = [pytest.mark.spark, pytest.mark.golden, pytest.mark.timeout(900)]
-KILLED = sorted(JOBS, key=lambda job: (job != "rebuild", job != "import"))
-"""The jobs in the order in which they are chosen to lose a worker: those with several stages first."""
+KILLED = sorted(JOBS, key=lambda job: (job != "rebuild", job != "export", job != "import"))
+"""The jobs in the order in which they are chosen to lose a worker: those that write first."""
 VOLATILE = {
     "seconds", "sessionSeconds", "unitsPerSecond", "tasks", "triedAgain", "master", "logFile", "out", "path",
     "keptPieces", "bytesWritten",
@@ -80,7 +81,7 @@ class Asked:
         more = {
             "stats": ["--by", "queue,tag,producer,hour,key"],
             "rebuild": [*out, "--compare"],
-            "export": [*out, "--format", "json"],
+            "export": [*out, "--format", "parquet"],
             "trace": [word for key in self._keys for word in ("--key", key)],
         }
         if job == "import":
@@ -104,7 +105,11 @@ class Asked:
         left = [path.name for path in self._folder.iterdir() if path.name.startswith(".")]
         assert left == [], "what was staged is still there"
         if job == "export":
-            return sorted(line for path in folder.glob("part-*") for line in path.read_text().splitlines())
+            return sorted(
+                f"{path.parent.relative_to(folder)} {row}"
+                for path in folder.rglob("*.parquet")
+                for row in ParquetFile(path).read().to_pylist()
+            )
         found = []
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             kind = path.relative_to(folder)

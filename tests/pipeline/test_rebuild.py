@@ -113,7 +113,7 @@ def test_a_run_that_was_killed_is_gone_on_with(golden, tmp_path, monkeypatch):
             return super().__call__(shares, work, schema)
 
     with monkeypatch.context() as patched:
-        patched.setattr("engine.pipeline.rebuild_staging._remove", lambda _staging: None)
+        patched.setattr("engine.pipeline.rebuild_staging.take_away", lambda _staging: None)
         with pytest.raises(KeyboardInterrupt):
             rebuilt(store, tmp_path / "new", 300_000, Killed())
     left = next(tmp_path.iterdir())

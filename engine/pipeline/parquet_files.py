@@ -1,0 +1,183 @@
+"""An export as Parquet: each task writes files of its own by topic and day, the driver gives them their places.
+
+Rows that pass the JVM on their way to Spark's own writer cost three times what reading and writing them costs, so they
+do not: a task writes with pyarrow into a folder of its attempt and tells only that folder's name. Attempts that Spark
+gave up, or made twice, are told by nobody and go with the folder they are in. The result has the form that Spark gives
+such an export: ``topic=…/day=…/part-*.parquet`` with names escaped as Hive does it, and ``_SUCCESS`` when it is whole.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from engine.errors import CannotRead, StoreError
+from engine.pipeline import tasks
+from engine.pipeline.export import Wish, rows_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from engine.pipeline.progress import Counter
+    from engine.pipeline.splits import Split
+
+BUFFER_BYTES: Final = 64 << 20
+"""Bytes of rows that a task keeps before it writes a row group of each place it has rows for."""
+MOST_OPEN: Final = 256
+"""Files that a task has open at once; a place whose file was closed gets another."""
+ATTEMPTS: Final = ".attempts"
+WHOLE: Final = "_SUCCESS"
+NOTHING: Final = "__HIVE_DEFAULT_PARTITION__"
+"""How Hive calls the place of rows without a topic."""
+ONE_OF_A_KIND: Final = frozenset({"physicalOffset", "uniqueKey", "offsetMsgId", "propertiesRaw", "body", "crc"})
+"""Columns in which no value comes twice: a dictionary of them would be made and thrown away."""
+_UNSAFE = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
+
+
+def write(
+    spark: SparkSession, splits: Sequence[Split], wish: Wish, folder: Path, counter: Counter | None = None
+) -> None:
+    """Write the rows of ``splits`` below ``folder``, which is there, empty, and seen by the executors too.
+
+    Raises :class:`StoreError` where tasks wrote to disks that this machine does not see.
+    """
+    attempts = folder / ATTEMPTS
+    attempts.mkdir()
+    shares = tasks.share_out(splits, spark.sparkContext.defaultParallelism)
+    told = tasks.over(spark, shares, partial(_task, wish, str(attempts), counter), "attempt string") if shares else None
+    for row in told.collect() if told is not None else ():
+        _put_in_place(attempts / row.attempt, folder)
+    shutil.rmtree(attempts)
+    (folder / WHOLE).touch()
+
+
+def _put_in_place(attempt: Path, folder: Path) -> None:
+    """Move the files of an attempt below ``folder``: their names tell of the task, so none is there already."""
+    if not attempt.is_dir():
+        raise StoreError("expected what a task wrote: executors need to see the same folder", file=str(folder))
+    for file in sorted(attempt.glob("*/*/*.parquet")):
+        place = folder / file.relative_to(attempt).parent
+        place.mkdir(parents=True, exist_ok=True)
+        file.rename(place / file.name)
+
+
+def _task(wish: Wish, attempts: str, counter: Counter | None, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    task, attempt = (context.partitionId(), context.taskAttemptId()) if context is not None else (0, 0)
+    name = f"{task:05d}-{attempt}"
+    units = write_rows(rows_of(splits, wish, counter), Path(attempts) / name, f"part-{task:05d}")
+    tasks.count_splits(counter, splits, units)
+    yield pa.RecordBatch.from_arrays([pa.array([name], pa.string())], names=["attempt"])
+
+
+def write_rows(batches: Iterable[pa.RecordBatch], folder: Path, name: str, buffer_bytes: int = BUFFER_BYTES) -> int:
+    """Write rows as ``topic=…/day=…/NAME-….parquet`` below ``folder``, a new one; gives how many rows there were.
+
+    At most about ``buffer_bytes`` of rows are kept, and files of :data:`MOST_OPEN` places are open. Raises
+    :class:`StoreError` where something cannot be written.
+    """
+    rows = 0
+    try:
+        folder.mkdir()
+        files = _Files(folder, name)
+        try:
+            kept: dict[tuple[str | None, str | None], list[pa.RecordBatch]] = {}
+            held = 0
+            for batch in batches:
+                rows += batch.num_rows
+                held += batch.nbytes
+                for key, part in _by_place(batch):
+                    kept.setdefault(key, []).append(part)
+                if held >= buffer_bytes:
+                    files.write_all(kept)
+                    held = 0
+            files.write_all(kept)
+        finally:
+            files.close()
+    except CannotRead:
+        raise
+    except OSError as error:
+        told = error.strerror or str(error).partition("\n")[0]
+        raise StoreError(f"cannot be written: {told}", file=str(folder)) from error
+    return rows
+
+
+def _by_place(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str | None, str | None], pa.RecordBatch]]:
+    """The rows of each topic and day, in their order, without these two columns: their place tells them."""
+    import pyarrow as pa
+
+    topics, days = (batch.column(name).dictionary_encode() for name in ("topic", "day"))
+    numbers = [
+        np.asarray(column.indices.fill_null(-1)).astype(np.int64) + 1  # 0 is a row that has none
+        for column in (topics, days)
+    ]
+    place = numbers[0] * (len(days.dictionary) + 1) + numbers[1]
+    order = np.argsort(place, kind="stable")
+    sorted_place = place[order]
+    begins = np.flatnonzero(np.diff(sorted_place, prepend=-1))
+    rest = batch.select([column for column in batch.schema.names if column not in ("topic", "day")])
+    if len(begins) > 1:
+        rest = rest.take(pa.array(order))
+    words = [[None, *(word or None for word in column.dictionary.to_pylist())] for column in (topics, days)]
+    for begin, end in zip(begins, [*begins[1:], len(order)], strict=True):
+        topic, day = divmod(int(sorted_place[begin]), len(days.dictionary) + 1)
+        yield (words[0][topic], words[1][day]), rest.slice(begin, end - begin)
+
+
+class _Files:
+    """The files that one task writes; those used last are open."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._name = folder, name
+        self._open: dict[tuple[str | None, str | None], Any] = {}
+        self._made: dict[tuple[str | None, str | None], int] = {}
+
+    def write_all(self, kept: dict[tuple[str | None, str | None], list[pa.RecordBatch]]) -> None:
+        """Write a row group of each place, and let go of it."""
+        import pyarrow as pa
+
+        while kept:
+            key = next(iter(kept))
+            self._writer(key, kept[key][0].schema).write_table(pa.Table.from_batches(kept.pop(key)))
+
+    def _writer(self, key: tuple[str | None, str | None], schema: pa.Schema) -> Any:
+        """The writer of a place; it is the last in the order from now on."""
+        from pyarrow.parquet import ParquetWriter
+
+        writer = self._open.pop(key, None)
+        if writer is None:
+            if len(self._open) >= MOST_OPEN:
+                self._open.pop(next(iter(self._open))).close()
+            number = self._made.get(key, 0)
+            self._made[key] = number + 1
+            place = self._folder / f"topic={hive_name(key[0])}" / f"day={hive_name(key[1])}"
+            place.parent.mkdir(exist_ok=True)
+            place.mkdir(exist_ok=True)
+            dictionary = [column for column in schema.names if column not in ONE_OF_A_KIND]
+            writer = ParquetWriter(
+                place / f"{self._name}-{number}.parquet", schema, compression="snappy", use_dictionary=dictionary
+            )
+        self._open[key] = writer
+        return writer
+
+    def close(self) -> None:
+        """Write the ends of all files."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+
+def hive_name(value: str | None) -> str:
+    """A value as the name of a folder, as Hive and Spark escape it."""
+    if not value:
+        return NOTHING
+    return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", value)
