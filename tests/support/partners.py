@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Hook: fails a test whose partner is missing, with the reason."""
-    for marker, said in item.config.stash[_LACKS].items():
+    for marker, said in item.config.stash.get(_LACKS, {}).items():
         if item.get_closest_marker(marker):
             pytest.fail(f"{marker}: {said}", pytrace=False)
 
@@ -65,4 +65,4 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     """Hook: the word about what is left out."""
     done = "fail" if os.environ.get("CI") else "are left out"
-    return [f"tests marked {marker} {done}: {said}" for marker, said in config.stash[_LACKS].items()]
+    return [f"tests marked {marker} {done}: {said}" for marker, said in config.stash.get(_LACKS, {}).items()]

@@ -31,6 +31,7 @@ def dressed(qapp: QApplication) -> Iterator[QApplication]:
     assets.set_language("en")
     theme.scheme, theme.zoom = "light", 100
     theme.apply(qapp)
+    qapp.setQuitOnLastWindowClosed(False)  # as in the program: else the loop ends with the first window
     yield qapp
     assets.set_language("en")
     theme.set_scheme("light")

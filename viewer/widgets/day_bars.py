@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy
 
 from viewer.assets import tr
 from viewer.models.formats import plain, size
-from viewer.theme import C, dark, mono, px, theme, topic_color, ui
+from viewer.theme import C, dark, mono, px, topic_color, ui
+from viewer.widgets.canvas import Canvas
 
 TALL = 26
 MOST = 10
@@ -27,22 +28,17 @@ class DayBar:
     parts: tuple[tuple[str, int], ...]
 
 
-class DayBars(QWidget):
+class DayBars(Canvas):
     """``dayChosen(day)`` on a click, and on Enter for the day that the arrow keys framed."""
 
     dayChosen = Signal(str)
 
     def __init__(self, name: str = "space.days") -> None:
-        super().__init__()
-        self.setObjectName(name)
-        self.setAccessibleName(tr("Bytes by day"))
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        super().__init__(name, tr("Bytes by day"), focus=Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._days: tuple[DayBar, ...] = ()
         self._words = ""
         self._at = 0
-        theme.changed.connect(self._fit)
 
     def show_days(self, days: Sequence[DayBar], words: str = "") -> None:
         """Draw these, the oldest on top; ``words`` where there are none."""
@@ -120,12 +116,10 @@ class DayBars(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            number = self._number_at(event.pos().y())
-            QToolTip.showText(event.globalPos(), self.words_of(self._days[number]) if number is not None else "", self)
-            return True
-        return bool(super().event(event))
+    def words_under(self, point: QPointF) -> str:
+        """The day in full."""
+        number = self._number_at(point.y())
+        return self.words_of(self._days[number]) if number is not None else ""
 
     def words_of(self, one: DayBar) -> str:
         """A day in full."""

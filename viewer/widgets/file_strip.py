@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 
 from viewer.assets import tr
 from viewer.models.formats import number, plain, size
-from viewer.theme import C, dark, px, scale, theme, topic_color, ui
+from viewer.theme import C, dark, px, scale, topic_color, ui
+from viewer.widgets.canvas import Canvas
 from viewer.widgets.paint import hatch, mark
 
 if TYPE_CHECKING:
@@ -22,23 +22,16 @@ if TYPE_CHECKING:
 HEIGHT, TOP, BAND, HELD, SIDE = 52, 14, 22, 5, 12
 
 
-class FileStrip(QWidget):
+class FileStrip(Canvas):
     """``placed(offset)`` on a click and on Enter: the first trouble of the stretch, else its first byte."""
 
     placed = Signal(object)
 
     def __init__(self, name: str = "space.file") -> None:
-        super().__init__()
-        self.setObjectName(name)
-        self.setAccessibleName(tr("The file as a strip"))
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        super().__init__(name, tr("The file as a strip"), HEIGHT)
         self._map: FileMap | None = None
         self._words = ""
         self._at = 0
-        self._fit()
-        theme.changed.connect(self._fit)
 
     def show_map(self, found: FileMap | None, words: str = "") -> None:
         """Draw another file's map, or say why there is none."""
@@ -49,13 +42,6 @@ class FileStrip(QWidget):
     @property
     def map(self) -> FileMap | None:
         return self._map
-
-    def _fit(self) -> None:
-        self.setFixedHeight(px(HEIGHT))
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(px(400), px(HEIGHT))
 
     def _left(self, cell: int) -> float:
         count = len(self._map.cells) if self._map is not None else 1
@@ -152,18 +138,9 @@ class FileStrip(QWidget):
     def _tell(self) -> None:
         self.setAccessibleDescription(self.words_of(self._at) if self._map is not None else self._words)
 
-    def focusInEvent(self, _event: QFocusEvent) -> None:
-        self.update()
-
-    def focusOutEvent(self, _event: QFocusEvent) -> None:
-        self.update()
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            words = self.words_of(self._cell_at(event.pos().x())) if self._map is not None else self._words
-            QToolTip.showText(event.globalPos(), words, self)
-            return True
-        return bool(super().event(event))
+    def words_under(self, point: QPointF) -> str:
+        """The stretch in full, or why there is none."""
+        return self.words_of(self._cell_at(point.x())) if self._map is not None else self._words
 
     def words_of(self, at: int) -> str:
         """What a stretch holds."""

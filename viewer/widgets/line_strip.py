@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QFocusEvent,
     QFontMetrics,
-    QHelpEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -21,12 +19,13 @@ from PySide6.QtGui import (
     QPixmap,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QWidget
 
 from viewer.assets import tr
 from viewer.models.formats import full_moment, moment, number, size
 from viewer.models.log_line import LogLine, Mix, Pin, joined, worst_pins
 from viewer.theme import C, dark, mono, px, scale, theme, topic_color
+from viewer.widgets.canvas import Canvas
 from viewer.widgets.paint import hatch, mark
 
 HEIGHT = 62
@@ -40,18 +39,13 @@ STILL = 0.5
 """Pixels by which a growing line may move without being drawn again."""
 
 
-class LineStrip(QWidget):
+class LineStrip(Canvas):
     """``placed(offset)`` where the user clicks, drags or presses Enter."""
 
     placed = Signal(object)
 
     def __init__(self, name: str = "units.line", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName(name)
-        self.setAccessibleName(tr("The log as a line"))
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        super().__init__(name, tr("The log as a line"), HEIGHT, Qt.FocusPolicy.TabFocus, parent=parent)
         self._line = LogLine(0, 0, 0)
         self._drawn = self._line
         self._mixes: list[Mix] = []
@@ -63,10 +57,6 @@ class LineStrip(QWidget):
         self._ground: QPixmap | None = None
         self._marks: QPixmap | None = None
         self._places: list[tuple[float, int]] | None = None
-        theme.changed.connect(self._retheme)
-
-    def sizeHint(self) -> QSize:
-        return QSize(400, px(HEIGHT))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, px(HEIGHT))
@@ -325,8 +315,8 @@ class LineStrip(QWidget):
         super().resizeEvent(event)
         self._places = None
 
-    def _retheme(self) -> None:
-        self.setFixedHeight(px(HEIGHT))
+    def _fit(self) -> None:
+        super()._fit()
         self._forget()
 
     # ---- pointer and keys --------------------------------------------------------------------------------------------
@@ -351,17 +341,9 @@ class LineStrip(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def focusInEvent(self, _event: QFocusEvent) -> None:
-        self.update()
-
-    def focusOutEvent(self, _event: QFocusEvent) -> None:
-        self.update()
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), self.words_at(event.pos().x()), self)
-            return True
-        return bool(super().event(event))
+    def words_under(self, point: QPointF) -> str:
+        """What lies over and under the point."""
+        return self.words_at(point.x())
 
     def words_at(self, x: float) -> str:
         """What lies under ``x``: file, offset, time, topics."""

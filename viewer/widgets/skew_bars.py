@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
 
 from viewer.assets import tr
 from viewer.models.formats import number
-from viewer.theme import C, mono, px, theme
+from viewer.theme import C, mono, px
+from viewer.widgets.canvas import Canvas
 
 TALL = 56
 
 
-class SkewBars(QWidget):
+class SkewBars(Canvas):
     """Bars of messages (or whatever is counted) by queue."""
 
     def __init__(self, name: str) -> None:
-        super().__init__()
-        self.setObjectName(name)
-        self.setAccessibleName(tr("How evenly the queues are fed"))
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        super().__init__(name, tr("How evenly the queues are fed"), TALL, focus=Qt.FocusPolicy.NoFocus, followed=False)
         self._bars: tuple[tuple[str, int], ...] = ()
         self._color: QColor | None = None
-        self._fit()
-        theme.changed.connect(self._fit)
 
     def show_bars(self, bars: Sequence[tuple[str, int]], color: QColor | None = None) -> None:
         """(name, count) of each queue, in their order."""
@@ -38,12 +33,6 @@ class SkewBars(QWidget):
     @property
     def bars(self) -> tuple[tuple[str, int], ...]:
         return self._bars
-
-    def _fit(self) -> None:
-        self.setFixedHeight(px(TALL))
-
-    def sizeHint(self) -> QSize:
-        return QSize(px(300), px(TALL))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         p = QPainter(self)
@@ -69,14 +58,12 @@ class SkewBars(QWidget):
         p.setPen(QPen(C("text2"), 1, Qt.PenStyle.DashLine))
         p.drawLine(0, round(y), self.width(), round(y))
 
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._bars:
-            at = min(int(event.pos().x() * len(self._bars) / max(self.width(), 1)), len(self._bars) - 1)
-            name, count = self._bars[at]
-            words = tr("Queue {number}", number=name)
-            QToolTip.showText(event.globalPos(), f"{words}: {number(count)}", self)
-            return True
-        return bool(super().event(event))
+    def words_under(self, point: QPointF) -> str:
+        """The queue and its count."""
+        if not self._bars:
+            return ""
+        name, count = self._bars[min(int(point.x() * len(self._bars) / max(self.width(), 1)), len(self._bars) - 1)]
+        return f"{tr('Queue {number}', number=name)}: {number(count)}"
 
 
 def skew_words(counts: Sequence[int]) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QFontMetrics, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 
 from viewer.assets import tr
 from viewer.models.log_line import LogLine
-from viewer.theme import C, mono, px, theme, ui
+from viewer.theme import C, mono, px, ui
+from viewer.widgets.canvas import Canvas
 from viewer.widgets.flag_layout import FlagPlace, FlagWish, place_flags
 from viewer.widgets.paint import draw_flag, flag_width, hatch
 
@@ -49,26 +49,19 @@ class LineFlag:
     side: int = 1
 
 
-class SpaceLine(QWidget):
+class SpaceLine(Canvas):
     """``fileChosen(block)`` as the choice moves, ``fileFollowed(block)`` on Enter and double click."""
 
     fileChosen = Signal(object)
     fileFollowed = Signal(object)
 
     def __init__(self, name: str = "space.line") -> None:
-        super().__init__()
-        self.setObjectName(name)
-        self.setAccessibleName(tr("The files of the log as a line"))
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        super().__init__(name, tr("The files of the log as a line"), HEIGHT)
         self._line = LogLine(0, 0, 0)
         self._blocks: tuple[Block, ...] = ()
         self._flags: tuple[LineFlag, ...] = ()
         self._words = ""
         self._at: int | None = None
-        self._fit()
-        theme.changed.connect(self._fit)
 
     def show_files(self, line: LogLine, blocks: Sequence[Block], flags: Sequence[LineFlag], words: str = "") -> None:
         """Draw these; ``words`` says why there are none, or what of the page cache is not known."""
@@ -96,13 +89,6 @@ class SpaceLine(QWidget):
     @property
     def flags(self) -> tuple[LineFlag, ...]:
         return self._flags
-
-    def _fit(self) -> None:
-        self.setFixedHeight(px(HEIGHT))
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(px(400), px(HEIGHT))
 
     def _x(self, offset: int) -> float:
         return px(SIDE) + (self.width() - 2 * px(SIDE)) * self._line.share(offset)
@@ -227,19 +213,7 @@ class SpaceLine(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def focusInEvent(self, _event: QFocusEvent) -> None:
-        self.update()
-
-    def focusOutEvent(self, _event: QFocusEvent) -> None:
-        self.update()
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), self.words_at(QPointF(event.pos())), self)
-            return True
-        return bool(super().event(event))
-
-    def words_at(self, point: QPointF) -> str:
+    def words_under(self, point: QPointF) -> str:
         """What lies under a point: a flag's words, else the file's."""
         near = [flag for flag in self._flags if abs(self._x(flag.offset) - point.x()) < 5 and point.y() < px(TOP)]
         if near:

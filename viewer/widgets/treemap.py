@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
-    QFocusEvent,
     QFontMetrics,
-    QHelpEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -18,13 +16,13 @@ from PySide6.QtGui import (
     QPixmap,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.assets import tr
 from viewer.models.areas import Area, find
 from viewer.models.formats import number, plain, size
 from viewer.models.squares import Box, bands, squarify
-from viewer.theme import C, dark, mono, px, scale, theme, topic_color, ui
+from viewer.theme import C, dark, mono, px, scale, topic_color, ui
+from viewer.widgets.canvas import Canvas
 from viewer.widgets.paint import hatch
 
 Path = tuple[str, ...]
@@ -46,24 +44,19 @@ class Placed:
     band: bool = False
 
 
-class Treemap(QWidget):
+class Treemap(Canvas):
     """``chosen(path)`` as the choice moves, ``followed(path)`` on Enter and double click."""
 
     chosen = Signal(object)
     followed = Signal(object)
 
     def __init__(self, name: str = "space.treemap") -> None:
-        super().__init__()
-        self.setObjectName(name)
-        self.setAccessibleName(tr("Bytes as areas"))
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        super().__init__(name, tr("Bytes as areas"), followed=False)
         self._root = Area("", "", 0)
         self._path: Path = ()
         self._words = ""
         self._placed: list[Placed] | None = None
         self._ground: QPixmap | None = None
-        theme.changed.connect(self._forget)
 
     def sizeHint(self) -> QSize:
         return QSize(px(660), px(600))
@@ -210,6 +203,10 @@ class Treemap(QWidget):
             return
         p.drawText(place, Qt.AlignmentFlag.AlignVCenter, words)
 
+    def _fit(self) -> None:
+        super()._fit()
+        self._forget()
+
     def _forget(self) -> None:
         self._placed = self._ground = None
         self.update()
@@ -275,18 +272,10 @@ class Treemap(QWidget):
     def _tell(self) -> None:
         self.setAccessibleDescription(self.words_of(self._path) or self._words)
 
-    def focusInEvent(self, _event: QFocusEvent) -> None:
-        self.update()
-
-    def focusOutEvent(self, _event: QFocusEvent) -> None:
-        self.update()
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            one = self.at(event.pos().x(), event.pos().y())
-            QToolTip.showText(event.globalPos(), self.words_of(one.path) if one is not None else "", self)
-            return True
-        return bool(super().event(event))
+    def words_under(self, point: QPointF) -> str:
+        """The area in full."""
+        one = self.at(point.x(), point.y())
+        return self.words_of(one.path) if one is not None else ""
 
     def words_of(self, path: Path) -> str:
         """What an area is, in full."""

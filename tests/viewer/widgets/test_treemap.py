@@ -132,8 +132,8 @@ def line(qtbot):
 def test_row_55_the_line_says_what_goes_and_who_reads(line):
     assert "2 files go 2 GiB" in line.accessibleDescription()
     assert "billing reads here safe" in line.accessibleDescription()
-    assert line.words_at(QPointF(line._x(5 * GIB), 10)) == "billing reads here safe"
-    assert line.words_at(QPointF(line._x(3 * GIB) + 4, 70)) == "file 3"
+    assert line.words_under(QPointF(line._x(5 * GIB), 10)) == "billing reads here safe"
+    assert line.words_under(QPointF(line._x(3 * GIB) + 4, 70)) == "file 3"
 
 
 def test_flags_that_would_touch_lose_their_notes_then_the_last_go(line):
@@ -177,7 +177,7 @@ def test_a_line_without_files_says_why(qtbot):
     qtbot.addWidget(made)
     made.show_files(LogLine(0, 0, 0), (), (), "The log has no files.")
     made.grab()
-    assert made.words_at(QPointF(5, 5)) == "The log has no files."
+    assert made.words_under(QPointF(5, 5)) == "The log has no files."
 
 
 CELLS = tuple(
