@@ -8,32 +8,27 @@ unread by what their headers say, those on store and broker whole stores; Spark'
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from engine.codec.dtypes import INDEX_ENTRY
 from engine.codec.index import ENTRY_SIZE, HEADER_SIZE, Geometry, IndexHeader, decode_header
 from engine.codec.index_geometry import derive_geometry
 from engine.errors import CannotRead
 from engine.layout import parse_file_name
-from engine.pipeline import filters, schema
+from engine.pipeline import schema
 from engine.pipeline.files import StorePlace
-from engine.pipeline.options import PART_BYTES, Options, Parts, grouped, tell
+from engine.pipeline.options import PART_BYTES
+from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, damage, whole
 from engine.pipeline.pruning import SLACK_MS, Want
 from engine.pipeline.splits import Skipped
 from engine.pipeline.storage import Listed, OpenFile, join, opened, storage_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.datasource import Filter
-    from pyspark.sql.types import StructType
-
-NAME = "rocketmq-index"
-ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,53 +46,25 @@ class IndexPart:
     reason: str | None = None
 
 
-class IndexSource(DataSource):
-    """The format ``rocketmq-index``."""
-
-    def __init__(self, options: Any) -> None:
-        super().__init__(options)
-        self.asked = Options(options, schema.INDEX)
-
-    @classmethod
-    def name(cls) -> str:
-        return NAME
-
-    def schema(self) -> str:
-        """The columns that are asked for, as Spark reads them."""
-        return schema.ddl(self.asked.columns)
-
-    def reader(self, schema: StructType) -> IndexSourceReader:
-        """A reader of the columns of ``schema``."""
-        return IndexSourceReader(self.asked, schema.names)
-
-
-class IndexSourceReader(DataSourceReader):
+class IndexReader(PartReader):
     """Plans and reads parts of index files."""
 
-    def __init__(self, asked: Options, names: Sequence[str]) -> None:
-        self.asked = asked
-        self.columns = schema.chosen(schema.INDEX, names)
-        self.conditions: list[filters.Condition] = []
+    NAME = "rocketmq-index"
+    COLUMNS = schema.INDEX
 
-    def pushFilters(self, filters_: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
-        """Take note of what spares reading; Spark tests all of it again."""
-        self.conditions = filters.conditions(filters_)
-        return filters_
+    def parts_of(self, store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterator[IndexPart]:
+        """See :func:`index_parts`."""
+        return index_parts(store, want, skipped)
 
-    def partitions(self) -> Sequence[InputPartition]:
-        """One for each task; what is left unread goes to Spark's log."""
-        want = filters.want(self.conditions)
-        skipped: list[Skipped] = []
-        stores = filters.of_stores(self.conditions, self.asked.stores())
-        parts = [part for store in stores for part in index_parts(store, want, skipped)]
-        tell(NAME, skipped)
-        return grouped(parts, PART_BYTES)
+    def rows_of(self, part: IndexPart) -> Iterator[pa.RecordBatch]:
+        """See :func:`rows_of`."""
+        return rows_of(part, self.columns)
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition as Arrow batches."""
-        assert isinstance(partition, Parts)
-        for part in partition.parts:
-            yield from rows_of(part, self.columns)
+
+class IndexSource(PartSource):
+    """The format ``rocketmq-index``."""
+
+    READER = IndexReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,24 +139,15 @@ def rows_of(part: IndexPart, columns: schema.Columns) -> Iterator[pa.RecordBatch
     it was.
     """
     same = {"file": part.path.rpartition("/")[2], "store": part.store, "broker": part.broker}
-    reason, done = part.reason, 0
-    try:
-        for batch in _entries(part, columns, same) if reason is None else ():
-            done += batch.num_rows
-            yield batch
-        missing = part.stop - part.start - done * ENTRY_SIZE
-        if reason is None and missing > 0:
-            reason = f"the file was cut short while it was read: {missing:,} bytes are missing"
-    except CannotRead as error:
-        reason = str(error)
-    if reason is not None:
-        yield schema.one_row(columns, {"type": "damage", "reason": reason, **same})
+    if part.reason is not None:
+        yield damage(columns, part.reason, same)
+    else:
+        yield from whole(part, _entries(part, columns, same), columns, ENTRY_SIZE, same)
 
 
 def _entries(part: IndexPart, columns: schema.Columns, same: dict[str, str | None]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    shape = schema.arrow_schema(columns)
     with opened(part.path) as lent:
         for at in range(part.start, part.stop, ROWS * ENTRY_SIZE):
             data = lent.read(at, min(ROWS * ENTRY_SIZE, part.stop - at))
@@ -204,11 +162,4 @@ def _entries(part: IndexPart, columns: schema.Columns, same: dict[str, str | Non
                 "phyOffset": entries["phy_offset"].astype("i8"), "timeDiff": diff,
                 "storeTimestamp": part.begin_timestamp + diff.astype("i8") * 1000, "prev": entries["prev"].astype("i4"),
             }  # fmt: skip
-            arrays = []
-            for field in shape:
-                value = made.get(field.name)
-                if value is None or isinstance(value, str):
-                    arrays.append(pa.repeat(pa.scalar(value, field.type), len(entries)))
-                else:
-                    arrays.append(value if isinstance(value, pa.Array) else pa.array(value, field.type))
-            yield pa.RecordBatch.from_arrays(arrays, schema=shape)
+            yield batch_of(columns, made, len(entries))

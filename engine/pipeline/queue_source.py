@@ -8,22 +8,21 @@ leave files, and parts of them, unread; Spark's log tells how much.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from engine.codec.consume_queue import MAX_EXT_ADDRESS, PREFILLED_SIZE, ext_offset
 from engine.codec.cq_ext import CqExtStop
 from engine.codec.cq_ext import decode as decode_ext
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
-from engine.errors import CannotRead
-from engine.pipeline import filters, schema
+from engine.pipeline import schema
 from engine.pipeline.files import LogFile, StorePlace
-from engine.pipeline.options import PART_BYTES, Options, Parts, grouped, tell
+from engine.pipeline.options import PART_BYTES
+from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, whole
 from engine.pipeline.pruning import Want
 from engine.pipeline.queue_files import Queue, bounded, files_of
 from engine.pipeline.splits import Skipped
@@ -31,11 +30,7 @@ from engine.pipeline.storage import join, opened
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.datasource import Filter
-    from pyspark.sql.types import StructType
 
-NAME = "rocketmq-consumequeue"
-ROWS = 1 << 16
 _LONGEST_EXT = 1 << 15
 _EXT_BYTES = 1 << 20
 
@@ -55,58 +50,29 @@ class QueuePart:
     stop: int
 
 
-class QueueSource(DataSource):
-    """The format ``rocketmq-consumequeue``."""
-
-    def __init__(self, options: Any) -> None:
-        super().__init__(options)
-        self.asked = Options(options, schema.CQ)
-
-    @classmethod
-    def name(cls) -> str:
-        return NAME
-
-    def schema(self) -> str:
-        """The columns that are asked for, as Spark reads them."""
-        return schema.ddl(self.asked.columns)
-
-    def reader(self, schema: StructType) -> QueueSourceReader:
-        """A reader of the columns of ``schema``."""
-        return QueueSourceReader(self.asked, schema.names)
-
-
-class QueueSourceReader(DataSourceReader):
+class QueueReader(PartReader):
     """Plans and reads parts of queue files."""
 
-    def __init__(self, asked: Options, names: Sequence[str]) -> None:
-        self.asked = asked
-        self.columns = schema.chosen(schema.CQ, names)
-        self.conditions: list[filters.Condition] = []
+    NAME = "rocketmq-consumequeue"
+    COLUMNS = schema.CQ
 
-    def pushFilters(self, filters_: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
-        """Take note of what spares reading; Spark tests all of it again."""
-        self.conditions = filters.conditions(filters_)
-        return filters_
+    def parts_of(self, store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterator[QueuePart]:
+        """The parts of the store's queues, in the order of their files."""
+        left_out: list[int] = []
+        yield from _parts(store, want, left_out)
+        if any(left_out):
+            why = "nothing of the topic, queue or offset asked for lies there"
+            skipped.append(Skipped(join(store.path, "consumequeue"), sum(left_out), why))
 
-    def partitions(self) -> Sequence[InputPartition]:
-        """One for each task; what is left unread goes to Spark's log."""
-        want = filters.want(self.conditions)
-        parts: list[QueuePart] = []
-        skipped: list[Skipped] = []
-        for store in filters.of_stores(self.conditions, self.asked.stores()):
-            left_out: list[int] = []
-            parts += _parts(store, want, left_out)
-            if any(left_out):
-                why = "nothing of the topic, queue or offset asked for lies there"
-                skipped.append(Skipped(join(store.path, "consumequeue"), sum(left_out), why))
-        tell(NAME, skipped)
-        return grouped(parts, PART_BYTES)
+    def rows_of(self, part: QueuePart) -> Iterator[pa.RecordBatch]:
+        """See :func:`rows_of`."""
+        return rows_of(part, self.columns)
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition as Arrow batches."""
-        assert isinstance(partition, Parts)
-        for part in partition.parts:
-            yield from rows_of(part, self.columns)
+
+class QueueSource(PartSource):
+    """The format ``rocketmq-consumequeue``."""
+
+    READER = QueueReader
 
 
 def _parts(store: StorePlace, want: Want, left_out: list[int]) -> Iterator[QueuePart]:
@@ -166,29 +132,17 @@ def _is_batch(units: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 def rows_of(part: QueuePart, columns: schema.Columns) -> Iterator[pa.RecordBatch]:
     """The entries of a part in batches; a row of the type ``damage`` where the file is gone or shorter than it was."""
-    done = 0
-    try:
-        for batch in _entries(part, columns):
-            done += batch.num_rows
-            yield batch
-        unit = (BATCH_CQ_UNIT if part.batch else CQ_UNIT).itemsize
-        missing = part.stop - part.start - done * unit
-        if missing <= 0:
-            return
-        reason = f"the file was cut short while it was read: {missing:,} bytes are missing"
-    except CannotRead as error:
-        reason = str(error)
-    yield schema.one_row(columns, {
-        "type": "damage", "topic": part.topic, "queueId": part.queue_id, "file": part.path.rpartition("/")[2],
-        "reason": reason, "store": part.store, "broker": part.broker,
-    })  # fmt: skip
+    named = {
+        "topic": part.topic, "queueId": part.queue_id, "file": part.path.rpartition("/")[2],
+        "store": part.store, "broker": part.broker,
+    }  # fmt: skip
+    entry = (BATCH_CQ_UNIT if part.batch else CQ_UNIT).itemsize
+    return whole(part, _entries(part, columns), columns, entry, named)
 
 
 def _entries(part: QueuePart, columns: schema.Columns) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
 
     kind = BATCH_CQ_UNIT if part.batch else CQ_UNIT
-    shape = schema.arrow_schema(columns)
     with opened(part.path) as lent:
         for at in range(part.start, part.stop, ROWS * kind.itemsize):
             data = lent.read(at, min(ROWS * kind.itemsize, part.stop - at))
@@ -196,14 +150,7 @@ def _entries(part: QueuePart, columns: schema.Columns) -> Iterator[pa.RecordBatc
             if not len(units):
                 return
             made = _values(part, units, (part.file_start + at) // kind.itemsize, "ext" in columns)
-            arrays = []
-            for field in shape:
-                value = made.get(field.name)
-                if isinstance(value, str | int | None):
-                    arrays.append(pa.repeat(pa.scalar(value, field.type), len(units)))
-                else:
-                    arrays.append(pa.array(value, field.type))
-            yield pa.RecordBatch.from_arrays(arrays, schema=shape)
+            yield batch_of(columns, made, len(units))
 
 
 def _values(part: QueuePart, units: npt.NDArray[Any], first: int, with_ext: bool) -> dict[str, Any]:

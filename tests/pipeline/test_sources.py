@@ -19,9 +19,9 @@ from engine.errors import UsageError
 from engine.inspection.snapshot import open_store
 from engine.pipeline import schema
 from engine.pipeline.commitlog_source import CommitLogReader
-from engine.pipeline.index_source import IndexSourceReader
+from engine.pipeline.index_source import IndexReader
 from engine.pipeline.options import LogOptions, Options
-from engine.pipeline.queue_source import QueueSourceReader
+from engine.pipeline.queue_source import QueueReader
 
 pytestmark = pytest.mark.spark
 TINY = ("broker-lmq", "crash-flip-5.3.3")
@@ -102,7 +102,7 @@ def test_queues_and_index_of_golden_stores_field_for_field(golden, name):
 
 
 def source_rows(kind, path, filters=()):
-    source, columns = {"cq": (QueueSourceReader, schema.CQ), "index": (IndexSourceReader, schema.INDEX)}[kind]
+    source, columns = {"cq": (QueueReader, schema.CQ), "index": (IndexReader, schema.INDEX)}[kind]
     reader = source(Options({"path": str(path)}, columns), list(columns))
     assert list(reader.pushFilters(list(filters))) == list(filters)
     return all_rows(reader)
@@ -247,7 +247,7 @@ def test_other_brokers_stores_are_not_read(golden, tmp_path):
 def test_queue_and_index_files_that_go_while_they_are_read_are_damage(golden, tmp_path):
     path = shutil.copytree(golden("clean-5.3.3"), tmp_path / "store")
     for source, columns, folder, cut in (
-        (QueueSourceReader, schema.CQ, "consumequeue", 45), (IndexSourceReader, schema.INDEX, "index", 2000),
+        (QueueReader, schema.CQ, "consumequeue", 45), (IndexReader, schema.INDEX, "index", 2000),
     ):  # fmt: skip
         reader = source(Options({"path": str(path)}, columns), list(columns))
         whole = all_rows(reader)

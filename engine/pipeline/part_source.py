@@ -1,0 +1,131 @@
+"""What the formats of queue and index files share: parts of files as tasks, their rows as batches, damage as a row.
+
+A format is a :class:`PartSource` with its name, its columns and its reader; a reader is a :class:`PartReader` that
+lists the parts of a store and reads one. A part is a small value with ``store``, ``broker``, ``path`` and the bytes
+[``start``, ``stop``) of the file.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from engine.errors import CannotRead
+from engine.pipeline import filters, schema
+from engine.pipeline.files import StorePlace
+from engine.pipeline.options import PART_BYTES, Options, Parts, grouped, tell
+from engine.pipeline.pruning import Want
+from engine.pipeline.splits import Skipped
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.datasource import Filter
+    from pyspark.sql.types import StructType
+
+ROWS = 1 << 16
+"""Entries of one batch."""
+
+
+class PartReader(DataSourceReader):
+    """Plans and reads parts of files."""
+
+    NAME: ClassVar[str]
+    COLUMNS: ClassVar[schema.Columns]
+
+    def __init__(self, asked: Options, names: Sequence[str]) -> None:
+        self.asked = asked
+        self.columns = schema.chosen(self.COLUMNS, names)
+        self.conditions: list[filters.Condition] = []
+
+    @abstractmethod
+    def parts_of(self, store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterable[Any]:
+        """What can hold what is wanted, at most :data:`PART_BYTES` each; what cannot is put into ``skipped``."""
+
+    @abstractmethod
+    def rows_of(self, part: Any) -> Iterator[pa.RecordBatch]:
+        """The rows of one part."""
+
+    def pushFilters(self, filters_: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
+        """Take note of what spares reading; Spark tests all of it again."""
+        self.conditions = filters.conditions(filters_)
+        return filters_
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One for each task; what is left unread goes to Spark's log."""
+        want = filters.want(self.conditions)
+        skipped: list[Skipped] = []
+        stores = filters.of_stores(self.conditions, self.asked.stores())
+        parts = [part for store in stores for part in self.parts_of(store, want, skipped)]
+        tell(self.NAME, skipped)
+        return grouped(parts, PART_BYTES)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition as Arrow batches."""
+        assert isinstance(partition, Parts)
+        for part in partition.parts:
+            yield from self.rows_of(part)
+
+
+class PartSource(DataSource):
+    """A format of parts."""
+
+    READER: ClassVar[type[PartReader]]
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self.asked = Options(options, self.READER.COLUMNS)
+
+    @classmethod
+    def name(cls) -> str:
+        return cls.READER.NAME
+
+    def schema(self) -> str:
+        """The columns that are asked for, as Spark reads them."""
+        return schema.ddl(self.asked.columns)
+
+    def reader(self, schema: StructType) -> PartReader:
+        """A reader of the columns of ``schema``."""
+        return self.READER(self.asked, schema.names)
+
+
+def whole(
+    part: Any, batches: Iterable[pa.RecordBatch], columns: schema.Columns, entry: int, named: dict[str, Any]
+) -> Iterator[pa.RecordBatch]:
+    """The batches of a part with entries of ``entry`` bytes; behind them a row of the type ``damage``, with ``named``
+    beside it, where the file is gone or shorter than it was.
+    """
+    reason, done = None, 0
+    try:
+        for batch in batches:
+            done += batch.num_rows
+            yield batch
+        missing = part.stop - part.start - done * entry
+        if missing > 0:
+            reason = f"the file was cut short while it was read: {missing:,} bytes are missing"
+    except CannotRead as error:
+        reason = str(error)
+    if reason is not None:
+        yield damage(columns, reason, named)
+
+
+def damage(columns: schema.Columns, reason: str, named: dict[str, Any]) -> pa.RecordBatch:
+    """The row that tells of a file that cannot be read."""
+    return schema.one_row(columns, {"type": "damage", "reason": reason, **named})
+
+
+def batch_of(columns: schema.Columns, made: dict[str, Any], rows: int) -> pa.RecordBatch:
+    """``rows`` rows of what was made by column: arrays, or a value (none too) that is the same in every row."""
+    import pyarrow as pa
+
+    shape = schema.arrow_schema(columns)
+    arrays = []
+    for field in shape:
+        value = made.get(field.name)
+        if isinstance(value, str | int | None):
+            arrays.append(pa.repeat(pa.scalar(value, field.type), rows))
+        else:
+            arrays.append(value if isinstance(value, pa.Array) else pa.array(value, field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=shape)
