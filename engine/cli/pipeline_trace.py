@@ -36,8 +36,8 @@ COLUMNS = (
     Column("Physical offset", "physicalOffset", "number"),
     Column("Next", "nextStep", "prose", spare=2),
 )
-TOGETHER = 500
-"""Keys that one task asks a store for."""
+TOGETHER = (500, 20_000)
+"""Keys that one task asks a store for, at least and at most: each opens the store and looks for the end of its log."""
 LEAST_WAVE = 16
 """Tasks whose answers are waited for together, at least."""
 NOT_FOUND = ("neverSeen", "unknown", "expired", "truncated")
@@ -113,13 +113,21 @@ class Question:
 
 
 def questions(
-    found: dict[Store, Found], keys: Sequence[str], topic: str | None, group: str | None, together: int = TOGETHER
+    found: dict[Store, Found],
+    keys: Sequence[str],
+    topic: str | None,
+    group: str | None,
+    tasks: int,
+    sizes: tuple[int, int] = TOGETHER,
 ) -> Iterator[Question]:
-    """Each store is asked for the keys that it holds, and every store for those that none holds."""
+    """Each store is asked for the keys that it holds, and every store for those that none holds; ``tasks`` questions
+    keep all cores at work, each of ``sizes`` keys.
+    """
     held = {key for one in found.values() for key in one.units}
     lost = [key for key in keys if key not in held]
     for (store, broker), one in found.items():
         mine = [key for key in keys if key in one.units] + lost
+        together = min(max(len(mine) // tasks, sizes[0]), sizes[1])
         for at in range(0, len(mine), together):
             some = mine[at : at + together]
             listed = tuple((key, tuple(one.units.get(key, ())), one.damaged.get(key)) for key in some)
@@ -133,7 +141,7 @@ def _answers(
 
     lost: dict[str, tuple[int, str]] = {}
     wave = max(job.spark.sparkContext.defaultParallelism * 4, LEAST_WAVE)
-    for some in batched(questions(found, keys, topic, group), wave):
+    for some in batched(questions(found, keys, topic, group, wave), wave):
         job.watch.check()
         frame = tasks.over(job.spark, [[pickle.dumps(one)] for one in some], _judge_all, "answer string")
         for text in (text for batch in frame.toArrow().to_batches() for text in batch.column(0).to_pylist()):

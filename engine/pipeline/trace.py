@@ -44,11 +44,16 @@ class Found:
     units: dict[str, list[int]] = field(default_factory=dict)
     damaged: dict[str, tuple[int, int]] = field(default_factory=dict)
     relatives: dict[str, list[int]] = field(default_factory=dict)
+    _owners: dict[int, list[str]] = field(default_factory=dict)
 
     def relatives_of(self, keys: Iterable[str]) -> dict[str, list[int]]:
-        """Those of the units that ``keys`` name."""
-        asked = {offset for key in keys for offset in self.units.get(key, ())}
-        return {key: offsets for key, offsets in self.relatives.items() if asked.intersection(offsets)}
+        """Those of the units that ``keys`` name; asked for when all are found."""
+        if not self._owners:
+            for key, offsets in self.relatives.items():
+                for offset in offsets:
+                    self._owners.setdefault(offset, []).append(key)
+        asked = (offset for key in keys for offset in self.units.get(key, ()))
+        return {key: self.relatives[key] for offset in asked for key in self._owners.get(offset, ())}
 
 
 def find(

@@ -44,7 +44,7 @@ def asked_of(folder, most):
 def told(found, keys, together=500):
     """Key → verdicts and places, as tasks of so many keys give them."""
     rows = {}
-    for question in questions(found, keys, None, None, together):
+    for question in questions(found, keys, None, None, 1, (together, together)):
         for row in judge(question):
             rows.setdefault(row["key"], []).append((row["verdict"], row["physicalOffset"], row["topic"]))
     return rows
@@ -66,3 +66,25 @@ def test_keys_of_a_golden_store_get_the_verdicts_of_where(golden, here, name):
         for key in keys:
             assert answers[0][key] == [(r.verdict, r.physical_offset, r.topic) for r in where(store, key)], key
     assert answers[0]["never-there"][0][0] in NOT_FOUND
+
+
+def test_relatives_are_those_of_the_units_that_are_asked_for():
+    pick = random.Random(5)
+    found = trace.Found(
+        {f"k{n}": pick.sample(range(60), pick.randrange(4)) for n in range(40)}, {},
+        {f"u{n}": pick.sample(range(60), pick.randrange(1, 5)) for n in range(30)},
+    )  # fmt: skip
+    for _ in range(20):
+        keys = pick.sample([*found.units, "k99"], 7)
+        asked = {offset for key in keys for offset in found.units.get(key, ())}
+        expected = {key: offsets for key, offsets in found.relatives.items() if asked & set(offsets)}
+        assert found.relatives_of(keys) == expected
+
+
+def test_tasks_get_more_keys_where_there_are_many():
+    keys = [f"k{n}" for n in range(30_000)]
+    found = {("store", None): trace.Found({key: [n] for n, key in enumerate(keys)})}
+    sizes = [len(question.keys) for question in questions(found, keys, None, None, 8)]
+    assert sum(sizes) == 30_000
+    assert len(sizes) == 8
+    assert [len(one.keys) for one in questions(found, keys[:600], None, None, 8)] == [500, 100]
