@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.options import read_config
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import Job, options, split_option, started
+from engine.cli.rebuilt_words import rebuilt_figures, say_rebuilt
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 
@@ -129,30 +130,13 @@ def _tell(done: Rebuilt, target: Path, out: Output) -> None:
             "type": "dispatched",
             "path": path,
             "store": done.path,
-            "units": done.units,
-            "queues": done.queues,
-            "entries": done.entries,
-            "indexFiles": done.index_files,
-            "indexEntries": done.index_entries,
-            "leftBehind": done.damaged,
-            "bytesLeftBehind": done.damaged_bytes,
-            "staleUnits": done.stale,
-            "deletedTopics": done.deleted_topics,
+            **rebuilt_figures(done),
             "keptPieces": done.kept,
         }
     )
-    out.line(
-        f"{done.units:,} units: {done.entries:,} entries in {done.queues:,} queues, {done.index_entries:,} keys in "
-        f"{done.index_files:,} index files in {path}"
-    )
     if done.kept:
         out.say(f"{done.path}: {done.kept:,} pieces were there already, from a run that was stopped")
-    if done.damaged:
-        out.say(f"{done.path}: stepped over as damaged: {done.damaged:,} places, {done.damaged_bytes:,} bytes")
-    if done.stale:
-        out.say(f"{done.path}: {done.stale:,} units are left over from before a truncation and have no entry")
-    for topic in done.deleted_topics:
-        out.say(f"{done.path}: {topic} was deleted: its units are in the log, it has no queue")
+    say_rebuilt(out, done, path, of=f"{done.path}: ")
 
 
 def _compare(on: OnSpark, stores: Sequence[StoreFacts], target: Path, job: Job, out: Output) -> int:

@@ -125,25 +125,19 @@ class LogFind(QObject):
             return
         self.stop()
         within = pane.marks.heeded(within)
-        turn, log, now = self._turn, session.snapshot.log, time.time_ns() // 1_000_000
+        turn, now = self._turn, time.time_ns() // 1_000_000
         start, end = pane.log.start, max(pane.log.end, pane.log.start)
         at = row.end if forward else row.offset
 
         async def work() -> None:
             try:
-                found = await session.jobs.quick(
-                    lambda: (
-                        find_near(log, None, within, now, at, min(at + NEAR, end))
-                        if forward
-                        else find_near_back(log, None, within, now, at)
-                    )
-                )
-                if found.offset is None:
-                    found = await session.jobs.in_worker(
-                        tr("Finding {text}", text=what), WORK, session.path, session.config, None, within, now, at,
-                        start, end, forward,
-                    )  # fmt: skip
+                found = await _nearest(session, None, what, within, now, at, (start, end), forward)
             except (Cancelled, asyncio.CancelledError):
+                return
+            except (StoreError, OSError, RuntimeError) as error:
+                if turn == self._turn:
+                    self.running = False
+                    pane.statusMessage.emit(str(error))
                 return
             if turn != self._turn:
                 return
@@ -174,7 +168,7 @@ class LogFind(QObject):
     """What was counted in the chosen rows, and for what."""
 
     async def _look(self, turn: int, session: StoreSession, sought: Sought, forward: bool) -> None:
-        log, pane = session.snapshot.log, self._pane
+        pane = self._pane
         assert pane.log is not None
         start, end = pane.log.start, max(pane.log.end, pane.log.start)
         at = min(max(self._cursor(sought, forward), start), end)
@@ -183,18 +177,7 @@ class LogFind(QObject):
             await self._look_inside(turn, session, sought, within, now, span, forward)
             return
         try:
-            found = await session.jobs.quick(
-                lambda: (
-                    find_near(log, sought, within, now, at, min(at + NEAR, end))
-                    if forward
-                    else find_near_back(log, sought, within, now, at)
-                )
-            )
-            if found.offset is None:
-                found = await session.jobs.in_worker(
-                    tr("Finding {text}", text=sought.text[:40]), WORK, session.path, session.config, sought, within,
-                    now, at, start, end, forward,
-                )  # fmt: skip
+            found = await _nearest(session, sought, sought.text[:40], within, now, at, (start, end), forward)
         except (Cancelled, asyncio.CancelledError):
             return
         except (StoreError, OSError, RuntimeError) as error:
@@ -305,3 +288,31 @@ class LogFind(QObject):
                 self.line.say(" · ".join(p for p in (self.line.result.text(), field, more) if p), "ok")
 
         session.jobs.read(lambda: spans_in(log, sought, row.offset, min(row.size, 1 << 24)), done, lambda _error: None)
+
+
+async def _nearest(
+    session: StoreSession,
+    sought: Sought | None,
+    what: str,
+    within: str,
+    now: int,
+    at: int,
+    span: tuple[int, int],
+    forward: bool,
+) -> Found:
+    """The next hit behind ``at``, or the one before: looked for here nearby, and by the worker from there on."""
+    log, (start, end) = session.snapshot.log, span
+    found: Found = await session.jobs.quick(
+        lambda: (
+            find_near(log, sought, within, now, at, min(at + NEAR, end))
+            if forward
+            else find_near_back(log, sought, within, now, at)
+        )
+    )
+    if found.offset is not None:
+        return found
+    title = tr("Finding {text}", text=what)
+    found = await session.jobs.in_worker(
+        title, WORK, session.path, session.config, sought, within, now, at, start, end, forward
+    )
+    return found

@@ -11,6 +11,7 @@ from typing import Any
 from engine.cli import consent
 from engine.cli.options import common, open_given
 from engine.cli.output import Output, Progress, size_text
+from engine.cli.rebuilt_words import rebuilt_figures, say_rebuilt
 from engine.cli.writing import refuse_used
 from engine.errors import StoreError, UsageError
 from engine.inspection.derived_config import derived_config
@@ -86,25 +87,8 @@ def _build(store: StoreSnapshot, target: Path | None, out: Output) -> int:
         {
             "type": "dispatched",
             "path": str(target or store.path),
-            "units": done.units,
-            "queues": done.queues,
-            "entries": done.entries,
-            "indexFiles": done.index_files,
-            "indexEntries": done.index_entries,
-            "leftBehind": done.damaged,
-            "bytesLeftBehind": done.damaged_bytes,
-            "staleUnits": done.stale,
-            "deletedTopics": done.deleted_topics,
+            **rebuilt_figures(done),
         }
     )
-    out.line(
-        f"{done.units:,} units: {done.entries:,} entries in {done.queues:,} queues, {done.index_entries:,} keys in "
-        f"{done.index_files:,} index files in {target or store.path}"
-    )
-    if done.damaged:
-        out.say(f"stepped over as damaged: {done.damaged:,} places of the log, {done.damaged_bytes:,} bytes")
-    if done.stale:
-        out.say(f"{done.stale:,} units are left over from before a truncation and have no entry")
-    for topic in done.deleted_topics:
-        out.say(f"{topic} was deleted: its units are in the log, it has no queue")
+    say_rebuilt(out, done, str(target or store.path))
     return 0
