@@ -309,10 +309,9 @@ async def _nearest(
             else find_near_back(log, sought, within, now, at)
         )
     )
-    if found.offset is not None:
-        return found
-    title = tr("Finding {text}", text=what)
-    found = await session.jobs.in_worker(
-        title, WORK, session.path, session.config, sought, within, now, at, start, end, forward
-    )
+    if found.offset is None:
+        title = tr("Finding {text}", text=what)
+        found = await session.jobs.in_worker(
+            title, WORK, session.path, session.config, sought, within, now, at, start, end, forward
+        )
     return found
