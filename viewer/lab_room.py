@@ -16,7 +16,6 @@ from viewer.bridge.lab_desk import LabDesk
 from viewer.desk.windows import open_beside
 from viewer.menus import enable_actions
 from viewer.panes import Pane
-from viewer.panes.findings import FindingsPane
 from viewer.sayings import engine_words
 
 if TYPE_CHECKING:
@@ -47,7 +46,10 @@ class LabRoom(QObject):
 
     def made(self, pane: Pane) -> None:
         """A pane was made: the lab's is wired, and a copy that was recovered opens beside."""
-        if isinstance(pane, FindingsPane):
+        if pane.view_id == "findings":
+            from viewer.panes.findings import FindingsPane
+
+            assert isinstance(pane, FindingsPane)
             pane.recovery.openAsked.connect(lambda path: open_beside(self._window, path, "findings"))
             pane.recovery.deedsChanged.connect(lambda: enable_actions(self._window))
         if pane.view_id != "lab":

@@ -23,7 +23,7 @@ from viewer.bridge.history import History
 from viewer.bridge.jobs import Cancelled, Jobs
 from viewer.bridge.places import Place, Search, UnknownPlace
 from viewer.bridge.resolve import NothingFound
-from viewer.bridge.samples import Sample, unpacked
+from viewer.bridge.samples import unpacked
 from viewer.bridge.store_session import StoreSession
 from viewer.crumbs import crumbs_of
 from viewer.desk.desk import Desk
@@ -45,11 +45,11 @@ from viewer.widgets.top_bar import TopBar
 from viewer.widgets.view_stack import ViewStack
 
 if TYPE_CHECKING:
+    from engine.inspection.samples import Sample
     from viewer.widgets.palette_box import PaletteBox
 
 T = TypeVar("T", bound=QObject)
-Find = Qt.FindChildOption
-ANYWHERE = Find.FindChildrenRecursively
+ANYWHERE = Qt.FindChildOption.FindChildrenRecursively
 
 
 class MainWindow(QMainWindow):
@@ -138,7 +138,7 @@ class MainWindow(QMainWindow):
             found.statusMessage.connect(lambda words: self.say(words) if view == self.view else None)
         return found
 
-    def findChild(self, kind: type[T], name: str = "", options: Find = ANYWHERE) -> T | None:
+    def findChild(self, kind: type[T], name: str = "", options: Qt.FindChildOption = ANYWHERE) -> T | None:
         """As in Qt; the parts of a view that nobody has looked at yet are made when they are looked for."""
         found = super().findChild(kind, name, options)
         while found is None and self.session is not None and (view := self.stages.missing()) is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
 from engine.errors import StoreError
-from engine.inspection.get_message import store_time
+from engine.store.offset_by_time import store_time
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -199,7 +199,7 @@ def offset_at_time(store: StoreSnapshot, time: int) -> int | None:
             while low < high:
                 middle = (low + high) // 2
                 entry = queue.entry(middle)
-                if entry is not None and 0 <= store_time(store, entry) <= time:
+                if entry is not None and 0 <= store_time(store.log, entry.physical_offset, entry.size) <= time:
                     low = middle + 1
                 else:
                     high = middle

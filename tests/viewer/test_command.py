@@ -102,3 +102,17 @@ def test_plot_library_and_compiler_are_not_on_the_way_to_the_first_rows(tmp_path
     )
     done = view(tmp_path, str(golden("broker-orders")), "--drive", str(file))
     assert done.stdout == "[]\n"
+
+
+def test_what_only_other_views_need_is_not_imported_for_the_first_rows() -> None:
+    """Each of these takes tens of milliseconds away from the rows of the log."""
+    others = ("viewer.panes.findings", "engine.store.recovery_plan", "engine.cli.records", "engine.query", "csv",
+              "engine.inspection.get_message", "viewer.bridge.compare_work", "viewer.models.put_form")  # fmt: skip
+    code = (
+        "import sys, viewer.app, viewer.panes.units\n"
+        f"print([name for name in {others!r} if name in sys.modules])"
+    )  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(theme.__file__).parent.parent
+    )
+    assert done.stdout == "[]\n"

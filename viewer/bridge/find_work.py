@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from engine.codec.message import COMPRESSED, Unit, decode, parts
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CorruptUnit
-from engine.query import parse
 from viewer.models.sought import Sought, Span
 
 if TYPE_CHECKING:
@@ -204,6 +203,7 @@ def _in_body(sought: Sought, unit: Unit) -> bool:
 def _filter(log: LogReader, text: str, now_ms: int) -> Callable[[Unit], bool] | None:
     if not text:
         return None
+    from engine.query import parse
     from viewer.bridge.filter_work import file_name
 
     return parse(text, now_ms=now_ms).compile(lambda offset: file_name(log, offset))
@@ -221,6 +221,8 @@ class _Search:
         self._wanted = _filter(log, within, now_ms)
         self._crc = self._wanted is not None and "crc" in within
         self._topics = TopicTable()
+        from engine.query import parse
+
         self._parsed = parse(within, now_ms=now_ms) if within else None
         self.looked = 0
 

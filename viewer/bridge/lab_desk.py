@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import StoreError
-from viewer.models.put_form import PutForm
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from engine.rules.unit_check import Release
     from viewer.bridge.lab_client import LabClient
     from viewer.bridge.store_session import StoreSession
+    from viewer.models.put_form import PutForm
 
 SAMPLE_SECONDS = 0.1
 SAMPLES_KEPT = 600

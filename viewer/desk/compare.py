@@ -17,7 +17,6 @@ from engine.codec.message import Unit, parts
 from engine.errors import StoreError
 from viewer.assets import tr
 from viewer.bridge import places
-from viewer.bridge.compare_work import first_apart
 from viewer.bridge.jobs import Cancelled, Control
 from viewer.bridge.places import Place
 from viewer.desk.windows import open_beside
@@ -52,6 +51,8 @@ def first_difference(control: Control, one: StoreSnapshot, other: StoreSnapshot,
     Compared is what both logs have: from the later of their beginnings to the later of their ends, without the zero
     tails.
     """
+    from viewer.bridge.compare_work import first_apart
+
     low = max(start, one.log.min_offset, other.log.min_offset, 0)
     high = max(one.log.max_offset, other.log.max_offset)
     at = low

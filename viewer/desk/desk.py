@@ -28,7 +28,6 @@ from viewer.desk.session_file import Session
 from viewer.desk.taking import Taken, kind_of, take
 from viewer.desk.windows import show_beside
 from viewer.menus import enable_actions
-from viewer.palette_source import apply_filter
 from viewer.panes import Pane
 from viewer.settings import default_cache
 from viewer.widgets.tab_order import set_reading_order
@@ -168,6 +167,8 @@ class Desk:
         self._taken = None
         if told is not None and told.filter:
             here = self._window.history.current
+            from viewer.palette_source import apply_filter
+
             apply_filter(self._window, told.filter)
             if here is not None and here.view != "log":
                 self._window.go(here)

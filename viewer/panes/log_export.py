@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from engine.errors import StoreError
-from engine.rules.masking import Masking
 from viewer.assets import tr
-from viewer.bridge.export_work import Exported, Plan
 from viewer.bridge.jobs import Cancelled
 from viewer.models.formats import size
-from viewer.widgets.export_box import Choice, ExportBox, Scope
 
 if TYPE_CHECKING:
+    from viewer.bridge.export_work import Exported, Plan
     from viewer.panes.units import UnitsPane
+    from viewer.widgets.export_box import Choice, ExportBox
 
 WORK = "viewer.bridge.export_work:export"
 
@@ -38,6 +37,8 @@ class LogExport(QObject):
 
     def ask(self) -> ExportBox | None:
         """The dialog."""
+        from viewer.widgets.export_box import ExportBox, Scope
+
         pane = self._pane
         if pane.session is None:
             return None
@@ -85,6 +86,9 @@ class LogExport(QObject):
             from engine.query import and_
 
             where = and_(where, f"physicalOffset between {span[0]} and {span[1]}")
+        from engine.rules.masking import Masking
+        from viewer.bridge.export_work import Plan
+
         masking = Masking(choice.mask_bodies, choice.mask_keys, choice.mask_hosts)
         return Plan(choice.target, choice.form, where, offsets, choice.body, masking)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
@@ -12,13 +13,15 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from engine import __version__
 from viewer.assets import app_pixmap, tr, words
-from viewer.bridge.samples import Sample
 from viewer.models.formats import moment
 from viewer.panes.store_tree import counted
 from viewer.settings import RecentStore
 from viewer.theme import TOPICS_DARK, TOPICS_LIGHT, C, px, theme
 from viewer.widgets.kit import Button, Card, Chip, Elided, Glyph, Hairline, Key, Label, Link, Paper, Tool, column, row
 from viewer.widgets.paint import mark
+
+if TYPE_CHECKING:
+    from engine.inspection.samples import Sample
 
 WIDTH, LEFT, LOW = 1216, 772, 800
 TOUR = (
