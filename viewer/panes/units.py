@@ -236,13 +236,13 @@ class UnitsPane(Pane):
         self._extent = line
         self.table.show_extent()
         self.count.look()
-        self.statusMessage.emit(self.status())
+        self.statusGrew.emit(self.status())
 
     def _counted(self, index: SideIndex) -> None:
         if self.log is not None:
             self.log.counted = index
             self.survey.show_damage([span for segment in index.segments for span in segment.damages])
-            self.statusMessage.emit(self.status())
+            self.statusGrew.emit(self.status())
 
     def _filled(self) -> None:
         self._choose_match()
@@ -377,6 +377,7 @@ class UnitsPane(Pane):
             self.table.set_state(None)
             self.table.set_source(self.log, at=row.offset if row is not None else None, choose=True)
             self.statusMessage.emit(self.status())
+            self.statusGrew.emit(self.status())
 
     def _filter_began(self, source: MatchSource) -> None:
         self.table.set_source(source)

@@ -299,3 +299,18 @@ def test_units_that_are_written_while_it_is_open_appear(qapp, golden, tmp_path):
         assert offsets == sorted(set(offsets))
 
     on_store(qapp, UnitsPane, store, drive)
+
+
+def test_counting_in_the_background_says_newer_figures_and_never_talks_over_another_sentence(on):
+    async def drive(pane, session):
+        await settled(session.jobs)
+        said, grew = [], []
+        pane.statusMessage.connect(said.append)
+        pane.statusGrew.connect(grew.append)
+        pane._lined(pane._extent)
+        await settled(session.jobs)
+        assert said == []
+        assert grew[0].startswith("1")
+        assert "of log" in grew[0]
+
+    on("clean-5.3.3", drive)
