@@ -119,7 +119,7 @@ def rows_of(splits: Iterable[Split], wish: Wish, counter: Counter | None = None)
     """The rows of ``splits`` that are wished for, masked; ``counter`` learns of damage."""
     from engine.pipeline.splits import read_split
 
-    for split in splits:
+    for split in tasks.joined(splits):
         topics = TopicTable()
         for block in read_split(split, topics=topics):
             if isinstance(block, UnitColumns):

@@ -105,7 +105,7 @@ def add_up(splits: Iterable[Split], groups: Sequence[str] = GROUPS, crc: bool = 
 
     found = Sums()
     stores: dict[tuple[str, str | None], _Store] = {}
-    for split in splits:
+    for split in tasks.joined(splits):
         name = (split.store, split.broker)
         store = stores.get(name)
         if store is None:

@@ -5,6 +5,7 @@ A task gets its splits as one small pickled value and gives Arrow batches; nothi
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,23 @@ def share_out(splits: Sequence[Split], cores: int, task_bytes: int = TASK_BYTES)
         shares[-1].append(split)
         filled += size_of(split)
     return [share for share in shares if share]
+
+
+def joined(splits: Iterable[Split]) -> Iterator[Split]:
+    """Splits that follow one another in a file as one: what starts in them is the same, and no cut is looked for.
+
+    For tasks that give no row a split. Most of the time of a cut goes into its anchor, 16 ms each.
+    """
+    last: Split | None = None
+    for split in splits:
+        if last is not None and (last.path, last.stop) == (split.path, split.start):
+            last = dataclasses.replace(last, stop=split.stop, gap_to=split.gap_to)
+            continue
+        if last is not None:
+            yield last
+        last = split
+    if last is not None:
+        yield last
 
 
 def by_store(splits: Sequence[Split], paths: Sequence[str]) -> list[list[Split]]:

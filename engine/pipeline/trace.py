@@ -105,7 +105,7 @@ def _task(hashes: Any, counter: Counter | None, damage: bool, splits: Sequence[S
     keys = KeySet(())
     keys.slots = hashes.value
     units = 0
-    for split in splits:
+    for split in tasks.joined(splits):
         rows = []
         walked = [0]
         for row in matches(split, keys, damage, walked):

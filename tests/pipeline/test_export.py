@@ -24,7 +24,9 @@ pytest.importorskip("pyarrow")
 
 def rows(folder, wish=None, split_bytes=300_007):
     splits = plan(find_stores([str(folder)]), split_bytes).splits
-    return [row for batch in rows_of(splits, wish or Wish()) for row in batch.to_pylist()]
+    found = [row for split in splits for batch in rows_of([split], wish or Wish()) for row in batch.to_pylist()]
+    assert found == [row for batch in rows_of(splits, wish or Wish()) for row in batch.to_pylist()]
+    return found
 
 
 def stores_of(folder):

@@ -17,7 +17,7 @@ from engine.layout import StorePaths
 from engine.mapped.read_only import DescriptorCache, FileSequence
 from engine.pipeline.files import find_stores
 from engine.pipeline.splits import plan
-from engine.pipeline.stats import HOUR, Sum, Sums, add_up, from_batches, merge, to_batches
+from engine.pipeline.stats import GROUPS, HOUR, Sum, Sums, add_up, from_batches, merge, to_batches
 from engine.pipeline.stats_report import files_of, report
 
 pytest.importorskip("pyarrow")
@@ -26,7 +26,12 @@ pytest.importorskip("pyarrow")
 def told(folder, split_bytes, groups=None, by_store=False):
     places = find_stores([str(folder)])
     splits = plan(places, split_bytes).splits
-    sums = add_up(splits) if groups is None else add_up(splits, groups)
+    asked = GROUPS if groups is None else groups
+    together, sums = add_up(splits, asked), Sums()
+    for split in splits:
+        sums.take(add_up([split], asked))
+    assert together.groups == sums.groups
+    assert together.sketches.keys() == sums.sketches.keys()
     return report(from_batches(to_batches(sums)), files_of(places), by_store)
 
 

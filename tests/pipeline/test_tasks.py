@@ -1,11 +1,13 @@
 """How splits are shared out to tasks: in order, evenly, never more tasks than splits."""
 
+import itertools
 import random
 from dataclasses import dataclass
 
 import pytest
 
-from engine.pipeline.tasks import MOST_TASKS, PER_CORE, TASK_BYTES, share_out, size_of
+from engine.pipeline.splits import Split
+from engine.pipeline.tasks import MOST_TASKS, PER_CORE, TASK_BYTES, joined, share_out, size_of
 
 
 @dataclass(frozen=True)
@@ -44,3 +46,21 @@ def test_a_fleet_makes_no_more_tasks_than_a_driver_can_account_for():
 
 def test_nothing_makes_no_tasks():
     assert share_out([], 4) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_neighbours_in_a_file_are_read_as_one(seed):
+    rng = random.Random(seed)
+    cuts = {path: sorted(rng.sample(range(1000), rng.randrange(2, 9))) for path in ("a", "b", "c")}
+    splits = [
+        Split("store", None, path, 0, start, stop, 1000, gap_to=stop if stop == points[-1] else 0, exact=start == 0)
+        for path, points in cuts.items()
+        for start, stop in itertools.pairwise(points)
+    ]
+    assert [(one.path, one.start, one.stop, one.gap_to) for one in joined(splits)] == [
+        (path, points[0], points[-1], points[-1]) for path, points in cuts.items()
+    ]
+    left = [split for split in splits if rng.random() < 0.6]
+    assert list(joined(splits[::2])) == splits[::2]
+    assert sum(one.stop - one.start for one in joined(left)) == sum(one.stop - one.start for one in left)
+    assert all(a.path != b.path or a.stop < b.start for a, b in itertools.pairwise(joined(left)))
