@@ -24,9 +24,7 @@ pytest.importorskip("pyarrow")
 
 def rows(folder, wish=None, split_bytes=300_007):
     splits = plan(find_stores([str(folder)]), split_bytes).splits
-    found = [row for split in splits for batch in rows_of([split], wish or Wish()) for row in batch.to_pylist()]
-    assert found == [row for batch in rows_of(splits, wish or Wish()) for row in batch.to_pylist()]
-    return found
+    return [row for split in splits for batch in rows_of([split], wish or Wish()) for row in batch.to_pylist()]
 
 
 def stores_of(folder):
@@ -98,6 +96,15 @@ def test_a_filter_decides_by_columns_and_by_the_unit_itself(tmp_path):
     assert [row["queueId"] for row in rows(folder, Wish(parse("queueId = 2")))] == [2] * 10
     assert [row["body"] for row in rows(folder, Wish(parse("body = 'body 7' and queueId = 1")))] == [b"body 7"]
     assert len(rows(folder, Wish(parse("keys = 'k1' and file like '0000%'")))) == 30
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", ["crash-flip-5.3.3", "first-files-deleted-5.3.3"])
+def test_a_task_gives_the_rows_of_its_splits_one_by_one(golden, name):
+    for folder in stores_of(golden(name)):
+        splits = plan(find_stores([str(folder)]), 50_021).splits
+        together = [row for batch in rows_of(splits, Wish()) for row in batch.to_pylist()]
+        assert together == rows(folder, split_bytes=50_021)
 
 
 def test_malformed_names_and_odd_times_do_not_stop_an_export(tmp_path):
