@@ -1,7 +1,7 @@
 """``rocketmq-commitlog``: a row for each unit of the logs of one store, or of many (see :mod:`engine.pipeline.schema`).
 
-Options: ``path`` (a store, or a pattern of stores), ``broker`` (the name for all of them), ``splitBytes`` (default
-64 MiB), ``crc`` (false leaves bodies unchecked), ``body`` (true adds it), ``blanks`` (true gives them rows),
+Options: ``path`` (a store, or a pattern of stores), ``broker`` (the name for all of them), ``splitBytes`` (what a task
+reads, 256 MiB), ``crc`` (false leaves bodies unchecked), ``body`` (true adds it), ``blanks`` (true gives them rows),
 ``columns`` (names with commas between: only these are decoded, as with a schema that is given), ``queues`` (false: they
 spare no reading).
 
@@ -23,6 +23,7 @@ from engine.pipeline.options import LogOptions, Parts, grouped, tell
 from engine.pipeline.pruning import needed
 from engine.pipeline.rows import rows_of
 from engine.pipeline.splits import SplitPlan
+from engine.pipeline.workers import settling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,5 +87,4 @@ class CommitLogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition as Arrow batches."""
         assert isinstance(partition, Parts)
-        for split in partition.parts:
-            yield from rows_of(split, self.columns, self.asked, self.conditions)
+        return settling(rows_of(partition.parts, self.columns, self.asked, self.conditions))

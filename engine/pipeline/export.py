@@ -25,6 +25,7 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.pipeline import tasks, unit_texts
 from engine.pipeline.unit_rows import NUMBERS
+from engine.pipeline.unit_texts import TopicTexts
 from engine.query.filter import Filter
 from engine.rules.masking import Masking
 
@@ -121,11 +122,12 @@ def rows_of(splits: Iterable[Split], wish: Wish, counter: Counter | None = None)
 
     for split in tasks.joined(splits):
         topics = TopicTable()
+        names = TopicTexts(topics)
         for block in read_split(split, topics=topics):
             if isinstance(block, UnitColumns):
                 rows = chosen(block, topics, wish.where, _name_of(split.path))
                 for part in _parts(block, rows):
-                    yield masked(batch_of(block, part, topics, split), wish.mask)
+                    yield masked(batch_of(block, part, names, split), wish.mask)
             elif isinstance(block, Damage) and counter is not None:
                 counter.step_over(block.size)
 
@@ -157,14 +159,14 @@ def _parts(block: UnitColumns, rows: npt.NDArray[np.intp]) -> Iterator[npt.NDArr
     yield from np.split(rows, np.flatnonzero(np.diff(piece)) + 1)
 
 
-def batch_of(block: UnitColumns, rows: npt.NDArray[np.intp], topics: TopicTable, split: Split) -> pa.RecordBatch:
+def batch_of(block: UnitColumns, rows: npt.NDArray[np.intp], names: TopicTexts, split: Split) -> pa.RecordBatch:
     """The rows of a block as Arrow columns; nothing of the block is kept."""
     import pyarrow as pa
 
     raw = unit_texts.raw_properties(block, rows)
     found, hosts = unit_texts.texts(raw), unit_texts.hosts(block, rows)
     made: dict[str, pa.Array] = {
-        "topic": unit_texts.topics(block, rows, topics),
+        "topic": names.of(block, rows),
         "bornHost": hosts.born, "storeHost": hosts.stored, "offsetMsgId": hosts.ids,
         "crc": unit_texts.crc_words(block, rows),
         "properties": found.properties, "tags": found.tags, "keys": found.keys, "uniqueKey": found.unique_key,

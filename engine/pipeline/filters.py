@@ -95,7 +95,9 @@ def kept(of: Sequence[Condition], block: UnitColumns, topics: TopicTable) -> npt
             # Names that were cleaned for UTF-8 have no number: their rows are Spark's to judge.
             numbers = [topics.find(str(value)) for value in one.values]
             if all("?" not in str(value) for value in one.values):
-                keep &= np.isin(block["topic_id"], [*numbers, -1])
+                asked = np.zeros(len(topics) + 1, np.bool_)  # the last is that of −1, a unit without a number
+                asked[[*numbers, -1]] = True
+                keep &= asked[block["topic_id"]]
         elif one.column == "crc" and one.operator == "among":
             keep &= np.isin(block["crc"], [_CRC[value] for value in one.values if value in _CRC])
         elif one.column in NUMBERS and one.operator != "there":

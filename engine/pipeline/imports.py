@@ -14,6 +14,7 @@ from engine.codec.encode import HEADS, HOST_BITS, host_bits, host_raw
 from engine.codec.message import MAGIC_V1, MAGIC_V2
 from engine.errors import StoreError
 from engine.pipeline.export import COLUMNS, CSV, SCHEMA
+from engine.pipeline.workers import settling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +59,7 @@ def units_of(rows: DataFrame) -> DataFrame:
 def _encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    for batch in batches:
+    for batch in settling(batches):
         rows = [
             dict(zip(_NEEDED, row, strict=True)) for row in zip(*(c.to_pylist() for c in batch.columns), strict=True)
         ]

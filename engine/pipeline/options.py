@@ -14,6 +14,8 @@ from engine.pipeline.files import StorePlace, find_stores
 
 PART_BYTES = 16 << 20
 """Bytes of queue or index files that one task reads."""
+LOG_BYTES = 256 << 20
+"""Bytes of a log that one task of a query reads: a quarter of a file, for a task costs what walking 64 MiB costs."""
 
 
 class Options:
@@ -53,7 +55,7 @@ class LogOptions(Options):
     def __init__(self, given: Any) -> None:
         without = () if given.get("body", "").lower() == "true" or "body" in given.get("columns", "") else ("body",)
         super().__init__(given, schema.UNIT, without)
-        self.split_bytes = self.number("splitBytes", splits.SPLIT_BYTES)
+        self.split_bytes = self.number("splitBytes", LOG_BYTES)
         self.crc = self.yes("crc", True)
         self.body = self.yes("body", False)
         self.blanks = self.yes("blanks", False)

@@ -19,6 +19,7 @@ from engine.pipeline.files import StorePlace
 from engine.pipeline.options import PART_BYTES, Options, Parts, grouped, tell
 from engine.pipeline.pruning import Want
 from engine.pipeline.splits import Skipped
+from engine.pipeline.workers import settling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,8 +66,7 @@ class PartReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition as Arrow batches."""
         assert isinstance(partition, Parts)
-        for part in partition.parts:
-            yield from self.rows_of(part)
+        return settling(batch for part in partition.parts for batch in self.rows_of(part))
 
 
 class PartSource(DataSource):

@@ -22,6 +22,7 @@ from engine.codec.tally import REGISTERS, Groups, UnitTexts
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.pipeline import tasks
+from engine.pipeline.workers import settling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -297,7 +298,7 @@ def from_batches(batches: Iterable[pa.RecordBatch]) -> Sums:
 
 def merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows to fewer rows: what a stage between tasks and driver does."""
-    yield from to_batches(from_batches(batches))
+    yield from to_batches(from_batches(settling(batches)))
 
 
 def _text(key: Key) -> Key:

@@ -14,7 +14,7 @@ checkpoint.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from engine.pipeline.queue_files import list_queues, log_end, newest
 from engine.pipeline.rows import rows_of
 from engine.pipeline.splits import Ranges, Split, plan
 from engine.pipeline.unit_rows import RowMaker
+from engine.pipeline.workers import settling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,11 +99,10 @@ class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition as Arrow batches."""
         assert isinstance(partition, Parts)
-        for part in partition.parts:
-            if isinstance(part, Gone):
-                yield self._gone(part)
-            else:
-                yield from rows_of(part, self.columns, self.asked)
+        return settling(batch for part in partition.parts for batch in self._rows(part))
+
+    def _rows(self, part: Split | Gone) -> Iterable[pa.RecordBatch]:
+        return [self._gone(part)] if isinstance(part, Gone) else rows_of([part], self.columns, self.asked)
 
     def _gone(self, gone: Gone) -> pa.RecordBatch:
         split = Split(gone.store, gone.broker, "", gone.start, 0, 0, 0)

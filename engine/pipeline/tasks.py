@@ -10,6 +10,8 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from engine.pipeline.workers import settling
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -81,11 +83,13 @@ def by_store(splits: Sequence[Split], paths: Sequence[str]) -> list[list[Split]]
 def over(spark: SparkSession, shares: Sequence[Sequence[Any]], work: Work, schema: str) -> DataFrame:
     """One task a share: the rows of the batches that ``work`` gives for its splits, under ``schema``.
 
-    ``work`` travels to the tasks: a function of a module, or a :func:`functools.partial` of one.
+    ``work`` travels to the tasks: a function of a module, or a :func:`functools.partial` of one. The shares travel as
+    the chunks of an Arrow table, of which Java makes a partition each: a task then needs one Python process, not two.
     """
-    rows = [(pickle.dumps(list(share)),) for share in shares]
-    context = spark.sparkContext
-    frame = spark.createDataFrame(context.parallelize(rows, max(len(rows), 1)), "splits binary")
+    import pyarrow as pa
+
+    chunks = [pa.array([pickle.dumps(list(share))], pa.binary()) for share in shares]
+    frame = spark.createDataFrame(pa.table({"splits": pa.chunked_array(chunks, pa.binary())}))
     return frame.mapInArrow(_Task(work), schema)
 
 
@@ -96,7 +100,7 @@ class _Task:
         self._work = work
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
+        for batch in settling(batches):
             for packed in batch.column(0).to_pylist():
                 yield from self._work(pickle.loads(packed))  # noqa: S301  our own driver packed it
 

@@ -43,8 +43,9 @@ class RowMaker:
 
     def __init__(self, wanted: schema.Columns, split: Split, topics: TopicTable) -> None:
         self._columns = wanted
+        self._shape = schema.arrow_schema(wanted)
         self._split = split
-        self._topics = topics
+        self._topic_texts = unit_texts.TopicTexts(topics)
         self._constants = {"store": split.store, "broker": split.broker, "file": split.name}
         self._makers: dict[str, Callable[[UnitColumns, Rows], None]] = {
             "topic": self._topic, "bornHost": self._hosts, "storeHost": self._hosts, "offsetMsgId": self._hosts,
@@ -82,9 +83,8 @@ class RowMaker:
         import pyarrow as pa
 
         self._made = {}
-        shape = schema.arrow_schema(self._columns)
         arrays = []
-        for field in shape:
+        for field in self._shape:
             number, maker = NUMBERS.get(field.name), self._makers.get(field.name)
             if number is not None:
                 array = pa.array(getattr(block, number)[rows], field.type)
@@ -96,10 +96,10 @@ class RowMaker:
                 maker(block, rows)
                 array = self._made[field.name]
             arrays.append(array)
-        return pa.RecordBatch.from_arrays(arrays, schema=shape)
+        return pa.RecordBatch.from_arrays(arrays, schema=self._shape)
 
     def _topic(self, block: UnitColumns, rows: Rows) -> None:
-        self._made["topic"] = unit_texts.topics(block, rows, self._topics)
+        self._made["topic"] = self._topic_texts.of(block, rows)
 
     def _crc_words(self, block: UnitColumns, rows: Rows) -> None:
         self._made["crc"] = unit_texts.crc_words(block, rows)

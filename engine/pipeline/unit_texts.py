@@ -60,14 +60,23 @@ def raw_properties(block: UnitColumns, rows: Rows) -> pa.Array:
     return _ranges(block.buffer, block.properties_position[rows], block.properties_length[rows])
 
 
-def topics(block: UnitColumns, rows: Rows, table: TopicTable) -> pa.Array:
-    """Topics, by the numbers of ``table``; where it was full, by the bytes of each unit."""
-    import pyarrow as pa
+class TopicTexts:
+    """Topics of blocks by the numbers of ``table``; where it was full, by the bytes of each unit."""
 
-    numbers = block.topic_id[rows]
-    if numbers.min(initial=0) < 0:
-        return schema.text_array([utf8(block.raw_topic(row)) for row in rows.tolist()], pa.string())
-    return schema.text_array(table.names, pa.string()).take(pa.array(numbers))
+    def __init__(self, table: TopicTable) -> None:
+        self._table = table
+        self._names: pa.Array | None = None
+
+    def of(self, block: UnitColumns, rows: Rows) -> pa.Array:
+        """The topics at ``rows``."""
+        import pyarrow as pa
+
+        numbers = block.topic_id[rows]
+        if numbers.min(initial=0) < 0:
+            return schema.text_array([utf8(block.raw_topic(row)) for row in rows.tolist()], pa.string())
+        if self._names is None or len(self._names) != len(self._table):
+            self._names = schema.text_array(self._table.names, pa.string())
+        return self._names.take(pa.array(numbers))
 
 
 def crc_words(block: UnitColumns, rows: Rows) -> pa.Array:

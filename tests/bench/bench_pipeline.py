@@ -13,7 +13,7 @@ turn, the order changes from turn to turn, one turn before is not counted. What 
 - ``growth``: ``groups`` over a quarter, a half, the whole and the double of ``--gib``: seconds for each GiB, their
   spread, and the largest worker.
 - ``topic``: one topic of twelve through the data source, in runs of 20,000 messages and evenly interleaved, beside the
-  whole of the same log.
+  whole of the same logs: a fleet of stores of a file each.
 
 The session's start is told apart. Memory is the largest resident size of a Python worker, and of Java, seen while a
 side ran.
@@ -141,6 +141,15 @@ def twelve_topics(folder: Path, bodies: str, size: int, runs: bool) -> Path:
     for number, queue, mine in queues:
         bench_data._write_queue(paths.queue_folder(f"TopicBench{chr(NAMES[number])}", queue), entries[mine])
     return root
+
+
+def fleet_of(root: Path, stores: int) -> Path:
+    """A folder of ``stores`` stores that are all ``root``, as links."""
+    fleet = root.with_name(f"{root.name}-fleet-{stores}")
+    for number in range(stores):
+        if not (fleet / f"broker-{number}").exists():
+            shutil.copytree(root, fleet / f"broker-{number}", copy_function=os.link)
+    return fleet
 
 
 # -- what is measured
@@ -305,16 +314,18 @@ def measure_growth(spark: Any, root: Path, label: str, turns: int, size: int) ->
     print(json.dumps({"what": label, "name": "growth", "spread": spread, "target": 0.15}), flush=True)
 
 
-def measure_topic(spark: Any, folder: Path, bodies: str, size: int, turns: int, label: str) -> None:
+def measure_topic(spark: Any, folder: Path, bodies: str, size: int, stores: int, turns: int) -> None:
     """One topic of twelve through the data source, beside all."""
+    label = f"one topic of twelve, {stores} stores of {size >> 20:,} MiB, {bodies}-byte bodies"
     for name, runs in (("in runs", True), ("interleaved", False)):
         root = twelve_topics(folder, bodies, size, runs)
+        fleet = fleet_of(root, stores)
 
-        def read(where: str, root: Path = root) -> int:
-            rows = spark.read.format("rocketmq-commitlog").option("columns", COLUMNS).load(str(root)).where(where)
+        def read(where: str, fleet: Path = fleet) -> int:
+            rows = spark.read.format("rocketmq-commitlog").option("columns", COLUMNS).load(f"{fleet}/*").where(where)
             return int(rows.selectExpr("sum(size)", "count(1)").collect()[0][1])
 
-        expected = {"whole": walk(root), name: read(f"topic = '{WANTED}'")}
+        expected = {"whole": stores * walk(root), name: read(f"topic = '{WANTED}'")}
         assert abs(expected[name] * 12 / expected["whole"] - 1) < 0.5, expected
         sides = {
             "whole": same(lambda read=read: read("true"), expected["whole"]),
@@ -357,8 +368,7 @@ def main() -> None:
                     spark, whole, f"growth, files of {size >> 20:,} MiB, {bodies}-byte bodies", args.turns, size
                 )
             if "topic" in args.only:
-                one = f"one topic of twelve, {size >> 20:,} MiB, {bodies}-byte bodies"
-                measure_topic(spark, args.folder, bodies, size, args.turns, one)
+                measure_topic(spark, args.folder, bodies, size, files, args.turns)
         session.stop()
     print(conditions())
 

@@ -38,7 +38,7 @@ def s3(server, monkeypatch):
 def rows(path, **options):
     asked = LogOptions({"path": path, **options})
     splits = plan(asked.stores(), asked.split_bytes).splits
-    found = [row for split in splits for batch in rows_of(split, asked.columns, asked) for row in batch.to_pylist()]
+    found = [row for batch in rows_of(splits, asked.columns, asked) for row in batch.to_pylist()]
     return [{**row, "store": None, "broker": None} for row in found]
 
 
@@ -70,7 +70,7 @@ def test_only_ranges_are_asked_for(s3, golden, monkeypatch):
     options = LogOptions({"path": f"s3://fleet/{NAMES[0]}/store", "splitBytes": "50000", "columns": "topic"})
     split = plan(options.stores(), options.split_bytes).splits[3]
     asked.clear()
-    assert list(rows_of(split, options.columns, options))
+    assert list(rows_of([split], options.columns, options))
     assert 0 < max(asked) <= LOOK_BACK
 
 

@@ -1,13 +1,18 @@
 """How splits are shared out to tasks: in order, evenly, never more tasks than splits."""
 
+import gc
 import itertools
+import os
 import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
 import pytest
+from pyspark import TaskContext
 
 from engine.pipeline.splits import Split
-from engine.pipeline.tasks import MOST_TASKS, PER_CORE, TASK_BYTES, joined, share_out, size_of
+from engine.pipeline.tasks import MOST_TASKS, PER_CORE, TASK_BYTES, joined, over, share_out, size_of
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,27 @@ def test_a_fleet_makes_no_more_tasks_than_a_driver_can_account_for():
 
 def test_nothing_makes_no_tasks():
     assert share_out([], 4) == []
+
+
+def process_and_garbage(shares: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    numbers = [*shares, os.getpid(), TaskContext.get().partitionId(), gc.get_freeze_count(), len(gc.get_objects())]
+    yield pa.RecordBatch.from_arrays([pa.array([numbers])], ["numbers"])
+
+
+@pytest.mark.spark
+def test_each_share_is_a_task_and_garbage_of_what_is_loaded_is_looked_for_once(spark):
+    for _ in range(2):
+        found = over(spark, [[n] for n in range(8)], process_and_garbage, "numbers array<long>").toArrow().to_pylist()
+    rows = sorted(row["numbers"] for row in found)
+    assert [row[0] for row in rows] == list(range(8))
+    assert [row[2] for row in rows] == list(range(8)), "a share is not a task of its own"
+    assert len({row[1] for row in rows}) <= 2, "processes are not used again"
+    assert all(frozen > 10 * looked_at for *_, frozen, looked_at in rows)
+
+
+@pytest.mark.spark
+def test_no_shares_are_no_rows(spark):
+    assert over(spark, [], process_and_garbage, "numbers array<long>").count() == 0
 
 
 @pytest.mark.parametrize("seed", range(20))

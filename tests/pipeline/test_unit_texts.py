@@ -77,6 +77,7 @@ def test_hosts_ids_bodies_and_topics_are_those_of_each_unit(v6):
         units.append(bytes(made))
         at += len(made)
     block, topics, known = columns_of(units)
+    names = unit_texts.TopicTexts(topics)
     for rows in (np.arange(40), np.array([3, 17, 39]), np.array([], np.intp)):
         asked = [known[row] for row in rows]
         hosts = unit_texts.hosts(block, rows)
@@ -84,7 +85,7 @@ def test_hosts_ids_bodies_and_topics_are_those_of_each_unit(v6):
         assert hosts.stored.to_pylist() == [one.store_host for one in asked]
         assert hosts.ids.to_pylist() == [one.offset_msg_id for one in asked]
         assert unit_texts.bodies(block, rows).to_pylist() == [one.body for one in asked]
-        assert unit_texts.topics(block, rows, topics).to_pylist() == [one.topic for one in asked]
+        assert names.of(block, rows).to_pylist() == [one.topic for one in asked]
         raw = unit_texts.raw_properties(block, rows)
         assert raw.to_pylist() == [one.properties_raw for one in asked]
         assert unit_texts.texts(raw).tags.to_pylist() == [one.properties.get(properties.TAGS) for one in asked]

@@ -1,0 +1,37 @@
+"""Batches of rows on their way to Spark: small ones go together, and no row is lost or moved."""
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from engine.pipeline.rows import FEW, FEW_BYTES, together
+
+
+def batch(first, rows, size=0):
+    columns = {
+        "n": pa.array(range(first, first + rows), pa.int64()),
+        "body": pa.array([bytes(size)] * rows, pa.binary()),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_keep_their_order_in_fewer_batches(seed):
+    rng, batches, rows = random.Random(seed), [], 0
+    for _ in range(rng.randrange(1, 60)):
+        batches.append(batch(rows, rng.choice([0, 1, 17, 300, FEW])))
+        rows += batches[-1].num_rows
+    found = list(together(batches))
+    assert [n for one in found for n in one.column(0).to_pylist()] == list(range(rows))
+    assert all(one.num_rows >= FEW for one in found[:-1])
+    assert {one.schema for one in found} == {batches[0].schema}
+
+
+def test_few_rows_of_large_bodies_are_not_gathered():
+    found = list(together([batch(n, 1, FEW_BYTES) for n in range(5)]))
+    assert [one.num_rows for one in found] == [1] * 5
+
+
+def test_no_batches_are_none():
+    assert list(together([])) == []
