@@ -115,7 +115,9 @@ class Theme(QObject):
         QGuiApplication.styleHints().setCursorFlashTime(0 if self.still else self._blink)
         app.setFont(ui())
         app.setPalette(palette())
-        app.setStyleSheet(style_sheet())
+        sheet = style_sheet()
+        if sheet != app.styleSheet():  # each widget there is would be dressed again
+            app.setStyleSheet(sheet)
 
     def set_scheme(self, scheme: str, quiet: bool = False) -> None:
         """``light``, ``dark`` or ``system``: as the desktop says."""

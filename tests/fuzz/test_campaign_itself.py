@@ -29,15 +29,15 @@ CASES = len(fuzz_spoilers.BUGS) + 3
 STORE = "broker-transactions-4.9.7"
 
 
-def campaign(golden, folder, spoiler, cases):
+def campaign(golden, folder, spoiler, cases, workers=1):
     return fuzz_campaign.run(
-        folder, {STORE: golden(STORE)}, range(cases), 1, f"fuzz_spoilers:{spoiler}", fuzz_spoilers.LIMIT
+        folder, {STORE: golden(STORE)}, range(cases), workers, f"fuzz_spoilers:{spoiler}", fuzz_spoilers.LIMIT
     )
 
 
 @pytest.fixture(scope="module")
 def spoiled(golden, tmp_path_factory):
-    return campaign(golden, tmp_path_factory.mktemp("spoiled"), "plant_all", CASES)
+    return campaign(golden, tmp_path_factory.mktemp("spoiled"), "plant_all", CASES, workers=3)
 
 
 @pytest.mark.parametrize("bug", CAUGHT)

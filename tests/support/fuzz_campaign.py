@@ -45,6 +45,8 @@ SECONDS = 20
 BUSY = 0.5
 BLOCKED = 15
 """Times the limit: no command may take longer, working or not."""
+STARTING = 10
+"""Seconds more than twice that, for a process that begins."""
 DEAF = 3
 """Times the limit: a process that has worked so long and hears no alarm is ended with a dump of where it stands."""
 GROWTH = 160 * 1024
@@ -116,7 +118,7 @@ class _Worker:
     def __init__(self, folder: Path, sources: dict[str, Path], numbers: range, spoiler: str, seconds: int) -> None:
         self._arguments = (folder, sources, spoiler, seconds)
         self._left = numbers
-        self._limit = 2 * BLOCKED * seconds + 30
+        self._limit = 2 * BLOCKED * seconds + STARTING
         self.done = False
         self._start()
 
