@@ -24,6 +24,7 @@ from engine.cli.options import common, count
 from engine.cli.output import Output, plain, size_text
 from engine.errors import StoreError, UsageError
 from engine.folders import take_away
+from engine.pipeline.defaults import NEEDED, SPLIT_BYTES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from engine.pipeline.stats_report import FileSize
 
 INSTALL = "pipeline jobs run on Spark, which is not installed here: pip install 'storescope[spark]', and Java 17 or 21"
-NEEDED = ("pyspark", "pandas", "pyarrow")
-SPLIT_BYTES = 64 << 20
 _LAST_LINE = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Read|Unit|Size|Store|Filter|Cancelled)): (.+)$")
 _JAVA_LINE = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error)(?:: (.+))?$")
 
@@ -59,7 +58,7 @@ def split_option(parser: argparse.ArgumentParser) -> None:
         type=count,
         default=SPLIT_BYTES,
         metavar="N",
-        help="bytes of a log that one split reads (64 MiB)",
+        help="bytes of a log that one split reads (128 MiB)",
     )
 
 

@@ -20,8 +20,8 @@ from engine.codec.index_geometry import derive_geometry
 from engine.errors import CannotRead
 from engine.layout import parse_file_name
 from engine.pipeline import schema
+from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import StorePlace
-from engine.pipeline.options import PART_BYTES
 from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, damage, whole
 from engine.pipeline.pruning import SLACK_MS, Want
 from engine.pipeline.splits import Skipped

@@ -10,12 +10,8 @@ from pyspark.sql.datasource import InputPartition
 
 from engine.errors import UsageError
 from engine.pipeline import schema, splits
+from engine.pipeline.defaults import LOG_BYTES
 from engine.pipeline.files import StorePlace, find_stores
-
-PART_BYTES = 16 << 20
-"""Bytes of queue or index files that one task reads."""
-LOG_BYTES = 256 << 20
-"""Bytes of a log that one task of a query reads: a quarter of a file, for a task costs what walking 64 MiB costs."""
 
 
 class Options:

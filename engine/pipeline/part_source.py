@@ -15,8 +15,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from engine.errors import CannotRead
 from engine.pipeline import filters, schema
+from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import StorePlace
-from engine.pipeline.options import PART_BYTES, Options, Parts, grouped, tell
+from engine.pipeline.options import Options, Parts, grouped, tell
 from engine.pipeline.pruning import Want
 from engine.pipeline.splits import Skipped
 from engine.pipeline.workers import settling

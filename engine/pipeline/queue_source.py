@@ -20,8 +20,8 @@ from engine.codec.cq_ext import CqExtStop
 from engine.codec.cq_ext import decode as decode_ext
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.pipeline import schema
+from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import LogFile, StorePlace
-from engine.pipeline.options import PART_BYTES
 from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, whole
 from engine.pipeline.pruning import Want
 from engine.pipeline.queue_files import Queue, bounded, files_of

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from engine.pipeline.defaults import NEEDED
 from engine.pipeline.java import CannotStart, find_java
 from engine.pipeline.launch import Running, end, launch
 from engine.pipeline.shipping import ship_engine
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CannotStart", "abandon", "ship_engine", "start", "stop"]
 
-NEEDED = ("pyspark", "pandas", "pyarrow")
 LAST_WORDS = 3.0
 """Seconds that a cluster is given to hear that a job was stopped."""
 PATIENCE = 30.0

@@ -29,10 +29,10 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS, LARGEST_UNIT, MIN_UNIT_SI
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Blank, Damage, Stop, look
 from engine.errors import CannotRead
+from engine.pipeline.defaults import SPLIT_BYTES
 from engine.pipeline.files import LogFile, StorePlace, at_once, log_files
 from engine.pipeline.storage import OpenFile, opened
 
-SPLIT_BYTES = 64 << 20
 MOST_SPLITS = 1 << 20
 LOOK_BACK = 5 << 20
 NEAR = 1 << 16

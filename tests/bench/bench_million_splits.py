@@ -26,7 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from engine.layout import queue_file_name
 from engine.pipeline import files, storage
-from engine.pipeline.splits import SPLIT_BYTES, Split, plan
+from engine.pipeline.defaults import SPLIT_BYTES
+from engine.pipeline.splits import Split, plan
 from engine.pipeline.storage import Listed
 from engine.pipeline.tasks import over, share_out
 

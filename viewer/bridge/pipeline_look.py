@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import StoreError
+from engine.pipeline.defaults import NEEDED, SPLIT_BYTES
 from viewer.models.pipeline_wish import Wish
 
-NEEDED = ("pyspark", "pandas", "pyarrow")
-SPLIT_BYTES = 64 << 20
-"""Bytes of a log that one split of a job reads."""
 MOST_FILES = 200_000
 
 
