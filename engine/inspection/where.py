@@ -14,7 +14,7 @@ from engine.codec.message import Unit, parse_offset_message_id
 from engine.errors import StoreError
 from engine.inspection.byte_scan import items_with, units_with
 from engine.inspection.entry_verdict import resolve
-from engine.inspection.lookup import by_key, known_topics, parse_number
+from engine.inspection.lookup import by_key, parse_number
 from engine.inspection.queue_place import bounds_by_queue, units_at
 from engine.inspection.where_facts import Evidence, FactFinder
 from engine.inspection.where_lost import WHOLE_SCAN, LostFinder, WhereResult
@@ -28,6 +28,8 @@ FAMILY_SCAN = 256 << 20
 """Bytes of a log that are looked through for the units of one message; in a larger one the index is believed."""
 SOME = 16
 """Messages whose units are looked for one message at a time; those of more are found in one pass."""
+AT_HAND = 16
+"""Units that a question keeps: it comes back to those of one message."""
 Progress = Callable[[int], None]
 
 __all__ = ["Evidence", "KnownPlaces", "WhereResult", "where"]
@@ -86,6 +88,7 @@ class _Search:
         """Unique key → offsets of the units that have it, where many were looked for at once."""
         self._known: Sequence[int] | None = None
         """Offsets of the units that are named, where somebody else has looked for them."""
+        self._at_hand: dict[int, Unit | None] = {}
 
     def know(self, relatives: Mapping[str, Sequence[int]]) -> None:
         """Nothing is to be scanned: these are all units that share a unique key."""
@@ -100,7 +103,7 @@ class _Search:
 
     def run(self, text: str) -> Iterator[WhereResult]:
         place = _queue_place(text)
-        if place is not None and place[0] in set(known_topics(self._store)):
+        if place is not None and place[0] in self._facts.topics:
             yield self._by_queue(*place)
             return
         parsed = parse_offset_message_id(text)
@@ -170,8 +173,8 @@ class _Search:
             self._gather({key for offset in offsets if (key := found[offset])})
         seen: set[int] = set()
         for offset in offsets:
-            asked = self._store.log.unit_at(offset) if offset not in seen else None
-            if isinstance(asked, Unit):
+            asked = self._unit_at(offset) if offset not in seen else None
+            if asked is not None:
                 family = self._family(asked)
                 seen |= {one.offset for one in family}
                 yield family
@@ -179,8 +182,8 @@ class _Search:
     def _named(self, text: str) -> Iterator[Unit]:
         """Units with this key of either kind, found by the index and by their bytes."""
         if self._known is not None:
-            units = (self._store.log.unit_at(offset) for offset in self._known)
-            yield from (unit for unit in units if isinstance(unit, Unit) and self._wanted(unit))
+            units = (self._unit_at(offset) for offset in self._known)
+            yield from (unit for unit in units if unit is not None and self._wanted(unit))
             return
         none = True
         for unit in by_key(self._store, text, self._topic):
@@ -194,10 +197,15 @@ class _Search:
                 elif text in {item.unique_key, rules.own_key(item), *item.keys} and self._wanted(item):
                     yield item
 
-    def _checked(self, unit: Unit) -> Unit:
-        """The same unit with its body's CRC checked."""
-        again = self._store.log.unit_at(unit.offset)
-        return again if isinstance(again, Unit) else unit
+    def _unit_at(self, offset: int) -> Unit | None:
+        """The unit at ``offset`` with its body's CRC checked; the last :data:`AT_HAND` are not read again."""
+        if offset in self._at_hand:
+            return self._at_hand[offset]
+        found = self._store.log.unit_at(offset)
+        if len(self._at_hand) == AT_HAND:
+            del self._at_hand[next(iter(self._at_hand))]
+        unit = self._at_hand[offset] = found if isinstance(found, Unit) else None
+        return unit
 
     def _wanted(self, unit: Unit) -> bool:
         return self._topic in {None, unit.topic, unit.properties.get(props.REAL_TOPIC)}
@@ -208,20 +216,21 @@ class _Search:
         if not key:
             return [unit]
         found = {unit.offset: unit}
-        for other in by_key(self._store, key):
-            if other.unique_key == key:
-                found[other.offset] = other
+        if self._known is None:
+            for other in by_key(self._store, key):
+                if other.unique_key == key:
+                    found[other.offset] = other
         for other in self._relatives(key):
             if other.unique_key == key:
-                found[other.offset] = self._checked(other)
+                found[other.offset] = self._unit_at(other.offset) or other
         parted = rules.messages([found[offset] for offset in sorted(found)])
         return next(family for family in parted if any(one.offset == unit.offset for one in family))
 
     def _relatives(self, key: str) -> Iterator[Unit]:
         """Units that may have this unique key, found by their bytes."""
         if key in self._gathered:
-            items = (self._store.log.unit_at(offset, crc=False) for offset in self._gathered[key])
-            return (item for item in items if isinstance(item, Unit))
+            units = (self._unit_at(offset) for offset in self._gathered[key])
+            return (unit for unit in units if unit is not None)
         return units_with(self._store.log, f"{props.UNIQUE_KEY}\x01{key}".encode(), self._family_start())
 
     def _gather(self, keys: set[str]) -> None:

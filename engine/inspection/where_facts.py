@@ -1,6 +1,7 @@
 """What bears on the verdict over one message: its place in queue and index, op messages, groups and their filters.
 
-Each finder gives a fact and appends the evidence for it. Files are read, nothing is kept but what one question needs.
+Each finder gives a fact and appends the evidence for it. Tables are read once, at the first question that needs them;
+of log, queues and index nothing is kept.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from engine.codec.config_tables import consumer_filters, consumer_offsets
 from engine.codec.java import index_key_hash
 from engine.codec.message import PREPARED, ROLLBACK, Unit
 from engine.errors import StoreError
-from engine.inspection.entry_verdict import resolve
+from engine.inspection.entry_verdict import compare
 from engine.inspection.key_trace import indexed_keys
+from engine.inspection.lookup import known_topics
 from engine.inspection.tables import read_table
 from engine.rules import where as rules
 
 if TYPE_CHECKING:
+    from engine.codec.tables import Table
     from engine.inspection.index_reader import IndexReader
     from engine.inspection.snapshot import StoreSnapshot
 
@@ -95,9 +98,9 @@ class FactFinder:
             evidence.append(Evidence("queue", folder, None, f"holds no entry for offset {unit.queue_offset:,}; {span}"))
             return rules.QueuePlace("behind" if behind else "absent")
         evidence.append(Evidence("queue entry", folder, position, f"entry {unit.queue_offset:,} points at it"))
-        found = resolve(self._store.log, unit.topic, unit.queue_id, entry)
-        if found.verdict == "wrongTag":
-            evidence.append(Evidence("queue entry", folder, position, found.what))
+        verdict, what = compare(unit.topic, unit.queue_id, entry, unit)
+        if verdict == "wrongTag":
+            evidence.append(Evidence("queue entry", folder, position, what))
             return rules.QueuePlace("otherTag")
         return rules.QueuePlace("listed")
 
@@ -171,14 +174,28 @@ class FactFinder:
     def groups_in(self, topic: str, queue_id: int) -> list[tuple[Evidence, int]]:
         """What the asked group, or every group, reads next in a queue: evidence and offset."""
         found = []
+        for group, offset, file in self._progress.get((topic, queue_id), ()):
+            if self._group in {None, group}:
+                found.append((Evidence("group", file, None, f"{group} reads {offset:,} next"), offset))
+        return found
+
+    @cached_property
+    def _progress(self) -> dict[tuple[str, int], list[tuple[str, int, str | None]]]:
+        """(topic, queue) → groups with the offset that they read next and the table that says so."""
+        found: dict[tuple[str, int], list[tuple[str, int, str | None]]] = {}
         for name in ("consumerOffset.json", "lmqConsumerOffset.json"):
             table = read_table(self._store, name)
             for row in consumer_offsets(table.value).rows if table else ():
-                if row.topic == topic and queue_id in row.offsets and self._group in {None, row.group}:
-                    offset = row.offsets[queue_id]
-                    holds = f"{row.group} reads {offset:,} next"
-                    found.append((Evidence("group", table.file if table else None, None, holds), offset))
+                for queue_id, offset in row.offsets.items():
+                    found.setdefault((row.topic, queue_id), []).append(
+                        (row.group, offset, table.file if table else None)
+                    )
         return found
+
+    @cached_property
+    def topics(self) -> tuple[str, ...]:
+        """Every topic that a unit may stand under."""
+        return tuple(known_topics(self._store))
 
     def _group_offset(self, unit: Unit, evidence: list[Evidence]) -> int | None:
         if rules.role(unit) not in {"plain", "committed", "retry"}:
@@ -192,10 +209,14 @@ class FactFinder:
             evidence.append(Evidence("group", None, None, f"{self._group} has no offset in {where}"))
         return max((offset for _, offset in offsets), default=None)
 
+    @cached_property
+    def _filters(self) -> Table | None:
+        return read_table(self._store, "consumerFilter.json")
+
     def _filter_matches(self, unit: Unit, evidence: list[Evidence]) -> bool | None:
         if self._group is None or rules.role(unit) not in {"plain", "committed"}:
             return None
-        table = read_table(self._store, "consumerFilter.json")
+        table = self._filters
         for row in consumer_filters(table.value).rows if table else ():
             if (row.topic, row.group) == (unit.topic, self._group) and row.expression_type == "SQL92":
                 from engine.query.sql92 import compile_sql

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from engine.codec.java import index_key_hash
@@ -16,7 +17,6 @@ from engine.codec.message import Unit, host_text, parse_unique_key
 from engine.errors import StoreError
 from engine.inspection.byte_scan import places_of
 from engine.inspection.entry_verdict import resolve
-from engine.inspection.lookup import known_topics
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.where_facts import Evidence, FactFinder, chain, time_text
 from engine.rules import where as rules
@@ -94,7 +94,7 @@ class LostFinder:
         return signs + self._times_behind_the_end()
 
     def _times_behind_the_end(self) -> list[Evidence]:
-        _, last = self._span_of_times()
+        _, last = self._span_of_times
         try:
             checkpoint = self._store.checkpoint()
         except StoreError:
@@ -188,7 +188,7 @@ class LostFinder:
     def _lost_entries(self, key: str) -> Iterator[tuple[rules.Verdict, Evidence]]:
         """Index entries with the key's hash whose unit is no longer where they point."""
         log = self._store.log
-        topics = [self._topic] if self._topic else list(known_topics(self._store))
+        topics = [self._topic] if self._topic else list(self._facts.topics)
         for reader in reversed(self._store.index_files()):
             try:
                 if reader.geometry is None:
@@ -224,7 +224,7 @@ class LostFinder:
 
     def _by_time(self, ms_in_month: int, evidence: list[Evidence]) -> WhereResult:
         """A unique key tells when it was made, counted from the first of a month: in front of the log, or behind it?"""
-        first, last = self._span_of_times()
+        first, last = self._span_of_times
         if first is None or last is None:
             return _gone("unknown", evidence)
         made = _latest_before(last + _DAY, ms_in_month)
@@ -237,7 +237,9 @@ class LostFinder:
             return _gone(verdict, [*evidence, *signs])
         return _gone("neverSeen", evidence)
 
+    @cached_property
     def _span_of_times(self) -> tuple[int | None, int | None]:
+        """Times of the log's first and last unit."""
         log = self._store.log
         head = log.unit_at(log.min_offset, crc=False) if log.files else None
         tail = log.items_before(log.max_offset, 1, crc=False)

@@ -1,8 +1,8 @@
 """Which units of a fleet have one of many keys: the join of keys with units, in one walk, or two.
 
 Tasks get the keys as hashes and give one row for each unit and key that agree; the driver compares the texts. The
-second walk looks for units that share a unique key with those that were found by a key of theirs: what became of a
-message is told by all of its units. What is concluded of them is said by :mod:`engine.rules.where`, one floor up.
+second walk looks for units that share a unique key with those that were found by another key of theirs: what became of
+a message is told by all of its units. What is concluded of them is said by :mod:`engine.rules.where`, one floor up.
 """
 
 from __future__ import annotations
@@ -72,12 +72,13 @@ def find(
                 found[store].units.setdefault(key, []).append(place)
             if own is not None:
                 unique[store].add(own)
-    more = {key for store in unique for key in unique[store]}
+    more = {key for store in unique for key in unique[store]} - wanted
     if more:
-        # Those that were asked for stand in the first walk's rows, but not under every name that a unit has.
         for store, key, place, start, _ in _walk(spark, splits, more, None, damage=False):
             if start is None and key in unique[store]:
                 found[store].relatives.setdefault(key, []).append(place)
+    for store, one in found.items():
+        one.relatives.update((key, one.units[key]) for key in unique[store] & wanted if key in one.units)
     for one in found.values():
         for listed in (one.units, one.relatives):
             for key, places in listed.items():
