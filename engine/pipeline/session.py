@@ -8,17 +8,17 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import shutil
-import socket
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from engine.pipeline.defaults import NEEDED
 from engine.pipeline.java import CannotStart, find_java
 from engine.pipeline.launch import Running, end, launch
+from engine.pipeline.masters import knock
 from engine.pipeline.shipping import ship_engine
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ def start(
     if lacking:
         raise CannotStart(f"the pipeline needs {', '.join(lacking)}: pip install 'storescope[spark]'")
     java = find_java()
-    for host, port in _hosts(master):
-        _knock(master, host, port, patience)
+    knock(master, patience)
     log = _open_log(log_file)
     try:
         heap = {"spark.driver.memory": memory} if memory is not None else {}
@@ -121,25 +120,6 @@ def _open_log(log_file: str | Path | None) -> IO[bytes]:
         return path.open("ab")
     except OSError as error:
         raise CannotStart(f"the log file cannot be written: {error.strerror}", file=str(path)) from error
-
-
-def _hosts(master: str) -> Iterator[tuple[str, int]]:
-    """Where a standalone master listens (several: one of them leads)."""
-    if master.startswith("spark://"):
-        for each in master.removeprefix("spark://").split(","):
-            host, _, port = each.rpartition(":")
-            if not host or not port.isdigit():
-                raise CannotStart(f"expected spark://HOST:PORT, found {master}")
-            yield host, int(port)
-            return
-
-
-def _knock(master: str, host: str, port: int, patience: float) -> None:
-    try:
-        with socket.create_connection((host, port), patience):
-            return
-    except OSError as error:
-        raise CannotStart(f"the master {master} does not answer: {error.strerror or error}") from error
 
 
 def _await_executor(running: Running, patience: float) -> None:
