@@ -72,7 +72,7 @@ def walked(root: Path) -> Iterator[UnitColumns]:
 
 def columns_of(root: Path) -> dict[str, np.ndarray]:
     """Places and what else a copy changes of every unit of the one file of ``root``."""
-    names = ("offset", "queue_id", "body_length", "size", "tags_code", "store_timestamp", "topic_id")
+    names = ("offset", "queue_id", "queue_offset", "body_length", "size", "tags_code", "store_timestamp", "topic_id")
     found: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for block in walked(root):
         units = block["kind"] == UNIT
@@ -88,18 +88,24 @@ def put(data: np.ndarray, at: np.ndarray, values: np.ndarray) -> None:
 
 
 def several_files(folder: Path, bodies: str, size: int, files: int) -> Path:
-    """A log of ``files`` files of ``size`` bytes: the first one again and again, each unit at its own place."""
+    """A log of ``files`` files of ``size`` bytes: the first one again and again, each unit at its own places."""
     first = bench_data.log_store(folder, bodies, size)
-    root = folder / f"log-{bodies}-{size}x{files}"
+    root = folder / f"log-{bodies}-{size}x{files}-on"
     log = StorePaths(root).commitlog
     if not (log / queue_file_name((files - 1) * size)).is_file():
         log.mkdir(parents=True, exist_ok=True)
-        at = columns_of(first)["offset"]
+        kept = columns_of(first)
+        at, queue = kept["offset"], kept["topic_id"].astype(np.int64) << 32 | kept["queue_id"]
+        _, number_of, counts = np.unique(queue, return_inverse=True, return_counts=True)
+        stored = kept["store_timestamp"]
+        span = int(stored[-1] - stored[0]) + 1
         original = np.fromfile(StorePaths(first).commitlog / queue_file_name(0), np.uint8)
         for number in range(files):
             path = log / queue_file_name(number * size)
             if not path.exists():
+                put(original, at + 20, kept["queue_offset"] + number * counts[number_of])
                 put(original, at + 28, at + number * size)
+                put(original, at + 56, stored + number * span)
                 original.tofile(path.with_suffix(".draft"))
                 path.with_suffix(".draft").rename(path)
     return root

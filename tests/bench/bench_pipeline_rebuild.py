@@ -1,9 +1,10 @@
 """Rebuilding queues and index, and verifying, on Spark beside the engine's own process, over the same hot log.
 
-    python tests/bench/bench_pipeline_rebuild.py [--repeats 5] [--master local[2]] [--only rebuild|verify]
+    python tests/bench/bench_pipeline_rebuild.py [--repeats 5] [--master local[2]] [--only rebuild|verify] [--files 4]
 
-Both write real files and bring them to the disk. The session is started and warm; its start is told apart. Turns
-alternate, the order of each pair too; what is told is the median and the ratio of medians.
+The log is of ``--files`` files of ``--mib``. Both write real files and bring them to the disk. The session is started
+and warm; its start is told apart. Turns alternate, the order of each pair too; what is told is the median and the ratio
+of medians.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parent))
 os.environ["PYTHONPATH"] = str(ROOT)
+
+from bench_pipeline import several_files  # noqa: E402
 
 from engine.cli.pipeline_rebuild import facts_of  # noqa: E402
 from engine.cli.pipeline_verify import verify  # noqa: E402
@@ -30,6 +34,7 @@ from engine.inspection.bench import conditions  # noqa: E402
 from engine.inspection.derived_config import derived_config  # noqa: E402
 from engine.inspection.findings import check  # noqa: E402
 from engine.inspection.snapshot import open_store  # noqa: E402
+from engine.layout import StorePaths, queue_file_name  # noqa: E402
 from engine.pipeline import session  # noqa: E402
 from engine.pipeline.files import find_stores  # noqa: E402
 from engine.pipeline.rebuild import OnSpark, rebuild  # noqa: E402
@@ -42,26 +47,46 @@ def main() -> None:
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--bodies", nargs="*", default=list(bench_data.BODIES))
     parser.add_argument("--only", choices=("rebuild", "verify"))
-    parser.add_argument("--mib", type=int, default=1024, help="the log's size")
+    parser.add_argument("--mib", type=int, default=1024, help="the size of a file of the log")
+    parser.add_argument("--files", type=int, default=4)
     args = parser.parse_args()
     size = args.mib << 20
+    told = f"{args.files} x {args.mib:,} MiB"
     began = time.perf_counter()
     spark = session.start(args.master, tempfile.mktemp(suffix=".log"))
     on = OnSpark(spark)
     print(f"session {args.master}: {time.perf_counter() - began:.1f} s")
     folder = bench_data.default_folder()
-    if args.only != "rebuild":
-        root = bench_data.healthy_store(folder, size)
-        _measure(f"verify, 200-byte bodies, {args.mib:,} MiB", _verify_turns(on, root), args.repeats)
-    for bodies in args.bodies if args.only != "verify" else ():
-        root = bench_data.log_store(folder, bodies, size)
-        place = Path(tempfile.mkdtemp(prefix="rebuild-", dir=root.parent))
-        try:
-            turns = _rebuild_turns(on, root, place)
-            _measure(f"rebuild, {bodies}-byte bodies, {args.mib:,} MiB", turns, args.repeats)
-        finally:
-            shutil.rmtree(place)
+    for bodies in args.bodies:
+        root = several_files(folder, bodies, size, args.files)
+        if args.only != "verify":
+            place = Path(tempfile.mkdtemp(prefix="rebuild-", dir=root.parent))
+            try:
+                _measure(f"rebuild, {bodies}-byte bodies, {told}", _rebuild_turns(on, root, place), args.repeats)
+            finally:
+                shutil.rmtree(place)
+        if args.only != "rebuild":
+            _measure(f"verify, {bodies}-byte bodies, {told}", _verify_turns(on, _healthy(root)), args.repeats)
     print(conditions())
+
+
+def _healthy(root: Path) -> Path:
+    """A store with the log of ``root``, its queues and index, and the next file of the log, which is empty."""
+    whole = root.with_name(f"{root.name}-healthy")
+    if not whole.exists():
+        draft = Path(tempfile.mkdtemp(prefix=f"{whole.name}-", dir=whole.parent))
+        with open_store(str(root)) as store:
+            rebuild_beside(store, draft / "built", derived_config(store))
+        (draft / "built" / "commitlog").mkdir()
+        files = sorted(StorePaths(root).commitlog.iterdir())
+        for path in files:
+            (draft / "built" / "commitlog" / path.name).hardlink_to(path)
+        size = files[0].stat().st_size
+        with (draft / "built" / "commitlog" / queue_file_name(len(files) * size)).open("wb") as following:
+            following.truncate(size)
+        (draft / "built").rename(whole)
+        draft.rmdir()
+    return whole
 
 
 def _verify_turns(on: OnSpark, root: Path) -> dict[str, Callable[[], object]]:
