@@ -157,10 +157,13 @@ def started(args: argparse.Namespace, out: Output, name: str) -> Iterator[Job]:
     """
     need_spark()
     from engine.pipeline import session
-    from engine.pipeline.files import find_stores
+    from engine.pipeline.files import find_stores, seen_from_anywhere
     from engine.pipeline.progress import Cancelled, Watch
+    from engine.pipeline.shipping import names_this_process
 
     stores = find_stores(getattr(args, "stores", None) or ())
+    if not names_this_process(args.master):
+        stores = seen_from_anywhere(stores)
     log_file = Path(args.log_file) if args.log_file else default_log(name)
     bar = Bar(out)
     begun = time.monotonic()

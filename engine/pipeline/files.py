@@ -6,6 +6,7 @@ What the engine's own listing leaves out is left out here too: names that are no
 from __future__ import annotations
 
 import fnmatch
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from typing import TypeVar
 
 from engine.errors import NotAStore
 from engine.layout import FILE_NAME_DIGITS, parse_file_name
-from engine.pipeline.storage import Listed, Storage, join, storage_of
+from engine.pipeline.storage import Listed, LocalStorage, Storage, join, storage_of
 
 LARGEST_OFFSET = (1 << 63) - 1
 AT_ONCE = 16
@@ -64,6 +65,14 @@ def find_stores(paths: str | Sequence[str], broker: str | None = None) -> list[S
     return list(found.values())
 
 
+def seen_from_anywhere(stores: Iterable[StorePlace]) -> list[StorePlace]:
+    """``stores`` by paths that do not depend on the folder of a process: workers run elsewhere than this one."""
+    return [
+        replace(store, path=_whole_path(store.path), log_folders=tuple(map(_whole_path, store.log_folders)))
+        for store in stores
+    ]
+
+
 def at_once(look: Callable[[T], R], things: Iterable[T]) -> Iterator[tuple[T, R]]:
     """``things`` in their order, each with what ``look`` gives for it: several wait for their storage side by side."""
     listed = list(things)
@@ -107,6 +116,12 @@ def _matches(storage: Storage, path: str) -> list[tuple[str, str | None]]:
             if entry.size < 0 and fnmatch.fnmatchcase(entry.name, part)
         ]
     return [(folder, "/".join(named)) for folder, named in found]
+
+
+def _whole_path(path: str) -> str:
+    """A path of a disk from its root on; what ``..`` leads to is left to the disk."""
+    storage, local = storage_of(path)
+    return os.path.join(os.getcwd(), local) if isinstance(storage, LocalStorage) else path  # noqa: PTH109, PTH118
 
 
 def _below(folder: str, name: str) -> str:

@@ -11,7 +11,7 @@ from pyspark.sql.datasource import InputPartition
 from engine.errors import UsageError
 from engine.pipeline import schema, splits
 from engine.pipeline.defaults import LOG_BYTES
-from engine.pipeline.files import StorePlace, find_stores
+from engine.pipeline.files import StorePlace, find_stores, seen_from_anywhere
 
 
 class Options:
@@ -28,7 +28,7 @@ class Options:
         """Raises :class:`NotAStore`, :class:`CannotRead`."""
         if not self.path:
             raise UsageError("name the store: load(PATH)")
-        return find_stores(self.path, self.broker)
+        return seen_from_anywhere(find_stores(self.path, self.broker))
 
     def number(self, name: str, default: int) -> int:
         """An option that is a number from 1 on."""

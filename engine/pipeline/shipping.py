@@ -55,7 +55,11 @@ _shipped: set[str] = set()
 
 def is_local(spark: SparkSession) -> bool:
     """Whether the executors are in this process's own Java, and so import what this process imports."""
-    master = str(spark.sparkContext.master)
+    return names_this_process(str(spark.sparkContext.master))
+
+
+def names_this_process(master: str) -> bool:
+    """Whether ``master`` stands for threads beside this process, and not for workers elsewhere."""
     return master == "local" or master.startswith("local[")
 
 
