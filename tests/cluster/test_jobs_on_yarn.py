@@ -1,0 +1,57 @@
+"""Jobs on a YARN, by the lines that the README gives: the answers of one machine."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from asked_jobs import Asked
+from spark_cluster import PROJECT, Driver
+from yarn_cluster import Yarn
+
+pytestmark = [pytest.mark.spark, pytest.mark.spark_full, pytest.mark.peer, pytest.mark.golden, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def yarn(tmp_path_factory):
+    one = Yarn(tmp_path_factory.mktemp("yarn"))
+    yield one
+    one.stop()
+
+
+@pytest.fixture(scope="module")
+def driver(yarn, tmp_path_factory):
+    """One session on it."""
+    one = Driver("yarn", tmp_path_factory.mktemp("on-yarn") / "driver", yarn.environment, yarn.python)
+    yield one
+    one.stop()
+
+
+def test_the_line_of_the_readme_runs(fleet, yarn, tmp_path):
+    """A process of its own, without settings beyond the environment and ``spark-defaults.conf``."""
+    words = [sys.executable, "-c", "from engine.cli.main import main; raise SystemExit(main())", "pipeline", "stats"]
+    told = subprocess.run(
+        [*words, f"{fleet}/*/store", "--master", "yarn", "--log-file", tmp_path / "spark.log"],
+        env={**yarn.environment, "PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": str(yarn.python)},
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (told.returncode, told.stderr) == (0, ""), (tmp_path / "spark.log").read_text()[-3000:]
+    assert "Spark on yarn began" in told.stdout
+
+
+def test_containers_have_the_engine_and_not_the_project(yarn, driver):
+    driver.await_executors(2)
+    seen = driver.ask(probe=True)
+    assert len(seen) == 2
+    for folder, package, module, viewer, compiled in seen:
+        assert Path(folder).is_relative_to(yarn.folder)
+        assert package.endswith("storescope-engine.zip/engine/__init__.py")
+        assert not Path(module).is_relative_to(PROJECT)
+        assert (viewer, compiled) == ("None", True)
+
+
+@pytest.mark.parametrize("job", ["stats", "verify", "rebuild", "export", "import", "trace"])
+def test_a_job_answers_what_it_answers_on_one_machine(fleet, alone, driver, tmp_path, job):
+    expected = alone(job)
+    driver.await_executors(2)
+    assert Asked(fleet, tmp_path).run(driver, job) == expected
