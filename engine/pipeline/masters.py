@@ -17,6 +17,10 @@ from xml.etree import ElementTree as ET
 
 from engine.pipeline.java import CannotStart
 
+ANSWERS = 30.0
+"""Seconds that a connection, and a standalone master, may take."""
+CONTAINERS = 300.0
+"""Seconds that a YARN or a Kubernetes may take: what they give is queued for, and may have to be fetched."""
 MANAGER_PORT = 8032
 """Where a ResourceManager listens unless its address says otherwise."""
 _HOST_PORT = re.compile(r"(?P<host>[\w.-]+|\[[0-9a-fA-F:]+\]):(?P<port>\d+)")
@@ -32,6 +36,11 @@ class Listener:
     port: int
 
 
+def patience_with(master: str) -> float:
+    """Seconds that ``master`` is usually given until there is something to work with."""
+    return CONTAINERS if master == "yarn" or master.startswith("k8s://") else ANSWERS
+
+
 def knock(master: str, patience: float) -> None:
     """Raise :class:`CannotStart` in one sentence where nobody listens, or something is missing that the master needs.
 
@@ -40,7 +49,7 @@ def knock(master: str, patience: float) -> None:
     refused: CannotStart | None = None
     for one in listeners(master):
         try:
-            with socket.create_connection((one.host, one.port), patience):
+            with socket.create_connection((one.host, one.port), min(patience, ANSWERS)):
                 return
         except OSError as error:
             refused = refused or CannotStart(f"{one.who} does not answer: {error.strerror or error}")

@@ -18,8 +18,8 @@ from typing import IO, TYPE_CHECKING, Any
 from engine.pipeline.defaults import NEEDED
 from engine.pipeline.java import CannotStart, find_java
 from engine.pipeline.launch import Running, end, launch
-from engine.pipeline.masters import knock
-from engine.pipeline.shipping import ship_engine
+from engine.pipeline.masters import knock, patience_with
+from engine.pipeline.shipping import names_this_process, ship_engine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,8 +28,6 @@ __all__ = ["CannotStart", "abandon", "ship_engine", "start", "stop"]
 
 LAST_WORDS = 3.0
 """Seconds that a cluster is given to hear that a job was stopped."""
-PATIENCE = 30.0
-"""Seconds that a master, and then the first executor, may take to answer."""
 _running: list[Running] = []
 
 
@@ -38,13 +36,13 @@ def start(
     log_file: str | Path | None = None,
     memory: str | None = None,
     settings: Mapping[str, str] | None = None,
-    patience: float = PATIENCE,
+    patience: float | None = None,
 ) -> SparkSession:
     """The session of this process, started where there is none yet; what Spark and Java say goes to ``log_file``.
 
     ``memory`` is the driver's heap (None: as ``spark-defaults.conf`` says, else 1 GiB), ``settings`` are Spark's own.
-    Raises :class:`CannotStart` in one sentence: a package or Java is missing, the master does not answer within
-    ``patience`` seconds, or a session with another master runs.
+    Raises :class:`CannotStart` in one sentence: a package or Java is missing, the master does not answer or gives
+    nothing within ``patience`` seconds (None: what is usual for it), or a session with another master runs.
     """
     if _running:
         if _running[0].master != master:
@@ -54,6 +52,8 @@ def start(
     if lacking:
         raise CannotStart(f"the pipeline needs {', '.join(lacking)}: pip install 'storescope[spark]'")
     java = find_java()
+    if patience is None:
+        patience = patience_with(master)
     knock(master, patience)
     log = _open_log(log_file)
     try:
@@ -64,7 +64,7 @@ def start(
         raise
     _running.append(running)
     atexit.register(stop)
-    if master.startswith("spark://"):
+    if not names_this_process(master):
         _await_executor(running, patience)
     return running.spark
 
@@ -123,7 +123,9 @@ def _open_log(log_file: str | Path | None) -> IO[bytes]:
 
 
 def _await_executor(running: Running, patience: float) -> None:
-    """Raise :class:`CannotStart` where the master gives no executor."""
+    """Raise :class:`CannotStart` where the master gives no executor, unless they are asked for as tasks come."""
+    if running.spark.sparkContext.getConf().get("spark.dynamicAllocation.enabled") == "true":
+        return
     spark_context = running.spark.sparkContext._jsc.sc()  # noqa: SLF001  Python has no other way to ask
     until = time.monotonic() + patience
     while time.monotonic() < until:
