@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from engine.pipeline import filters, schema, splits
-from engine.pipeline.options import LogOptions, Parts, grouped, tell
+from engine.pipeline.options import NOTHING, LogOptions, Parts, grouped, tell
 from engine.pipeline.pruning import needed
 from engine.pipeline.rows import rows_of
 from engine.pipeline.splits import SplitPlan
@@ -76,7 +76,7 @@ class CommitLogReader(DataSourceReader):
         """One for each task; what is left unread goes to Spark's log."""
         plan = self.plan()
         tell(NAME, plan.skipped)
-        return grouped(plan.splits, self.asked.split_bytes)
+        return grouped(plan.splits, self.asked.split_bytes) or [NOTHING]
 
     def plan(self) -> SplitPlan:
         """The splits that can hold what is asked for."""

@@ -77,6 +77,10 @@ class Parts(InputPartition):
         self.parts = parts
 
 
+NOTHING = Parts(())
+"""Of a reader without parts: where it names none, Spark makes up a partition that is none of ours."""
+
+
 def grouped(parts: Sequence[Any], most: int) -> list[InputPartition]:
     """Parts with a ``start`` and a ``stop`` as partitions: several together not larger than ``most`` bytes."""
     found: list[list[Any]] = []

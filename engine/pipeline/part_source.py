@@ -17,7 +17,7 @@ from engine.errors import CannotRead
 from engine.pipeline import filters, schema
 from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import StorePlace
-from engine.pipeline.options import Options, Parts, grouped, tell
+from engine.pipeline.options import NOTHING, Options, Parts, grouped, tell
 from engine.pipeline.pruning import Want
 from engine.pipeline.splits import Skipped
 from engine.pipeline.workers import settling
@@ -62,7 +62,7 @@ class PartReader(DataSourceReader):
         stores = filters.of_stores(self.conditions, self.asked.stores())
         parts = [part for store in stores for part in self.parts_of(store, want, skipped)]
         tell(self.NAME, skipped)
-        return grouped(parts, PART_BYTES)
+        return grouped(parts, PART_BYTES) or [NOTHING]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition as Arrow batches."""

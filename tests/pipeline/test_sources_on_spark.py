@@ -111,6 +111,16 @@ def test_what_filters_leave_unread_stands_in_sparks_log(golden, fleet, spark):
     assert "bytes are left unread: nothing of the offset asked for lies there" in log.read_text("utf-8", "replace")
 
 
+@pytest.mark.parametrize("kind", ["commitlog", "consumequeue", "index"])
+@pytest.mark.parametrize("nowhere", ["broker = 'nowhere'", "physicalOffset < 0", "storeTimestamp < 5"])
+def test_conditions_that_nothing_meets_give_no_row(fleet, spark, kind, nowhere):
+    """Every file is left unread, so that nothing is planned."""
+    register(spark)
+    frame = spark.read.format(f"rocketmq-{kind}").load(fleet)
+    name = nowhere.split()[0]
+    assert frame.where(nowhere if name in frame.columns else "broker = ''").count() == 0
+
+
 def test_a_schema_that_is_given_names_the_columns(golden, spark):
     register(spark)
     path = str(golden("clean-5.3.3"))
