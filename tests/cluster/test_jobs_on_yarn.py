@@ -55,3 +55,19 @@ def test_a_job_answers_what_it_answers_on_one_machine(fleet, alone, driver, tmp_
     expected = alone(job)
     driver.await_executors(2)
     assert Asked(fleet, tmp_path).run(driver, job) == expected
+
+
+def test_a_queue_without_room_for_an_executor_is_told(yarn, tmp_path):
+    """The application's own container takes half of the queue. Spark would wait for as long as nobody stops it."""
+    script = (
+        "from engine.pipeline import session\n"
+        "narrow = {'spark.yarn.queue': 'narrow', 'spark.executor.memory': '1100m'}\n"
+        "session.start('yarn', 'spark.log', settings=narrow, patience=60)\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script], env={**yarn.environment, "PYTHONPATH": str(PROJECT)},
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert told.stderr.endswith(
+        "CannotStart: the master yarn gave no executor within 60 s; what Spark said stands in spark.log\n"
+    )

@@ -30,8 +30,11 @@ public final class Yarn {
     private static void serve(Path folder, int nodes) throws Exception {
         Configuration settings = new YarnConfiguration();
         settings.set("fs.defaultFS", "file:///");
-        settings.set("yarn.scheduler.capacity.root.queues", "default");
-        settings.set("yarn.scheduler.capacity.root.default.capacity", "100");
+        // 4 GiB a node; the narrow queue of two nodes has room for two containers of 1 GiB.
+        settings.set("yarn.scheduler.capacity.root.queues", "default,narrow");
+        settings.set("yarn.scheduler.capacity.root.default.capacity", "75");
+        settings.set("yarn.scheduler.capacity.root.narrow.capacity", "25");
+        settings.set("yarn.scheduler.capacity.root.narrow.maximum-capacity", "25");
         MiniYARNCluster cluster = new MiniYARNCluster("yarn", nodes, 1, 1);
         cluster.init(settings);
         cluster.start();
