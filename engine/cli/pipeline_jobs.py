@@ -159,6 +159,7 @@ def started(args: argparse.Namespace, out: Output, name: str) -> Iterator[Job]:
     from engine.pipeline import session
     from engine.pipeline.files import find_stores, seen_from_anywhere
     from engine.pipeline.progress import Cancelled, Watch
+    from engine.pipeline.seen import must_be_seen
     from engine.pipeline.shipping import names_this_process
 
     stores = find_stores(getattr(args, "stores", None) or ())
@@ -171,6 +172,8 @@ def started(args: argparse.Namespace, out: Output, name: str) -> Iterator[Job]:
     try:
         spark = session.start(args.master, log_file=log_file)
         session.ship_engine(spark)
+        if not names_this_process(args.master):
+            must_be_seen(spark, stores)
         took = time.monotonic() - begun
         with interrupts, Watch(spark, name, bar.told) as watch:
             yield Job(name, out, spark, watch, log_file, args.master, took, time.monotonic(), stores)

@@ -98,6 +98,16 @@ def test_stores_named_from_here_are_found_by_workers_that_run_elsewhere(fleet, a
     assert (code, [line.replace(str(here), str(fleet)) for line in said], None) == alone("stats")
 
 
+def test_stores_that_workers_do_not_see_are_told_and_not_called_damaged(fleet, driver, tmp_path):
+    """A disk of this machine alone, as a folder of this process alone."""
+    (driver.folder / "here alone").symlink_to(fleet)
+    words = Asked(Path("/proc/self/cwd/here alone"), tmp_path).words("stats")
+    code, said, words = driver.run(words)
+    assert (code, said) == (3, [])
+    log = "/proc/self/cwd/here alone/a/store/commitlog"
+    assert words.startswith(f"storescope: {log}: executors do not see it"), words
+
+
 def pytest_generate_tests(metafunc):
     """Killing is dear: of how many jobs is said by an option."""
     if "killed_job" in metafunc.fixturenames:
@@ -108,8 +118,8 @@ def test_a_worker_killed_in_the_middle_changes_no_answer(fleet, alone, cluster, 
     """One of the two executors is given tasks and stops to move; when the other has done its own, it is killed."""
     asked, job = Asked(fleet, tmp_path), killed_job
     expected = alone(job)
-    if job == "import":
-        driver.run(asked.words("export"))
+    # Whether the workers see the stores is asked once a session, of all of them.
+    driver.run(asked.words("export" if job == "import" else "stats"))
     driver.await_executors(2)
     with cluster.killed_in_the_middle() as kill:
         assert asked.run(driver, job, kill) == expected
