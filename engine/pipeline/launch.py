@@ -28,7 +28,6 @@ _QUIET = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.localRelationThreshold": "0",  # each chunk of a table is a task, small tables too
-    "spark.sql.python.filterPushdown.enabled": "true",
 }
 _LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _LONGEST_WAY = 60

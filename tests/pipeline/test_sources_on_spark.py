@@ -15,7 +15,8 @@ from engine.cli import records
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Stop
 from engine.inspection.snapshot import open_store
-from engine.pipeline import register, schema, session
+from engine.pipeline import one_read_each, register, schema, session
+from engine.pipeline.java import CannotStart
 
 pytestmark = pytest.mark.spark
 NAMES = (
@@ -119,6 +120,35 @@ def test_conditions_that_nothing_meets_give_no_row(fleet, spark, kind, nowhere):
     frame = spark.read.format(f"rocketmq-{kind}").load(fleet)
     name = nowhere.split()[0]
     assert frame.where(nowhere if name in frame.columns else "broker = ''").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"), [("commitlog", "physicalOffset"), ("consumequeue", "physicalOffset"), ("index", "phyOffset")]
+)
+def test_a_frame_answers_each_query_by_itself(golden, spark, kind, place):
+    """Spark keeps what was planned at the frame: the next query, or the other half of one, would miss rows."""
+    register(spark)
+    frame = spark.read.format(f"rocketmq-{kind}").load(str(golden("clean-5.3.3")))
+    places = sorted(row[0] for row in frame.select(place).collect())
+    middle = places[len(places) // 2]
+    below = sum(at < middle for at in places)
+    low, high = frame.where(frame[place] < middle), frame.where(frame[place] >= middle)
+    frame.createOrReplaceTempView("things")
+    asked = f"(SELECT count(*) FROM things WHERE {place} < {middle}), (SELECT count(*) FROM things)"
+    assert 0 < below < len(places)
+    assert (low.count(), frame.count(), high.count()) == (below, len(places), len(places) - below)
+    assert sorted(row[0] for row in low.union(high).select(place).collect()) == places
+    assert low.crossJoin(high.groupBy().count()).count() == below
+    assert tuple(spark.sql(f"SELECT {asked}").collect()[0]) == (below, len(places))
+    assert (low.union(frame).count(), frame.count()) == (below + len(places), len(places))
+
+
+def test_a_spark_without_a_place_for_the_rule_is_told(spark, monkeypatch):
+    """Without it answers might be wrong."""
+    monkeypatch.setattr(one_read_each, "_INJECTED", "spark.storescope.nothing")
+    monkeypatch.setattr(one_read_each, "_RULE", "public class Other {}")
+    with pytest.raises(CannotStart, match="the formats need Spark 4 in this process, found 4"):
+        register(spark)
 
 
 def test_a_schema_that_is_given_names_the_columns(golden, spark):
