@@ -11,7 +11,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -48,8 +49,13 @@ class Running:
     scratch: Path
 
 
-def launch(master: str, java_home: str, log: IO[bytes], settings: Mapping[str, str]) -> Running:
-    """A new session; raises :class:`CannotStart` in one sentence. Nothing is left of one that was interrupted."""
+def launch(
+    master: str, java_home: str, log: IO[bytes], settings: Mapping[str, str], patience: float | None = None
+) -> Running:
+    """A new session, begun within ``patience`` seconds (None: however long it takes) behind the start of Java.
+
+    Raises :class:`CannotStart` in one sentence. Nothing is left of one that was interrupted.
+    """
     from pyspark import SparkContext
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
@@ -59,21 +65,26 @@ def launch(master: str, java_home: str, log: IO[bytes], settings: Mapping[str, s
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     scratch = Path(tempfile.mkdtemp(prefix="storescope-spark-"))
     java: list[subprocess.Popen[bytes]] = []
-    whole = False
+    whole, late = False, threading.Event()
     try:
         with _surroundings(master.startswith("local"), java_home), _own_interrupts():
             with _kept(java):
                 gateway = launch_gateway(  # type: ignore[no-untyped-call]
                     _conf(master, scratch, settings), {"stdout": log, "stderr": log, "start_new_session": True}
                 )
-            session = SparkSession(SparkContext(conf=_conf(master, scratch, settings), gateway=gateway))
+            with _ended_late(java, patience, late):
+                session = SparkSession(SparkContext(conf=_conf(master, scratch, settings), gateway=gateway))
         whole = True
         return Running(session, gateway, master, log, scratch)
     except Exception as error:
+        if late.is_set():
+            told = f"the master {master} does not answer within {patience:g} s"
+            raise CannotStart(f"{told}; what Spark said stands in {log.name}") from error
         kind = error.__class__.__name__ if isinstance(error, PySparkException) else _first_line(error)
         raise CannotStart(f"Spark did not start on {master} ({kind}); what it said stands in {log.name}") from error
     finally:
         if not whole:
+            SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001  the next start gets a Java of its own
             for process in java:
                 end(process)
             shutil.rmtree(scratch, ignore_errors=True)
@@ -131,6 +142,32 @@ def _kept(java: list[subprocess.Popen[bytes]]) -> Iterator[None]:
         yield
     finally:
         launcher.Popen = start
+
+
+@contextlib.contextmanager
+def _ended_late(
+    java: Sequence[subprocess.Popen[bytes]], patience: float | None, late: threading.Event
+) -> Iterator[None]:
+    """Java is killed, and the block raises, where its end is not reached within ``patience`` seconds."""
+    if patience is None:
+        yield
+        return
+
+    def over() -> None:
+        late.set()
+        for process in java:
+            end(process)
+
+    watch = threading.Timer(patience, over)
+    watch.daemon = True
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
+        watch.join()
+    if late.is_set():
+        raise TimeoutError
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CannotStart", "abandon", "ship_engine", "start", "stop"]
 
+BEGINNING = 15.0
+"""Seconds of Spark's own beginning, beside what a master is given to answer."""
 LAST_WORDS = 3.0
 """Seconds that a cluster is given to hear that a job was stopped."""
 _running: list[Running] = []
@@ -58,7 +60,8 @@ def start(
     log = _open_log(log_file)
     try:
         heap = {"spark.driver.memory": memory} if memory is not None else {}
-        running = launch(master, java.home, log, {**heap, **(settings or {})})
+        watched = None if names_this_process(master) else patience + BEGINNING
+        running = launch(master, java.home, log, {**heap, **(settings or {})}, watched)
     except BaseException:
         log.close()
         raise

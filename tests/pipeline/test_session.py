@@ -116,6 +116,31 @@ def test_a_master_that_does_not_answer_is_one_line(monkeypatch):
 
 
 @pytest.mark.spark
+def test_a_master_that_is_silent_is_one_line_and_another_session_begins(tmp_path):
+    """Who listens there takes what is said and says nothing."""
+    script = """if True:
+        import os, socket, sys
+        from engine.pipeline import session
+        session.BEGINNING = 2.0
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            try:
+                session.start(f"spark://127.0.0.1:{silent.getsockname()[1]}", "one.log", patience=2.0)
+            except session.CannotStart as error:
+                print(str(error).partition(" does not")[2])
+        print(session.start("local[1]", "two.log").range(3).count())
+        session.stop()
+    """
+    root = Path(__file__).parent.parent.parent
+    told = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(root), "TMPDIR": str(tmp_path)}, timeout=280,
+    )  # fmt: skip
+    expected = " answer within 4 s; what Spark said stands in one.log\n3\n"
+    assert (told.returncode, told.stdout, told.stderr) == (0, expected, "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.log", "two.log"]
+
+
+@pytest.mark.spark
 def test_the_session_is_the_same_at_the_second_ask(spark):
     assert session.start("local[2]") is spark
     with pytest.raises(CannotStart, match=r"a session on local\[2\] runs in this process"):
