@@ -1,0 +1,56 @@
+"""Executors of a cluster read a fleet out of an object storage, each by itself: no disk is shared, the answers stay."""
+
+import json
+
+import pytest
+from asked_jobs import Asked, plainly
+from s3_server import KEYS, s3_server, upload
+from spark_cluster import Cluster, Driver
+
+pytestmark = [pytest.mark.spark, pytest.mark.spark_full, pytest.mark.golden, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def server(fleet):
+    """A server with the fleet as ``fleet/BROKER/store``."""
+    with s3_server() as url:
+        upload(fleet, "backups", "fleet", url)
+        yield url
+
+
+@pytest.fixture(scope="module")
+def driver(server, tmp_path_factory):
+    """A session whose executors are given the server by ``spark-defaults.conf``, as the README says."""
+    folder = tmp_path_factory.mktemp("s3")
+    there = {**KEYS, "AWS_ENDPOINT_URL": server, "AWS_REGION": "us-east-1"}
+    (folder / "conf").mkdir()
+    lines = [f"spark.executorEnv.{name} {value}\n" for name, value in there.items()]
+    (folder / "conf" / "spark-defaults.conf").write_text("".join(lines))
+    (folder / "cluster").mkdir()
+    cluster = Cluster(folder / "cluster", workers=1)
+    environment = {**cluster.environment, **there, "SPARK_CONF_DIR": str(folder / "conf")}
+    one = Driver(cluster.url, folder / "driver", environment, cluster.python)
+    yield one
+    one.stop()
+    cluster.stop()
+
+
+def in_the_bucket(words, fleet):
+    return [str(word).replace(str(fleet), "s3://backups/fleet") for word in words]
+
+
+def test_sums_over_a_bucket_are_those_of_the_disk(fleet, alone, driver, tmp_path):
+    code, said, _ = driver.run(in_the_bucket(Asked(fleet, tmp_path).words("stats"), fleet))
+    expected = alone("stats")
+    here = [json.loads(line.replace(str(fleet), "s3://backups/fleet")) for line in expected[1]]
+    assert (code, plainly(said)) == (expected[0], plainly(here))
+    assert len(here) > 10
+
+
+def test_rows_of_a_bucket_are_those_of_the_disk(fleet, alone, driver, tmp_path):
+    asked, expected = Asked(fleet, tmp_path), alone("export")
+    code, _, err = driver.run(in_the_bucket(asked.words("export"), fleet))
+    assert (code, err) == (expected[0], "")
+    found = [row.replace("s3://backups/fleet", str(fleet)) for row in asked.written("export")]
+    assert sorted(found) == sorted(expected[2])
+    assert len(found) > 100
