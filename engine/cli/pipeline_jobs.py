@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import importlib.util
 import os
 import re
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 INSTALL = "pipeline jobs run on Spark, which is not installed here: pip install 'storescope[spark]', and Java 17 or 21"
 _LAST_LINE = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Read|Unit|Size|Store|Filter|Cancelled)): (.+)$")
+_NUMBER = re.compile(r"^\[Errno \d+\] ")
 _JAVA_LINE = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error)(?:: (.+))?$")
 
 
@@ -187,7 +189,10 @@ def started(args: argparse.Namespace, out: Output, name: str) -> Iterator[Job]:
         if interrupts.heard:
             raise KeyboardInterrupt from None
         if isinstance(error, Exception) and is_sparks(error):
-            raise StoreError(f"{in_a_line(error)} (Spark's own words: {log_file})") from error
+            line = in_a_line(error)
+            if line == os.strerror(errno.ENOSPC) and getattr(args, "out", None):  # nobody has said where
+                line += f" while {args.out} was written"
+            raise StoreError(f"{line} (Spark's own words: {log_file})") from error
         raise
     bar.clear()
     if watch.cancelled:
@@ -325,7 +330,8 @@ def in_a_line(error: Exception) -> str:
     python = [found for line in lines if (found := _LAST_LINE.match(line))]
     if python:
         last = python[-1]
-        return last[2] if last[1] not in {"MemoryError", "KeyError"} else f"{last[1]}: {last[2]}"
+        said = _NUMBER.sub("", last[2])
+        return said if last[1] not in {"MemoryError", "KeyError"} else f"{last[1]}: {said}"
     java = [found[1] for line in lines if (found := _JAVA_LINE.match(line)) and found[1]]
     if java:
         return java[-1]

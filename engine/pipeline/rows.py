@@ -64,9 +64,7 @@ def split_rows(
     units_only = filters.units_only(conditions)
     for block in read_split(split, crc, want_tags, topics):
         if isinstance(block, UnitColumns):
-            rows = units_of(block)
-            if conditions:
-                rows = rows[filters.kept(conditions, block, topics)[rows]]
+            rows = units_of(block, filters.kept(conditions, block, topics) if conditions else None)
             yield from maker.units(block, rows)
             if asked.blanks and not units_only:
                 yield from maker.blanks(block)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.codec.columns import BLANK, UNIT, UnitColumns
 from engine.codec.topic_table import TopicTable
@@ -131,13 +132,17 @@ class RowMaker:
                 self._made["bodySha256"] = pa.array(digests, pa.string())
 
 
-def units_of(block: UnitColumns) -> Rows:
-    """The rows of a block that are units."""
-    return np.flatnonzero(block["kind"] == UNIT)
+def units_of(block: UnitColumns, keep: npt.NDArray[np.bool_] | None = None) -> Rows:
+    """The rows of a block that are units, of those that ``keep`` says."""
+    units = block["kind"] == UNIT
+    return np.flatnonzero(units if keep is None else units & keep)
 
 
 def _parts(block: UnitColumns, rows: Rows) -> Iterator[Rows]:
     """Rows in pieces of about :data:`BATCH_BYTES`."""
     if len(rows):
         piece = np.cumsum(block.size[rows], dtype=np.int64) // BATCH_BYTES
+        if not piece[-1]:
+            yield rows
+            return
         yield from np.split(rows, np.flatnonzero(np.diff(piece)) + 1)

@@ -76,6 +76,8 @@ class TopicTexts:
             return schema.text_array([utf8(block.raw_topic(row)) for row in rows.tolist()], pa.string())
         if self._names is None or len(self._names) != len(self._table):
             self._names = schema.text_array(self._table.names, pa.string())
+        if len(numbers) and numbers.max() == numbers[0] == numbers.min():  # a condition named it
+            return pa.repeat(self._names[int(numbers[0])], len(numbers))
         return self._names.take(pa.array(numbers))
 
 
