@@ -19,16 +19,22 @@ _SOURCES = (
 
 
 def prepare() -> None:
-    """Tell numba, before it is imported, where to keep machine code; a folder set by the user's environment stays."""
-    if "NUMBA_CACHE_DIR" in os.environ:
+    """Tell numba, before it is imported, where to keep machine code: where the user's environment says, else in the
+    user's cache, else in a new folder of this process. Where it can write nowhere, numba raises.
+    """
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given and _usable(Path(given)):
         return
     folder = _user_cache() / "storescope" / "numba" / _fingerprint()
+    os.environ["NUMBA_CACHE_DIR"] = str(folder) if _usable(folder) else tempfile.mkdtemp(prefix="storescope-numba-")
+
+
+def _usable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        usable = os.access(folder, os.W_OK)
     except OSError:
-        usable = False
-    os.environ["NUMBA_CACHE_DIR"] = str(folder) if usable else tempfile.mkdtemp(prefix="storescope-numba-")
+        return False
+    return os.access(folder, os.W_OK)
 
 
 def _user_cache() -> Path:

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import os
 import pickle
+import pkgutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+import engine
+
 Result = TypeVar("Result")
 NOBODY = 65534
+
+
+@functools.cache
+def _load_all() -> None:
+    """The engine, while there are rights: an interpreter, and its machine code, may lie in root's home."""
+    for found in pkgutil.walk_packages(engine.__path__, "engine."):
+        if not found.name.startswith(("engine.pipeline", "engine.lab")) and not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
 
 
 def as_nobody(work: Callable[[], Result]) -> Result:
     """What ``work`` gives in a process of a user without rights: a fork's, where this process is root's."""
     if os.geteuid() != 0:
         return work()
+    _load_all()
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

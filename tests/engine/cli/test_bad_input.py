@@ -97,8 +97,6 @@ def test_without_rights_the_file_is_named():
         store = made_stores.healthy().write(folder / "store")
         locked = [store / "commitlog" / f"{0:020d}", store / "checkpoint", store / "consumequeue" / "Orders"]
         questions = [question for question in QUESTIONS if question[0] != "check"]
-        # Modules are loaded while there are rights: an interpreter may lie in root's home.
-        assert all(ask(store, question)[0] in {0, 1, 2, 3} for question in questions)
         for path in (*locked, store / "commitlog", store / "config", store):
             if not path.exists():
                 path.mkdir()
