@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 INSTALL = "pipeline jobs run on Spark, which is not installed here: pip install 'storescope[spark]', and Java 17 or 21"
 _LAST_LINE = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Read|Unit|Size|Store|Filter|Cancelled)): (.+)$")
-_NUMBER = re.compile(r"^\[Errno \d+\] ")
+_ERRNO = re.compile(r"^\[Errno \d+\] ")
 _JAVA_LINE = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error)(?:: (.+))?$")
 
 
@@ -330,7 +330,7 @@ def in_a_line(error: Exception) -> str:
     python = [found for line in lines if (found := _LAST_LINE.match(line))]
     if python:
         last = python[-1]
-        said = _NUMBER.sub("", last[2])
+        said = _ERRNO.sub("", last[2])
         return said if last[1] not in {"MemoryError", "KeyError"} else f"{last[1]}: {said}"
     java = [found[1] for line in lines if (found := _JAVA_LINE.match(line)) and found[1]]
     if java:

@@ -20,7 +20,7 @@ _SOURCES = (
 
 def prepare() -> None:
     """Tell numba, before it is imported, where to keep machine code: where the user's environment says, else in the
-    user's cache, else in a new folder of this process. Where it can write nowhere, numba raises.
+    user's cache, else in a new folder of this process. Raises ``OSError`` where that cannot be made either.
     """
     given = os.environ.get("NUMBA_CACHE_DIR")
     if given and _usable(Path(given)):

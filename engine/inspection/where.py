@@ -216,7 +216,7 @@ class _Search:
         if not key:
             return [unit]
         found = {unit.offset: unit}
-        if self._known is None:
+        if self._known is None or key not in self._gathered:
             for other in by_key(self._store, key):
                 if other.unique_key == key:
                     found[other.offset] = other

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from asked_jobs import Asked
-from spark_cluster import PROJECT, Cluster, Driver, kill_all, until
+from spark_cluster import PROJECT, Cluster, Driver, assert_elsewhere, kill_all, until
 
 from engine.cli.commands.pipeline import JOBS
 
@@ -74,13 +74,7 @@ def test_a_driver_killed_in_rebuild_leaves_nothing_half_done(fleet, alone, clust
 
 def test_workers_run_elsewhere_without_the_project_and_have_the_engine(cluster, driver):
     driver.await_executors(2)
-    seen = driver.ask(probe=True)
-    assert len(seen) == 2
-    for folder, package, module, viewer, compiled in seen:
-        assert Path(folder).is_relative_to(cluster.folder)
-        assert package.endswith("storescope-engine.zip/engine/__init__.py")
-        assert not Path(module).is_relative_to(PROJECT)
-        assert (viewer, compiled) == ("None", True)
+    assert_elsewhere(driver.ask(probe=True), cluster.folder)
 
 
 @pytest.mark.parametrize("job", JOBS)

@@ -2,11 +2,10 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from asked_jobs import Asked
-from spark_cluster import PROJECT, Driver
+from spark_cluster import PROJECT, Driver, assert_elsewhere
 from yarn_cluster import Yarn
 
 pytestmark = [pytest.mark.spark, pytest.mark.spark_full, pytest.mark.peer, pytest.mark.golden, pytest.mark.timeout(900)]
@@ -41,13 +40,7 @@ def test_the_line_of_the_readme_runs(fleet, yarn, tmp_path):
 
 def test_containers_have_the_engine_and_not_the_project(yarn, driver):
     driver.await_executors(2)
-    seen = driver.ask(probe=True)
-    assert len(seen) == 2
-    for folder, package, module, viewer, compiled in seen:
-        assert Path(folder).is_relative_to(yarn.folder)
-        assert package.endswith("storescope-engine.zip/engine/__init__.py")
-        assert not Path(module).is_relative_to(PROJECT)
-        assert (viewer, compiled) == ("None", True)
+    assert_elsewhere(driver.ask(probe=True), yarn.folder)
 
 
 @pytest.mark.parametrize("job", ["stats", "verify", "rebuild", "export", "import", "trace"])

@@ -8,8 +8,9 @@ from golden_stores import names
 from engine.cli.pipeline_trace import NOT_FOUND, judge, questions
 from engine.codec.message import Unit
 from engine.codec.tally import KeySet
+from engine.inspection import where as where_module
 from engine.inspection.snapshot import open_store
-from engine.inspection.where import where
+from engine.inspection.where import KnownPlaces, where
 from engine.pipeline import trace
 from engine.pipeline.files import find_stores
 from engine.pipeline.splits import plan
@@ -66,6 +67,21 @@ def test_keys_of_a_golden_store_get_the_verdicts_of_where(golden, here, name):
         for key in keys:
             assert answers[0][key] == [(r.verdict, r.physical_offset, r.topic) for r in where(store, key)], key
     assert answers[0]["never-there"][0][0] in NOT_FOUND
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", ["broker-transactions", "broker-transactions-4.9.7", "broker-retries"])
+def test_places_that_are_asked_for_get_the_verdicts_of_where_by_the_index_alone(golden, monkeypatch, name):
+    """Nobody has looked for the units of a message that is named by its place; of a large log the index tells them."""
+    monkeypatch.setattr(where_module, "FAMILY_SCAN", 0)
+    with open_store(stores_of(golden(name))[0]) as store:
+        store.settle_log_end()
+        units = [unit for unit in store.units() if isinstance(unit, Unit)]
+        asked = [f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}" for unit in units[:60]]
+        asked += [unit.offset_msg_id for unit in units[:60]]
+        places = KnownPlaces(store, {})
+        for text in asked:
+            assert list(places.ask(text, ())) == list(where(store, text)), text
 
 
 def test_relatives_are_those_of_the_units_that_are_asked_for():

@@ -245,6 +245,16 @@ class Driver:
         self._process.stdout.close()
 
 
+def assert_elsewhere(seen: Sequence[Sequence[Any]], folder: Path) -> None:
+    """What two executors saw (:func:`pipeline_driver.probe`): they run below ``folder`` and have the engine alone."""
+    assert len(seen) == 2
+    for place, package, module, viewer, compiled in seen:
+        assert Path(place).is_relative_to(folder)
+        assert package.endswith("storescope-engine.zip/engine/__init__.py")
+        assert not Path(module).is_relative_to(PROJECT)
+        assert (viewer, compiled) == ("None", True)
+
+
 def _is_middle(record: dict[str, Any]) -> bool:
     return record["type"] == "progress" and 0 < record["done"] < record["tasks"]
 
