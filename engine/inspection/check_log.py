@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.codec import flips
 from engine.codec.columns import BLANK, UnitColumns
-from engine.codec.crc import crc31
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Damage, Stop
 from engine.inspection.check_places import Span, Spans
@@ -96,53 +94,46 @@ class LogCheck:
 
     def _units(self, columns: UnitColumns, rows: int, stale: NDArray[np.bool_]) -> None:
         self.units += rows
-        for row in np.flatnonzero(stale):
-            at, size = int(columns.offset[row]), int(columns.size[row])
-            field = int(columns.physical_offset[row])
-            self.spans.add(at, at + size, "stale", f"PHYSICALOFFSET says {field:,}", 1)
-        for row in log_rules.wrong_crc(columns, rows):
-            if len(self.bad_crc) < MOST_KEPT:
-                self.bad_crc.append(int(columns.offset[row]))
-            if self._room(catalogue.CL03):
-                self._wrong_crc(columns, int(row))
-            else:
-                self._more["CL03"] = self._more.get("CL03", 0) + 1
-        broken = [*log_rules.zeroed_properties(columns, rows), *log_rules.wrong_property_crc(columns, rows)]
-        for number in sorted({int(row) for row in broken} - set(log_rules.wrong_crc(columns, rows).tolist())):
-            at, size = int(columns.offset[number]), int(columns.size[number])
-            text = "the property text holds zero bytes, or its CRC is wrong"
-            evidence = {"expected": "name 0x01 value 0x02 …", "found": columns.raw_properties(number)[:64].hex()}
-            self._add(catalogue.CL04, f"Unit of {size:,} bytes: {text}", self._file(at), at, evidence)
-        self._times(columns, rows, stale)
-
-    def _wrong_crc(self, columns: UnitColumns, row: int) -> None:
-        at = int(columns.offset[row])
-        body = int(columns.body_position[row]) + columns.base
-        explained = flips.explain(columns.body(row), int(columns.body_crc[row]))
-        evidence = {
-            "expected": int(columns.body_crc[row]),
-            "found": crc31(columns.body(row)),
-            "explanation": explained.words,
-            "bytePositions": [body + flip.position for flip in explained.flips],
-            "bodyOffset": body,
-            "bodyLength": int(columns.body_length[row]),
-            "topic": columns.raw_topic(row).decode("utf-8", "replace"),
-        }
-        text = f"The body's CRC is {evidence['found']}, the unit says {evidence['expected']}: {explained.words}"
-        self._add(catalogue.CL03, text, self._file(at), at, evidence)
-
-    def _times(self, columns: UnitColumns, rows: int, stale: NDArray[np.bool_]) -> None:
-        good = np.flatnonzero(~stale)
-        times = columns.store_timestamp[:rows][good]
-        for step in log_rules.backward_times(times, self._newest, self._last_time):
-            self._steps += 1
-            self._longest_step = max(self._longest_step, step.milliseconds)
-            if self._first_step is None or step.milliseconds >= log_rules.CLOCK_STEP > self._first_step[1]:
-                self._first_step = (int(columns.offset[good[step.row]]), step.milliseconds)
+        before = log_rules.Before(self._newest, self._last_time)
+        for one in log_rules.UNIT_RULES:
+            broken = one.broken(columns, rows, before)
+            if not len(broken):
+                continue
+            match one.rule.id:
+                case "CL05":  # neighbours make one finding
+                    self._stale(columns, broken, one)
+                case "CL08":  # so do all steps of the clock
+                    self._steps_back(columns, rows, before)
+                case _:
+                    self._each(columns, broken, one)
+        times = columns.store_timestamp[:rows][~stale]
         if len(times):
             self._newest = max(self._newest, int(times.max()))
             self._last_time = int(times[-1])
             self.newest_time = self._newest
+
+    def _each(self, columns: UnitColumns, broken: log_rules.Rows, one: log_rules.UnitRule) -> None:
+        for row in broken.tolist():
+            at = int(columns.offset[row])
+            if one.rule is catalogue.CL03 and len(self.bad_crc) < MOST_KEPT:
+                self.bad_crc.append(at)
+            if self._room(one.rule):
+                text, evidence = one.told(columns, row)
+                self._add(one.rule, text, self._file(at), at, evidence)
+            else:
+                self._more[one.rule.id] = self._more.get(one.rule.id, 0) + 1
+
+    def _stale(self, columns: UnitColumns, broken: log_rules.Rows, one: log_rules.UnitRule) -> None:
+        for row in broken.tolist():
+            at, size = int(columns.offset[row]), int(columns.size[row])
+            self.spans.add(at, at + size, "stale", one.told(columns, row)[0], 1)
+
+    def _steps_back(self, columns: UnitColumns, rows: int, before: log_rules.Before) -> None:
+        for step in log_rules.steps_back(columns, rows, before):
+            self._steps += 1
+            self._longest_step = max(self._longest_step, step.milliseconds)
+            if self._first_step is None or step.milliseconds >= log_rules.CLOCK_STEP > self._first_step[1]:
+                self._first_step = (int(columns.offset[step.row]), step.milliseconds)
 
     def _take_blank(self, offset: int, size: int) -> None:
         file = self._store.log.sequence.find(offset)

@@ -165,16 +165,8 @@ class _Prover:
 
     def _take_units(self, columns: UnitColumns, rows: int) -> None:
         times = columns.store_timestamp[:rows]
-        odd = (
-            log_rules.stale(columns, rows).any()
-            or len(log_rules.wrong_crc(columns, rows))
-            or len(log_rules.zeroed_properties(columns, rows))
-            or len(log_rules.wrong_property_crc(columns, rows))
-            or int(columns.topic_id[:rows].min()) < 0
-            or int(times[0]) < self._last_time
-            or (times[1:] < times[:-1]).any()
-        )
-        if odd:
+        before = log_rules.Before(self._last_time, self._last_time)
+        if log_rules.first_broken(columns, rows, before) is not None or int(columns.topic_id[:rows].min()) < 0:
             raise _Unproven
         if not self._units:
             self._first_size, self._first_time = int(columns.size[0]), int(times[0])

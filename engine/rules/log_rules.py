@@ -1,15 +1,22 @@
-"""Rules over a block of units, and over the list of the log's files."""
+"""Rules over a block of units, and over the list of the log's files.
+
+:data:`UNIT_RULES` is the one list of what is judged of single units: whoever tells what is wrong goes over it, and so
+does whoever proves that nothing is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.codec import properties
+from engine.codec import flips, properties
 from engine.codec.columns import BAD, UnitColumns
+from engine.codec.crc import crc31
+from engine.rules import catalogue
+from engine.rules.findings import Rule
 
 Rows = NDArray[np.intp]
 _CRC_HEAD = np.frombuffer(b"__CRC32#\x01", np.uint8)
@@ -75,6 +82,92 @@ def backward_times(times: NDArray[np.int64], newest: int, last: int | None = Non
     previous = np.concatenate([[newest if last is None else last], times[:-1]])
     steps = np.flatnonzero((times < before) & (times < previous))
     return [StepBack(int(row), int(before[row]) - int(times[row])) for row in steps]
+
+
+class Before(NamedTuple):
+    """What is known of the units in front of a block: the latest store time, and the last one's (ms, −1 for none)."""
+
+    newest: int = -1
+    last: int = -1
+
+
+def steps_back(columns: UnitColumns, rows: int, before: Before) -> list[StepBack]:
+    """:func:`backward_times` of a block's units that stand where they say they stand."""
+    good = np.flatnonzero(~stale(columns, rows))
+    times = columns.store_timestamp[:rows][good]
+    return [StepBack(int(good[row]), ms) for row, ms in backward_times(times, *before)]
+
+
+def broken_properties(columns: UnitColumns, rows: int) -> Rows:
+    """Rows whose properties are not what was stored, but for those whose body's CRC says so already."""
+    broken = np.array([*zeroed_properties(columns, rows), *wrong_property_crc(columns, rows)], np.intp)
+    return np.setdiff1d(broken, wrong_crc(columns, rows)) if len(broken) else broken
+
+
+Told = tuple[str, dict[str, Any]]
+"""The text and the evidence of a finding."""
+
+
+class UnitRule(NamedTuple):
+    """A judgement of single units. ``broken`` gives the rows of a block's first ``rows`` units that break ``rule``;
+    ``told`` says what is wrong with one of them.
+
+    A rule sees no more than the block and :class:`Before`: what is proven of a stretch has to hold wherever it stands.
+    """
+
+    rule: Rule
+    broken: Callable[[UnitColumns, int, Before], Rows]
+    told: Callable[[UnitColumns, int], Told]
+
+
+def _of_crc(columns: UnitColumns, row: int) -> Told:
+    body = int(columns.body_position[row]) + columns.base
+    explained = flips.explain(columns.body(row), int(columns.body_crc[row]))
+    evidence = {
+        "expected": int(columns.body_crc[row]),
+        "found": crc31(columns.body(row)),
+        "explanation": explained.words,
+        "bytePositions": [body + flip.position for flip in explained.flips],
+        "bodyOffset": body,
+        "bodyLength": int(columns.body_length[row]),
+        "topic": columns.raw_topic(row).decode("utf-8", "replace"),
+    }
+    text = f"The body's CRC is {evidence['found']}, the unit says {evidence['expected']}: {explained.words}"
+    return text, evidence
+
+
+def _of_properties(columns: UnitColumns, row: int) -> Told:
+    text = "the property text holds zero bytes, or its CRC is wrong"
+    evidence = {"expected": "name 0x01 value 0x02 …", "found": columns.raw_properties(row)[:64].hex()}
+    return f"Unit of {int(columns.size[row]):,} bytes: {text}", evidence
+
+
+def _of_place(columns: UnitColumns, row: int) -> Told:
+    field = int(columns.physical_offset[row])
+    return f"PHYSICALOFFSET says {field:,}", {"expected": int(columns.offset[row]), "found": field}
+
+
+def _of_time(columns: UnitColumns, row: int) -> Told:
+    return "Stored before an earlier unit", {"found": int(columns.store_timestamp[row])}
+
+
+UNIT_RULES: tuple[UnitRule, ...] = (
+    UnitRule(catalogue.CL05, lambda columns, rows, _: np.flatnonzero(stale(columns, rows)), _of_place),
+    UnitRule(catalogue.CL03, lambda columns, rows, _: wrong_crc(columns, rows), _of_crc),
+    UnitRule(catalogue.CL04, lambda columns, rows, _: broken_properties(columns, rows), _of_properties),
+    UnitRule(
+        catalogue.CL08,
+        lambda *block: np.array([step.row for step in steps_back(*block)], np.intp),
+        _of_time,
+    ),
+)
+
+
+def first_broken(columns: UnitColumns, rows: int, before: Before) -> Rule | None:
+    """The first of :data:`UNIT_RULES` that a block's first ``rows`` units break; None where all are as they should
+    be.
+    """
+    return next((one.rule for one in UNIT_RULES if len(one.broken(columns, rows, before))), None)
 
 
 class LogFile(NamedTuple):

@@ -7,11 +7,14 @@ import random
 import re
 import shutil
 
+import numpy as np
 import planted_in_index
 import planted_in_log
 import planted_in_queues
 import pytest
+from broken_stores import BROKEN
 from golden_stores import names
+from made_stores import healthy
 from mutations import Mutations
 from planted_faults import Spoiled, Unsuitable
 from rebuilt_stores import Here
@@ -27,6 +30,7 @@ from engine.inspection.snapshot import open_store
 from engine.pipeline import verify as proving
 from engine.pipeline.files import find_stores
 from engine.pipeline.splits import plan
+from engine.rules import catalogue, log_rules
 from engine.rules.findings import Summary
 from engine.rules.proofs import KeyDigest, Proof, ProofLine
 
@@ -102,6 +106,49 @@ def test_a_planted_fault_is_found_as_by_the_check(kind, golden, tmp_path):
             assert_same(copy, 40_000)
             return
     raise AssertionError(f"no store has room for {kind}")
+
+
+@pytest.mark.parametrize("rule", sorted(BROKEN))
+def test_every_rule_speaks_to_both(rule, tmp_path):
+    """The judgements of a proof were a list of their own once, so that a rule of the check could be missing there."""
+    made = healthy()
+    store = made.write(tmp_path / "store")
+    BROKEN[rule](store, made)
+    assert_same(store, 700, 4096)
+
+
+def proofs_of(store, split_bytes):
+    places = find_stores(str(store))
+    facts = proving.VerifyFacts(places[0].path, DEFAULT_DELAY_LEVELS, index=False)
+    return [(split, proving.prove(split, facts)) for split in plan(places, split_bytes).splits[:-1]]
+
+
+@pytest.mark.parametrize("rule", [one.rule.id for one in log_rules.UNIT_RULES])
+def test_a_split_with_a_unit_that_breaks_a_rule_is_not_proven(rule, tmp_path):
+    made = healthy()
+    store = made.write(tmp_path / "store")
+    assert all(proof is not None for _, proof in proofs_of(store, 4096))
+    BROKEN[rule](store, made)
+    at = made.units[20].offset
+    for split, proof in proofs_of(store, 4096):
+        assert (proof is None) == (split.file_start + split.start <= at < split.file_start + split.stop)
+
+
+def test_a_rule_that_is_added_to_the_table_is_told_by_both(tmp_path, monkeypatch):
+    """One more line in the table was told by the check, and passed over by those who prove stretches of the log."""
+    made = healthy()
+    store = made.write(tmp_path / "store")
+    at = made.units[20].offset
+    assert [one["type"] for one in by_engine(store)[0]] == ["summary"]
+
+    def broken(columns, rows, _):
+        return np.flatnonzero(columns.offset[:rows] == at)
+
+    more = log_rules.UnitRule(catalogue.CL10, broken, lambda *_: ("not liked", {"found": "it"}))
+    monkeypatch.setattr(log_rules, "UNIT_RULES", (*log_rules.UNIT_RULES, more))
+    *told, _ = by_engine(store)[0]
+    assert [(one["id"], one["offset"], one["message"]) for one in told] == [("CL10", at, "not liked")]
+    assert_same(store, 700, 4096)
 
 
 @pytest.mark.parametrize("name", ["clean-5.3.3", "broker-orders", "broker-transactions", "lmq-5.3.3"])
@@ -180,8 +227,6 @@ def test_a_proof_travels_as_it_is(golden):
 
 
 def test_the_digest_of_keys_knows_their_order():
-    import numpy as np
-
     def digest(*pairs):
         made = KeyDigest()
         for offsets, hashes in pairs:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import shutil
-import struct
 from pathlib import Path
 
 import pytest
-from made_stores import ENTRIES, LOG_SIZE, SLOTS, MadeStore, add_key, healthy
-from planted_faults import patch, read
+from broken_stores import BROKEN, CONFIG, log
+from made_stores import ENTRIES, MadeStore, healthy
 
 from engine.config import MessageStoreConfig
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
 from engine.rules.catalogue import RULES
 from engine.rules.findings import SNAPSHOT_FIRST, at_least
-
-ENTRY = 40 + 4 * SLOTS
 
 
 def found(root: Path, config: MessageStoreConfig | None = None) -> dict[str, list]:
@@ -27,114 +24,6 @@ def found(root: Path, config: MessageStoreConfig | None = None) -> dict[str, lis
     for finding in findings:
         seen.setdefault(finding.id, []).append(finding)
     return seen
-
-
-def log(root: Path, offset: int, data: bytes) -> None:
-    patch(root / "commitlog" / f"{offset // LOG_SIZE * LOG_SIZE:020d}", offset % LOG_SIZE, data)
-
-
-def zero_log_from(root: Path, offset: int) -> None:
-    for file in sorted((root / "commitlog").iterdir()):
-        start = int(file.name)
-        keep = min(max(offset - start, 0), LOG_SIZE)
-        patch(file, keep, bytes(LOG_SIZE - keep))
-
-
-def queue(root: Path, topic: str = "Orders", number: int = 0, start: int = 0) -> Path:
-    return root / "consumequeue" / topic / str(number) / f"{start:020d}"
-
-
-def index(root: Path) -> Path:
-    return min((root / "index").iterdir())
-
-
-def table(root: Path, name: str, text: str) -> None:
-    (root / "config").mkdir(exist_ok=True)
-    (root / "config" / name).write_text(text)
-
-
-def early_blank(root: Path, made: MadeStore) -> None:
-    shutil.rmtree(root)
-    room = LOG_SIZE - len(made.log) % LOG_SIZE
-    made.log += struct.pack(">iI", room, 0xCBD43194).ljust(room, b"\0")
-    made.put()
-    made.write(root)
-
-
-def far_behind(root: Path, made: MadeStore) -> None:
-    shutil.rmtree(root)
-    made.put(step=3_600_000)
-    made.write(root)
-    made.write_checkpoint(root, made.units[0].store_timestamp, made.units[0].store_timestamp)
-
-
-def queue_ahead(root: Path, made: MadeStore) -> None:
-    """One queue has an entry more than the log: left over from a recovery that moved positions only."""
-    entry = struct.pack(">qiq", made.end, 200, 0)
-    patch(queue(root, "Payments", 1), 20 * made.next_offsets["Payments", 1], entry)
-
-
-def index_ahead(root: Path, made: MadeStore) -> None:
-    newest = max((root / "index").iterdir())
-    data = bytearray(newest.read_bytes())
-    add_key(data, "Orders#later", made.end + 100, made.time)
-    newest.write_bytes(data)
-
-
-BROKEN = {
-    "CL01": lambda root, made: log(root, made.units[20].offset + 4, b"xxxx"),
-    "CL02": lambda root, made: log(root, next_blank(root), struct.pack(">i", 9)),
-    "CL03": lambda root, made: log(root, made.units[20].offset + 90, b"\xff"),
-    "CL04": lambda root, made: log(root, made.units[20].offset + made.units[20].size - 6, bytes(6)),
-    "CL05": lambda root, made: log(root, made.units[20].offset + 28, struct.pack(">q", 5)),
-    "CL06": lambda root, made: log(root, made.end, b"torn bytes"),
-    "CL07": lambda root, made: sorted((root / "commitlog").iterdir())[1].unlink(),
-    "CL08": lambda root, made: log(root, made.units[20].offset + 56, struct.pack(">q", made.time - 10**7)),
-    "CL09": lambda root, made: log(root, made.units[20].offset + 20, struct.pack(">q", 9999)),
-    "CL10": early_blank,
-    "CL11": lambda root, made: zero_log_from(root, made.units[50].offset),
-    "CQ01": lambda root, made: patch(queue(root), 400, b"too long"),
-    "CQ03": lambda root, made: patch(queue(root), 100, bytes(20)),
-    "CQ04": lambda root, made: patch(queue(root), 108, struct.pack(">i", 7)),
-    "CQ05": lambda root, made: patch(queue(root), 100, read(queue(root), 80, 20)),
-    "CQ06": lambda root, made: queue(root, start=400).write_bytes(bytes(400)),
-    "CQ08": lambda root, made: shutil.rmtree(root / "consumequeue" / "Payments"),
-    "CQ09": lambda root, made: patch(queue(root), 112, struct.pack(">q", 12345)),
-    "CQ10": lambda root, made: patch(queue(root), 300, bytes(100)),
-    "CQ11": lambda root, made: table(
-        root, "topics.json", '{"topicConfigTable":{"Orders":{"attributes":{"queue.type":"BatchCQ"}}}}'
-    ),
-    "TM04": lambda root, made: (root / "timerwheel").write_bytes(bytes(640)),
-    "CQ12": lambda root, made: patch(queue(root), 100, read(queue(root), 20, 20)),
-    "CQ13": queue_ahead,
-    "IX01": lambda root, made: patch(index(root), 36, struct.pack(">i", 12)),
-    "IX02": lambda root, made: patch(index(root), ENTRY + 20 * 30 + 16, struct.pack(">i", 5000)),
-    "IX03": lambda root, made: patch(index(root), ENTRY + 20 * 30 + 16, struct.pack(">i", 30)),
-    "IX04": lambda root, made: (root / "abort").touch(),
-    "IX05": lambda root, made: max((root / "index").iterdir()).unlink(),
-    "IX06": lambda root, made: patch(index(root), ENTRY + 20 * 30 + 4, struct.pack(">q", 3)),
-    "IX07": index_ahead,
-    "IX08": lambda root, made: index(root).write_bytes(bytes(36) + b"\0\0\0\7" + bytes(100)),
-    "IX09": lambda root, made: patch(index(root), ENTRY + 20 * 58 + 16, struct.pack(">i", 0)),
-    "CK01": lambda root, made: patch(root / "checkpoint", 0, bytes(8)),
-    "CK02": lambda root, made: patch(root / "checkpoint", 8, struct.pack(">q", made.time + 1)),
-    "CK03": far_behind,
-    "CK04": lambda root, made: patch(root / "checkpoint", 32, struct.pack(">q", made.end + 1)),
-    "CK05": lambda root, made: (root / "checkpoint").write_bytes(b"short"),
-    "CF01": lambda root, made: table(root, "topics.json", '{"dataVersion":{'),
-    "CF02": lambda root, made: table(root, "consumerOffset.json", '{"offsetTable":{"Orders@g":{0:99999}}}'),
-    "CF04": lambda root, made: table(root, "topics.json", "{} left over"),
-    "CF05": lambda root, made: None,
-    "AB01": lambda root, made: (root / "abort").write_bytes(b"123"),
-    "DK02": lambda root, made: (root / "dledger-n0").mkdir(),
-    "DK01": lambda root, made: (root / "commitlog" / "readme.txt").write_text("x"),
-}
-CONFIG = {"CF05": MessageStoreConfig(mapped_file_size_commit_log=8192, given=frozenset({"mappedFileSizeCommitLog"}))}
-
-
-def next_blank(root: Path) -> int:
-    with open_store(root) as store:
-        return next(i.offset for i in store.units() if type(i).__name__ == "Blank")
 
 
 @pytest.fixture
