@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import pkgutil
-import tempfile
 from pathlib import Path
+
+from engine.own_folders import find_own, for_a_while, own_folder, user_cache
 
 _SOURCES = (
     "compiled.py", "compiled_chains.py", "compiled_gather.py", "compiled_write.py", "gather_job.py", "intrinsics.py",
@@ -20,26 +21,16 @@ _SOURCES = (
 
 def prepare() -> None:
     """Tell numba, before it is imported, where to keep machine code: where the user's environment says, else in the
-    user's cache, else in a new folder of this process. Raises ``OSError`` where that cannot be made either.
+    user's cache, else among temporary files, in the first of them that nobody else can write and has written, else in a
+    new folder of this process. Raises ``OSError`` where that cannot be made either.
+
+    Machine code is code: whoever can write it would run in this process.
     """
     given = os.environ.get("NUMBA_CACHE_DIR")
-    if given and _usable(Path(given)):
+    if given and find_own(Path(given)) is not None:
         return
-    folder = _user_cache() / "storescope" / "numba" / _fingerprint()
-    os.environ["NUMBA_CACHE_DIR"] = str(folder) if _usable(folder) else tempfile.mkdtemp(prefix="storescope-numba-")
-
-
-def _usable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)
-
-
-def _user_cache() -> Path:
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return given if given.is_absolute() else Path("~").expanduser() / ".cache"
+    places = (user_cache() / "storescope", for_a_while())
+    os.environ["NUMBA_CACHE_DIR"] = str(own_folder(places, "numba", _fingerprint()))
 
 
 def _fingerprint() -> str:

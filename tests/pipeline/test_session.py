@@ -3,13 +3,11 @@
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
-from engine import __version__
-from engine.pipeline import java, session, shipping
+from engine.pipeline import java, session
 from engine.pipeline.java import CannotStart
 
 
@@ -163,40 +161,3 @@ def test_a_session_says_nothing_and_leaves_nothing_behind(tmp_path):
     )  # fmt: skip
     assert (told.returncode, told.stdout, told.stderr) == (0, "3\n", "")
     assert (tmp_path / "spark.log").stat().st_size > 0
-
-
-@pytest.mark.spark_full
-def test_executors_get_what_they_import_unpacked_once(tmp_path):
-    """Out of a zip, machine code would be made again in every session."""
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        shipping.pack_engine(tmp_path / name / "engine.zip")
-    archives = [tmp_path / name / "engine.zip" for name in ("one", "two")]
-    assert archives[0].read_bytes() == archives[1].read_bytes()
-    names = zipfile.ZipFile(archives[0]).namelist()
-    assert {"engine/codec/compiled.py", "engine/pipeline/splits.py", "engine/inspection/where.py"} <= set(names)
-    assert not [name for name in names if name.startswith("engine/lab") or not name.startswith("engine/")]
-    script = (
-        "import sys; sys.path[:0] = [sys.argv[1]]\n"
-        "import engine, engine.codec.columns as columns, engine.pipeline.splits as splits\n"
-        "assert engine.__file__.startswith(sys.argv[1]) and columns.twin() is not None\n"
-        "print(engine.__version__, splits.__file__)\n"
-    )
-
-    def imported(archive, cache):
-        run = [sys.executable, "-c", script, str(archive)]
-        environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
-        told = subprocess.run(
-            run, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=280, env=environment
-        )
-        return told.stdout.split()
-
-    first, second = (imported(archive, tmp_path / "cache") for archive in archives)
-    assert first == second
-    assert first[0] == __version__
-    assert first[1].startswith(str(tmp_path / "cache"))
-    assert [path.name for path in (tmp_path / "cache" / "storescope" / "engine").iterdir()] == [
-        Path(first[1]).parts[-4]
-    ]
-    (tmp_path / "a file").touch()
-    assert imported(archives[0], tmp_path / "a file")[1].startswith(str(tmp_path / "one"))

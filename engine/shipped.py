@@ -1,0 +1,81 @@
+"""How modules of the engine are imported where it came as a zip: their code out of that zip, under names that last.
+
+Machine code is kept for files, by path and time: read out of a zip that lies elsewhere in every session it would be
+made again each time, for seconds of every core. So each module gets a file in the user's cache that its machine code is
+kept for. That file is looked at by name, length and time, and never run: whoever could write it runs nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import zipfile
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder, SourceLoader
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from zipimport import zipimporter
+
+from engine.own_folders import for_a_while, own_folder, user_cache
+
+
+def import_from(archive: str, digest: str) -> None:
+    """From now on modules of ``engine`` come out of ``archive``, in which ``digest`` tells one engine from another."""
+    places = (user_cache() / "storescope", Path(archive).parent, for_a_while())
+    folder = own_folder(places, "engine", digest)
+    sys.meta_path.insert(0, Shipped(archive, folder))
+
+
+class Shipped(MetaPathFinder):
+    """Finds the modules of one zip; ``folder`` holds the files that they are named after."""
+
+    def __init__(self, archive: str, folder: Path) -> None:
+        self._code, self._folder = _Code(archive, folder), folder
+        with zipfile.ZipFile(archive) as packed:
+            self._sizes = {one.filename: one.file_size for one in packed.infolist()}
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002  the name is enough
+        target: ModuleType | None = None,  # noqa: ARG002
+    ) -> ModuleSpec | None:
+        """The module below ``engine``, None for all others."""
+        stem = fullname.replace(".", "/")
+        for member, package in ((f"{stem}.py", False), (f"{stem}/__init__.py", True)):
+            if member in self._sizes and "/" in stem:
+                file = self._stand_in(member)
+                inner = [str(file.parent)] if package else None
+                return spec_from_file_location(fullname, file, loader=self._code, submodule_search_locations=inner)
+        return None
+
+    def _stand_in(self, member: str) -> Path:
+        """The file that stands for ``member``, with its length; its time is that of its making."""
+        file = self._folder / member
+        with contextlib.suppress(OSError):
+            if file.is_file() and file.lstat().st_size == self._sizes[member]:
+                return file
+            file.parent.mkdir(0o700, parents=True, exist_ok=True)
+            growing = file.with_name(f".{file.name}.{os.getpid()}")
+            growing.write_bytes(self._code.get_data(str(file)))
+            growing.replace(file)
+        return file
+
+
+class _Code(SourceLoader):
+    """The code of modules that were found: compiled out of the zip each time, kept nowhere."""
+
+    def __init__(self, archive: str, folder: Path) -> None:
+        self._archive, self._folder = archive, folder
+
+    def get_filename(self, fullname: str) -> str:
+        """The file that stands for a module that was loaded."""
+        return str(sys.modules[fullname].__file__)
+
+    def get_data(self, path: str | bytes) -> bytes:
+        """What the zip holds under the name of a file that stands for it. Raises ``OSError``."""
+        member = Path(os.fsdecode(path)).relative_to(self._folder).as_posix()
+        return bytes(zipimporter(self._archive).get_data(f"{self._archive}{os.sep}{member}"))

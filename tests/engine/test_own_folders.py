@@ -1,0 +1,114 @@
+"""Folders whose content is run: only where nobody else can write, and nobody else has."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from engine import own_folders
+from engine.codec import compiled_cache
+from engine.own_folders import find_own, holds_own_only, is_own, own_folder
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder of this user alone, by its own name."""
+    return Path(os.path.realpath(tmp_path))
+
+
+def test_a_new_folder_is_closed_to_others_whatever_the_umask(place):
+    before = os.umask(0)
+    try:
+        folder = find_own(place / "a" / "b", "c", "d")
+    finally:
+        os.umask(before)
+    assert folder == place / "a" / "b" / "c" / "d"
+    assert [one.stat().st_mode & 0o777 for one in (folder, *folder.parents[:3])] == [0o700] * 4
+    assert find_own(place / "a" / "b", "c", "d") == folder
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o702, 0o1777])
+def test_a_folder_that_others_can_write_is_not_ones_own(place, mode):
+    (place / "a").mkdir()
+    (place / "a").chmod(mode)
+    assert not is_own(place / "a")
+
+
+@pytest.mark.parametrize(("mode", "own"), [(0o755, True), (0o1777, True), (0o777, False), (0o770, False)])
+def test_others_may_not_write_on_the_way_either_unless_names_are_kept(place, mode, own):
+    (place / "a" / "b" / "c").mkdir(parents=True)
+    (place / "a").chmod(mode)
+    assert is_own(place / "a" / "b" / "c") is own
+
+
+def test_a_link_on_the_way_is_followed_above_the_place_and_refused_below_it(place):
+    (place / "real").mkdir()
+    (place / "named").symlink_to("real")
+    assert find_own(place / "named" / "cache", "x") == place / "real" / "cache" / "x"
+    (place / "real" / "cache" / "link").symlink_to(place / "real")
+    assert find_own(place / "named" / "cache", "link") is None
+    assert not is_own(place / "named" / "cache")
+
+
+def test_a_file_where_a_folder_should_be_is_passed_over_and_a_new_folder_made(place, monkeypatch):
+    monkeypatch.setattr(own_folders.tempfile, "mkdtemp", lambda prefix: _made(place / f"{prefix}new"))
+    (place / "file").touch()
+    assert own_folder((place / "file", place / "good"), "x") == place / "good" / "x"
+    assert own_folder((place / "file",), "x") == place / "storescope-new"
+
+
+def _made(folder):
+    folder.mkdir()
+    return str(folder)
+
+
+def test_what_others_may_have_written_into_a_folder_of_ones_own_is_seen(place):
+    inner = find_own(place, "cache")
+    (inner / "deep").mkdir()
+    (inner / "deep" / "file").touch()
+    (inner / "deep" / "file").chmod(0o666)
+    assert holds_own_only(inner)  # nobody else comes through the folder
+    inner.chmod(0o755)
+    assert not holds_own_only(inner)
+    (inner / "deep" / "file").chmod(0o644)
+    assert holds_own_only(inner)
+    (inner / "deep" / "link").symlink_to("file")
+    assert not holds_own_only(inner)
+
+
+def test_what_belongs_to_another_user_is_not_ones_own(place):
+    """Root may give folders away; anybody else meets some that root has not given to all."""
+    if os.geteuid() != 0:
+        assert not is_own(Path("/usr"))
+        return
+    folder = find_own(place, "cache", "storescope")
+    (folder / "file").touch()
+    os.chown(folder / "file", NOBODY, NOBODY)
+    assert find_own(place, "cache", "storescope") is None
+    os.chown(folder / "file", 0, 0)
+    assert find_own(place, "cache", "storescope") == folder
+    os.chown(place / "cache", NOBODY, NOBODY)
+    assert find_own(place, "cache", "storescope") is None
+
+
+def test_machine_code_is_kept_where_nobody_else_writes(place, monkeypatch):
+    """Machine code that others can write runs in this process: a shared ``NUMBA_CACHE_DIR`` is passed over."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+    own = place / "cache" / "storescope" / "numba" / compiled_cache._fingerprint()
+    for given, expected in ((place / "mine", place / "mine"), (place / "shared", own), (None, own)):
+        if given is None:
+            monkeypatch.delenv("NUMBA_CACHE_DIR")
+        else:
+            given.mkdir()
+            given.chmod(0o777 if given.name == "shared" else 0o700)
+            monkeypatch.setenv("NUMBA_CACHE_DIR", str(given))
+        compiled_cache.prepare()
+        assert os.environ["NUMBA_CACHE_DIR"] == str(expected)
+    (own / "theirs.nbi").touch()
+    own.chmod(0o777)
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.setattr(own_folders.tempfile, "gettempdir", lambda: str(place / "tmp"))
+    compiled_cache.prepare()
+    assert Path(os.environ["NUMBA_CACHE_DIR"]).is_relative_to(place / "tmp")

@@ -1,0 +1,140 @@
+"""The engine that is sent to executors: its code comes out of what was sent, whatever lies in the caches there."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from engine import __version__
+from engine.pipeline import shipping
+
+EVIL = "open({ran!r}, 'w').close()\n"
+"""What somebody else put where the engine's files are kept; it leaves a trace."""
+ASK = """
+import sys; sys.path[:0] = [sys.argv[1]]
+import engine.layout, engine.codec.columns
+print(engine.layout.FILE_NAME_DIGITS, engine.layout.__file__)
+"""
+
+
+@pytest.fixture
+def sent(tmp_path):
+    """The zip, where Spark put it."""
+    (tmp_path / "work").mkdir()
+    shipping.pack_engine(tmp_path / "work" / "engine.zip")
+    return tmp_path / "work" / "engine.zip"
+
+
+def asked(archive, cache):
+    """Where the engine's ``layout`` says it comes from, in a process that has the engine from ``archive`` alone."""
+    own = {**os.environ, "XDG_CACHE_HOME": str(cache), "TMPDIR": str(cache.parent)}
+    told = subprocess.run(
+        [sys.executable, "-c", ASK, str(archive)], cwd=archive.parent, capture_output=True, text=True, timeout=120,
+        env=own, check=False,
+    )  # fmt: skip
+    assert (told.returncode, told.stderr) == (0, "")
+    digits, place = told.stdout.split()
+    assert digits == "20"
+    return Path(place)
+
+
+def digest_of(archive, tmp_path):
+    return asked(archive, tmp_path / "elsewhere").parents[1].name
+
+
+def planted(folder, ran):
+    """The folder of an engine as somebody else makes it first: each file of the engine is theirs."""
+    package = folder / "engine"
+    for name in ("__init__", "layout", "errors", "codec/__init__", "codec/columns", "own_folders", "shipped"):
+        file = package / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(EVIL.format(ran=str(ran)))
+    (package / "__pycache__").mkdir()
+    shutil.copy(package / "layout.py", package / "__pycache__" / f"layout.{sys.implementation.cache_tag}.pyc")
+    return package
+
+
+def test_what_lies_in_the_cache_is_never_run(sent, tmp_path):
+    """Executors believed the folder of the cache that has the engine's digest, which everybody can work out: whoever
+    made it first in a shared place ran code as each user of Spark, root too.
+    """
+    ran = tmp_path / "ran"
+    place = tmp_path / "cache" / "storescope" / "engine" / digest_of(sent, tmp_path)
+    planted(place, ran)
+    asked(sent, tmp_path / "cache")
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("how", ["half emptied", "another length", "a link", "open to the group", "of another user"])
+def test_a_folder_that_others_had_their_hands_in_is_passed_over_or_mended(sent, tmp_path, how):
+    ran, cache = tmp_path / "ran", tmp_path / "cache"
+    digest = digest_of(sent, tmp_path)
+    first = asked(sent, cache)
+    place = cache / "storescope" / "engine" / digest
+    assert first == place / "engine" / "layout.py"
+    if how == "half emptied":
+        first.unlink()
+    elif how == "another length":
+        first.write_text(EVIL.format(ran=str(ran)))
+    elif how == "a link":
+        shutil.rmtree(place)
+        planted(tmp_path / "theirs", ran)
+        place.symlink_to(tmp_path / "theirs")
+    elif how == "open to the group":
+        planted(tmp_path / "theirs", ran)
+        shutil.rmtree(place)
+        shutil.copytree(tmp_path / "theirs", place)
+        place.parent.parent.chmod(0o770)
+    elif os.geteuid() == 0:
+        os.chown(place, 65534, 65534)
+    else:
+        (place / "engine" / "codec").chmod(0o777)
+        place.chmod(0o755)
+    found = asked(sent, cache)
+    assert not ran.exists()
+    if how in ("half emptied", "another length"):
+        assert found == first
+        assert "FILE_NAME_DIGITS" in first.read_text()
+    else:
+        assert found == tmp_path / "work" / "engine" / digest / "engine" / "layout.py"
+
+
+@pytest.mark.spark_full
+def test_executors_get_what_they_import_and_keep_machine_code_for_it(tmp_path):
+    """For files of a zip that lies elsewhere in every session machine code would be made again in each."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        shipping.pack_engine(tmp_path / name / "engine.zip")
+    archives = [tmp_path / name / "engine.zip" for name in ("one", "two")]
+    assert archives[0].read_bytes() == archives[1].read_bytes()
+    names = zipfile.ZipFile(archives[0]).namelist()
+    assert {"engine/codec/compiled.py", "engine/pipeline/splits.py", "engine/inspection/where.py"} <= set(names)
+    assert not [name for name in names if name.startswith("engine/lab") or not name.startswith("engine/")]
+    script = (
+        "import sys; sys.path[:0] = [sys.argv[1]]\n"
+        "import engine, engine.codec.columns as columns, engine.pipeline.splits as splits\n"
+        "assert engine.__file__.startswith(sys.argv[1]) and columns.twin() is not None\n"
+        "print(engine.__version__, splits.__file__)\n"
+    )
+
+    def imported(archive, cache):
+        run = [sys.executable, "-c", script, str(archive)]
+        environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+        told = subprocess.run(
+            run, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=280, env=environment
+        )
+        return told.stdout.split()
+
+    first, second = (imported(archive, tmp_path / "cache") for archive in archives)
+    assert first == second
+    assert first[0] == __version__
+    assert first[1].startswith(str(tmp_path / "cache"))
+    assert [path.name for path in (tmp_path / "cache" / "storescope" / "engine").iterdir()] == [
+        Path(first[1]).parts[-4]
+    ]
+    (tmp_path / "a file").touch()
+    assert imported(archives[0], tmp_path / "a file")[1].startswith(str(tmp_path / "one"))
