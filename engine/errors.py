@@ -43,6 +43,10 @@ class CannotRead(StoreError):
     """The surroundings forbid it: no rights, an input/output error, a file that is gone."""
 
 
+class BadArchive(StoreError):
+    """An archive that is damaged, holds too much, or would lay something outside the folder it is unpacked to."""
+
+
 class StoreLocked(StoreError):
     """Somebody else has the store open for writing; ``pid`` is the number of that process where it is known."""
 

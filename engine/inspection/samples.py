@@ -9,16 +9,15 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import lzma
 import shutil
-import tarfile
 import tempfile
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from engine.errors import CannotRead, UsageError
+from engine.errors import BadArchive, CannotRead, UsageError
+from engine.inspection.archives import unpack
 
 LARGEST = 1 << 28
 """Bytes that an archive may unpack to."""
@@ -81,7 +80,7 @@ def sample(name: str, cache_dir: Path | None = None) -> Path:
     except OSError as error:
         why = error.strerror or error
         raise CannotRead(f"the sample {name} cannot be unpacked: {why}", file=error.filename) from error
-    except (tarfile.TarError, lzma.LZMAError, EOFError, ValueError) as error:
+    except (BadArchive, ValueError) as error:
         raise CannotRead(f"the sample {name} is damaged: {error}", file=known[name].archive) from error
 
 
@@ -94,15 +93,9 @@ def _unpack(packed: bytes, home: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=f"{home.name}.", dir=home.parent) as scratch:
         half = Path(scratch) / "half"
         half.mkdir()
-        with tarfile.open(fileobj=io.BytesIO(packed), mode="r:xz") as archive:
-            members = archive.getmembers()
-            size = sum(member.size for member in members)
-            if size > LARGEST:
-                raise ValueError(f"it would unpack to {size:,} bytes; at most {LARGEST:,} are allowed")
-            _extract(archive, members, half)
+        told = unpack(io.BytesIO(packed), half, LARGEST)
         if len(_stores(half)) != 1:
             raise ValueError("one store is expected in it as its only folder")
-        told = {member.name: member.size for member in members if member.isfile()}
         (half / _DONE).write_text(json.dumps(told), "utf-8")
         if home.exists() and not _is_whole(home):
             shutil.rmtree(home)
@@ -111,17 +104,6 @@ def _unpack(packed: bytes, home: Path) -> None:
         except OSError:
             if not _is_whole(home):  # somebody else was quicker: theirs is as good
                 raise
-
-
-def _extract(archive: tarfile.TarFile, members: list[tarfile.TarInfo], folder: Path) -> None:
-    if hasattr(tarfile, "data_filter"):
-        archive.extractall(folder, filter="data")
-        return
-    for member in members:  # a Python without filters: plain files and folders below ``folder`` only
-        inside = (folder / member.name).resolve().is_relative_to(folder.resolve())
-        if not inside or not (member.isfile() or member.isdir()):
-            raise ValueError(f"{member.name} leads out of the archive's folder")
-        archive.extract(member, folder)
 
 
 def _is_whole(home: Path) -> bool:

@@ -6,12 +6,14 @@ import hashlib
 import json
 import lzma
 import stat
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from engine.inspection import archives
+
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+LARGEST = 1 << 32
 
 Fingerprint = dict[str, tuple[object, ...]]
 
@@ -72,10 +74,8 @@ class GoldenStores:
         if key not in self._stores:
             target = self._root / name / archive
             target.mkdir(parents=True)
-            with tarfile.open(GOLDEN / name / f"{archive}.tar.xz") as tar:
-                # Debian 12's Python 3.11.2 does not know filters yet; later ones warn without.
-                safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-                tar.extractall(target, **safely)
+            with (GOLDEN / name / f"{archive}.tar.xz").open("rb") as packed:
+                archives.unpack(packed, target, LARGEST)
             inner = target / ("client-offsets" if archive == "client-offsets" else "store")
             self._stores[key] = inner
             self._prints[key] = fingerprint(inner)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import tarfile
-import zipfile
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config import MessageStoreConfig, read_properties
-from engine.errors import StoreError
+from engine.errors import BadArchive, StoreError
+from engine.inspection import archives
 from viewer.bridge.jobs import Control
 from viewer.desk import session_file
 from viewer.desk.session_file import Session
@@ -69,47 +69,23 @@ def unpack(control: Control, archive: Path, cache: Path) -> Path:
     folder = cache / "opened" / f"{archive.name.split('.')[0]}-{print_}"
     if folder.is_dir():
         return folder
-    partial = folder.with_name(folder.name + ".part")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+
+    def told(done: int, total: int | None) -> None:
+        control.check()
+        control.report(done, total)
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=folder.name, suffix=".part", dir=folder.parent))
     try:
-        if archive.name.lower().endswith(".zip"):
-            _unzip(control, archive, partial)
-        else:
-            _untar(control, archive, partial)
-        partial.rename(folder)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        raise StoreError(f"expected an archive, found one that cannot be read: {error}", file=str(archive)) from error
+        with archive.open("rb") as packed:
+            archives.unpack(packed, partial, LARGEST_UNPACKED, told)
+        try:
+            partial.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # another window was quicker: its copy is as good
+                raise
+    except BadArchive as error:
+        raise BadArchive(error.what, file=str(archive)) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return folder
-
-
-def _untar(control: Control, archive: Path, target: Path) -> None:
-    done = 0
-    with tarfile.open(archive) as packed:
-        for member in packed:
-            control.check()
-            done += member.size
-            _not_too_much(done, archive)
-            packed.extract(member, target, filter="data")
-            control.report(done)
-
-
-def _unzip(control: Control, archive: Path, target: Path) -> None:
-    with zipfile.ZipFile(archive) as packed:
-        members = packed.infolist()
-        total = sum(member.file_size for member in members)
-        _not_too_much(total, archive)
-        done = 0
-        for member in members:
-            control.check()
-            packed.extract(member, target)
-            done += member.file_size
-            control.report(done, max(total, 1))
-
-
-def _not_too_much(size: int, archive: Path) -> None:
-    if size > LARGEST_UNPACKED:
-        raise StoreError(f"expected at most {LARGEST_UNPACKED:,} bytes in it, found more: unpack it yourself",
-                         file=str(archive))  # fmt: skip

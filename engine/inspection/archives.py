@@ -1,0 +1,267 @@
+"""Archives laid into a folder: tar, packed or not, and zip. The one door for everything that is unpacked.
+
+An archive comes from somebody else and may be hostile. Python looks at names by itself only from 3.11.4 on, and later
+versions do it by other rules; so nothing is left to it: names, links and kinds are checked here, and every version
+lays the same files. Refused are absolute names, names with ``..``, links that lead out, devices and pipes. Links are
+made last, so that nothing is written through one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import lzma
+import os
+import stat
+import tarfile
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, BinaryIO, Literal, NoReturn, Self
+
+from engine.errors import BadArchive
+
+Step = Callable[[int, int | None], None]
+"""Told after every piece: bytes so far, and bytes in all where they are known. What it raises ends the work."""
+_PIECE = 1 << 20
+_ZEROS = bytes(_PIECE)
+_ZIP_BEGINS = (b"PK\3\4", b"PK\5\6")
+_NOTES = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
+_LONGEST_NOTE = 1 << 20  # bytes about the next member, which Python reads at once
+_DAMAGE = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    lzma.LZMAError,
+    zlib.error,
+    EOFError,
+    ValueError,  # a place or a number that cannot be
+    RuntimeError,  # encrypted, or packed in a way that Python does not know
+)
+_Kind = Literal["file", "folder", "symbolic link", "hard link", "device"]
+_Name = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """One member of an archive. ``size`` in bytes, ``modified`` in seconds since 1970, ``target`` of a link."""
+
+    name: str
+    kind: _Kind
+    size: int
+    mode: int
+    modified: float
+    target: str
+    has_holes: bool
+    open: Callable[[], IO[bytes]]
+
+
+def unpack(packed: BinaryIO, folder: Path, largest: int, step: Step | None = None) -> dict[str, int]:
+    """Lay the content of ``packed`` into ``folder``, which is there and empty; gives names and lengths of the files.
+
+    Files keep their times and lose what a stranger may not set: owners, rights of others to write, set-user bits.
+    Raises :class:`BadArchive` for what is damaged, cut short, hostile, or larger than ``largest`` bytes; ``OSError``
+    where the folder cannot be written. What was laid until then stays: the caller throws ``folder`` away.
+    """
+    try:
+        begin = packed.read(4)
+        packed.seek(0)
+        if begin in _ZIP_BEGINS:
+            with zipfile.ZipFile(packed) as zipped:
+                total = sum(each.file_size for each in zipped.infolist())
+                return _Laying(folder, largest, step, total).lay(_of_zip(zipped))
+        with tarfile.open(fileobj=packed, mode="r:*", tarinfo=_StrictTarInfo) as tar:
+            return _Laying(folder, largest, step, None).lay(_of_tar(tar))
+    except _DAMAGE as error:
+        raise BadArchive(_unreadable(error)) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise BadArchive(_unreadable(error)) from error  # gzip and bz2 tell damage so
+
+
+def _unreadable(why: object) -> str:
+    first = (str(why).splitlines() or [type(why).__name__])[0].rstrip(":")
+    return f"expected an archive, found one that cannot be read: {first}"
+
+
+class _StrictTarInfo(tarfile.TarInfo):
+    """A header that is cut short or damaged is told; Python takes one behind the first for the archive's end."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        found = super().frombuf(buf, encoding, errors)
+        if found.size < 0 or (found.type in _NOTES and found.size > _LONGEST_NOTE):
+            raise tarfile.HeaderError(f"a length of {found.size:,} bytes")
+        return found
+
+    @classmethod
+    def fromtarfile(cls, tarfile_: tarfile.TarFile) -> Self:
+        at = tarfile_.offset
+        try:
+            return super().fromtarfile(tarfile_)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # the block of zeros that ends every tar file
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(f"{error}, {at:,} bytes behind its beginning") from error
+
+
+def _of_tar(tar: tarfile.TarFile) -> Iterator[_Member]:
+    for each in tar:
+        kind: _Kind = "device"
+        if each.isreg():
+            kind = "file"
+        elif each.isdir():
+            kind = "folder"
+        elif each.issym():
+            kind = "symbolic link"
+        elif each.islnk():
+            kind = "hard link"
+        size = each.size if kind == "file" else 0
+        opened = partial(_opened, tar, each)
+        yield _Member(each.name, kind, size, each.mode, each.mtime, each.linkname, each.issparse(), opened)
+
+
+def _opened(tar: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+    file = tar.extractfile(member)
+    assert file is not None, "files are opened, nothing else"
+    return file
+
+
+def _of_zip(zipped: zipfile.ZipFile) -> Iterator[_Member]:
+    for each in zipped.infolist():
+        mode = each.external_attr >> 16
+        kind: _Kind = "device"
+        target = ""
+        if each.filename.endswith("/"):
+            kind = "folder"
+        elif stat.S_IFMT(mode) in {0, stat.S_IFREG}:
+            kind = "file"
+        elif stat.S_ISLNK(mode):
+            kind = "symbolic link"
+            with zipped.open(each) as file:
+                target = os.fsdecode(file.read(4096))
+        modified = time.mktime((*each.date_time, 0, 0, -1))
+        size = each.file_size if kind == "file" else 0
+        yield _Member(each.filename, kind, size, mode or 0o644, modified, target, False, partial(zipped.open, each))
+
+
+class _Laying:
+    """What of one archive stands in ``folder`` by now; ``largest`` and ``total`` in bytes."""
+
+    def __init__(self, folder: Path, largest: int, step: Step | None, total: int | None) -> None:
+        self._folder = folder
+        self._largest = largest
+        self._step = step
+        self._total = total
+        self._done = 0
+        self._files: dict[_Name, int] = {}
+        self._links: dict[_Name, str] = {}
+        self._folders: dict[_Name, float] = {}
+
+    def lay(self, members: Iterable[_Member]) -> dict[str, int]:
+        """All members, links last; names and lengths of the files."""
+        self._fits(self._total or 0)
+        for member in members:
+            name = _names(member, member.name)
+            if name:
+                self._lay_one(member, name)
+        for name, target in self._links.items():
+            self._folder.joinpath(*name).symlink_to(target)
+        for name, modified in self._folders.items():
+            _set_time(self._folder.joinpath(*name), modified)
+        return {"/".join(name): size for name, size in self._files.items()}
+
+    def _lay_one(self, member: _Member, name: _Name) -> None:
+        match member.kind:
+            case "device":
+                _refuse(member, "is neither a file nor a folder nor a link")
+            case "folder":
+                self._make_folder(member, name)
+                self._folders[name] = member.modified
+            case "symbolic link":
+                self._make_way(member, name)
+                self._links[name] = _leads_inside(member, name)
+            case "hard link":
+                target = _names(member, member.target)
+                if target == name or target not in self._files:
+                    _refuse(member, f"is a link to {member.target}, which is no file before it")
+                self._make_way(member, name).hardlink_to(self._folder.joinpath(*target))
+                self._files[name] = self._files[target]
+            case "file":
+                self._fits(self._done + member.size)
+                self._write(member, self._make_way(member, name))
+                self._files[name] = member.size
+
+    def _fits(self, size: int) -> None:
+        if size > self._largest:
+            allowed = f"expected at most {self._largest:,} bytes in it"
+            raise BadArchive(f"{allowed}, found {size:,} bytes or more: unpack it yourself")
+
+    def _make_folder(self, member: _Member, name: _Name) -> None:
+        """Folders down to ``name``; all of them are folders: links are not there yet."""
+        if any(name[:depth] in self._links for depth in range(1, len(name) + 1)):
+            _refuse(member, "leads through a link")
+        try:
+            self._folder.joinpath(*name).mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            _refuse(member, "is a folder where a file stands")
+
+    def _make_way(self, member: _Member, name: _Name) -> Path:
+        """Where to write ``name``: of two members with one name the later counts."""
+        self._make_folder(member, name[:-1])
+        path = self._folder.joinpath(*name)
+        if path.is_dir():
+            _refuse(member, "is a file where a folder stands")
+        path.unlink(missing_ok=True)
+        self._files.pop(name, None)
+        self._links.pop(name, None)
+        return path
+
+    def _write(self, member: _Member, path: Path) -> None:
+        with member.open() as source, path.open("xb") as file:
+            while piece := source.read(_PIECE):
+                if member.has_holes and piece == _ZEROS[: len(piece)]:
+                    file.seek(len(piece), os.SEEK_CUR)
+                else:
+                    file.write(piece)
+                self._done += len(piece)
+                if self._step is not None:
+                    self._step(self._done, self._total)
+            file.truncate()
+        if path.stat().st_size != member.size:
+            raise EOFError(f"{member.name} ends after {path.stat().st_size:,} of {member.size:,} bytes")
+        runs = member.mode & stat.S_IXUSR
+        path.chmod(stat.S_IRUSR | stat.S_IWUSR | member.mode & (0o755 if runs else 0o644))
+        _set_time(path, member.modified)
+
+
+def _names(member: _Member, path: str) -> _Name:
+    """The parts of a path as an archive writes it, from the archive's own folder on."""
+    parts = tuple(part for part in path.split("/") if part not in {"", "."})
+    if path.startswith("/") or ".." in parts or "\0" in path:
+        _refuse(member, "leads out of the archive's folder")
+    return parts
+
+
+def _leads_inside(member: _Member, name: _Name) -> str:
+    """The target of a symbolic link that cannot lead out, whatever the other links are: up first, at most to the top,
+    then only down.
+    """
+    parts = [part for part in member.target.split("/") if part not in {"", "."}]
+    up = next((at for at, part in enumerate(parts) if part != ".."), len(parts))
+    out = up >= len(name) or ".." in parts[up:]
+    if not parts or member.target.startswith("/") or "\0" in member.target or out:
+        _refuse(member, f"is a link to {member.target!r}, which leads out of the archive's folder")
+    return member.target
+
+
+def _set_time(path: Path, modified: float) -> None:
+    with contextlib.suppress(OverflowError, ValueError):  # a time that no file can have: it keeps that of now
+        os.utime(path, (modified, modified))
+
+
+def _refuse(member: _Member, why: str) -> NoReturn:
+    raise BadArchive(_unreadable(f"{member.name!r} {why}"))
