@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QApplication
 from engine.config import MessageStoreConfig
 from viewer import assets
 from viewer.bridge.garbage import LoopGarbage
+from viewer.bridge.keeping import LAST_SECONDS, keeper
 from viewer.deeds import show_choices
 from viewer.desk.crash_notes import take
 from viewer.desk.second_start import Asked, Doorbell, answer, hand_over
@@ -99,11 +100,20 @@ def main(start: Start) -> int:
             loop.run_until_complete(close_all())
             loop.run_until_complete(window.jobs.drain())
             loop.close()
+        finish_keeping()
         garbage.end()
         if last_words is not None:
             faulthandler.disable()
             last_words.close()
     return code
+
+
+def finish_keeping() -> None:
+    """Wait for what is still being kept; the disk may be slow, not silent."""
+    try:
+        keeper().settle(LAST_SECONDS)
+    except TimeoutError:
+        sys.stderr.write("storescope: marks and bookmarks are still being written: the disk does not answer\n")
 
 
 def make_application() -> QApplication:

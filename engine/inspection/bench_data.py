@@ -27,6 +27,7 @@ from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.layout import CONSUME_QUEUE_FILE_SIZE, INDEX_ENTRIES, INDEX_SLOTS, StorePaths, queue_file_name
 from engine.mapped.read_only import DescriptorCache, FileSequence
+from engine.whole_file import whole_file
 
 GIB = 1 << 30
 BODIES = {"200": (150, 250), "1k": (900, 1148)}
@@ -84,10 +85,8 @@ def log_store(folder: Path, bodies: str = "200", size: int = GIB) -> Path:
     root = folder / f"log-{bodies}-{size}"
     path = StorePaths(root).commitlog / queue_file_name(0)
     if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
         low, high = BODIES[bodies]
-        draft = path.with_suffix(".draft")
-        with draft.open("wb", buffering=1 << 22) as file:
+        with whole_file(path) as file:
             at = 0
             for unit in units(low, high, 0):
                 if at + len(unit) + 8 > size:
@@ -96,7 +95,6 @@ def log_store(folder: Path, bodies: str = "200", size: int = GIB) -> Path:
                 at += len(unit)
             file.write(struct.pack(">iI", size - at, MAGIC_BLANK))
             file.truncate(size)
-        draft.rename(path)
     return root
 
 

@@ -6,12 +6,14 @@ import ctypes
 import hashlib
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import numpy as np
 
 from engine.codec.bulk_walk import CHUNK, ROOM, ROWS
 from engine.codec.columns import UnitColumns
+from engine.whole_file import put_whole
 
 SOURCE = Path(__file__).parents[2] / "tests" / "bench" / "scan.c"
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
@@ -33,12 +35,13 @@ def compiled(source: Path, folder: Path) -> ctypes.CDLL | None:
     digest = hashlib.sha256(text + repr(FLAGS).encode()).hexdigest()[:16]
     library = folder / f"{source.stem}-{digest}.so"
     if not library.is_file():
-        draft = library.with_suffix(".draft")
-        command = [compiler, *FLAGS, "-o", str(draft), str(source)]
-        done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  our own source
-        if done.returncode:
-            return None
-        draft.rename(library)
+        with tempfile.TemporaryDirectory() as place:
+            draft = Path(place) / library.name
+            command = [compiler, *FLAGS, "-o", str(draft), str(source)]
+            done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  our own source
+            if done.returncode:
+                return None
+            put_whole(library, draft.read_bytes(), 0o777)
     return ctypes.CDLL(str(library))
 
 

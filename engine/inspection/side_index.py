@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-import tempfile
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -23,6 +22,7 @@ from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.errors import StoreError
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import ReadOnlyFile
+from engine.whole_file import PRIVATE, put_whole
 
 EVERY = 4096
 """Rows between two anchors: what is walked at most to find a row's exact number."""
@@ -240,10 +240,7 @@ class SideIndex:
                 anchors += _ANCHOR.pack(*anchor)
         head = json.dumps({"format": FORMAT, "segments": listed}).encode()
         try:
-            self._cache.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self._cache, delete=False) as file:
-                file.write(len(head).to_bytes(8, "little") + head + anchors)
-            Path(file.name).replace(self._file)
+            put_whole(self._file, len(head).to_bytes(8, "little") + head + anchors, PRIVATE)
             _trim(self._cache)
         except OSError:
             return  # no cache, no harm

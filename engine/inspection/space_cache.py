@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.inspection.side_index import stamp_of
 from engine.inspection.space_log import Count, LogFileSpace, LogSpace
+from engine.whole_file import PRIVATE, put_whole
 
 if TYPE_CHECKING:
     from engine.inspection.log_reader import LogReader
@@ -77,10 +77,7 @@ class SpaceCache:
         kept = {**self._held, **self._used}
         lines = [json.dumps({"format": FORMAT}), *kept.values()]
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=self._folder, delete=False, encoding="utf-8") as made:
-                made.write("\n".join(lines))
-            Path(made.name).replace(self._path)
+            put_whole(self._path, "\n".join(lines), PRIVATE)
             _trim(self._folder)
         except OSError:
             return  # no cache, no harm

@@ -21,6 +21,7 @@ from engine.lab.presets import NOT_IN_A_LAB, changes_of
 from engine.lab.shadow_disk import ShadowDisk
 from engine.message_store import MessageStore
 from engine.rules.unit_check import Release
+from engine.whole_file import put_whole
 
 MARKER: Final = "storescope-lab.json"
 DISK_BYTES: Final = 16 << 30
@@ -168,9 +169,7 @@ def _check(config: MessageStoreConfig) -> None:
 def _write_marker(folder: Path, marker: LabMarker) -> None:
     text = {"lab": 1, "madeMs": marker.made_ms, "like": marker.like, "diskBytes": marker.disk_bytes,
             "config": changes_of(marker.config)}  # fmt: skip
-    new = folder / f"{MARKER}.new"
-    new.write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
-    new.replace(folder / MARKER)
+    put_whole(folder / MARKER, json.dumps(text, indent=1) + "\n")
 
 
 def check_is_lab(folder: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -119,6 +120,22 @@ class Disk(Protocol):
 
     def close(self) -> None:
         """Give back every descriptor and map."""
+
+
+def put_file(disk: Disk, path: Path, data: bytes) -> None:
+    """Have ``data`` stand in ``path`` whole and safe on ``disk``, or leave it as it was. Raises ``OSError``.
+
+    What grows beside it is named as a broker names it, so one at a time may do this to a file.
+    """
+    beside = path.with_name(f"{path.name}.tmp")
+    try:
+        disk.write_file(beside, data, sync=True)
+        disk.replace(beside, path)
+    except OSError:
+        with suppress(OSError):
+            disk.delete(beside)
+        raise
+    disk.sync_folder(path.parent)
 
 
 class RealDisk:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from engine.errors import StoreError
 from engine.own_folders import for_a_while, own_folder, user_cache
+from engine.whole_file import put_whole
 
 OLDEST = 17
 ON_THE_PATH = (17, 21)
@@ -104,8 +105,5 @@ def wrapped(java: Path) -> Path:
     text = _WRAPPER.format(java=shlex.quote(str(java)))
     if not script.is_file() or script.read_text() != text:
         script.parent.mkdir(0o700, parents=True, exist_ok=True)
-        fresh = script.with_name(f"java.{os.getpid()}")
-        fresh.write_text(text)
-        fresh.chmod(0o755)
-        fresh.replace(script)
+        put_whole(script, text, 0o777)
     return home

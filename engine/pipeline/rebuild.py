@@ -34,6 +34,7 @@ from engine.pipeline.rebuild_queues import build_queues
 from engine.pipeline.rebuild_staging import DONE, TREE, WORK, put_in_place, staged
 from engine.pipeline.splits import Split, SplitEnd, broken_seams, read_split
 from engine.rules.dispatch_rules import TopicsKnown
+from engine.whole_file import put_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -380,9 +381,7 @@ def build_pieces(share: Sequence[QueueTask | IndexTask]) -> Iterator[pa.RecordBa
         kind, queues, entries = (
             ("index", 0, _index(task)) if isinstance(task, IndexTask) else ("queues", *_queues(task))
         )
-        growing = Path(f"{task.marker}.growing")
-        growing.write_text(json.dumps([kind, queues, entries]), encoding="ascii")
-        growing.replace(task.marker)
+        put_whole(Path(task.marker), json.dumps([kind, queues, entries]))
         columns = {
             "store": pa.array([task.store], pa.int32()),
             "kind": pa.array([kind]),

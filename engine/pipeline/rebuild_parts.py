@@ -31,6 +31,7 @@ from engine.pipeline.splits import SplitEnd
 from engine.rules import unit_check
 from engine.rules.dispatch_rules import TopicsKnown, light_entries, names_light_queues, units_of
 from engine.rules.unit_check import Request, Rules
+from engine.whole_file import put_whole
 
 ROWS = 1 << 17
 """Rows of a chunk: few enough to stay in the processor's cache while they are grouped."""
@@ -181,10 +182,7 @@ class PartWriter:
         topics: dict[str, int] = {}
         chunks = [[(topics.setdefault(g.topic, len(topics)), *g[1:]) for g in chunk] for chunk in part.chunks]
         record = {**{k: v for k, v in asdict(part).items() if k != "chunks"}, "topics": list(topics), "chunks": chunks}
-        whole = path_of(self._folder, self._number, "json")
-        growing = whole.with_suffix(".growing")
-        growing.write_text(json.dumps(record), encoding="ascii")
-        growing.replace(whole)
+        put_whole(path_of(self._folder, self._number, "json"), json.dumps(record))
         return part
 
     def _true_rows(self, columns: UnitColumns) -> Int64:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from engine.errors import StoreError
 from engine.folders import sync_folder, take_away
+from engine.whole_file import put_whole
 
 PLAN, WORK, TREE, DONE = "plan.json", "work", "tree", "done"
 
@@ -55,9 +56,7 @@ def _begin(staging: Path, plan: str, now: Callable[[], int]) -> int:
         shutil.rmtree(staging / place, ignore_errors=True)
         (staging / place).mkdir()
     begun = now()
-    growing = staging / f"{PLAN}.growing"
-    growing.write_text(json.dumps({"plan": plan, "begun": begun}), encoding="utf-8")
-    growing.replace(staging / PLAN)
+    put_whole(staging / PLAN, json.dumps({"plan": plan, "begun": begun}))
     return begun
 
 

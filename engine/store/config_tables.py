@@ -18,7 +18,7 @@ from engine.codec.json_writer import render
 from engine.codec.tables import BACKUP, load_table
 from engine.errors import StoreError, UsageError
 from engine.layout import StorePaths
-from engine.mapped.disk import Disk
+from engine.mapped.disk import Disk, put_file
 from engine.rules.unit_check import Release
 
 TOPICS = "topics.json"
@@ -247,16 +247,10 @@ class ConfigTable:
         """Copy the sound file to ``.bak``, then put the new text in its place; raises ``OSError``."""
         old = self._disk.read_file(self.path) if self._sound else None
         if old:
-            self._put(self.path.with_name(self.path.name + BACKUP), old)
-        self._put(self.path, render(self.value).encode("utf-8", "replace"))
+            put_file(self._disk, self.path.with_name(self.path.name + BACKUP), old)
+        put_file(self._disk, self.path, render(self.value).encode("utf-8", "replace"))
         self._sound = True
         self.changed = False
-
-    def _put(self, path: Path, data: bytes) -> None:
-        beside = path.with_name(path.name + ".tmp")
-        self._disk.write_file(beside, data, sync=True)
-        self._disk.replace(beside, path)
-        self._disk.sync_folder(path.parent)
 
 
 def _as_object(value: Any) -> dict[str | int, Any]:

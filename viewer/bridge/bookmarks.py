@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QObject, Signal
 
+from engine.whole_file import put_whole
 from viewer.assets import tr
 from viewer.bridge import places
 from viewer.bridge.places import Place, Search, UnknownPlace
@@ -181,10 +181,12 @@ def file_of(folder: Path, store: Path) -> Path:
 
 
 def read(file: Path) -> Kept:
-    """What ``file`` keeps; nothing where it is not there or holds nothing of the kind."""
+    """What ``file`` keeps; nothing where it is not there or holds nothing of the kind. Raises ``OSError`` where it is
+    there and cannot be read: what it holds is not known then, and not to be replaced.
+    """
     try:
         found = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (FileNotFoundError, ValueError):
         return Kept()
     if not isinstance(found, dict):
         return Kept()
@@ -196,12 +198,5 @@ def write(file: Path, store: Path, kept: Kept) -> None:
     """Keep it; the file is replaced at once, or stays as it was. Raises OSError."""
     if kept == Kept() and not file.exists():
         return
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_suffix(".part")
-    try:
-        said = {"store": str(store), "notes": kept.notes, "bookmarks": records(kept.marks)}
-        partial.write_text(json.dumps(said, ensure_ascii=False, indent=1), "utf-8")
-        partial.replace(file)
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+    said = {"store": str(store), "notes": kept.notes, "bookmarks": records(kept.marks)}
+    put_whole(file, json.dumps(said, ensure_ascii=False, indent=1))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from engine.codec.message import Unit, decode
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.errors import CorruptUnit
 from engine.rules.masking import Masking
+from engine.whole_file import whole_file, whole_text
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
@@ -66,19 +66,15 @@ def export(
     """Write ``plan``; ``start`` and ``end`` are the log as the window knows it, for the bar only."""
     from engine.inspection import open_store
 
-    partial = plan.target.with_name(f".{plan.target.name}.{os.getpid()}.part")
-    try:
-        with open_store(path, config) as store:
-            if plan.form == "raw":
-                with partial.open("wb") as raw:
-                    done = _raw(control, store.log, plan, now_ms, start, end, raw)
-            else:
-                with partial.open("w", encoding="utf-8", newline="") as out:
-                    done = _text(control, store.log, plan, now_ms, start, end, out)
-        control.check()
-        partial.replace(plan.target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with open_store(path, config) as store:
+        if plan.form == "raw":
+            with whole_file(plan.target) as raw:
+                done = _raw(control, store.log, plan, now_ms, start, end, raw)
+                control.check()
+        else:
+            with whole_text(plan.target, newline="") as out:
+                done = _text(control, store.log, plan, now_ms, start, end, out)
+                control.check()
     return done
 
 

@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
+from viewer.bridge.keeping import LAST_SECONDS, keeper
 from viewer.bridge.post import open_mailbox, post, run_in
 from viewer.bridge.worker import Cancelled, Worker
 
 __all__ = ["Cancelled", "Control", "Job", "Jobs"]
 T = TypeVar("T")
 QUICK_THREADS = 3
-LAST_SECONDS = 30.0
-"""How long the end waits for what must still be done: a lab store that is being closed."""
 LONG_THREADS = 2
 REPORT_EVERY = 0.1
 """Seconds between two reports of one job that reach the loop."""
@@ -121,6 +122,36 @@ class Jobs(QObject):
                 self.failed.emit(error)
 
         run_in(self._quick, work, finish)
+
+    def keep(self, file: Path, write: Callable[[], object], failed: Callable[[Exception], None]) -> None:
+        """Have ``write`` put the newest state into ``file``, in order with all that is kept; done also when the window
+        closes meanwhile. ``failed`` comes on the loop's thread; where nobody is left to be told, stderr says it.
+        """
+        self._pending += 1
+
+        def finish(error: Exception | None) -> None:
+            if error is not None and self._closed:
+                sys.stderr.write(f"storescope: {error}\n")
+            else:
+                post(told, error)
+
+        def told(error: Exception | None) -> None:
+            self._pending -= 1
+            if error is not None and not self._closed:
+                failed(error)
+
+        keeper().keep(file, write, finish)
+
+    def read_kept(
+        self, read: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
+    ) -> None:
+        """As :meth:`read`, behind everything that is still being kept."""
+
+        def work() -> Any:
+            keeper().settle()
+            return read()
+
+        self.read(work, done, failed)
 
     async def quick(self, work: Callable[[], T]) -> T:
         """Run a read of milliseconds in a thread and give its result."""

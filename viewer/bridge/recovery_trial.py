@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import StoreError, UsageError
+from engine.whole_file import put_whole
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
@@ -50,12 +51,7 @@ def plan_text(plan: RecoveryPlan) -> str:
 
 def save_plan(plan: RecoveryPlan, target: Path) -> None:
     """Write the plan; the file appears when it is complete. Raises ``OSError``."""
-    partial = target.with_name(f".{target.name}.part")
-    try:
-        partial.write_text(plan_text(plan), encoding="utf-8")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    put_whole(target, plan_text(plan))
 
 
 def trial(control: Control, path: Path, config: MessageStoreConfig | None, plan: RecoveryPlan, target: Path) -> Trial:

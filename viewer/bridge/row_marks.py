@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.whole_file import put_whole
 from viewer.bridge.bookmarks import file_of
 
 MOST = 100_000
@@ -28,10 +28,12 @@ def marks_file(folder: Path, store: Path) -> Path:
 
 
 def read(file: Path) -> RowMarks:
-    """What ``file`` keeps; nothing where it is not there or holds nothing of the kind."""
+    """What ``file`` keeps; nothing where it is not there or holds nothing of the kind. Raises ``OSError`` where it is
+    there and cannot be read: what it holds is not known then, and not to be replaced.
+    """
     try:
         found = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (FileNotFoundError, ValueError):
         return RowMarks()
     if not isinstance(found, dict):
         return RowMarks()
@@ -49,17 +51,10 @@ def write(file: Path, store: Path, marks: RowMarks) -> None:
     if marks == RowMarks():
         file.unlink(missing_ok=True)
         return
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_suffix(".part")
     said = {
         "store": str(store),
         "marked": sorted(marks.marked)[:MOST],
         "ignored": sorted(marks.ignored)[:MOST],
         "reference": list(marks.reference or ()),
     }
-    try:
-        partial.write_text(json.dumps(said), "utf-8")
-        partial.replace(file)
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+    put_whole(file, json.dumps(said))

@@ -137,15 +137,18 @@ class Desk:
         told = self._taken.session if self._taken is not None else None
 
         def keep(kept: Kept) -> None:
-            session.jobs.read(lambda: bookmarks.write(file, session.path, kept), lambda _none: None, self._failed)
+            session.jobs.keep(file, lambda: bookmarks.write(file, session.path, kept), self._failed)
 
         def known(kept: Kept) -> None:
+            meanwhile = Kept(marks.list, marks.notes)
             marks.fill(kept)
             marks.keep = keep
+            if meanwhile != Kept():
+                keep(Kept(marks.list, marks.notes))
             if told is not None:
                 marks.merge(Kept(told.bookmarks, told.notes))
 
-        session.jobs.read(lambda: bookmarks.read(file), known, self._failed)
+        session.jobs.read_kept(lambda: bookmarks.read(file), known, self._failed)
         self.edits.forget()
         marks.edited.connect(self.edits.push)
         marks.changed.connect(lambda: enable_actions(self._window))

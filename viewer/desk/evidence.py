@@ -9,6 +9,7 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt
 from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
+from engine.whole_file import put_whole
 from viewer.assets import tr
 from viewer.bridge.bookmarks import Kept, bookmarks_of
 from viewer.bridge.jobs import Cancelled, Control
@@ -16,7 +17,7 @@ from viewer.bridge.recovery_job import recovery_of
 from viewer.bridge.store_session import StoreSession
 from viewer.desk.report import Wanted, gather
 from viewer.desk.report_html import Picture, render
-from viewer.desk.session_file import in_store, write_text
+from viewer.desk.session_file import in_store
 from viewer.theme import px, ui
 from viewer.widgets.about_box import facts
 from viewer.widgets.kit import Button, Label, row
@@ -98,7 +99,7 @@ async def save_report(window: MainWindow, target: Path, *, masked: bool = False,
     wanted = _wanted(window, session, masked, pictures)
 
     def work(control: Control) -> None:
-        write_text(target, render(gather(control, session.snapshot, wanted)))
+        put_whole(target, render(gather(control, session.snapshot, wanted)))
 
     try:
         await window.jobs.run(tr("Writing the report"), work)

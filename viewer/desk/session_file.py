@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from engine import __version__
 from engine.errors import StoreError
+from engine.whole_file import put_whole
 from viewer.bridge.bookmarks import Bookmark, from_records, records
 
 SUFFIX = ".storescope"
@@ -107,19 +107,7 @@ def read(file: Path) -> Session:
 
 def write(file: Path, session: Session) -> None:
     """Write ``file`` at once, or leave it as it was; raises OSError."""
-    write_text(file, to_text(session))
-
-
-def write_text(file: Path, text: str) -> None:
-    """Put ``text`` into ``file``; it is there complete, or as it was before. Raises OSError."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        partial.write_text(text, "utf-8")
-        partial.replace(file)
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+    put_whole(file, to_text(session))
 
 
 def in_store(store: Path, target: Path) -> bool:

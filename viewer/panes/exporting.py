@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -12,6 +11,7 @@ from typing import IO, Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
 
+from engine.whole_file import whole_text
 from viewer.assets import tr
 from viewer.bridge.jobs import Cancelled, Control
 from viewer.models.columns import Record, RecordKind
@@ -70,17 +70,11 @@ def write_rows(
     control: Control, source: RowSource[Record], kind: RecordKind, target: Path, to_record: ToRecord | None = None
 ) -> int:
     """Write every row of ``source``; gives their number. The file appears when it is complete, or not at all."""
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with partial.open("w", encoding="utf-8", newline="") as out:
-            forms = {".csv": _csv_writer, ".md": _markdown_writer}
-            form = forms.get(target.suffix)
-            write = form(out, kind) if form is not None else _json_writer(out, to_record or kind.as_record)
-            count = _write_all(control, source, write)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
-    return count
+    with whole_text(target, newline="") as out:
+        forms = {".csv": _csv_writer, ".md": _markdown_writer}
+        form = forms.get(target.suffix)
+        write = form(out, kind) if form is not None else _json_writer(out, to_record or kind.as_record)
+        return _write_all(control, source, write)
 
 
 def _write_all(control: Control, source: RowSource[Record], write: Callable[[Record], None]) -> int:

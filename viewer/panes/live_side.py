@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
 
+from engine.whole_file import put_whole
 from viewer.assets import tr, words
 from viewer.models.columns import Chip, Column, RecordKind
 from viewer.models.formats import clock, moment, size, span
@@ -247,5 +248,5 @@ def write_samples(path: Path, held: Held) -> int:
             text.write(json.dumps(record) + "\n")
         else:
             writer.writerow(record)
-    path.write_text(text.getvalue(), encoding="utf-8", newline="")
+    put_whole(path, text.getvalue())
     return count

@@ -38,6 +38,7 @@ class LogMarks(QObject):
         self.rules: list[Rule] = []
         self._settings: Settings | None = None
         self._session: StoreSession | None = None
+        self._keeps = False  # not before it is known what was kept: it would be lost
         self._show_kind()
 
     def use(self, settings: Settings) -> None:
@@ -48,20 +49,29 @@ class LogMarks(QObject):
 
     def set_session(self, session: StoreSession | None) -> None:
         """Marks belong to one store; those that were kept come with it."""
-        self._session = session
+        self._session, self._keeps = session, False
         self.dress.clear()
         self._show_kind()
         if session is not None and self._settings is not None:
             file = marks_file(self._settings.folder, session.path)
-            session.later(lambda: session.jobs.read(lambda: read_marks(file), self._known, self._not_kept))
+
+            def known(kept: RowMarks) -> None:
+                if session is self._session:
+                    self._known(kept)
+
+            session.later(lambda: session.jobs.read_kept(lambda: read_marks(file), known, self._not_kept))
 
     def _known(self, kept: RowMarks) -> None:
-        """What was kept, with what was put on rows meanwhile."""
+        """What was kept, with what was put on rows meanwhile: from now on changes are kept."""
+        self._keeps = True
+        meanwhile = self._state()
         if kept != RowMarks():
             self.dress.marked |= kept.marked
             self.dress.ignored |= kept.ignored
             self.dress.reference = self.dress.reference or kept.reference
             self._show_kind()
+        if meanwhile != RowMarks():
+            self._keep(self._state())
 
     def _not_kept(self, error: Exception) -> None:
         self._pane.statusMessage.emit(str(error))
@@ -78,10 +88,14 @@ class LogMarks(QObject):
             self._show_kind()
         else:
             self._pane.table.refresh_look()
+        if self._keeps:
+            self._keep(marks)
+
+    def _keep(self, marks: RowMarks) -> None:
         session, settings = self._session, self._settings
         if session is not None and settings is not None:
             file, store = marks_file(settings.folder, session.path), session.path
-            session.jobs.read(lambda: write_marks(file, store, marks), lambda _none: None, self._not_kept)
+            session.jobs.keep(file, lambda: write_marks(file, store, marks), self._not_kept)
 
     def _edit(self, what: str, after: RowMarks) -> None:
         """A change by a person: shown, kept, and to be taken back."""

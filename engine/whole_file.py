@@ -1,0 +1,70 @@
+"""Files that are there whole, or as they were: written beside their place, brought to the disk, then put in its stead.
+
+The one place of the program that does this with the system's own files; a store that is open for writing does it
+through its ``Disk``.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+from engine.folders import sync_folder
+
+SUFFIX = ".part"
+PRIVATE = 0o600
+"""Rights of what only its owner may read: what a store holds, in a cache."""
+_LONGEST = 200
+"""Bytes of a file's name that stand in the name of what grows beside it: names have 255 at most."""
+_BUFFER = 1 << 20
+
+
+def put_whole(target: Path, content: bytes | str, mode: int = 0o666) -> None:
+    """Have ``content`` (text as UTF-8) stand in ``target``, whose folder is made; or leave it as it was. ``mode`` are
+    its rights, of which the process's mask takes some. Raises ``OSError``.
+    """
+    with whole_file(target, mode) as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextmanager
+def whole_text(target: Path, newline: str | None = None) -> Iterator[TextIO]:
+    """As :func:`whole_file`, for UTF-8; ``newline`` as ``open`` takes it."""
+    with whole_file(target) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline=newline)
+        try:
+            yield text
+            text.flush()
+        finally:
+            text.detach()
+
+
+@contextmanager
+def whole_file(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """A file that grows beside ``target``, under a name that nobody else has. At the end of the block it is on the disk
+    and has the name ``target``; where the block raises, or the disk refuses, it is gone. Raises ``OSError``.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    name = os.fsencode(target.name)[:_LONGEST].decode("utf-8", "ignore")
+    growing = target.with_name(f".{name}.{secrets.token_hex(6)}{SUFFIX}")
+    with open(growing, "xb", _BUFFER, opener=lambda path, flags: os.open(path, flags, mode)) as file:
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            growing.replace(target)
+        except BaseException:
+            with suppress(OSError):
+                growing.unlink(missing_ok=True)
+            raise
+    try:
+        sync_folder(target.parent)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems bring no folder to the disk
+            raise

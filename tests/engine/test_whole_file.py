@@ -1,0 +1,131 @@
+"""A file is there whole or as it was; what grows beside it has a name of its own and never stays behind."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from engine import whole_file as module
+from engine.whole_file import PRIVATE, put_whole, whole_file, whole_text
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir())
+
+
+def test_bytes_and_text_stand_in_a_folder_that_is_made(tmp_path):
+    put_whole(tmp_path / "a" / "b" / "one", b"\0\1")
+    put_whole(tmp_path / "a" / "b" / "two", "订单\n")
+    with whole_text(tmp_path / "a" / "three", newline="") as out:
+        print("x", file=out)
+    assert (tmp_path / "a/b/one").read_bytes() == b"\0\1"
+    assert (tmp_path / "a/b/two").read_bytes() == "订单\n".encode()
+    assert (tmp_path / "a/three").read_bytes() == b"x\n"
+    assert names(tmp_path / "a/b") == ["one", "two"]
+
+
+def test_rights_are_those_of_a_new_file_or_those_given(tmp_path):
+    mask = os.umask(0o022)
+    try:
+        put_whole(tmp_path / "open", "")
+        put_whole(tmp_path / "shut", "", PRIVATE)
+        put_whole(tmp_path / "run", "", 0o777)
+    finally:
+        os.umask(mask)
+    found = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("open", "shut", "run")]
+    assert found == [0o644, 0o600, 0o755]
+
+
+@pytest.mark.parametrize("error", [ValueError("the work"), KeyboardInterrupt()])
+def test_a_block_that_raises_leaves_what_was_there(tmp_path, error):
+    put_whole(tmp_path / "x", "before")
+
+    def write() -> None:
+        with whole_text(tmp_path / "x") as out:
+            out.write("half")
+            raise error
+
+    with pytest.raises(type(error)):
+        write()
+    assert names(tmp_path) == ["x"]
+    assert (tmp_path / "x").read_text() == "before"
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_disk_that_refuses_leaves_what_was_there(tmp_path, monkeypatch, call):
+    put_whole(tmp_path / "x", "before")
+
+    def full(*_args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(*((os, "fsync") if call == "fsync" else (Path, "replace")), full)
+    with pytest.raises(OSError, match="No space"):
+        put_whole(tmp_path / "x", "after")
+    monkeypatch.undo()
+    assert names(tmp_path) == ["x"]
+    assert (tmp_path / "x").read_text() == "before"
+
+
+def test_content_and_name_are_brought_to_the_disk_in_order(tmp_path, monkeypatch):
+    """A rename that lands before the bytes it names leaves an empty file after a power loss."""
+    told: list[str] = []
+    sync, replace = os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda fd: (told.append("sync"), sync(fd))[1])
+    monkeypatch.setattr(Path, "replace", lambda self, target: (told.append("replace"), replace(self, target))[1])
+    monkeypatch.setattr(module, "sync_folder", lambda folder: told.append(f"folder {folder.name}"))
+    put_whole(tmp_path / "x", "content")
+    assert told == ["sync", "replace", f"folder {tmp_path.name}"]
+
+
+@pytest.mark.parametrize(("number", "raises"), [(errno.EINVAL, False), (errno.EIO, True)])
+def test_only_a_file_system_without_synced_folders_is_forgiven(tmp_path, monkeypatch, number, raises):
+    def refuse(_folder: Path) -> None:
+        raise OSError(number, "said")
+
+    monkeypatch.setattr(module, "sync_folder", refuse)
+    if raises:
+        with pytest.raises(OSError, match="said"):
+            put_whole(tmp_path / "x", "content")
+    else:
+        put_whole(tmp_path / "x", "content")
+    assert (tmp_path / "x").read_text() == "content"
+
+
+def test_many_at_once_never_meet(tmp_path):
+    """Three threads wrote one file through one name beside it: 28 of 900 writes failed, for another had taken it."""
+    target, failed = tmp_path / "x.json", []
+
+    def write(number: int) -> None:
+        for _ in range(100):
+            try:
+                put_whole(target, f"{number}" * 2000)
+            except OSError as error:
+                failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert names(tmp_path) == ["x.json"]
+    assert len(set(target.read_text())) == 1
+
+
+def test_a_name_as_long_as_names_may_be(tmp_path):
+    name = "订" * 85
+    put_whole(tmp_path / name, "content")
+    assert names(tmp_path) == [name]
+
+
+def test_the_growing_file_is_hidden_and_beside(tmp_path):
+    with whole_file(tmp_path / "x") as out:
+        (name,) = names(tmp_path)
+        assert name.startswith(".x.")
+        out.write(b"content")
+    assert names(tmp_path) == ["x"]

@@ -1,0 +1,68 @@
+"""Files are put in place by ``engine/whole_file.py``, in a store by its ``Disk``; nobody makes this by hand again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BESIDE = (".part", ".tmp", ".growing", ".draft", ".partial")
+MOVES = {"replace", "rename", "renames", "move", "link"}
+ALLOWED = {
+    "engine/whole_file.py": "the one place",
+    "engine/mapped/disk.py": "the disk itself, and the one place for files of a store behind it",
+    "engine/mapped/real_file.py": "a file without a name gets one",
+    "engine/lab/shadow_disk.py": "what is on the disk and what a power loss leaves: links to one file's bytes",
+    "engine/lab/shadow_file.py": "as above",
+    "engine/lab/lab_store.py": "a store's folder comes back from before its plug was pulled",
+    "engine/lab/pulling.py": "a store's folder goes aside, what the power loss left takes its place",
+    "engine/inspection/samples.py": "a folder is unpacked beside its place",
+    "engine/shipped.py": "a folder is unpacked beside its place, by code that stands alone",
+    "engine/pipeline/rebuild_staging.py": "a folder is built beside its place",
+    "engine/pipeline/parquet_files.py": "files of a task's attempt move into the export's folder, itself staged",
+    "engine/cli/pipeline_export.py": "files that Spark wrote move inside the export's folder, itself staged",
+    "engine/cli/pipeline_jobs.py": "a folder is written beside its place",
+    "engine/cli/staging.py": "a folder is written beside its place",
+    "engine/cli/rebuilding.py": "folders of a store change places with new ones",
+    "viewer/desk/taking.py": "a folder is unpacked beside its place",
+    "viewer/app.py": "last words of an earlier run are put aside whole",
+    "viewer/desk/crash_notes.py": "as above",
+}
+
+
+def by_hand(tree: ast.AST) -> Iterator[int]:
+    """Lines where a file is renamed, or named as one that grows beside its place."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if text.endswith(BESIDE):
+                yield node.lineno
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="os" | "shutil"), attr=name)) if name in MOVES:
+                yield node.lineno
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"))):
+                pass
+            case ast.Call(func=ast.Attribute(attr="replace" | "rename"), args=[one], keywords=[]):
+                if not isinstance(one, ast.Dict):
+                    yield node.lineno
+
+
+def test_what_is_made_by_hand_is_seen() -> None:
+    """The walk sees each of the ways in which it was done."""
+    ways = (
+        "partial.replace(file)", "Path(made.name).replace(self._path)", "os.replace(a, b)", "draft.rename(path)",
+        "file.with_suffix('.part')", "name = f'.{file.name}.{os.getpid()}.part'", "shutil.move(a, b)",
+    )  # fmt: skip
+    assert [way for way in ways if not list(by_hand(ast.parse(way)))] == []
+    assert not list(by_hand(ast.parse("text.replace('a', 'b'); replace(mark, made=1); when.replace(hour=1)")))
+
+
+def test_no_file_is_put_in_place_by_hand() -> None:
+    """Six places did it: one name for all threads, no sync, an older state that could land last."""
+    found = {
+        str(path.relative_to(ROOT))
+        for package in ("engine", "viewer", "resources")
+        for path in (ROOT / package).rglob("*.py")
+        if list(by_hand(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert sorted(found - ALLOWED.keys()) == []
+    assert sorted(ALLOWED.keys() - found) == [], "no longer needed"
