@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from engine import frames
 from engine.cli.bench_append import by_text, open_store, puts_per_second
 from engine.config import from_mapping
 from engine.inspection.bench import conditions
@@ -89,8 +90,8 @@ class _Asked:
 
     def __call__(self, verb: str, *args: object) -> Any:
         self._number += 1
-        self._pipe.send((self._number, verb, args))
-        _, value, error = self._pipe.recv()
+        self._pipe.send_bytes(frames.pack(self._number, verb, *args))
+        value, error = frames.receive(self._pipe).content()
         if error is not None:
             raise error
         return value

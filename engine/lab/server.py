@@ -1,6 +1,7 @@
 """The lab's own process: a store, a load on it, and a pipe that asks for both.
 
-Requests are ``(number, verb, args)``, answers ``(number, value, error)``. A look is answered by the thread that reads
+Both go as frames (:mod:`engine.frames`): a request is a verb with its arguments, its answer an ``end`` with a value and
+an error. A look is answered by the thread that reads
 the pipe, everything else by a few others, so that a put that waits for a disk keeps nobody else waiting.
 """
 
@@ -9,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import pickle
 import signal
 import sys
 import threading
@@ -21,9 +21,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
+from engine import frames
 from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
+from engine.frames import Frame
 from engine.lab.acknowledged import Acknowledged
 from engine.lab.again import keep_disk, recover_again
 from engine.lab.lab_store import LabStore, is_lab
@@ -286,26 +288,22 @@ def serve(pipe: Connection) -> None:
     puts = ThreadPoolExecutor(_PUTS, "lab-put")
     others = ThreadPoolExecutor(_OTHERS, "lab-ask")
 
-    def answer(number: int, verb: str, args: tuple[Any, ...]) -> None:
-        value, error = _do(lab, verb, args)
-        try:
-            text = pickle.dumps((number, value, error))
-        except Exception as wrong:  # noqa: BLE001 (an answer has to come, whatever it was)
-            text = pickle.dumps((number, None, RuntimeError(f"{type(wrong).__name__}: {wrong}")))
+    def answer(frame: Frame) -> None:
+        said = _answer(lab, frame)
         with lock, contextlib.suppress(OSError):
-            pipe.send_bytes(text)
+            pipe.send_bytes(said)
 
     others.submit(_warm_up)
     try:
         while True:
-            number, verb, args = pipe.recv()
-            if verb == "sample":
-                answer(number, verb, args)
-            elif verb in ("put", "put_batch"):
-                puts.submit(answer, number, verb, args)
+            frame = frames.receive(pipe)
+            if frame.kind == "sample":
+                answer(frame)
+            elif frame.kind in ("put", "put_batch"):
+                puts.submit(answer, frame)
             else:
-                others.submit(answer, number, verb, args)
-            if verb == "end":
+                others.submit(answer, frame)
+            if frame.kind == "end":
                 return
     except (EOFError, OSError):
         pass
@@ -326,22 +324,18 @@ def _warm_up() -> None:
         importlib.import_module("engine.codec.compiled")
 
 
-def _do(lab: Lab, verb: str, args: tuple[Any, ...]) -> tuple[object, Exception | None]:
+def _answer(lab: Lab, frame: Frame) -> bytes:
+    """Do what ``frame`` asks for; its end, whatever became of it."""
+    try:
+        return frames.pack(frame.number, "end", _do(lab, frame.kind, frame.content()), None)
+    except Exception as error:  # noqa: BLE001 (carried to whoever asked)
+        return frames.pack(frame.number, "end", None, frames.portable(error))
+
+
+def _do(lab: Lab, verb: str, args: tuple[Any, ...]) -> object:
     function: Callable[..., object] | None = None if verb.startswith("_") else getattr(lab, verb, None)
     if verb == "end":
-        return None, None
+        return None
     if function is None:
-        return None, UsageError(f"the lab knows no {verb!r}")
-    try:
-        return function(*args), None
-    except Exception as error:  # noqa: BLE001 (carried to whoever asked)
-        return None, _portable(error)
-
-
-def _portable(error: Exception) -> Exception:
-    """``error`` itself where it survives the pipe, else its words."""
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 (bytes made in the line itself)
-    except Exception:  # noqa: BLE001 (whatever a foreign class does when it is copied)
-        return StoreError(f"{type(error).__name__}: {error}")
-    return error
+        raise UsageError(f"the lab knows no {verb!r}")
+    return function(*args)

@@ -35,6 +35,34 @@ def endless(control: Any) -> None:
         time.sleep(0.005)
 
 
+class CannotUnpack:
+    """Packs well; whoever unpacks it gets an error."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, ("no number",)
+
+
+def unpackable(_control: Any, what: str) -> object:
+    """Give something that no pickle holds, or that no pickle brings back."""
+    return {"no pickle": lambda: 1, "no way back": CannotUnpack()}[what]
+
+
+def emit_unpackable(control: Any, what: str) -> None:
+    """Find such a thing."""
+    control.emit(unpackable(control, what))
+    while not control.cancelled:
+        time.sleep(0.005)
+
+
+def take(_control: Any, _given: object) -> None:
+    """Take whatever comes."""
+
+
+def leave(_control: Any) -> None:
+    """End the thread as no error does."""
+    raise SystemExit(3)
+
+
 def die(_control: Any) -> None:
     """End the whole process."""
     os._exit(3)

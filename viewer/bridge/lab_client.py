@@ -16,7 +16,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine import frames
 from engine.errors import StoreError, UsageError
+from engine.frames import CannotTravel
 from viewer.bridge.worker import quiet_main
 
 if TYPE_CHECKING:
@@ -254,7 +256,7 @@ class LabClient:
         assert self._pipe is not None
         with self._sending:
             try:
-                self._pipe.send((number, verb, args))
+                self._pipe.send_bytes(frames.pack(number, verb, *args))
             except OSError:  # the listener tells it, too
                 self._fall(self._pipe)
 
@@ -263,11 +265,15 @@ class LabClient:
         assert self._loop is not None
         while True:
             try:
-                message = pipe.recv()
-            except (EOFError, OSError, TypeError):
+                frame = frames.receive(pipe)
+            except (EOFError, OSError):
                 break
+            try:
+                value, error = frame.content()
+            except CannotTravel as wrong:
+                value, error = None, wrong
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                self._loop.call_soon_threadsafe(self._take, *message)
+                self._loop.call_soon_threadsafe(self._take, frame.number, value, error)
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._fall, pipe)
 
@@ -302,7 +308,7 @@ class LabClient:
         if process is None or pipe is None:
             return
         with contextlib.suppress(OSError), self._sending:
-            pipe.send((0, "end", ()))
+            pipe.send_bytes(frames.pack(0, "end"))
         process.join(5)
         if process.is_alive():
             process.kill()

@@ -2,8 +2,9 @@
 lock.
 
 Started with *spawn* ahead of need; numba is imported and compiled there. A request names a function ``module:name``
-that is called as ``function(control, *args)``; what it emits streams back. Where the process dies, what waited fails
-with :class:`WorkerDied` and the next request starts a new one. No Qt on either side of the pipe.
+that is called as ``function(control, *args)``; what it emits streams back. Every request gets an answer: what cannot
+be brought over the pipe is an error of that request, and where the process dies, what waited fails with
+:class:`WorkerDied` and the next request starts a new one. No Qt on either side of the pipe.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+from engine import frames
+from engine.frames import CannotTravel, Frame
 from viewer.bridge.standing_back import stand_back
 
 REPORT_EVERY = 0.1
@@ -39,7 +42,8 @@ class _Request:
     items: Callable[[Any], None]
     told: Callable[[float, float | None, str], None]
     finished: Callable[[Any, Exception | None], None]
-    pipe: Connection | None
+    pipe: Connection | None = None
+    """Through which it was sent; None while it is held back."""
 
 
 class Worker:
@@ -52,7 +56,7 @@ class Worker:
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Connection | None = None
         self._closed = False
-        self._held: list[tuple[object, ...]] | None = None
+        self._held: list[tuple[int, bytes]] | None = None
 
     def hold(self) -> None:
         """Keep requests back: a process that starts now would take its time from the first rows."""
@@ -63,8 +67,8 @@ class Worker:
         """Start, and send what was kept back."""
         held, self._held = self._held or [], None
         self.start()
-        for message in held:
-            self._send(message)
+        for number, frame in held:
+            self._send(number, frame)
 
     @property
     def alive(self) -> bool:
@@ -95,13 +99,16 @@ class Worker:
         """Ask for work; gives the number to cancel it by."""
         self.start()
         number = next(self._numbers)
-        self._requests[number] = _Request(items, told, finished, self._pipe)
-        self._send(("call", number, target, args))
+        self._requests[number] = _Request(items, told, finished)
+        try:
+            self._send(number, frames.pack(number, "call", target, args))
+        except CannotTravel as error:
+            self._post(self._finish, number, None, error)
         return number
 
     def cancel(self, number: int) -> None:
         """Tell a request to stop; it ends with ``Cancelled`` or with what it had found."""
-        self._send(("cancel", number))
+        self._send(number, frames.pack(number, "cancel"))
 
     def close(self) -> None:
         """End the process; what waits is forgotten."""
@@ -114,35 +121,52 @@ class Worker:
             self._process.terminate()
             self._process.join(1)
 
-    def _send(self, message: tuple[object, ...]) -> None:
+    def _send(self, number: int, frame: bytes) -> None:
         if self._held is not None:
-            self._held.append(message)
-        elif self._pipe is not None:
-            with contextlib.suppress(OSError, ValueError):
-                self._pipe.send(message)
+            self._held.append((number, frame))
+            return
+        pipe, request = self._pipe, self._requests.get(number)
+        if request is not None and request.pipe is None:
+            request.pipe = pipe
+        if pipe is not None:
+            with contextlib.suppress(OSError, ValueError):  # its end is told by the thread that listens
+                pipe.send_bytes(frame)
 
     def _listen(self, pipe: Connection) -> None:
         """In a thread of its own: hand on what the worker says until the pipe ends."""
         while True:
             try:
-                message = pipe.recv()
-            except (EOFError, OSError, TypeError):
+                frame = frames.receive(pipe)
+            except (EOFError, OSError):
                 self._post(self._died, pipe)
                 return
-            self._post(self._take, message)
+            try:
+                content = frame.content()
+            except CannotTravel as error:
+                self._post(self._lost, frame.number, error)
+            else:
+                self._post(self._take, frame.number, frame.kind, content)
 
-    def _take(self, message: tuple[Any, ...]) -> None:
-        kind, number, *rest = message
+    def _take(self, number: int, kind: str, content: tuple[Any, ...]) -> None:
         request = self._requests.get(number)
         if request is None:
             return
         if kind == "items":
-            request.items(rest[0])
+            request.items(content[0])
         elif kind == "told":
-            request.told(*rest)
+            request.told(*content)
         else:
-            del self._requests[number]
-            request.finished(rest[0], rest[1])
+            self._finish(number, *content)
+
+    def _lost(self, number: int, error: Exception) -> None:
+        """Part of an answer could not be unpacked: no answer is complete without it."""
+        self.cancel(number)
+        self._finish(number, None, error)
+
+    def _finish(self, number: int, value: object, error: Exception | None) -> None:
+        request = self._requests.pop(number, None)
+        if request is not None:
+            request.finished(value, error)
 
     def _died(self, pipe: Connection) -> None:
         """The process behind ``pipe`` is gone or going: a pipe ends before its process counts as dead."""
@@ -158,7 +182,7 @@ class Worker:
 class WorkerControl:
     """What a function in the worker sees: whether to stop, and where to put what it finds."""
 
-    def __init__(self, number: int, send: Callable[[tuple[object, ...]], None]) -> None:
+    def __init__(self, number: int, send: Callable[[bytes], None]) -> None:
         self.stop = threading.Event()
         self._number, self._send = number, send
         self._told = 0.0
@@ -174,15 +198,15 @@ class WorkerControl:
             raise Cancelled
 
     def emit(self, items: object) -> None:
-        """Send something that was found; batch what is small."""
-        self._send(("items", self._number, items))
+        """Send something that was found; batch what is small. Raises :class:`CannotTravel`."""
+        self._send(frames.pack(self._number, "items", items))
 
     def report(self, done: float, total: float | None = None, note: str = "") -> None:
         """Say how far the work is."""
         now = time.monotonic()
         if now - self._told >= REPORT_EVERY:
             self._told = now
-            self._send(("told", self._number, done, total, note))
+            self._send(frames.pack(self._number, "told", done, total, note))
 
 
 def serve(pipe: Connection) -> None:
@@ -192,46 +216,42 @@ def serve(pipe: Connection) -> None:
     lock = threading.Lock()
     controls: dict[int, WorkerControl] = {}
 
-    def send(message: tuple[object, ...]) -> None:
+    def send(frame: bytes) -> None:
         with lock, contextlib.suppress(OSError):
-            pipe.send(message)
+            pipe.send_bytes(frame)
 
     threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
     while True:
         try:
-            kind, number, *rest = pipe.recv()
+            frame = frames.receive(pipe)
         except (EOFError, OSError):
             return
-        if kind == "cancel":
+        number = frame.number
+        if frame.kind == "cancel":
             if number in controls:
                 controls[number].stop.set()
             continue
         control = controls[number] = WorkerControl(number, send)
 
-        def body(number: int = number, control: WorkerControl = control, rest: list[Any] = rest) -> None:
-            send(("end", number, *_call(control, rest[0], rest[1])))
+        def body(number: int = number, control: WorkerControl = control, frame: Frame = frame) -> None:
+            send(_answer(control, frame))
             controls.pop(number, None)
 
-        threading.Thread(target=body, name=f"request-{number}", daemon=True).start()
+        try:
+            threading.Thread(target=body, name=f"request-{number}", daemon=True).start()
+        except RuntimeError as error:  # no further thread is to be had
+            send(frames.pack(number, "end", None, frames.portable(error)))
 
 
-def _call(control: WorkerControl, target: str, args: tuple[object, ...]) -> tuple[object, Exception | None]:
+def _answer(control: WorkerControl, frame: Frame) -> bytes:
+    """Do what ``frame`` asks for; its end, whatever became of it."""
     try:
+        target, args = frame.content()
         module, _, name = target.partition(":")
-        return getattr(importlib.import_module(module), name)(control, *args), None
-    except Exception as error:  # noqa: BLE001 (carried to the process that waits for it)
-        return None, _portable(error)
-
-
-def _portable(error: Exception) -> Exception:
-    """``error`` itself where it survives the pipe, else its words."""
-    import pickle
-
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 (bytes made in the line itself)
-    except Exception:  # noqa: BLE001 (whatever a foreign class does when it is copied)
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
+        value = getattr(importlib.import_module(module), name)(control, *args)
+        return frames.pack(frame.number, "end", value, None)
+    except BaseException as error:  # noqa: BLE001 (carried to the process that waits for it)
+        return frames.pack(frame.number, "end", None, frames.portable(error))
 
 
 def _warm_up() -> None:

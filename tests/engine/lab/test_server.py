@@ -5,11 +5,14 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from worker_tasks import CannotUnpack
 
 from engine.codec.encode import Message
 from engine.errors import UsageError
+from engine.frames import CannotTravel, pack, receive
 from engine.lab.lab_store import LabStore
 from engine.lab.load import LoadSettings
 from engine.lab.presets import PRESETS
@@ -87,14 +90,20 @@ def test_a_process_that_is_let_go_closes_its_store_in_order(tmp_path: Path, how:
     process = context.Process(target=serve, args=(theirs,), daemon=True)
     process.start()
     theirs.close()
-    ours.send((1, "start", (tmp_path / "lab", TINY, "5.3", 1 << 34)))
-    assert ours.recv()[2] is None
-    ours.send((2, "load", (LoadSettings(producers=2),)))
-    assert ours.recv()[1].running
-    ours.send((3, "tea", ()))
-    assert "knows no 'tea'" in str(ours.recv()[2])
-    ours.send((4, "_bank", ()))
-    assert isinstance(ours.recv()[2], UsageError)
+
+    def ask(number: int, verb: str, *args: object) -> tuple[Any, Any]:
+        ours.send_bytes(pack(number, verb, *args))
+        answer = receive(ours)
+        assert (answer.number, answer.kind) == (number, "end")
+        value, error = answer.content()
+        return value, error
+
+    assert ask(1, "start", tmp_path / "lab", TINY, "5.3", 1 << 34)[1] is None
+    assert ask(2, "load", LoadSettings(producers=2))[0].running
+    assert "knows no 'tea'" in str(ask(3, "tea")[1])
+    assert isinstance(ask(4, "_bank")[1], UsageError)
+    assert isinstance(ask(5, "put", CannotUnpack())[1], CannotTravel), "it lives on, with its store open"
+    assert ask(6, "counts")[0].running
     if how == "terminated":
         process.terminate()
     else:

@@ -1,0 +1,73 @@
+"""What two processes of the program say to each other over a pipe: frames with a number and a kind that can be read
+whatever became of the rest.
+
+A call, what it finds and its end bear the same number. Content that cannot be brought over is an error of that call,
+never of the pipe.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from engine.errors import StoreError
+
+_HEAD = struct.Struct(">qB")  # number, bytes of the kind
+
+
+class CannotTravel(StoreError):
+    """What a call was given, or what it gave, cannot be brought to the other process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One thing that was said; its content is unpacked when it is asked for."""
+
+    number: int
+    kind: str
+    packed: bytes
+
+    def content(self) -> tuple[Any, ...]:
+        """What was given to :func:`pack`; raises :class:`CannotTravel`."""
+        try:
+            return tuple(pickle.loads(self.packed))  # noqa: S301 (made by the other end, a process of this program)
+        except Exception as error:
+            raise CannotTravel(f"what the other process said cannot be unpacked: {_words(error)}") from error
+
+
+def pack(number: int, kind: str, *content: object) -> bytes:
+    """A frame as it is sent; raises :class:`CannotTravel`."""
+    name = kind.encode("ascii")
+    try:
+        return _HEAD.pack(number, len(name)) + name + pickle.dumps(content)
+    except Exception as error:
+        raise CannotTravel(f"what the other process should be told cannot be packed: {_words(error)}") from error
+
+
+def receive(pipe: Connection) -> Frame:
+    """The next frame; raises ``EOFError`` or ``OSError`` where the pipe has ended."""
+    try:
+        raw = pipe.recv_bytes()
+    except TypeError as error:  # closed by another thread while this one waited
+        raise EOFError from error
+    number, length = _HEAD.unpack_from(raw)
+    start = _HEAD.size + length
+    return Frame(number, raw[_HEAD.size : start].decode("ascii"), raw[start:])
+
+
+def portable(error: BaseException) -> Exception:
+    """``error`` itself where it survives the pipe, else its words."""
+    if isinstance(error, Exception):
+        try:
+            pickle.loads(pickle.dumps(error))  # noqa: S301 (bytes made in the line itself)
+        except Exception:  # noqa: BLE001 (whatever a foreign class does when it is copied)
+            return CannotTravel(_words(error))
+        return error
+    return CannotTravel(_words(error))
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
