@@ -55,6 +55,16 @@ class StoreLocked(StoreError):
         self.pid = pid
 
 
+class NotWriteable(StoreError):
+    """The store takes nothing now: a flag says why (:attr:`engine.message_store.MessageStore.flags`), or it follows a
+    master.
+    """
+
+
+class StoreClosed(NotWriteable):
+    """The store was closed: it takes nothing and gives nothing any more, somebody else may have it open."""
+
+
 class UsageError(StoreError):
     """The caller asked for something that makes no sense; ``what`` names the permitted range."""
 

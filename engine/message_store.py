@@ -9,18 +9,21 @@
 
 Offsets are bytes of the commit log, queue offsets count entries of a queue, times are ms since 1970. What a put or a
 get met is told by a status, as RocketMQ does; :class:`engine.errors.StoreError` and ``OSError`` are for what stops a
-store. One process at a time, and no broker beside it: the store's lock sees to that. Nothing is printed; the
-``logging`` loggers below ``engine`` tell what happened.
+store. One process at a time, and no broker beside it: the store's lock sees to that. A closed store refuses: puts
+say SERVICE_NOT_AVAILABLE, :meth:`MessageStore.get_message` gives None, all else raises
+:class:`engine.errors.StoreClosed`. Nothing is printed; the ``logging`` loggers below ``engine`` tell what happened.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,13 +32,13 @@ from engine.codec.encode import Message
 from engine.codec.message import Unit
 from engine.codec.message_columns import MessageColumns
 from engine.config import MessageStoreConfig
-from engine.errors import StoreError
+from engine.errors import StoreClosed
 from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
 from engine.rules.unit_check import Release, Request
 from engine.services.look import Activity, count, take_activity, take_positions
-from engine.services.opening import let_go, load
+from engine.services.opening import end, heed_flags, let_go, load
 from engine.services.store_services import StoreServices
 from engine.services.wiring import wire
 from engine.store.append_units import Int64, append_units
@@ -68,7 +71,6 @@ STORE_HOST = "127.0.0.1:10911"
 WAIT_MS = 60_000.0
 _OK = PutMessageStatus.PUT_OK
 _nanoseconds = time.perf_counter_ns
-_log = logging.getLogger(__name__)
 logging.getLogger("engine").addHandler(logging.NullHandler())  # quiet unless the program that embeds it says otherwise
 
 
@@ -107,12 +109,13 @@ class MessageStore:
         self.like: Release = like
         self.recovery_plan: RecoveryPlan
         self._services: StoreServices
-        self._disk: Disk = disk or RealDisk()
-        self._own_disk = disk is None
+        self._own_disk = RealDisk()
+        self._disk: Disk = disk or self._own_disk
         self._closed = False
+        self._life = threading.RLock()
         self._put_latencies = Latencies()
         self._put_counts = self._put_latencies.counts
-        self._refused: dict[PutMessageStatus, int] = {}
+        self._refused: Counter[PutMessageStatus] = Counter()
         self._lock: DiskLock = self._disk.lock(self.paths.lock)
         try:
             self._parts, self._services = wire(
@@ -123,22 +126,32 @@ class MessageStore:
             self.recovery_plan = load(self._parts, self._services, bit_map)
             self._start(services)
         except BaseException:
-            self._closed = True
-            self._give_up()
+            self._let_go(abandoned=True)
             raise
 
     # -- life
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What a closed store has not any more: so each method that needs it refuses, and none can forget to."""
+            if name in {"_parts", "_services"}:
+                raise StoreClosed("the store is closed", file=str(self.paths.root))
+            raise AttributeError(name)
+
     def _start(self, services: bool) -> None:
         parts = self._parts
+        self._flags = parts.flags
         self._group = self._services.group
+        self._log = parts.commit_log  # refuses by itself
         self._append = parts.commit_log.put_message
+        self._wakeup = self._services.wakeup
+        look = parts, self._services, self._put_latencies
+        self._positions: Callable[[], Positions] = lambda: take_positions(*look)
         self._wakes_commit = parts.pool is not None and self.config.wake_commit_when_put_message
         self._wakes_flush = self.config.wake_flush_when_put_message and parts.pool is None
         self._plain = self._group is None and not (self._wakes_commit or self._wakes_flush)
-        if self.config.broker_role == "SLAVE" and not self.config.duplication_enable:
-            parts.commit_log.refuses = PutMessageStatus.SERVICE_NOT_AVAILABLE
-        parts.flags.on_change = self._flags_changed
+        heed_flags(parts)
         if services:
             self._services.start()
         self._abort.create()
@@ -147,63 +160,49 @@ class MessageStore:
         """Flush, dispatch what is there (five seconds at most), write checkpoint and tables, and let go of everything.
 
         ``abort`` is deleted only where all of that worked and dispatch is not behind; otherwise the next start recovers
-        as after a crash. A second call does nothing.
+        as after a crash. A second call waits for the first and does nothing.
         """
-        if self._closed:
-            return
-        self._closed = True
-        parts = self._parts
-        parts.commit_log.refuses = PutMessageStatus.SERVICE_NOT_AVAILABLE
-        with parts.commit_log.lock:  # whoever is appending is through
-            pass
-        try:
-            self._services.shutdown()
-            if not self.flags.writeable:
-                _log.warning("the store may be wrong, abort stays: %s", self.flags.why)
-            elif self._services.reput.behind:
-                _log.warning("dispatch is %d bytes behind, abort stays", self._services.reput.behind)
-            else:
-                self._abort.delete()
-        finally:
-            self._let_go()
+        self._let_go()
 
     def abandon(self) -> None:
         """Let go of everything as it is, as a crash would: nothing is flushed, ``abort`` stays."""
-        if not self._closed:
+        self._let_go(abandoned=True)
+
+    @property
+    def closed(self) -> bool:
+        """:meth:`close` or :meth:`abandon` has begun."""
+        return self._closed
+
+    def _let_go(self, *, abandoned: bool = False) -> None:
+        """Shut the doors first, then end what goes on behind them; the lock goes last, whatever happens."""
+        with self._life:
+            if self._closed:
+                return
             self._closed = True
-            self._parts.commit_log.refuses = PutMessageStatus.SERVICE_NOT_AVAILABLE
-            self._services.abandon()
-            self._let_go()
-
-    def _let_go(self) -> None:
-        try:
-            let_go(self._parts)
-            if self._own_disk:
-                self._disk.close()
-        finally:
-            self._lock.release()
-
-    def _give_up(self) -> None:
-        """It could not be opened: end what was started."""
-        try:
-            if hasattr(self, "_services"):
-                self._services.abandon()
-                let_go(self._parts)
-        finally:
-            self._lock.release()
+            parts, services = vars(self).pop("_parts", None), vars(self).pop("_services", None)
+            try:
+                if parts is not None:
+                    try:
+                        end(parts, services, None if abandoned else self._abort)
+                    finally:
+                        last = take_positions(parts, services, self._put_latencies)
+                        self._positions = lambda: last
+                        let_go(parts)
+            finally:
+                try:
+                    self._own_disk.shut()
+                finally:
+                    self._lock.release()
 
     def __enter__(self) -> Self:
+        if self._closed:
+            raise StoreClosed("the store is closed", file=str(self.paths.root))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _flags_changed(self) -> None:
-        refuses = None if self.flags.writeable else PutMessageStatus.SERVICE_NOT_AVAILABLE
-        if not self._closed and not (self.config.broker_role == "SLAVE" and not self.config.duplication_enable):
-            self._parts.commit_log.refuses = refuses
 
     # -- putting
 
@@ -214,7 +213,7 @@ class MessageStore:
         if not self._plain:
             self._after_put(result, message)
         if result.status is not _OK:
-            self._count_refused(result.status)
+            self._refused[result.status] += 1
         self._put_counts[(_nanoseconds() - began).bit_length()] += 1
         return result
 
@@ -223,11 +222,11 @@ class MessageStore:
 
         Waits once for all of them. The results are looked up when they are asked for.
         """
-        return self._after_many(_nanoseconds(), self._parts.commit_log.put_messages(messages))
+        return self._after_many(_nanoseconds(), self._log.put_messages(messages))
 
     def append_columns(self, columns: MessageColumns) -> PutMessageResults:
         """Store messages that are arrays; property text as it is, no rules. ``ValueError`` where columns do not fit."""
-        return self._after_many(_nanoseconds(), self._parts.commit_log.append_columns(columns))
+        return self._after_many(_nanoseconds(), self._log.append_columns(columns))
 
     def _after_many(self, began: int, results: PutMessageResults) -> PutMessageResults:
         if not self._plain and results.end_offset:
@@ -236,9 +235,7 @@ class MessageStore:
             elif results.waits and not self._group.wait(results.end_offset):
                 results.set_status(PutMessageStatus.FLUSH_DISK_TIMEOUT)
         if not results.ok:
-            for result in results:
-                if result.status is not _OK:
-                    self._count_refused(result.status)
+            self._refused.update(result.status for result in results if result.status is not _OK)
         self._put_counts[(_nanoseconds() - began).bit_length()] += 1
         return results
 
@@ -247,32 +244,34 @@ class MessageStore:
         the topic's queues are batch queues. ``properties`` are those of the batch itself.
         """
         began = _nanoseconds()
-        result = self._parts.commit_log.put_batch(messages, properties)
+        result = self._log.put_batch(messages, properties)
         if not self._plain:
             self._after_put(result, *messages)
         if result.status is not _OK:
-            self._count_refused(result.status)
+            self._refused[result.status] += 1
         self._put_counts[(_nanoseconds() - began).bit_length()] += 1
         return result
 
     def append_raw(self, unit: bytes) -> int:
-        """Store a whole unit again, its PHYSICALOFFSET and property CRC made anew; gives the offset. Does not wait."""
-        return self._parts.commit_log.append_raw(unit)
+        """Store a whole unit again, its PHYSICALOFFSET and property CRC made anew; gives the offset. Does not wait.
+
+        Raises :class:`engine.errors.NotWriteable` where a put would be refused, as all below that give no status.
+        """
+        return self._log.append_raw(unit)
 
     def append_units(self, data: npt.NDArray[np.uint8], sizes: Int64, stored: Int64) -> int:
         """Store many whole units again (see :func:`engine.store.append_units.append_units`); gives the log's end."""
-        return append_units(self._parts.commit_log, data, sizes, stored)
+        return append_units(self._log, data, sizes, stored)
 
     def append_blank(self) -> bool:
         """End the log's last file here; False where it is full already, or there is none."""
-        return self._parts.commit_log.append_blank()
+        return self._log.append_blank()
 
     def begin_at(self, physical_offset: int) -> None:
         """Have a file to append to: in an empty store the one whose place holds ``physical_offset``. Raises
         ``OSError``, :class:`StoreError` where none can be made in time.
         """
-        if self._parts.files.last_or_create(physical_offset) is None:
-            raise StoreError("no new file of the commit log can be made", file=str(self.paths.commitlog))
+        self._log.begin_at(physical_offset)
 
     def _after_put(self, result: PutMessageResult, *messages: Message) -> None:
         fields = result.fields
@@ -286,12 +285,9 @@ class MessageStore:
 
     def _wake(self) -> None:
         if self._wakes_commit:
-            self._services.wakeup("commit")
+            self._wakeup("commit")
         if self._wakes_flush:
-            self._services.wakeup("flush")
-
-    def _count_refused(self, status: PutMessageStatus) -> None:
-        self._refused[status] = self._refused.get(status, 0) + 1
+            self._wakeup("flush")
 
     # -- reading
 
@@ -309,10 +305,15 @@ class MessageStore:
         None where the store is closed or not readable. ``group`` is whom they are for; no account is kept of it here.
         """
         del group
-        if self._closed or not self.flags.readable:
+        if self.closed or not self._flags.readable:
             return None
-        queue = self._parts.queues.find_or_create(topic, queue_id)
-        return get_message(queue, self._parts.log, offset, max_count, message_filter, self._limits)
+        try:
+            queue = self._parts.queues.find_or_create(topic, queue_id)
+            return get_message(queue, self._parts.log, offset, max_count, message_filter, self._limits)
+        except (OSError, StoreClosed):
+            if self._closed:  # meanwhile
+                return None
+            raise
 
     def offset_in_queue_by_time(self, topic: str, queue_id: int, timestamp: int, boundary: str = "lower") -> int:
         """Queue offset of the first message stored at or after ``timestamp``, or (``upper``) the last not behind it."""
@@ -367,8 +368,10 @@ class MessageStore:
     # -- where the store stands
 
     def positions(self) -> Positions:
-        """Where the store stands, as one consistent value; cheap enough to ask a hundred times a second."""
-        return take_positions(self._parts, self._services, self._put_latencies)
+        """Where the store stands, as one consistent value; cheap enough to ask a hundred times a second. Of a closed
+        store where it stood at its end.
+        """
+        return self._positions()
 
     def counters(self) -> dict[str, int]:
         """What happened since the store was opened: puts by status, units dispatched, flushes, files deleted."""
@@ -380,8 +383,10 @@ class MessageStore:
 
     @property
     def flags(self) -> RunningFlags:
-        """What keeps the store from taking or giving messages, and why (:attr:`RunningFlags.why`)."""
-        return self._parts.flags
+        """What keeps the store from taking or giving messages, and why (:attr:`RunningFlags.why`); of a closed store
+        what did at its end.
+        """
+        return self._flags
 
     @property
     def parts(self) -> StoreParts:
@@ -404,11 +409,7 @@ class MessageStore:
 
     def commit(self) -> int:
         """Hand the transient pool's buffers to the files; gives the committed offset, without a pool the log's end."""
-        files = self._parts.files
-        while files.max_offset < files.wrote_offset:
-            if self._services.log.commit(0):
-                break
-        return files.max_offset
+        return self._services.log.commit_all()
 
     def wait_dispatched(self, timeout_ms: float = WAIT_MS) -> bool:
         """Return when queues and index know everything that is confirmed now: True; False after ``timeout_ms``."""

@@ -20,7 +20,6 @@ from engine.lab.plug import Figure, Loss, PlugReport, StoreState
 from engine.lab.shadow_disk import ShadowDisk
 from engine.mapped.power_loss import PageFates, chance_of, surviving
 from engine.message_store import MessageStore
-from engine.store.put_message import PutMessageStatus
 from engine.store.recovery_plan import RecoveryPlan
 
 _QUICK_SECONDS = 0.5
@@ -79,10 +78,7 @@ def finish_report(lab: LabStore, report: PlugReport, took_ms: float) -> PlugRepo
 
 def _hold_puts(store: MessageStore) -> None:
     """Whoever is appending is through; nobody appends any more, and nothing is dispatched."""
-    log = store.parts.commit_log
-    log.refuses = PutMessageStatus.SERVICE_NOT_AVAILABLE
-    with log.lock:
-        pass
+    store.parts.commit_log.close()
     store.pause("reput")
 
 

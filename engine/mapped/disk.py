@@ -139,7 +139,11 @@ def put_file(disk: Disk, path: Path, data: bytes) -> None:
 
 
 class RealDisk:
-    """The operating system's files. At most ``open_files`` descriptors stay open, however many files there are."""
+    """The operating system's files. At most ``open_files`` descriptors stay open, however many files there are.
+
+    After :meth:`shut` it refuses whatever opens or changes a file (EBADF): no part of a store that is closed, and whose
+    lock somebody else may have, reaches its files any more, whoever still holds that part.
+    """
 
     def __init__(self, open_files: int = OPEN_FILES) -> None:
         self._files = OpenFiles(open_files)
@@ -152,15 +156,16 @@ class RealDisk:
     def open(self, path: Path, size: int) -> RealFile:
         """See :meth:`Disk.open`. A file that has its length already costs one look and no descriptor."""
         text = str(path)
-        try:
-            found = path.stat()
-        except FileNotFoundError:
-            return self._file(text, size, self._create(path, size))
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(22, "expected a regular file", text)
-        if found.st_size < size:
-            os.truncate(text, size)
-        return self._file(text, size)
+        with self._files.at_work(text):
+            try:
+                found = path.stat()
+            except FileNotFoundError:
+                return self._file(text, size, self._create(path, size))
+            if not stat.S_ISREG(found.st_mode):
+                raise OSError(22, "expected a regular file", text)
+            if found.st_size < size:
+                os.truncate(text, size)
+            return self._file(text, size)
 
     def _file(self, path: str, size: int, new_folders: tuple[str, ...] = ()) -> RealFile:
         return RealFile(path, size, self._files, new_folders)
@@ -207,24 +212,28 @@ class RealDisk:
             return None
 
     def write_file(self, path: Path, data: bytes, *, sync: bool = False) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
-            file.write(data)
+        with self._files.at_work(str(path)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as file:
+                file.write(data)
+                if sync:
+                    file.flush()
+                    os.fsync(file.fileno())
             if sync:
-                file.flush()
-                os.fsync(file.fileno())
-        if sync:
-            sync_folder(str(path.parent))
+                sync_folder(str(path.parent))
 
     def replace(self, source: Path, target: Path) -> None:
-        source.replace(target)
+        with self._files.at_work(str(target)):
+            source.replace(target)
 
     def delete(self, path: Path) -> None:
-        path.unlink(missing_ok=True)
+        with self._files.at_work(str(path)):
+            path.unlink(missing_ok=True)
 
     def remove_folder(self, path: Path) -> bool:
         try:
-            path.rmdir()
+            with self._files.at_work(str(path)):
+                path.rmdir()
         except FileNotFoundError:
             return True
         except OSError:
@@ -238,7 +247,8 @@ class RealDisk:
         return path.stat().st_mtime_ns // 1_000_000
 
     def set_modified(self, path: Path, ms: int) -> None:
-        os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000))
+        with self._files.at_work(str(path)):
+            os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000))
 
     def usage(self, path: Path) -> float:
         try:
@@ -264,3 +274,7 @@ class RealDisk:
 
     def close(self) -> None:
         self._files.close()
+
+    def shut(self) -> None:
+        """Close for good, once the calls under way are through: nothing is opened, made or removed any more."""
+        self._files.shut()

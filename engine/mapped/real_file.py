@@ -17,7 +17,8 @@ import os
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -37,6 +38,9 @@ class OpenFiles:
 
     def __init__(self, limit: int = OPEN_FILES, maps: int = MAPS) -> None:
         self.lock = threading.Lock()
+        self._through = threading.Condition(self.lock)
+        self._working = 0  # calls under way that change names
+        self.is_shut = False
         self._limit = limit
         self._maps = maps
         self._open: OrderedDict[RealFile, None] = OrderedDict()
@@ -51,6 +55,7 @@ class OpenFiles:
         """A descriptor of ``file`` that stays open until :meth:`release`; the lock must be held."""
         descriptor = file.descriptor
         if descriptor < 0:
+            self.ask(file.path)
             if len(self._open) >= self._limit:
                 self._close_oldest()
             descriptor = file.descriptor = os.open(file.path, os.O_RDWR | os.O_CLOEXEC)
@@ -76,6 +81,35 @@ class OpenFiles:
             os.close(file.descriptor)
             file.descriptor = -1
 
+    def ask(self, path: str) -> None:
+        """Raise ``OSError`` (EBADF) behind :meth:`shut`; the lock must be held."""
+        if self.is_shut:
+            raise OSError(errno.EBADF, "the store is closed", path)
+
+    @contextmanager
+    def at_work(self, path: str) -> Iterator[None]:
+        """Something is made, renamed or removed, which :meth:`shut` waits for. Raises ``OSError`` behind it."""
+        with self.lock:
+            self.ask(path)
+            self._working += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self._working -= 1
+                self.note_through()
+
+    def note_through(self) -> None:
+        """A call is through; the lock must be held."""
+        self._through.notify_all()
+
+    def shut(self) -> None:
+        """:meth:`close`, once the calls under way are through, and nothing is opened, made or removed any more."""
+        with self.lock:
+            self.is_shut = True
+            self._through.wait_for(self._is_idle)
+        self.close()
+
     def close(self) -> None:
         """Close every descriptor and drop every map. What was not flushed is in the kernel's hands."""
         with self.lock:
@@ -84,6 +118,9 @@ class OpenFiles:
             self._mapped.clear()
             for file in list(self._open):
                 self.forget(file)
+
+    def _is_idle(self) -> bool:
+        return not self._working and not any(file.users for file in self._open)
 
     def _close_oldest(self) -> None:
         for file in self._open:
@@ -208,6 +245,8 @@ class RealFile:
             with files.lock:
                 self.users -= 1
                 self._writing -= 1
+                if files.is_shut:
+                    files.note_through()
                 if not whole and self._unflushed is not None:
                     self._unflushed.crc = None
 
@@ -267,10 +306,11 @@ class RealFile:
 
     def delete(self) -> None:
         """Close the file and remove it from its folder; gone already is as good. Raises ``OSError``."""
-        with self._files.lock:
-            self._unflushed = None
-            self._files.forget(self)
-        Path(self.path).unlink(missing_ok=True)
+        with self._files.at_work(self.path):
+            with self._files.lock:
+                self._unflushed = None
+                self._files.forget(self)
+            Path(self.path).unlink(missing_ok=True)
 
     def before_close(self) -> None:
         """The descriptor is about to go: see that no error goes with it."""
@@ -293,6 +333,8 @@ class RealFile:
     def _release(self) -> None:
         with self._files.lock:
             self.users -= 1
+            if self._files.is_shut:
+                self._files.note_through()
 
     def _note_write(self, position: int, data: bytes | memoryview) -> None:
         if self._unflushed is None:

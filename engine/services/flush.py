@@ -103,6 +103,14 @@ class LogFlush:
                 self.committed = time.time_ns(), files.max_offset - before
             return unmoved
 
+    def commit_all(self) -> int:
+        """Commit everything written so far; gives the end of what is committed. Raises ``OSError``."""
+        files = self.files
+        while files.max_offset < files.wrote_offset:
+            if self.commit(0):
+                break
+        return files.max_offset
+
     def flush_all(self, end: int | None = None) -> None:
         """Commit and flush until everything written so far (or up to ``end``) is on disk. Raises as those do."""
         files = self.files

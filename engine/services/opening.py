@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
 
+from engine.mapped.abort_file import AbortFile
 from engine.rules.unit_check import Request
 from engine.services.rebuild import Rebuild
 from engine.services.store_services import StoreServices
 from engine.store import load_source, recovery_apply
+from engine.store.put_message import PutMessageStatus
 from engine.store.query_message import look_message_by_offset
 from engine.store.recovery_plan import RecoveryPlan
 from engine.store.store_parts import StoreParts
+
+_log = logging.getLogger(__name__)
 
 
 def load(parts: StoreParts, services: StoreServices, bit_map: Callable[[Request], bytes] | None) -> RecoveryPlan:
@@ -50,6 +55,37 @@ def _flush_what_was_found(parts: StoreParts, services: StoreServices, start: int
             file.flushed = 0
     files.flushed_where = max(start - start % files.file_size, files.min_offset, 0)
     services.log.flush_all()
+
+
+def heed_flags(parts: StoreParts) -> None:
+    """Refuse puts while a flag says so; a slave refuses them always."""
+    refused, log, flags = PutMessageStatus.SERVICE_NOT_AVAILABLE, parts.commit_log, parts.flags
+    if parts.config.broker_role == "SLAVE" and not parts.config.duplication_enable:
+        log.refuse(refused)
+    else:
+        flags.on_change = lambda: log.refuse(None if flags.writeable else refused)
+
+
+def end(parts: StoreParts, services: StoreServices, abort: AbortFile | None) -> None:
+    """Take nothing any more, flush, dispatch what is there, write checkpoint and tables; ``abort`` is deleted where all
+    of that worked. Without ``abort`` nothing is written. No service steps when this returns, or raises ``OSError``.
+    """
+    parts.commit_log.close()
+    try:
+        if abort is not None:
+            _end_in_order(parts, services, abort)
+    finally:
+        services.abandon()
+
+
+def _end_in_order(parts: StoreParts, services: StoreServices, abort: AbortFile) -> None:
+    services.shutdown()
+    if not parts.flags.writeable:
+        _log.warning("the store may be wrong, abort stays: %s", parts.flags.why)
+    elif services.reput.behind:
+        _log.warning("dispatch is %d bytes behind, abort stays", services.reput.behind)
+    else:
+        abort.delete()
 
 
 def let_go(parts: StoreParts) -> None:

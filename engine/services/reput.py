@@ -104,6 +104,7 @@ class ReputMessage:
         self._singly_bytes = 0
         self._pause = SHORTEST_PAUSE
         self._waiters = 0
+        self._closed = False
         self._moved = threading.Condition()
 
     @property
@@ -150,7 +151,7 @@ class ReputMessage:
         with self._moved:
             self._waiters += 1
             try:
-                while self.reput_from < offset and self.failure is None:
+                while self.reput_from < offset and self.failure is None and not self._closed:
                     if self.ring is not None:
                         self.ring()
                     left = deadline - time.monotonic()
@@ -160,6 +161,12 @@ class ReputMessage:
             finally:
                 self._waiters -= 1
         return self.reput_from >= offset
+
+    def close(self) -> None:
+        """Nobody steps any more: whoever waits for it need not."""
+        self._closed = True
+        with self._moved:
+            self._moved.notify_all()
 
     def _round(self, end: int) -> bool:
         """One block, or single units; True where more is there."""

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+from engine.errors import StoreClosed
 from engine.mapped.power_loss import PowerLoss
 
 JOIN_SECONDS = 60.0
@@ -54,7 +55,7 @@ class ServiceThread:
     first round comes ``first_pause`` ms after the start.
 
     :meth:`pause` keeps the thread from stepping; :meth:`step` does a round on the caller's thread, never beside one of
-    its own.
+    its own. After :meth:`end` nobody steps any more, and whoever did is through.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class ServiceThread:
         self.rounds = 0
         self._stopped = False
         self._paused = False
+        self._ended = False
         self._thread: threading.Thread | None = None
 
     @property
@@ -91,16 +93,26 @@ class ServiceThread:
         self._bell.ring()
 
     def step(self) -> float:
-        """One round on the caller's thread; the milliseconds until the next is due."""
+        """One round on the caller's thread; the milliseconds until the next is due. Raises :class:`StoreClosed` after
+        :meth:`end`.
+        """
         with self._stepping:
+            if self._ended:
+                raise StoreClosed(f"{self.service.name} has ended")
             self.rounds += 1
             return self.service.step()
 
     def pause(self) -> None:
-        """No further round by the thread until :meth:`resume`; returns when the one under way is over."""
-        self._paused = True
-        with self._stepping:
-            pass
+        """No further round by the thread until :meth:`resume`; returns when the one under way is over. Whoever is
+        interrupted while it waits has not paused it.
+        """
+        try:
+            self._paused = True
+            with self._stepping:
+                pass
+        except BaseException:
+            self.resume()
+            raise
 
     def resume(self) -> None:
         """Let the thread step again."""
@@ -123,6 +135,14 @@ class ServiceThread:
             return False
         self._thread = None
         return True
+
+    def end(self) -> None:
+        """Nobody steps any more; returns when a round under way on a caller's thread is over. The thread has ended."""
+        if not self._stepping.acquire(timeout=JOIN_SECONDS):
+            _log.warning("a round of %s did not end within %s s", self.service.name, JOIN_SECONDS)
+            return
+        self._ended = True
+        self._stepping.release()
 
     def _run(self) -> None:
         pause = self._first_pause

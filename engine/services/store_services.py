@@ -117,9 +117,13 @@ class StoreServices:
     def pause(self, name: str) -> None:
         """No further round of a service until :meth:`resume`; under SYNC_FLUSH puts do not flush themselves then."""
         thread = self.thread(name)
-        if thread.service is self.group and self.group is not None:
-            self.group.hold(True)
-        thread.pause()
+        try:
+            if thread.service is self.group and self.group is not None:
+                self.group.hold(True)
+            thread.pause()
+        except BaseException:  # interrupted while it waited: nobody would know that it is paused
+            self.resume(name)
+            raise
 
     def resume(self, name: str) -> None:
         """Let a service go on."""
@@ -163,6 +167,7 @@ class StoreServices:
         if not self.dispatch(parts.confirm_offset(), DISPATCH_WAIT_MS):
             _log.warning("%d bytes of the log could not be dispatched in time", self.reput.behind)
         self._stop("reput", "queues", "checkpoint", "index")
+        self.reput.close()
         self.flush_index.ring = None
         for what, work in (
             ("queues", self.flush_queues.flush),
@@ -185,6 +190,7 @@ class StoreServices:
         if self.group is not None:
             self.group.ring = None
         self._stop(*self._threads)
+        self.reput.close()
         self._running = False
 
     def _flush_index(self) -> None:
@@ -198,6 +204,8 @@ class StoreServices:
             thread.stop()
         for thread in threads:
             thread.join()
+        for thread in threads:
+            thread.end()
 
     def _broken(self, name: str, error: Exception) -> None:
         self._parts.flags.raise_flag(NOT_WRITEABLE, f"service {name} ended: {type(error).__name__}: {error}")

@@ -20,7 +20,7 @@ def append_units(log: CommitLog, data: npt.NDArray[np.uint8], sizes: Int64, stor
 
     PHYSICALOFFSETs are written anew, files roll as for any put; everything else stays as it is. Units with a property
     CRC keep it, so they must stand at the place that they name. Raises :class:`UsageError` where no file is long
-    enough or none can be made, ``OSError``.
+    enough or none can be made, :class:`engine.errors.NotWriteable`, ``OSError``.
     """
     ends = np.cumsum(sizes)
     starts = ends - sizes
@@ -28,7 +28,7 @@ def append_units(log: CommitLog, data: npt.NDArray[np.uint8], sizes: Int64, stor
     if longest + BLANK_SIZE > log.files.file_size:
         raise UsageError(f"a unit of {longest:,} bytes does not fit into files of {log.files.file_size:,}")
     row = 0
-    with log.lock:
+    with log.appending:
         while row < len(sizes):
             file = log.room_for(int(sizes[row]), int(stored[row]))
             if isinstance(file, PutMessageResult):

@@ -1,7 +1,8 @@
 """The log that every message is appended to, in the order of acknowledgement (spec 2, 8.2; Java: CommitLog).
 
-One lock, held while a message gets its queue offset, its place and its store time, and is copied. Nothing here waits
-for a flush. A message without any of the properties that put has rules for takes the short way through
+One lock, held while a message gets its queue offset, its place and its store time, and is copied. Whoever takes it asks
+under it whether the log still takes anything: so nobody appends behind :meth:`CommitLog.close`. Nothing here waits for
+a flush. A message without any of the properties that put has rules for takes the short way through
 :meth:`CommitLog.put_message`; all others go through :mod:`engine.store.put_ruled`, with the same bytes as the result.
 """
 
@@ -11,6 +12,7 @@ import logging
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from types import TracebackType
 
 from engine.codec.crc import MASK, crc32
 from engine.codec.encode import (
@@ -26,6 +28,7 @@ from engine.codec.encode import (
 from engine.codec.message import INNER_BATCH, MAGIC_BLANK, NEED_UNWRAP, TRANSACTION_MASK
 from engine.codec.message_columns import Encoder, MessageColumns, TopicRow
 from engine.config import MessageStoreConfig
+from engine.errors import NotWriteable, StoreClosed, StoreError
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.store import put_columns, put_ruled
@@ -76,10 +79,38 @@ class Topic:
         """The same for a run over columns."""
 
 
+class Appending:
+    """The append lock held for one append, from the question whether there may be one to its end. Raises
+    :class:`NotWriteable`; the lock is free then.
+    """
+
+    __slots__ = ("_log",)
+
+    def __init__(self, log: CommitLog) -> None:
+        self._log = log
+
+    def __enter__(self) -> int:
+        log = self._log
+        log.lock.acquire()
+        try:
+            return log.begin_append()
+        except BaseException:
+            log.locked_since = 0
+            log.lock.release()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._log.locked_since = 0
+        self._log.lock.release()
+
+
 class CommitLog:
     """Appends to ``files``. ``clock`` gives ms; ``store_host`` is the broker's address for messages that name none.
 
-    ``like`` is the release whose checks apply. While ``refuses`` is set, every put is answered with it.
+    ``like`` is the release whose checks apply. While ``refuses`` is set, every put is answered with it, and whatever
+    else appends raises :class:`NotWriteable`; behind :meth:`close` that is so for good.
     """
 
     def __init__(
@@ -101,6 +132,8 @@ class CommitLog:
         self.is_batch_topic = is_batch_topic
         self.lock = threading.Lock()
         self._acquire, self._release = self.lock.acquire, self.lock.release
+        self.appending = Appending(self)
+        """``with log.appending as now``: the append lock, and the store time (ms) of what is appended under it."""
         self.locked_since = 0
         """When the append lock was taken (ms), 0 while nobody holds it."""
         self.last_time = 0
@@ -108,6 +141,8 @@ class CommitLog:
         first file by these times, and would leave out what it finds too new.
         """
         self.refuses: PutMessageStatus | None = None
+        self.closed = False
+        self._deciding = threading.Lock()  # who says what is refused
         self.store_host = store_host
         self.store_host_raw = host_raw(store_host)
         self.max_message_size = config.max_message_size
@@ -154,12 +189,41 @@ class CommitLog:
         if size >= SMALLEST_LIMIT:
             self.max_message_size = size
 
+    def refuse(self, status: PutMessageStatus | None) -> None:
+        """Answer every put with ``status`` from now on, None: take them again. A closed log stays closed."""
+        with self._deciding:
+            if not self.closed:
+                self.refuses = status
+
+    def close(self) -> None:
+        """Take nothing any more; whoever is appending is through when this returns."""
+        with self.lock, self._deciding:
+            self.closed = True
+            self.refuses = PutMessageStatus.SERVICE_NOT_AVAILABLE
+
+    def ask(self) -> None:
+        """Raise :class:`NotWriteable` where the log takes nothing: to be asked under the append lock."""
+        if self.refuses is not None:
+            raise self.refusal()
+
+    def refusal(self) -> NotWriteable:
+        """What is raised where no status can be given."""
+        if self.closed:
+            return StoreClosed("the store is closed", file=str(self.files.folders[0]))
+        return NotWriteable(f"the store takes nothing now ({self.refused.name})", file=str(self.files.folders[0]))
+
+    @property
+    def refused(self) -> PutMessageStatus:
+        """The answer to a put that met :class:`NotWriteable`."""
+        return self.refuses or PutMessageStatus.SERVICE_NOT_AVAILABLE
+
     # Putting
 
     def put_message(self, message: Message) -> PutMessageResult:
         """Check and append one message; the flush that its sender may wait for is not part of it."""
-        if self.refuses is not None:
-            return PutMessageResult(self.refuses)
+        refuses = self.refuses
+        if refuses is not None:
+            return PutMessageResult(refuses)
         topic = self._topics.get(message.topic) or self.topic(message.topic)
         body = message.body
         queue_id = message.queue_id
@@ -190,6 +254,8 @@ class CommitLog:
         crc = crc32(body) & MASK
         self._acquire()  # a with-statement costs twice as much
         try:
+            if self.refuses is not None:
+                return PutMessageResult(self.refuses)
             now = self.locked_since = self.clock()
             if now > self.last_time:
                 self.last_time = now
@@ -214,8 +280,13 @@ class CommitLog:
                 now if born_at is None else born_at, born, now, stored, message.reconsume_times,
                 message.prepared_transaction_offset, length,
             )  # fmt: skip
-            file.append(b"".join((head, body, topic.raw, _U16[long], raw)), now)
             numbers[place] = queue_offset + 1
+            try:
+                file.append(b"".join((head, body, topic.raw, _U16[long], raw)), now)
+            except BaseException:  # interrupted in between, the unit is there with its number, or neither of them
+                if offset == file.start_offset + file.wrote:
+                    numbers[place] = queue_offset
+                raise
         except OSError as error:
             return self.failed(error)
         except struct.error:
@@ -288,7 +359,8 @@ class CommitLog:
         return PutMessageResult(PutMessageStatus.PUT_OK, ended)
 
     def begin_append(self) -> int:
-        """The store time (ms) of what is appended now; the append lock must be held, and is from now on."""
+        """The store time (ms) of what is appended now; the append lock must be held: see :attr:`appending`."""
+        self.ask()
         now = self.locked_since = self.clock()
         if self.before_first is not None:
             self._begin()
@@ -304,13 +376,23 @@ class CommitLog:
             _log.warning("before the first put: %s", error)
 
     def append_blank(self) -> bool:
-        """End the last file here; False where there is none, or it is full already."""
-        with self.lock:
+        """End the last file here; False where there is none, or it is full already. Raises :class:`NotWriteable`,
+        ``OSError``.
+        """
+        with self.appending as now:
             last = self.files.last
             if last is None or last.is_full:
                 return False
-            self._write_blank(last, self.clock())
+            self._write_blank(last, now)
             return True
+
+    def begin_at(self, physical_offset: int) -> None:
+        """Have a file to append to: in an empty log the one whose place holds ``physical_offset``. Raises
+        :class:`NotWriteable`, ``OSError``, :class:`StoreError` where none can be made in time.
+        """
+        with self.appending:
+            if self.files.last_or_create(physical_offset) is None:
+                raise StoreError("no new file of the commit log can be made", file=str(self.files.folders[0]))
 
     def failed(self, error: OSError) -> PutMessageResult:
         """The answer where the disk refused; nothing was appended."""

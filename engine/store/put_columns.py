@@ -14,6 +14,7 @@ from engine.codec import write_job
 from engine.codec.encode import Message
 from engine.codec.gather import gather
 from engine.codec.message_columns import MessageColumns, Run
+from engine.errors import NotWriteable
 from engine.store.put_message import (
     BLANK_SIZE,
     RULED,
@@ -71,11 +72,10 @@ def _put_one(log: CommitLog, run: Run) -> PutMessageResult:
 
 def _append_some(log: CommitLog, run: Run, answers: dict[int, PutMessageResult], times: list[tuple[int, int]]) -> int:
     """Append rows under one hold of the lock, until all are done or the next one is ruled."""
-    with log.lock:
-        now = log.begin_append()
-        times.append((run.row, now))
-        run.describe()
-        try:
+    try:
+        with log.appending as now:
+            times.append((run.row, now))
+            run.describe()
             while run.row < run.rows:
                 why = _fill_file(log, run, now)
                 if why in (write_job.DONE, write_job.RULED):
@@ -88,14 +88,17 @@ def _append_some(log: CommitLog, run: Run, answers: dict[int, PutMessageResult],
                 if isinstance(found, PutMessageResult):
                     answers[run.row] = found
                     run.skip()
-        except OSError as error:
-            failed = log.failed(error)
-            while run.row < run.rows:
-                answers[run.row] = failed
-                run.skip()
-        finally:
-            log.locked_since = 0
+    except NotWriteable:
+        _answer_rest(run, answers, PutMessageResult(log.refused))
+    except OSError as error:
+        _answer_rest(run, answers, log.failed(error))
     return write_job.DONE
+
+
+def _answer_rest(run: Run, answers: dict[int, PutMessageResult], answer: PutMessageResult) -> None:
+    while run.row < run.rows:
+        answers[run.row] = answer
+        run.skip()
 
 
 def _fill_file(log: CommitLog, run: Run, now: int) -> int:

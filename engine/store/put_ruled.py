@@ -27,7 +27,7 @@ from engine.codec.encode import (
     utf16_length,
 )
 from engine.codec.java import split
-from engine.errors import CorruptUnit, UsageError
+from engine.errors import CorruptUnit, NotWriteable, UsageError
 from engine.store.put_message import (
     BLANK_SIZE,
     LMQ_PREFIX,
@@ -44,6 +44,7 @@ from engine.store.put_message import (
 )
 
 if TYPE_CHECKING:
+    from engine.mapped.mapped_file import MappedFile
     from engine.store.commit_log import CommitLog
 
 _OUTSIDE_QUEUES = (codec.PREPARED, codec.ROLLBACK)
@@ -76,16 +77,15 @@ def put_ruled(log: CommitLog, message: Message) -> PutMessageResult:
         return PutMessageResult(wrong)
     if light and log.like == "4.9" and _light_queue_count(log) > _MOST_LIGHT_QUEUES:
         return PutMessageResult(Status.LMQ_CONSUME_QUEUE_NUM_EXCEEDED)
-    with log.lock:
-        now = log.begin_append()
-        try:
+    try:
+        with log.appending as now:
             return _append(log, stored, light, host, count, now)
-        except OSError as error:
-            return log.failed(error)
-        except ValueError:
-            return PutMessageResult(Status.MESSAGE_ILLEGAL)
-        finally:
-            log.locked_since = 0
+    except NotWriteable:
+        return PutMessageResult(log.refused)
+    except OSError as error:
+        return log.failed(error)
+    except ValueError:
+        return PutMessageResult(Status.MESSAGE_ILLEGAL)
 
 
 def _append(log: CommitLog, message: Message, light: list[str], host: bytes, count: int, now: int) -> PutMessageResult:
@@ -114,14 +114,32 @@ def _append(log: CommitLog, message: Message, light: list[str], host: bytes, cou
     if isinstance(file, PutMessageResult):
         return file
     offset = file.start_offset + file.wrote
-    file.append(unit(offset), now)
-    if queued:
-        table.increase(message.topic, message.queue_id, count)
+    _publish(log, file, unit(offset), now, (message.topic, message.queue_id, count if queued else 0))
     for name in light:
         if name.startswith(LMQ_PREFIX):
             table.increase(name, 0)
     answer = AppendMessageResult(AppendMessageStatus.PUT_OK, offset, size, now, queue_offset, count, host)
     return PutMessageResult(Status.PUT_OK, answer)
+
+
+def _publish(log: CommitLog, file: MappedFile, data: bytes, now: int, taken: tuple[str, int, int]) -> None:
+    """Append ``data``, which takes so many queue offsets of a queue. Whoever is interrupted here leaves the unit with
+    its number, or neither of them.
+    """
+    topic, queue_id, count = taken
+    if not count:
+        file.append(data, now)
+        return
+    table, wrote = log.queue_offsets, file.wrote
+    place = table.place(topic, queue_id)
+    before = table.numbers[place]
+    try:
+        table.numbers[place] = before + count
+        file.append(data, now)
+    except BaseException:
+        if file.wrote == wrote:
+            table.numbers[place] = before
+        raise
 
 
 def _encode(log: CommitLog, message: Message, queue_offset: int, offset: int, now: int) -> bytes:
@@ -214,16 +232,15 @@ def put_batch(
         return PutMessageResult(Status.PROPERTIES_SIZE_EXCEEDED)
     if log.is_busy:
         return PutMessageResult(Status.OS_PAGE_CACHE_BUSY)
-    with log.lock:
-        now = log.begin_append()
-        try:
+    try:
+        with log.appending as now:
             return _append_batch(log, elements, host, now)
-        except OSError as error:
-            return log.failed(error)
-        except ValueError:
-            return PutMessageResult(Status.MESSAGE_ILLEGAL)
-        finally:
-            log.locked_since = 0
+    except NotWriteable:
+        return PutMessageResult(log.refused)
+    except OSError as error:
+        return log.failed(error)
+    except ValueError:
+        return PutMessageResult(Status.MESSAGE_ILLEGAL)
 
 
 def _may_be_batch(log: CommitLog, messages: Sequence[Message], shared: dict[str, str]) -> bool:
@@ -263,8 +280,7 @@ def _append_batch(log: CommitLog, elements: list[Message], host: bytes, now: int
         units.append(_encode(log, element, base + number, offset, now))
         offsets.append(offset)
         offset += len(units[-1])
-    file.append(b"".join(units), now)
-    log.queue_offsets.increase(topic, queue_id, len(elements))
+    _publish(log, file, b"".join(units), now, (topic, queue_id, len(elements)))
     answer = AppendMessageResult(
         AppendMessageStatus.PUT_OK, start, size, now, base, len(elements), host, tuple(offsets)
     )
@@ -275,7 +291,8 @@ def append_raw(log: CommitLog, unit: bytes) -> int:
     """Store a whole unit again at the end of the log and give its offset there.
 
     PHYSICALOFFSET (and a property CRC) are written anew; times, hosts, queue offset and text stay. Raises
-    :class:`CorruptUnit`, :class:`UsageError` where no file is long enough or none can be made, ``OSError``.
+    :class:`CorruptUnit`, :class:`UsageError` where no file is long enough or none can be made, :class:`NotWriteable`,
+    ``OSError``.
     """
     frame = codec.measure(unit, 0, len(unit))
     if isinstance(frame, str) or frame.size != len(unit):
@@ -285,7 +302,7 @@ def append_raw(log: CommitLog, unit: bytes) -> int:
     (stored,) = _PHYSICAL_OFFSET.unpack_from(unit, frame.store_timestamp)
     if frame.size + BLANK_SIZE > log.files.file_size:
         raise UsageError(f"a unit of {frame.size:,} bytes does not fit into files of {log.files.file_size:,}")
-    with log.lock:
+    with log.appending:
         file = log.room_for(frame.size, stored)
         if isinstance(file, PutMessageResult):
             raise UsageError("no new file of the commit log can be made")
