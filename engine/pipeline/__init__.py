@@ -5,6 +5,7 @@ Spark itself is imported when it is asked for: reading a split, and planning, ne
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,21 +13,32 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+OLDEST_SPARK = 4
+
 
 def register(spark: SparkSession) -> None:
     """Make the formats ``rocketmq-commitlog``, ``rocketmq-consumequeue`` and ``rocketmq-index`` known to ``spark``.
 
-    Turns on that filters reach them, where each query is planned anew (:mod:`engine.pipeline.one_read_each`), and gives
-    executors of a cluster the engine's codecs. Raises :class:`~engine.pipeline.java.CannotStart` where Spark is not 4.
+    Turns on that filters and columns reach them, each query planned anew (:mod:`engine.pipeline.one_read_each`), and
+    gives executors of a cluster the engine's codecs. Where Spark has no place for that, a warning says so, and whole
+    rows are read. Raises :class:`~engine.pipeline.java.CannotStart` where Spark is older than 4.
     """
-    from engine.pipeline import one_read_each
-    from engine.pipeline.commitlog_source import CommitLogSource
-    from engine.pipeline.index_source import IndexSource
-    from engine.pipeline.queue_source import QueueSource
+    from engine.pipeline import commitlog_source, index_source, one_read_each, queue_source
+    from engine.pipeline.java import CannotStart
     from engine.pipeline.session import ship_engine
 
-    one_read_each.inject(spark)
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    for source in (CommitLogSource, QueueSource, IndexSource):
+    if int(spark.version.partition(".")[0]) < OLDEST_SPARK:
+        raise CannotStart(f"the formats need Spark {OLDEST_SPARK}, found {spark.version}")
+    sources: list[type] = [commitlog_source.CommitLogSource, queue_source.QueueSource, index_source.IndexSource]
+    try:
+        one_read_each.inject(spark)
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    except one_read_each.NoPlace as error:
+        told = f"this Spark ({spark.version}) hands the formats no columns and no conditions, all is read: {error}"
+        warnings.warn(told, stacklevel=2)
+        sources = [
+            commitlog_source.PlainCommitLogSource, queue_source.PlainQueueSource, index_source.PlainIndexSource,
+        ]  # fmt: skip
+    for source in sources:
         spark.dataSource.register(source)
     ship_engine(spark)

@@ -39,6 +39,17 @@ class Condition:
     values: tuple[Any, ...] = ()
 
 
+class Pushed:
+    """A reader that is handed Spark's conditions: right only where each place of a query has a plan of its own."""
+
+    conditions: list[Condition]
+
+    def pushFilters(self, filters_: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
+        """Take note of the conditions that spare work; Spark tests all of them again on the rows that come."""
+        self.conditions = conditions(filters_)
+        return filters_
+
+
 def conditions(pushed: Iterable[Filter]) -> list[Condition]:
     """The filters that are understood here; others are left to Spark alone."""
     found = []

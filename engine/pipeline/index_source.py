@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from engine.codec.index import ENTRY_SIZE, HEADER_SIZE, Geometry, IndexHeader, d
 from engine.codec.index_geometry import derive_geometry
 from engine.errors import CannotRead
 from engine.layout import parse_file_name
-from engine.pipeline import schema
+from engine.pipeline import filters, schema
 from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import StorePlace
 from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, damage, whole
@@ -46,7 +46,7 @@ class IndexPart:
     reason: str | None = None
 
 
-class IndexReader(PartReader):
+class PlainIndexReader(PartReader):
     """Plans and reads parts of index files."""
 
     NAME = "rocketmq-index"
@@ -61,10 +61,20 @@ class IndexReader(PartReader):
         return rows_of(part, self.columns)
 
 
+class IndexReader(filters.Pushed, PlainIndexReader):
+    """Is handed conditions too."""
+
+
 class IndexSource(PartSource):
     """The format ``rocketmq-index``."""
 
-    READER = IndexReader
+    READER: ClassVar[type[PartReader]] = IndexReader
+
+
+class PlainIndexSource(IndexSource):
+    """The format where Spark has no place for :mod:`engine.pipeline.one_read_each`."""
+
+    READER = PlainIndexReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,19 @@
-"""Each place in a query where a store is read gets a plan of its own.
+"""Each place in a query where a store is read gets a plan of its own, for the columns that it needs.
 
-Spark 4 keeps the plan of a Python source at the loaded frame: a query over that frame without a filter takes the plan
+Spark keeps the plan of a Python source at the loaded frame: a query over that frame without a filter takes the plan
 of the one before it, and of two filters in one query both places get the later one's, so that rows are missing. Here a
-rule of the optimizer gives each place a table of its own before filters are pushed down. Spark's rules are Java, and
-Spark brings a compiler for its own code; nothing of this reaches executors.
+rule of the optimizer gives each place a table of its own before filters are pushed down. And Spark hands a Python
+source no columns: the table of each place says to Spark's own rules that it takes them, as Parquet does, and has Python
+plan when both conditions and columns are known. Spark's rules are Java, and Spark brings a compiler for its own code;
+nothing of this reaches executors. Where Spark has no place for the rule, all columns are read, and no filter is handed
+down: right, only slower.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.pipeline.java import CannotStart
+from engine.errors import StoreError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,11 +24,30 @@ package storescope;
 
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonInputPartition;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonScanBuilder;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 public final class OneReadEach extends Rule {
     public TreeNode apply(TreeNode plan) {
@@ -54,8 +76,11 @@ public final class OneReadEach extends Rule {
 
     /** A table that shares with the one it is like all but what was planned for a query. */
     public static final class Own extends PythonTable {
+        private final PythonDataSourceV2 source;
+
         private Own(PythonDataSourceV2 source, PythonTable like) {
             super(source, like.name(), like.schema());
+            this.source = source;
         }
 
         static Own of(PythonTable like) {
@@ -76,12 +101,115 @@ public final class OneReadEach extends Rule {
                 throw new IllegalStateException(error);
             }
         }
+
+        /** Other people's sources need not know what a part of their columns is. */
+        public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+            ScanBuilder whole = super.newScanBuilder(options);
+            return name().startsWith("rocketmq-") ? new Builder(source, name(), schema(), options) : whole;
+        }
+    }
+
+    /** Waits until the columns that a query needs are known, and only then has Python plan. */
+    public static final class Builder implements SupportsPushDownFilters, SupportsPushDownRequiredColumns {
+        private final PythonDataSourceV2 source;
+        private final String name;
+        private final CaseInsensitiveStringMap options;
+        private final List conditions = new ArrayList();
+        private StructType read;
+
+        Builder(PythonDataSourceV2 source, String name, StructType all, CaseInsensitiveStringMap options) {
+            this.source = source;
+            this.name = name;
+            this.read = all;
+            this.options = options;
+        }
+
+        public Filter[] pushFilters(Filter[] filters) {
+            conditions.addAll(Arrays.asList(filters));
+            return filters;
+        }
+
+        public Filter[] pushedFilters() {
+            return new Filter[0];
+        }
+
+        /** Whole columns, in their own order; without any the cheapest, for rows are counted by one. */
+        public void pruneColumns(StructType needed) {
+            HashSet names = new HashSet(Arrays.asList(needed.fieldNames()));
+            List kept = new ArrayList();
+            StructField cheapest = null;
+            for (int i = 0; i < read.length(); i++) {
+                StructField field = read.fields()[i];
+                if (names.contains(field.name())) {
+                    kept.add(field);
+                }
+                if (cheapest == null && field.dataType() instanceof IntegerType) {
+                    cheapest = field;
+                }
+            }
+            if (kept.isEmpty()) {
+                kept.add(cheapest == null ? read.fields()[0] : cheapest);
+            }
+            read = new StructType((StructField[]) kept.toArray(new StructField[0]));
+        }
+
+        public Scan build() {
+            ScanBuilder inner = new PythonScanBuilder(source, name, read, options);
+            if (!conditions.isEmpty() && inner instanceof SupportsPushDownFilters) {
+                ((SupportsPushDownFilters) inner).pushFilters((Filter[]) conditions.toArray(new Filter[0]));
+            }
+            return new Told(inner.build());
+        }
+    }
+
+    /** A scan whose description tells what Python planned. */
+    public static final class Told implements Scan {
+        private final Scan inner;
+        private Batch batch;
+
+        Told(Scan inner) {
+            this.inner = inner;
+        }
+
+        public StructType readSchema() {
+            return inner.readSchema();
+        }
+
+        public synchronized Batch toBatch() {
+            if (batch == null) {
+                batch = inner.toBatch();
+            }
+            return batch;
+        }
+
+        public CustomMetric[] supportedCustomMetrics() {
+            return inner.supportedCustomMetrics();
+        }
+
+        public String description() {
+            String told = "columns: [" + String.join(", ", readSchema().fieldNames()) + "]";
+            try {
+                InputPartition[] parts = toBatch().planInputPartitions();
+                if (parts.length > 0) {
+                    byte[] pickled = ((PythonInputPartition) parts[0]).pickedPartition();
+                    String text = new String(pickled, StandardCharsets.UTF_8);
+                    int start = text.indexOf("<told>");
+                    int stop = text.indexOf("</told>");
+                    if (0 <= start && start < stop) {
+                        told = text.substring(start + "<told>".length(), stop);
+                    }
+                }
+            } catch (RuntimeException error) {
+                // whoever runs the plan hears of it
+            }
+            return inner.description() + " " + told;
+        }
     }
 
     public static final class Maker extends scala.runtime.AbstractFunction1 {
         public Maker() throws ReflectiveOperationException {
             PythonTable.class.getDeclaredField("ds");
-            PythonDataSourceV2.class.getDeclaredField("readInfo");
+            PythonDataSourceV2.class.getDeclaredField("dataSourceInPython");
         }
 
         public Object apply(Object session) {
@@ -92,15 +220,20 @@ public final class OneReadEach extends Rule {
 """
 
 
+class NoPlace(StoreError):
+    """This Spark has no place for the rule; the sentence says why."""
+
+
 def inject(spark: SparkSession) -> None:
-    """Give ``spark`` the rule, once; raises :class:`CannotStart` where this Spark has no place for it."""
+    """Give ``spark`` the rule, once; raises :class:`NoPlace` where this Spark has no place for it."""
     if spark.conf.get(_INJECTED, "") == "true":
         return
     try:
         _inject(spark)
     except Exception as error:
-        why = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise CannotStart(f"the formats need Spark 4 in this process, found {spark.version}: {why}") from error
+        java = getattr(error, "java_exception", None)
+        why = str(error if java is None else java).strip().partition("\n")[0] or type(error).__name__
+        raise NoPlace(why) from error
     spark.conf.set(_INJECTED, "true")
 
 

@@ -70,18 +70,15 @@ def tell(name: str, left_out: Iterable[splits.Skipped]) -> None:
 
 
 class Parts(InputPartition):
-    """The parts of one task, small values all."""
+    """The parts of one task, small values all; in the first, what is told of the whole plan."""
 
-    def __init__(self, parts: tuple[Any, ...]) -> None:
+    def __init__(self, parts: tuple[Any, ...], told: str = "") -> None:
         super().__init__(parts)
         self.parts = parts
+        self.told = told
 
 
-NOTHING = Parts(())
-"""Of a reader without parts: where it names none, Spark makes up a partition that is none of ours."""
-
-
-def grouped(parts: Sequence[Any], most: int) -> list[InputPartition]:
+def grouped(parts: Sequence[Any], most: int) -> list[Parts]:
     """Parts with a ``start`` and a ``stop`` as partitions: several together not larger than ``most`` bytes."""
     found: list[list[Any]] = []
     room = 0
@@ -93,3 +90,9 @@ def grouped(parts: Sequence[Any], most: int) -> list[InputPartition]:
         found[-1].append(part)
         room -= size
     return [Parts(tuple(group)) for group in found]
+
+
+def partitions(parts: Sequence[Any], most: int, told: str) -> list[Parts]:
+    """:func:`grouped`, with what is told; never none, for then Spark makes up a partition that is none of ours."""
+    found = grouped(parts, most) or [Parts(())]
+    return [Parts(found[0].parts, told), *found[1:]]

@@ -17,14 +17,14 @@ from engine.errors import CannotRead
 from engine.pipeline import filters, schema
 from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import StorePlace
-from engine.pipeline.options import NOTHING, Options, Parts, grouped, tell
+from engine.pipeline.options import Options, Parts, partitions, tell
 from engine.pipeline.pruning import Want
 from engine.pipeline.splits import Skipped
+from engine.pipeline.told import words
 from engine.pipeline.workers import settling
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
 ROWS = 1 << 16
@@ -50,11 +50,6 @@ class PartReader(DataSourceReader):
     def rows_of(self, part: Any) -> Iterator[pa.RecordBatch]:
         """The rows of one part."""
 
-    def pushFilters(self, filters_: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
-        """Take note of what spares reading; Spark tests all of it again."""
-        self.conditions = filters.conditions(filters_)
-        return filters_
-
     def partitions(self) -> Sequence[InputPartition]:
         """One for each task; what is left unread goes to Spark's log."""
         want = filters.want(self.conditions)
@@ -62,7 +57,7 @@ class PartReader(DataSourceReader):
         stores = filters.of_stores(self.conditions, self.asked.stores())
         parts = [part for store in stores for part in self.parts_of(store, want, skipped)]
         tell(self.NAME, skipped)
-        return grouped(parts, PART_BYTES) or [NOTHING]
+        return partitions(parts, PART_BYTES, words(self.columns, self.conditions, parts, skipped, crc=False))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition as Arrow batches."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from engine.codec.consume_queue import MAX_EXT_ADDRESS, PREFILLED_SIZE, ext_offs
 from engine.codec.cq_ext import CqExtStop
 from engine.codec.cq_ext import decode as decode_ext
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
-from engine.pipeline import schema
+from engine.pipeline import filters, schema
 from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import LogFile, StorePlace
 from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, whole
@@ -50,7 +50,7 @@ class QueuePart:
     stop: int
 
 
-class QueueReader(PartReader):
+class PlainQueueReader(PartReader):
     """Plans and reads parts of queue files."""
 
     NAME = "rocketmq-consumequeue"
@@ -69,10 +69,20 @@ class QueueReader(PartReader):
         return rows_of(part, self.columns)
 
 
+class QueueReader(filters.Pushed, PlainQueueReader):
+    """Is handed conditions too."""
+
+
 class QueueSource(PartSource):
     """The format ``rocketmq-consumequeue``."""
 
-    READER = QueueReader
+    READER: ClassVar[type[PartReader]] = QueueReader
+
+
+class PlainQueueSource(QueueSource):
+    """The format where Spark has no place for :mod:`engine.pipeline.one_read_each`."""
+
+    READER = PlainQueueReader
 
 
 def _parts(store: StorePlace, want: Want, left_out: list[int]) -> Iterator[QueuePart]:

@@ -53,12 +53,17 @@ def _as_one(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     return batches if len(batches) < 2 else pa.Table.from_batches(batches).combine_chunks().to_batches()
 
 
+def needs_crc(columns: schema.Columns, asked: LogOptions, conditions: Sequence[filters.Condition]) -> bool:
+    """Whether bodies are held against their CRC: somebody asks for what comes of it."""
+    return asked.crc and ("crc" in columns or any(one.column == "crc" for one in conditions))
+
+
 def split_rows(
     split: Split, columns: schema.Columns, asked: LogOptions, conditions: Sequence[filters.Condition] = ()
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a split; of the units only those that ``conditions`` do not refuse, and only ``columns`` decoded."""
     topics = TopicTable()
-    crc = asked.crc and ("crc" in columns or any(one.column == "crc" for one in conditions))
+    crc = needs_crc(columns, asked, conditions)
     want_tags = bool(NEED_TAGS & (columns.keys() | {one.column for one in conditions}))
     maker = RowMaker(columns, split, topics)
     units_only = filters.units_only(conditions)

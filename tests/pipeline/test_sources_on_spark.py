@@ -15,8 +15,7 @@ from engine.cli import records
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Stop
 from engine.inspection.snapshot import open_store
-from engine.pipeline import one_read_each, register, schema, session
-from engine.pipeline.java import CannotStart
+from engine.pipeline import register, schema, session
 
 pytestmark = pytest.mark.spark
 NAMES = (
@@ -141,14 +140,6 @@ def test_a_frame_answers_each_query_by_itself(golden, spark, kind, place):
     assert low.crossJoin(high.groupBy().count()).count() == below
     assert tuple(spark.sql(f"SELECT {asked}").collect()[0]) == (below, len(places))
     assert (low.union(frame).count(), frame.count()) == (below + len(places), len(places))
-
-
-def test_a_spark_without_a_place_for_the_rule_is_told(spark, monkeypatch):
-    """Without it answers might be wrong."""
-    monkeypatch.setattr(one_read_each, "_INJECTED", "spark.storescope.nothing")
-    monkeypatch.setattr(one_read_each, "_RULE", "public class Other {}")
-    with pytest.raises(CannotStart, match="the formats need Spark 4 in this process, found 4"):
-        register(spark)
 
 
 def test_a_schema_that_is_given_names_the_columns(golden, spark):
