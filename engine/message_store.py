@@ -38,7 +38,7 @@ from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
 from engine.rules.unit_check import Release, Request
 from engine.services.look import Activity, count, take_activity, take_positions
-from engine.services.opening import end, heed_flags, let_go, load
+from engine.services.opening import end, heed_flags, let_go, load, take_lock
 from engine.services.store_services import StoreServices
 from engine.services.wiring import wire
 from engine.store.append_units import Int64, append_units
@@ -85,7 +85,7 @@ class MessageStore:
     ``config`` are a broker's settings (:func:`engine.config.read_properties` reads a ``broker.conf``). ``disk`` and
     ``clock`` (ms) are for tests; ``like`` is the release whose rules apply. With ``services=False`` no thread is
     started: whoever drives the store calls :meth:`step`. ``store_host`` is the broker's address in stored messages,
-    ``bit_map`` gives each unit's filter bit map for ext queues.
+    ``bit_map`` gives each unit's filter bit map for ext queues; ``empty_log`` opens a store whose log is gone, too.
 
     Opening takes the lock, reads the tables, recovers as a broker would (:attr:`recovery_plan` tells what was done) and
     starts the services. Raises :class:`engine.errors.StoreLocked`, :class:`StoreError` where a broker would not start,
@@ -103,11 +103,11 @@ class MessageStore:
         services: bool = True,
         store_host: str = STORE_HOST,
         bit_map: Callable[[Request], bytes] | None = None,
+        empty_log: bool = False,
     ) -> None:
         self.config = config or MessageStoreConfig()
         self.paths = StorePaths(Path(path))
         self.like: Release = like
-        self.recovery_plan: RecoveryPlan
         self._services: StoreServices
         self._own_disk = RealDisk()
         self._disk: Disk = disk or self._own_disk
@@ -116,14 +116,14 @@ class MessageStore:
         self._put_latencies = Latencies()
         self._put_counts = self._put_latencies.counts
         self._refused: Counter[PutMessageStatus] = Counter()
-        self._lock: DiskLock = self._disk.lock(self.paths.lock)
+        self._lock: DiskLock = take_lock(self.paths, self.config, self._disk, like, empty_log=empty_log)
         try:
             self._parts, self._services = wire(
                 self.paths, self.config, self._disk, clock or system_clock, like, store_host, bit_map
             )
             self._abort = AbortFile(self._disk, self.paths, like)
             self._limits = Limits.of(self.config)
-            self.recovery_plan = load(self._parts, self._services, bit_map)
+            self.recovery_plan: RecoveryPlan = load(self._parts, self._services, bit_map, empty_log=empty_log)
             self._start(services)
         except BaseException:
             self._let_go(abandoned=True)

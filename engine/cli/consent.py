@@ -1,4 +1,8 @@
-"""The question before a command writes into a store that exists: said in numbers first, ``--yes`` answers for it."""
+"""The question before a command writes into a store that exists: said in numbers first, ``--yes`` answers for it.
+
+A store whose log is gone beside files that know it is refused before anybody is asked; ``--empty-log`` is the word for
+it.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,36 @@ import sys
 from collections.abc import Iterable
 
 from engine.errors import UsageError
+from engine.store.empty_log import EmptyLog, LogIsEmpty
 
 _YES = ("y", "yes")
 
 
-def add_option(parser: argparse.ArgumentParser) -> None:
-    """The option ``--yes``."""
+def refuse_empty(args: argparse.Namespace, found: EmptyLog | None) -> None:
+    """Raise :class:`LogIsEmpty` where the log is gone and ``--empty-log`` was not given."""
+    if found is not None and not args.empty_log:
+        raise LogIsEmpty(found, "--empty-log")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options ``--yes`` and ``--empty-log``."""
     parser.add_argument("--yes", action="store_true", help="do it without asking")
+    text = "go on though the log is empty or gone and other files know of its messages"
+    parser.add_argument("--empty-log", action="store_true", help=text)
 
 
-def given(args: argparse.Namespace, what: Iterable[str], question: str = "Go on?") -> bool:
-    """Whether the command may write; ``what`` are the lines that say what it will do, on standard error.
+def given(
+    args: argparse.Namespace, what: Iterable[str], question: str = "Go on?", *, empty_log: EmptyLog | None
+) -> bool:
+    """Whether the command may write; ``what`` are the lines that say what it will do, on standard error, and
+    ``empty_log`` who knows of messages that the log does not hold.
 
-    False where a person said no. Raises :class:`UsageError` where nobody can be asked.
+    False where a person said no. Raises :class:`LogIsEmpty` without the word for it, :class:`UsageError` where nobody
+    can be asked.
     """
+    refuse_empty(args, empty_log)
+    if empty_log is not None:
+        print(f"{empty_log.folder}: {empty_log.message}", file=sys.stderr)
     for line in what:
         print(line, file=sys.stderr)
     if args.yes:

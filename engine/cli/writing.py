@@ -17,8 +17,12 @@ from engine.errors import StoreError, UsageError
 from engine.inspection.derived_config import derived_config
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
+from engine.layout import StorePaths
+from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
 from engine.rules.unit_check import Release
+from engine.services.opening import without_log
+from engine.store.empty_log import EmptyLog
 from engine.store.recovery_plan import RecoveryPlan
 
 _LONG = 876_000
@@ -28,13 +32,14 @@ _BESIDE_THE_LOG = frozenset(["abort", "abort.bak", "checkpoint", "config", "lock
 @dataclass(frozen=True, slots=True)
 class WriteTarget:
     """Where a command writes. ``exists`` says that something of a store is there; ``recovery`` is what opening does to
-    its log, None where it has none yet.
+    its log, None where it has none yet; ``empty_log`` tells who knows of messages that the log does not hold.
     """
 
     path: Path
     config: MessageStoreConfig
     exists: bool
     recovery: RecoveryPlan | None
+    empty_log: EmptyLog | None = None
 
     def deeds(self) -> Iterator[str]:
         """Opening the store, in numbers."""
@@ -73,19 +78,23 @@ def find_target(path: str, config: MessageStoreConfig | None, like: Release = "5
     if not place.exists() or (place.is_dir() and not any(place.iterdir())):
         return WriteTarget(place, quiet(config or MessageStoreConfig()), exists=False, recovery=None)
     if place.is_dir() and _is_store_without_log(place):
-        return WriteTarget(place, quiet(config or MessageStoreConfig()), exists=True, recovery=None)
+        settled = quiet(config or MessageStoreConfig())
+        missed = without_log(StorePaths(place), settled, RealDisk(), like)
+        return WriteTarget(place, settled, exists=True, recovery=None, empty_log=missed)
     with open_store(path, config) as store:
         if store.kind != "store":
             raise UsageError("expected a store, found a part of one: it cannot be written", file=path)
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
         found = plan(store, like)
-        if not found.will_start:
+        if not found.will_start and found.empty_log is None:
             blocker = found.blockers[0]
             raise StoreError(
                 f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file
             )
-        return WriteTarget(store.path, quiet(derived_config(store)), exists=True, recovery=found)
+        return WriteTarget(
+            store.path, quiet(derived_config(store)), exists=True, recovery=found, empty_log=found.empty_log
+        )
 
 
 def _is_store_without_log(place: Path) -> bool:

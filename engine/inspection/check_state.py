@@ -44,6 +44,14 @@ def start(store: StoreSnapshot) -> Iterator[Finding]:
             yield catalogue.RULES[blocker.finding].found(blocker.message, blocker.file, None, evidence)
 
 
+def empty_log(store: StoreSnapshot) -> Iterator[Finding]:
+    """CL12: the log is gone, or a folder of it."""
+    found = recovery.without_log(store)
+    if found is not None and not found.dledger:
+        text = found.message[0].upper() + found.message[1:]
+        yield catalogue.CL12.found(text, found.folder, None, found.record())
+
+
 def checkpoint(store: StoreSnapshot, newest_time: int, log_end: int) -> Iterator[Finding]:
     """CK01–CK05 against the newest unit's store time (ms) and the end of the log (bytes)."""
     if store.paths is None:

@@ -13,16 +13,18 @@ from engine.rules.findings import Finding
 WITNESSES = ("CQ13", "IX07", "CK02", "CK04")
 
 
-def fold(findings: list[Finding], store: StoreSnapshot, log: LogCheck) -> Iterator[Finding]:
-    """``findings`` with the witnesses of a lost tail told as one; where the log's end is broken, it has been told."""
+def fold(findings: list[Finding], store: StoreSnapshot, log: LogCheck, *, explained: bool = False) -> Iterator[Finding]:
+    """``findings`` with the witnesses of a lost tail told as one; where the log's end is broken or all of the log is
+    gone (``explained``), it has been told.
+    """
     witnesses = [f for f in findings if f.id in WITNESSES]
     broken = log.tail_is_broken and log.units > 0
     told = len({f.id for f in witnesses}) > 1
-    if not witnesses or not (broken or told):
+    if not witnesses or not (broken or told or explained):
         yield from findings
         return
     yield from (f for f in findings if f.id not in WITNESSES)
-    if broken:
+    if broken or explained:
         return
     at = max(log.end - 1, 0)
     file = store.log.sequence.find(at)

@@ -64,6 +64,8 @@ def _all(
     store: StoreSnapshot, cancel: Cancel | None, progress: Progress | None, proofs: Iterable[Proof]
 ) -> Iterator[Finding | int | None]:
     """All findings in no order, and how many units there were; None where the walk was stopped before its end."""
+    missed = list(check_state.empty_log(store))
+    yield from missed
     yield from check_state.abort(store)
     yield from check_state.config(store)
     yield from check_state.start(store)
@@ -90,7 +92,7 @@ def _all(
     around.extend(check_keys.findings(store, log, index, fold.odd_units))
     around.extend(check_state.checkpoint(store, log.newest_time, log.end))
     yield from log.findings()
-    yield from check_tail.fold(around, store, log)
+    yield from check_tail.fold(around, store, log, explained=bool(missed))
 
 
 class _Checks(NamedTuple):

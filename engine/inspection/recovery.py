@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from engine.codec.checkpoint import Checkpoint
 from engine.config import MessageStoreConfig
@@ -14,6 +15,7 @@ from engine.layout import COMMIT_LOG_FILE_SIZE
 from engine.rules.log_rules import LogFile, likely_length
 from engine.rules.unit_check import Release
 from engine.store import recovery
+from engine.store.empty_log import EmptyLog
 from engine.store.load_source import CHECKPOINT_NOTE
 from engine.store.recovery_plan import RecoveryPlan
 from engine.store.recovery_source import IndexHead, QueueFiles, RecoverySource
@@ -26,6 +28,14 @@ def plan(store: StoreSnapshot, like: Release = "5.3", *, heal: bool = False) -> 
     With ``heal``, what the engine does: it deletes an empty last file of a queue, on which a 5.3 broker dies.
     """
     return recovery.plan(replace(source_of(store), heal=heal), like)
+
+
+def without_log(store: StoreSnapshot) -> EmptyLog | None:
+    """Who knows of messages that the store's log does not hold; None where nothing is missed, or for a part of a store.
+
+    One short read where the log is there.
+    """
+    return recovery.without_log(source_of(store)) if store.paths is not None else None
 
 
 def source_of(store: StoreSnapshot) -> RecoverySource:
@@ -57,8 +67,16 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         batch_topics=tables.batch_topics(),
         group_offsets=tuple(tables.group_offsets()),
         tables=tables.states(),
+        missing=_missing(config),
         notes=tuple(f"{note} This plan leaves it out." for note in foreign.notes(store)),
     )
+
+
+def _missing(config: MessageStoreConfig) -> tuple[Path, ...]:
+    """Folders of the log that are not there beside others that are: a copy of a store has none of them."""
+    folders = [Path(text) for text in config.commit_log_paths]
+    gone = tuple(folder for folder in folders if not folder.exists())
+    return gone if len(gone) < len(folders) else ()
 
 
 def _size(store: StoreSnapshot, key: str, seen: list[int], configured: int) -> int:

@@ -54,9 +54,10 @@ class LabStore:
         self.folder = folder
         self.marker = marker
         self.root = folder / "store"
+        # A plug that was pulled may have taken all of the log: here the cause is known.
         self.disk = ShadowDisk(self.root, folder / "durable", marker.disk_bytes)
         try:
-            self.store = MessageStore(self.root, marker.config, disk=self.disk, like=marker.like)
+            self.store = MessageStore(self.root, marker.config, disk=self.disk, like=marker.like, empty_log=True)
         except BaseException:
             self.disk.close()
             raise

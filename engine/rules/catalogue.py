@@ -120,6 +120,14 @@ CL11 = _rule(
     "apache/rocketmq#405",
     "apache/rocketmq#6767",
 )
+CL12 = _rule(
+    "CL12",
+    "error",
+    "The log is empty, and others know of it",
+    "Queues, index, consumer positions or checkpoint tell of messages, and the log has not one: most often its disk is "
+    "not mounted. A start now deletes every queue.",
+    "mount the disk of the log, or bring its files back, before any broker starts on the store.",
+)
 CQ01 = _rule(
     "CQ01",
     "error",

@@ -56,13 +56,18 @@ class Finding:
         }
 
 
-CAUSES = frozenset({"CL07"})
+CAUSES = frozenset({"CL07", "CL12"})
 """Rules about files as wholes: what they find explains findings about bytes, entries and index entries."""
 
 
-def rank(one: Finding) -> tuple[int, bool, str, str, int]:
+EMPTY_LOG = "CL12"
+"""The rule about a log that is gone: it explains all others."""
+
+
+def rank(one: Finding) -> tuple[int, int, str, str, int]:
     """Sorts the gravest first, and of these what explains the others."""
-    return -SEVERITIES.index(one.severity), one.id not in CAUSES, one.id, one.file or "", one.offset or 0
+    cause = (one.id != EMPTY_LOG) + (one.id not in CAUSES)
+    return -SEVERITIES.index(one.severity), cause, one.id, one.file or "", one.offset or 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,15 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from engine.config import MessageStoreConfig
+from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
-from engine.rules.unit_check import Request
+from engine.mapped.disk import Disk, DiskLock
+from engine.rules.unit_check import Release, Request
 from engine.services.rebuild import Rebuild
 from engine.services.store_services import StoreServices
-from engine.store import load_source, recovery_apply
+from engine.store import load_source, recovery, recovery_apply
+from engine.store.empty_log import EmptyLog, LogIsEmpty
 from engine.store.put_message import PutMessageStatus
 from engine.store.query_message import look_message_by_offset
 from engine.store.recovery_plan import RecoveryPlan
@@ -19,10 +23,35 @@ from engine.store.store_parts import StoreParts
 _log = logging.getLogger(__name__)
 
 
-def load(parts: StoreParts, services: StoreServices, bit_map: Callable[[Request], bytes] | None) -> RecoveryPlan:
+def take_lock(
+    paths: StorePaths, config: MessageStoreConfig, disk: Disk, like: Release, *, empty_log: bool = False
+) -> DiskLock:
+    """The store's lock. Where that would make its file, the store is looked at before: one that :func:`load` refuses
+    stays as it is. Raises :class:`engine.errors.StoreLocked`, :class:`LogIsEmpty`, ``OSError``.
+    """
+    if not empty_log and not disk.exists(paths.lock) and disk.exists(paths.root):
+        found = without_log(paths, config, disk, like)
+        if found is not None:
+            raise LogIsEmpty(found)
+    return disk.lock(paths.lock)
+
+
+def without_log(paths: StorePaths, config: MessageStoreConfig, disk: Disk, like: Release) -> EmptyLog | None:
+    """Who knows of messages that the log of a store does not hold; None where nothing is missed. Nothing is written."""
+    return recovery.without_log(load_source.source(paths, config, disk), like)
+
+
+def load(
+    parts: StoreParts,
+    services: StoreServices,
+    bit_map: Callable[[Request], bytes] | None,
+    *,
+    empty_log: bool = False,
+) -> RecoveryPlan:
     """Load and recover as a broker would; the plan that was carried out. The caller holds the store's lock.
 
-    Raises :class:`engine.errors.StoreError` where a broker would not start, ``OSError``.
+    Raises :class:`engine.errors.StoreError` where a broker would not start, or the log is gone beside files that know
+    it (but with ``empty_log``), ``OSError``.
     """
     parts.tables.load()
     parts.checkpoint.load()
@@ -31,7 +60,7 @@ def load(parts: StoreParts, services: StoreServices, bit_map: Callable[[Request]
     def rebuild() -> Rebuild:
         return Rebuild(parts.queues, parts.index, parts.config, bit_map=bit_map)
 
-    plan = recovery_apply.recover(source, parts, parts.like, rebuild)
+    plan = recovery_apply.recover(source, parts, parts.like, rebuild, empty_log=empty_log)
     if plan.exit == "abnormal":
         _flush_what_was_found(parts, services, plan.start_offset)
     parts.commit_log.queue_offsets.load(parts.queues.offsets())

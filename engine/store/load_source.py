@@ -50,6 +50,7 @@ def source(paths: StorePaths, config: MessageStoreConfig, disk: Disk) -> Recover
         tables=tables.states(),
         listing=listing,
         light=config.enable_multi_dispatch,
+        missing=tuple(folder for folder in log_folders(paths, config) if not disk.exists(folder)),
         heal=True,
     )
 

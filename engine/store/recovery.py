@@ -14,7 +14,7 @@ from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2
 from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
 from engine.rules.unit_check import Release, Rules
-from engine.store import recovery_blockers
+from engine.store import empty_log, recovery_blockers
 from engine.store.recovery_dispatch import QueueTable, Taker
 from engine.store.recovery_dropped import Dropped
 from engine.store.recovery_plan import (
@@ -47,11 +47,14 @@ class Deed(Taker, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is known before the log is walked: what keeps a broker from starting, what goes, how the queues are."""
+    """What is known before the log is walked: what keeps a broker from starting, what goes, how the queues are, and
+    who knows of messages that the log does not hold.
+    """
 
     blockers: tuple[Blocker, ...]
     index_deleted: tuple[IndexPlan, ...]
     queues: tuple[RecoveredQueue, ...]
+    empty_log: empty_log.EmptyLog | None
 
 
 class _Passes(NamedTuple):
@@ -67,15 +70,16 @@ def plan(source: RecoverySource, like: Release = "5.3", deed: Deed | None = None
     """What starting a broker of release ``like`` would do. Nothing is written, locked or created, but by ``deed``."""
     source = _as_seen_by(source, like)
     loaded = recovery_blockers.load(source, like)
-    files = [f for f in source.log.files if f.path not in loaded.deleted]
+    files = _log_files(source, loaded)
     rules = rules_of(source, like)
     table = _queues(source, rules)
     known = table.max_physic
+    missed = empty_log.find(source, files, lambda: table)
     if not files:
-        return _empty_log(source, like, loaded, table, known)
+        return replace(_empty_log(source, like, loaded, table, known), empty_log=missed)
     kept_index, deleted_index = _index(source.index, source)
     if deed is not None:
-        deed.begin(Prepared(tuple(loaded.blockers), deleted_index, tuple(table)))
+        deed.begin(Prepared(tuple(loaded.blockers), deleted_index, tuple(table), missed))
         table.taker = deed
     read = sum(queue.bytes_read for queue in table)
     first, why, limit = _start(source, files, known, like)
@@ -110,14 +114,26 @@ def plan(source: RecoverySource, like: Release = "5.3", deed: Deed | None = None
         max_physic_offset=known,
         log_min=files[0].start_offset,
         log_max=dropped.data_end,
-        notes=_notes(source),
+        notes=(*_lost_tail(known, dropped.data_end), *_notes(source)),
         ext_cuts=ext_cuts,
         confirm_offset=walked.last_unit,
         log_files_deleted=deleted,
         clear_to=min(dropped.data_end, max(f.end_offset for f in files if f.start_offset <= walked.end_offset)),
         first_pass=passes.first,
         second_pass=passes.second,
+        empty_log=missed,
     )
+
+
+def without_log(source: RecoverySource, like: Release = "5.3") -> empty_log.EmptyLog | None:
+    """Who knows of messages that the log does not hold, without a walk; None where nothing is missed."""
+    source = _as_seen_by(source, like)
+    files = _log_files(source, recovery_blockers.load(source, like))
+    return empty_log.find(source, files, lambda: _queues(source, rules_of(source, like)))
+
+
+def _log_files(source: RecoverySource, loaded: recovery_blockers.Loaded) -> list[ReadOnlyFile]:
+    return [file for file in source.log.files if file.path not in loaded.deleted]
 
 
 def _as_seen_by(source: RecoverySource, like: Release) -> RecoverySource:
@@ -369,6 +385,14 @@ def _index(heads: Iterable[IndexHead], source: RecoverySource) -> tuple[tuple[In
         gone = source.abort and header.end_timestamp > source.checkpoint.index_msg_timestamp
         (deleted if gone else kept).append(made)
     return tuple(kept), tuple(deleted)
+
+
+def _lost_tail(known: int, data_end: int) -> tuple[str, ...]:
+    """A crash loses the tail that was not flushed; where files are gone more than that is missing."""
+    if known <= data_end:
+        return ()
+    lost = f"The queues know the log up to {known:,}, its bytes end at {data_end:,}: the tail between is lost."
+    return (f"{lost} A crash loses what was not flushed; where more is gone, look for a file or a disk",)
 
 
 def _notes(source: RecoverySource) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from engine.rules.unit_check import Release, Request
 from engine.store import recovery, recovery_blockers
 from engine.store.consume_queue_store import ConsumeQueueStore, Listing
 from engine.store.dispatcher import Dispatcher
+from engine.store.empty_log import EmptyLog, LogIsEmpty
 from engine.store.index_service import IndexService
 from engine.store.recovery_plan import DispatchPass, IndexPlan, QueuePlan, QueueState, RecoveryPlan
 from engine.store.recovery_queues import RecoveredQueue
@@ -95,25 +96,32 @@ BULK_BYTES = 64 << 20
 
 
 def recover(
-    source: RecoverySource, targets: Targets, like: Release = "5.3", bulk: MakeBulk | None = None
+    source: RecoverySource,
+    targets: Targets,
+    like: Release = "5.3",
+    bulk: MakeBulk | None = None,
+    *,
+    empty_log: bool = False,
 ) -> RecoveryPlan:
     """Plan and carry out: log, queues and index are loaded and stand as the plan says that is given back.
 
-    ``bulk`` is used where much is to be dispatched. Raises :class:`WouldNotStart` before anything is changed,
-    ``OSError`` as it comes.
+    ``bulk`` is used where much is to be dispatched. Raises :class:`LogIsEmpty` (but with ``empty_log``) and
+    :class:`WouldNotStart` before anything is changed, ``OSError`` as it comes.
     """
     if bulk is None or source.log.total_size < BULK_BYTES:
-        return _recover(source, targets, like, None)
+        return _recover(source, targets, like, None, empty_log)
     with bulk() as quick:
-        return _recover(source, targets, like, quick)
+        return _recover(source, targets, like, quick, empty_log)
 
 
-def _recover(source: RecoverySource, targets: Targets, like: Release, bulk: Bulk | None) -> RecoveryPlan:
+def _recover(
+    source: RecoverySource, targets: Targets, like: Release, bulk: Bulk | None, empty_log: bool
+) -> RecoveryPlan:
     if not (source.abort and source.heal) or recovery_blockers.load(source, like).blockers:
         plan = recovery.plan(source, like)
-        apply(plan, source, targets, bulk)
+        apply(plan, source, targets, bulk, empty_log=empty_log)
         return plan
-    deed = _Deed(targets, like, bulk, source.listing)
+    deed = _Deed(targets, like, bulk, source.listing, empty_log)
     plan = recovery.plan(source, like, deed)
     if not deed.begun:
         deed.start(plan)
@@ -121,14 +129,23 @@ def _recover(source: RecoverySource, targets: Targets, like: Release, bulk: Bulk
     return plan
 
 
-def apply(plan: RecoveryPlan, source: RecoverySource, targets: Targets, bulk: Bulk | None = None) -> None:
+def apply(
+    plan: RecoveryPlan,
+    source: RecoverySource,
+    targets: Targets,
+    bulk: Bulk | None = None,
+    *,
+    empty_log: bool = False,
+) -> None:
     """Carry ``plan`` out on the store that ``source`` was taken from.
 
-    Raises :class:`WouldNotStart` before anything is changed, ``OSError`` as it comes.
+    Raises :class:`LogIsEmpty` (but with ``empty_log``) and :class:`WouldNotStart` before anything is changed,
+    ``OSError`` as it comes.
     """
+    deed = _Deed(targets, plan.like, bulk, source.listing, empty_log)
+    deed.refuse_empty(plan.empty_log)
     if not plan.will_start:
         raise WouldNotStart(plan)
-    deed = _Deed(targets, plan.like, bulk, source.listing)
     deed.start(plan)
     files = [file for file in source.log.files if file.path not in plan.files_deleted]
     rules = recovery.dispatch_rules(recovery.rules_of(source, plan.like))
@@ -144,18 +161,25 @@ def apply(plan: RecoveryPlan, source: RecoverySource, targets: Targets, bulk: Bu
 class _Deed:
     """The steps of one recovery, in the order in which RocketMQ takes them."""
 
-    def __init__(self, targets: Targets, like: Release, bulk: Bulk | None, listing: Listing) -> None:
+    def __init__(self, targets: Targets, like: Release, bulk: Bulk | None, listing: Listing, empty_log: bool) -> None:
         self._to = targets
         self._listing = listing
         self._bulk = bulk
         self._like = like
+        self._may_be_empty = empty_log
         self._before: Checkpoint | None = None  # the checkpoint as it was, where it was set to zero
         self.begun = False
 
     # -- before the walk
 
+    def refuse_empty(self, found: EmptyLog | None) -> None:
+        """Raise where the log is gone beside others that know it, and nobody said that it may be."""
+        if found is not None and not self._may_be_empty:
+            raise LogIsEmpty(found)
+
     def start(self, plan: RecoveryPlan) -> None:
         """Everything that comes before the walk, from a finished plan."""
+        self.refuse_empty(plan.empty_log)
         if plan.exit == "normal" and plan.units:
             self._expect_a_crash()
         self._load(plan.index_deleted)
@@ -165,6 +189,7 @@ class _Deed:
 
     def begin(self, prepared: recovery.Prepared) -> None:
         """The same while the plan is being made."""
+        self.refuse_empty(prepared.empty_log)
         self.begun = True
         self._load(prepared.index_deleted)
         for queue in prepared.queues:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from engine.rules.unit_check import Release
 from engine.store.recovery_source import QueueKind
+
+if TYPE_CHECKING:
+    from engine.store.empty_log import EmptyLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,7 @@ class RecoveryPlan:
     clear_to: int = 0  # bytes from end_offset to here lie in the last file that stays and become zeros
     first_pass: DispatchPass | None = None  # before the queues are cut by the end of the log
     second_pass: DispatchPass | None = None  # after that: 4.9, and recheckReputOffsetFromCq
+    empty_log: EmptyLog | None = None  # others know what the log does not hold: not carried out without a word
 
     @property
     def changes_nothing(self) -> bool:
@@ -163,6 +167,7 @@ class RecoveryPlan:
         return {
             "type": "recoveryPlan",
             "like": self.like,
+            "emptyLog": self.empty_log.record() if self.empty_log is not None else None,
             "willStart": self.will_start,
             "blockers": [
                 {"finding": b.finding, "message": b.message, "brokerLog": b.broker_log, "file": b.file}

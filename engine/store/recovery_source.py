@@ -107,4 +107,5 @@ class RecoverySource:
     notes: tuple[str, ...] = ()  # what recovery would do and this plan cannot know
     listing: Callable[[Path], Iterable[Entry]] = list_folder
     light: bool = True  # units that name further queues get entries there
+    missing: tuple[Path, ...] = ()  # folders of a log in several that the configuration names and that are not there
     heal: bool = False  # an empty last file of a queue, on which a 5.3 broker dies, is deleted

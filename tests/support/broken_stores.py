@@ -67,6 +67,12 @@ def index_ahead(root: Path, made: MadeStore) -> None:
     newest.write_bytes(data)
 
 
+def unmounted(root: Path, made: MadeStore) -> None:
+    """The log's folder without what is mounted there."""
+    shutil.rmtree(root / "commitlog")
+    (root / "commitlog").mkdir()
+
+
 BROKEN = {
     "CL01": lambda root, made: log(root, made.units[20].offset + 4, b"xxxx"),
     "CL02": lambda root, made: log(root, next_blank(root), struct.pack(">i", 9)),
@@ -79,6 +85,7 @@ BROKEN = {
     "CL09": lambda root, made: log(root, made.units[20].offset + 20, struct.pack(">q", 9999)),
     "CL10": early_blank,
     "CL11": lambda root, made: zero_log_from(root, made.units[50].offset),
+    "CL12": unmounted,
     "CQ01": lambda root, made: patch(queue(root), 400, b"too long"),
     "CQ03": lambda root, made: patch(queue(root), 100, bytes(20)),
     "CQ04": lambda root, made: patch(queue(root), 108, struct.pack(">i", 7)),

@@ -102,7 +102,7 @@ class Life:
         self.store: MessageStore | None = None
 
     def open(self) -> MessageStore:
-        self.store = MessageStore(ROOT, self.config, disk=self.disk, clock=self.clock, services=False)
+        self.store = MessageStore(ROOT, self.config, disk=self.disk, clock=self.clock, services=False, empty_log=True)
         return self.store
 
     @property
@@ -267,7 +267,7 @@ def _difference(before: Any, after: Any) -> str:
 
 
 def _opened(disk: SimulatedDisk, life: Life, flushed: int) -> Found:
-    store = MessageStore(ROOT, life.config, disk=disk, clock=life.clock, services=False)
+    store = MessageStore(ROOT, life.config, disk=disk, clock=life.clock, services=False, empty_log=True)
     found = check(store, life.ledger, flushed)
     store.abandon()
     return found

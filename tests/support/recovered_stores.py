@@ -81,9 +81,9 @@ def opened(
 def recover(
     root: Path, config: MessageStoreConfig, like: str = "5.3", disk: Disk | None = None
 ) -> tuple[RecoveryPlan, Opened]:
-    """Our recovery of the store at ``root``; the parts are left open."""
+    """Our recovery of the store at ``root``, whose log may be empty; the parts are left open."""
     parts = opened(root, config, disk)
-    plan = recovery_apply.recover(load_source.source(parts.paths, config, parts.disk), parts, like)
+    plan = recovery_apply.recover(load_source.source(parts.paths, config, parts.disk), parts, like, empty_log=True)
     return plan, parts
 
 

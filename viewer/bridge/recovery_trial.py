@@ -137,7 +137,7 @@ def _recover(folder: Path, config: MessageStoreConfig | None, like: Release) -> 
         if not shown.will_start:
             raise StoreError(f"a broker would not start here: {shown.blockers[0].message}")
         sizes = derived_config(store)
-    with MessageStore(folder, sizes, like=like, services=False) as opened:
+    with MessageStore(folder, sizes, like=like, services=False, empty_log=True) as opened:
         return opened.recovery_plan, sizes
 
 

@@ -119,7 +119,7 @@ class WriteDialog(Question):
         elif plan is not None:
             state = State("note", tr("What {release} would do, and what is done here.", release=release_name(plan)))
         self.plan.set_state(state)
-        ready = plan is not None and not job.running and not self._held and not plan.blockers
+        ready = plan is not None and not job.running and not self._held and not plan.blockers and plan.empty_log is None
         self.deed.setEnabled(ready)
 
 

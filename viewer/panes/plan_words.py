@@ -66,7 +66,9 @@ def time_row(plan: RecoveryPlan, took: float) -> PlanRow | None:
 
 def plan_rows(plan: RecoveryPlan, took: float = 0.0) -> list[PlanRow]:
     """Every line of the plan, what stops a start first; with an estimate where working it out ``took`` seconds."""
-    rows = [
+    missed = plan.empty_log
+    rows = [PlanRow("error", tr("Empty log"), "", engine_words(missed.message))] if missed is not None else []
+    rows += [
         PlanRow("error", tr("Would not start"), b.finding, f"{engine_words(b.message)} · {b.broker_log}")
         for b in plan.blockers
     ]
@@ -258,6 +260,8 @@ def _tail(path: str) -> str:
 
 def headline(plan: RecoveryPlan) -> list[tuple[str, str]]:
     """(shape, words) of what matters most."""
+    if plan.empty_log is not None:
+        return [("error", tr("the log is empty: is its disk mounted?"))]
     if not plan.will_start:
         return [("error", tr("a broker would not start"))]
     chips = []

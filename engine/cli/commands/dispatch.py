@@ -16,6 +16,7 @@ from engine.cli.writing import refuse_used
 from engine.errors import StoreError, UsageError
 from engine.inspection.derived_config import derived_config
 from engine.inspection.foreign import rocksdb_queues
+from engine.inspection.recovery import without_log
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.store_lock import StoreLock
 
@@ -28,7 +29,7 @@ def register(commands: Any) -> None:
     )
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--to", metavar="DIR", help="build them here, absent or empty, and leave the store alone")
-    consent.add_option(parser)
+    consent.add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             return _build(store, target, out)
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
-        if not consent.given(args, _deeds(store), "Build them again?"):
+        if not consent.given(args, _deeds(store), "Build them again?", empty_log=without_log(store)):
             return 2
         with StoreLock(store.path / "lock"):
             return _build(store, None, out)

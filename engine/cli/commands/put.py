@@ -40,7 +40,7 @@ def register(commands: Any) -> None:
     parser.add_argument("--property", action="append", dest="properties", metavar="NAME=VALUE")
     parser.add_argument("--flag", type=number, metavar="N")
     parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release whose rules apply")
-    consent.add_option(parser)
+    consent.add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -49,7 +49,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     for remark in plan.remarks:
         out.say(remark)
     target = find_target(args.store, plan.over(given_config(args, out)), args.like)
-    if target.exists and not consent.given(args, _deeds(target, plan.messages), "Put them there?"):
+    deeds = _deeds(target, plan.messages)
+    if target.exists and not consent.given(args, deeds, "Put them there?", empty_log=target.empty_log):
         return 2
     return 0 if _put(args, out, target, plan) else 1
 
@@ -58,7 +59,7 @@ def _put(args: argparse.Namespace, out: Output, target: WriteTarget, plan: PutPl
     from engine.message_store import MessageStore
 
     stored = True
-    with MessageStore(target.path, target.config, like=args.like) as store:
+    with MessageStore(target.path, target.config, like=args.like, empty_log=args.empty_log) as store:
         for name, queues in plan.batch_topics:
             if not store.tables.is_batch_topic(name):
                 store.tables.create_topic(name, queues, attributes={"queue.type": "BatchCQ"})

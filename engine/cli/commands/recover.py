@@ -29,7 +29,7 @@ def register(commands: Any) -> None:
     parser.add_argument("--plan", action="store_true", help="show it and change nothing")
     parser.add_argument("--apply", action="store_true", help="do it, after asking; writes into the store")
     parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release that would start")
-    consent.add_option(parser)
+    consent.add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -52,15 +52,16 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
         broker = plan(store, args.like) if shown.will_start else shown
         path = store.path
         config = derived_config(store) if shown.will_start else None
+    consent.refuse_empty(args, shown.empty_log)
     if config is None:
         _show(shown, out)
         blocker = shown.blockers[0]
         raise StoreError(f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file)
-    if not consent.given(args, _deeds(shown, broker, str(path)), "Change the store so?"):
+    if not consent.given(args, _deeds(shown, broker, str(path)), "Change the store so?", empty_log=shown.empty_log):
         return 2
     from engine.message_store import MessageStore
 
-    with MessageStore(path, config, like=args.like, services=False) as store_open:
+    with MessageStore(path, config, like=args.like, services=False, empty_log=args.empty_log) as store_open:
         done = store_open.recovery_plan
     _show(done, out)
     if (done.end_offset, done.queues) != (shown.end_offset, shown.queues):
@@ -91,6 +92,8 @@ def _show(found: RecoveryPlan, out: Output) -> None:
 
 
 def _for_people(found: RecoveryPlan, record: dict[str, Any], out: Output) -> None:
+    if found.empty_log is not None:
+        out.line(f"{plain(found.empty_log.folder)}: {found.empty_log.message}")
     out.fields(
         (
             ("A broker would start", "yes" if found.will_start else "no"),

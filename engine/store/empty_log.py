@@ -1,0 +1,166 @@
+"""A log that is empty or gone beside files that know its messages: most often a disk that is not mounted.
+
+RocketMQ deletes every queue when it starts so (spec 10.1). The plan of a recovery says that truthfully, and this module
+says why it is likely not meant; nothing is carried out until somebody says the word ``empty_log``.
+
+Empty is a log without a file, and one whose files hold nothing but zeros. A crash loses a tail that was not flushed and
+leaves what stands in front of it, so a log with a first unit is never empty; of a log in several folders one may be
+gone: it holds no file, and queues know of bytes that no file holds. Nobody knows anything of a new store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.codec.checkpoint import Checkpoint
+from engine.codec.consume_queue import PREFILLED_SIZE
+from engine.codec.dledger import FOLDER_PREFIX
+from engine.errors import StoreError
+from engine.mapped.read_only import LARGEST_OFFSET, ReadOnlyFile
+from engine.mapped.sparse import last_byte
+from engine.store.recovery_queues import RecoveredQueue
+from engine.store.recovery_source import RecoverySource
+
+_HEAD = 8
+Spans = list[tuple[int, int]]
+Queues = Callable[[], Iterable[RecoveredQueue]]
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyLog:
+    """What knows of messages that the log does not hold: entries of queues and of the index, positions of consumer
+    groups, the checkpoint. ``folder`` is where the log's files are missing; ``part`` says that it is one of several.
+    """
+
+    folder: str
+    part: bool
+    entries: int
+    index_entries: int = 0
+    groups: int = 0
+    checkpoint: bool = False
+    dledger: bool = False
+
+    @property
+    def message(self) -> str:
+        """The likely cause, before anything else is said."""
+        if self.part:
+            return f"a folder of the log holds no file, {self._who} of bytes that are missing: {self._cause}"
+        return f"the log is empty, {self._who} of it: {self._cause}"
+
+    @property
+    def _who(self) -> str:
+        for count, what in ((self.entries, "entr"), (self.index_entries, "index entr")):
+            if count:
+                return f"1 {what}y knows" if count == 1 else f"{count:,} {what}ies know"
+        if self.groups:
+            return "1 consumer position knows" if self.groups == 1 else f"{self.groups:,} consumer positions know"
+        return "the checkpoint knows"
+
+    @property
+    def _cause(self) -> str:
+        return "it is a DLedger log, which is not read here" if self.dledger else "is its disk mounted?"
+
+    def record(self) -> dict[str, Any]:
+        """The ``emptyLog`` of a ``recoveryPlan`` record."""
+        return {
+            "message": self.message,
+            "folder": self.folder,
+            "part": self.part,
+            "entries": self.entries,
+            "indexEntries": self.index_entries,
+            "consumerPositions": self.groups,
+            "checkpoint": self.checkpoint,
+        }
+
+
+class LogIsEmpty(StoreError):
+    """The log is empty or a part of it is gone, and others know of its messages; :attr:`found` says who. Nothing was
+    changed; ``empty_log`` (on the command line ``--empty-log``) goes on all the same.
+    """
+
+    def __init__(self, found: EmptyLog, word: str = "empty_log=True") -> None:
+        super().__init__(f"{found.message} (nothing was changed; {word} goes on all the same)", file=found.folder)
+        self.found = found
+
+
+def find(source: RecoverySource, files: Sequence[ReadOnlyFile], queues: Queues) -> EmptyLog | None:
+    """Who knows of messages that the log's ``files`` do not hold; None where nothing is missed.
+
+    ``queues`` gives every queue as recovery found it; it is asked only where the log looks empty, so a log that is
+    there costs one short read. Raises :class:`engine.errors.CannotRead`.
+    """
+    if not files or _only_zeros(files):
+        return _whole(source, queues())
+    return _part(source, files, queues) if source.missing or len(source.log.folders) > 1 else None
+
+
+def _only_zeros(files: Iterable[ReadOnlyFile]) -> bool:
+    """No file begins with anything, and nothing stands behind either."""
+    files = list(files)
+    return not any(any(file.read(0, _HEAD)) for file in files) and not any(last_byte(file) for file in files)
+
+
+def _whole(source: RecoverySource, queues: Iterable[RecoveredQueue]) -> EmptyLog | None:
+    found = EmptyLog(
+        str(source.log.folders[0]),
+        part=False,
+        entries=sum(_entries(queue) for queue in queues),
+        index_entries=sum(head.header.entries for head in source.index if head.header is not None),
+        groups=sum(group.offset > 0 for group in source.group_offsets),
+        checkpoint=_knows(source.checkpoint),
+        dledger=any(e.folder and e.name.startswith(FOLDER_PREFIX) for e in source.listing(source.root)),
+    )
+    return found if found.entries or found.index_entries or found.groups or found.checkpoint else None
+
+
+def _entries(queue: RecoveredQueue) -> int:
+    """Entries of a queue that recovery believes, before the log is asked."""
+    files = queue.data.files
+    return max(queue.data.end - files[0].start, 0) // queue.data.unit_size if files else 0
+
+
+def _knows(checkpoint: Checkpoint) -> bool:
+    times = (checkpoint.physic_msg_timestamp, checkpoint.logics_msg_timestamp, checkpoint.index_msg_timestamp)
+    offsets = (checkpoint.master_flushed_offset or 0, checkpoint.confirm_phy_offset or 0)
+    return any(value > 0 for value in (*times, *offsets))
+
+
+# -- one folder of several
+
+
+def _part(source: RecoverySource, files: Sequence[ReadOnlyFile], queues: Queues) -> EmptyLog | None:
+    """A folder without a file is an everyday thing where the log has few files: it counts where entries lead to bytes
+    that should be there. Bytes before the first file expire, so they count only where the folder itself is gone.
+    """
+    used = {str(Path(file.path).parent) for file in files}
+    bare = [*source.missing, *(folder for folder in source.log.folders if str(folder) not in used)]
+    if not bare:
+        return None
+    spans = list(_nowhere(files, before=bool(source.missing)))
+    entries = sum(_entries_in(queue, spans) for queue in queues())
+    return EmptyLog(str(bare[0]), part=True, entries=entries) if entries else None
+
+
+def _nowhere(files: Sequence[ReadOnlyFile], *, before: bool) -> Iterator[tuple[int, int]]:
+    """Spans of the log that no file holds."""
+    if before and files[0].start_offset > 0:
+        yield 0, files[0].start_offset
+    for number, file in enumerate(files[1:]):
+        if file.start_offset > files[number].end_offset:
+            yield files[number].end_offset, file.start_offset
+    yield files[-1].end_offset, LARGEST_OFFSET
+
+
+def _entries_in(queue: RecoveredQueue, spans: Spans) -> int:
+    found = 0
+    for file in queue.data.files:
+        for rows in queue.data.rows(file, 0, file.wrote):
+            points = rows.valid & (rows.size != PREFILLED_SIZE)
+            for start, stop in spans:
+                found += int(np.count_nonzero(points & (rows.physical >= start) & (rows.physical < stop)))
+    return found
