@@ -29,6 +29,7 @@ from viewer.desk.second_start import Asked, Doorbell, answer, hand_over
 from viewer.desk.windows import all_closed, close_all
 from viewer.main_window import MainWindow
 from viewer.settings import Settings
+from viewer.system_libraries import told_instead_of_aborted
 from viewer.theme import desktop_contrast, theme
 
 QUIET_SECONDS = 15.0
@@ -62,17 +63,19 @@ class Start:
         return not self.new_window and all(value is None for value in own)
 
 
-def choose_platform() -> None:
-    """Without a display Qt draws into memory."""
-    if sys.platform.startswith("linux") and not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+def choose_platform(*, picture: bool = False) -> None:
+    """Without a display Qt draws into memory, and for a ``picture`` also with one: that needs fewer libraries."""
+    display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if sys.platform.startswith("linux") and (picture or not display):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 
 def main(start: Start) -> int:
     """Run the viewer until its window closes; gives the exit code."""
-    choose_platform()
+    choose_platform(picture=start.screenshot is not None)
     sys.setswitchinterval(SWITCH_SECONDS)
-    app = make_application()
+    with told_instead_of_aborted(picture=start.screenshot is not None):
+        app = make_application()
     garbage = LoopGarbage()
     settings = Settings(start.config_dir)
     if start.hands_over and hand_over(settings.folder, Asked(start.store, start.at)):

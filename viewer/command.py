@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from viewer import system_libraries
+
 
 def register(commands: Any) -> None:
     """Add ``view`` to the command line."""
@@ -44,11 +46,17 @@ def run(args: argparse.Namespace, _out: object = None) -> int:
     if args.drive is not None and not args.drive.is_file():
         raise UsageError(f"--drive: {args.drive} is no file")
     if args.screenshot is None and args.drive is None and not _has_display():
-        sys.stderr.write("storescope: there is no display; --screenshot OUT.png draws the window into a file\n")
-        return 3
+        sys.stderr.write(f"storescope: {system_libraries.without_display()}\n")
+        return system_libraries.EXIT_CODE
     config = read_properties(args.config)[0] if args.config else None
-    from viewer.app import Start, main
-
+    try:
+        from viewer.app import Start, main
+    except ImportError as error:
+        words = system_libraries.instead_of_traceback(error, picture=args.screenshot is not None)
+        if words is None:
+            raise
+        sys.stderr.write(f"storescope: {words}\n")
+        return system_libraries.EXIT_CODE
     start = Start(
         store=Path(args.store) if args.store else None,
         at=args.at,
