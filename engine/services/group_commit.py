@@ -2,7 +2,9 @@
 
 Whoever waits and finds no flush under way flushes, for itself and for those behind it; a lone producer so never hands
 its message to another thread. Those that come meanwhile wait, each on a lock of its own: the flush either served them,
-or the first of them leads the next one. Java waits with a thread between and the same answers.
+or the first of them leads the next one. Java waits with a thread between and the same answers. Whoever is interrupted
+(Ctrl+C, an exception out of a signal's handler) leaves as one that was served: it wakes the next and passes on the
+lead.
 
 Beside threads of the same process that never pause (readers in a loop, say) turns are short while somebody waits: the
 service's thread, which has little else to do, notices the crowd by how late it wakes up.
@@ -29,16 +31,16 @@ _log = logging.getLogger(__name__)
 
 
 class _Waiting:
-    """One that waits until ``end`` is flushed; ``lead`` says that it shall flush, ``lost`` that nobody can."""
+    """One that waits until ``end`` is flushed; ``lost`` says that nobody can, ``gone`` that it waits no more."""
 
-    __slots__ = ("bell", "end", "lead", "lost")
+    __slots__ = ("bell", "end", "gone", "lost")
 
     def __init__(self, end: int) -> None:
         self.end = end
         self.bell = threading.Lock()
         self.bell.acquire()
-        self.lead = False
         self.lost = False
+        self.gone = False
 
 
 class GroupCommit:
@@ -58,7 +60,7 @@ class GroupCommit:
         self._lock = threading.Lock()
         self._queue: deque[_Waiting] = deque()
         self._served: deque[_Waiting] = deque()  # each that wakes wakes the next
-        self._leading = False
+        self._leader: _Waiting | None = None  # whoever flushes now: it has to pass this on
         self._led_by_put = False
         self._slow = False
         self._held = False
@@ -83,27 +85,44 @@ class GroupCommit:
         return self._wait(end)
 
     def _wait(self, end: int) -> bool:
+        me = _Waiting(end)
+        try:
+            return self._wait_as(me)
+        except BaseException:
+            self._leave(me)
+            raise
+
+    def _wait_as(self, me: _Waiting) -> bool:
         with self._lock:
-            if self._leading or self._left_to_service:
-                waiting = _Waiting(end)
-                self._queue.append(waiting)
+            leads = self._leader is None and not self._left_to_service
+            if leads:
+                self._leader, self._led_by_put = me, True
             else:
-                self._leading = self._led_by_put = True
-                waiting = None
-        if waiting is None:
-            return self._lead(end)
+                self._queue.append(me)
+        if leads:
+            return self._lead(me)
         if self._slow and self.ring is not None:
             self.ring()
-        if not waiting.bell.acquire(timeout=self._timeout):
+        if not me.bell.acquire(timeout=self._timeout):
             with self._lock:
-                if waiting in self._queue:
-                    self._queue.remove(waiting)
-                    return self._files.flushed_where >= end
+                if me in self._queue:
+                    self._queue.remove(me)
+                    return self._files.flushed_where >= me.end
+        me.gone = True
         if self._served:
             self._wake_next()
-        if waiting.lead:
-            return self._lead(end)
-        return not waiting.lost
+        if self._leader is me:
+            return self._lead(me)
+        return not me.lost
+
+    def _leave(self, me: _Waiting) -> None:
+        """``me`` was interrupted, wherever it stood: nobody is to wait for it."""
+        me.gone = True
+        with self._lock:
+            if me in self._queue:
+                self._queue.remove(me)
+        self._wake_next()
+        self._pass_on(me, lost=False)
 
     @property
     def _left_to_service(self) -> bool:
@@ -127,15 +146,25 @@ class GroupCommit:
         return IDLE_MS
 
     def _flush_for_others(self) -> None:
+        me = _Waiting(0)
+        try:
+            if self._begins(me):
+                self._lead(me)
+        except BaseException:
+            self._leave(me)
+            raise
+
+    def _begins(self, me: _Waiting) -> bool:
+        """Whether there is something to flush and nobody does; ``me`` leads then."""
         with self._lock:
-            if self._leading:
-                return
+            if self._leader is not None:
+                return False
             files = self._files
             if not self._queue and (self._log.failure is not None or files.flushed_where >= files.wrote_offset):
-                return
-            self._leading, self._led_by_put = True, False
-            end = self._queue[-1].end if self._queue else files.wrote_offset
-        self._lead(end)
+                return False
+            me.end = self._queue[-1].end if self._queue else files.wrote_offset
+            self._leader, self._led_by_put = me, False
+            return True
 
     def close(self) -> None:
         """At shutdown: one more round for those that still wait."""
@@ -143,17 +172,17 @@ class GroupCommit:
         self._slow = self._held = False
         self.step()
 
-    def _lead(self, end: int) -> bool:
-        """Flush up to ``end``, release those whom that served, and give the lead to the first of the others."""
+    def _lead(self, me: _Waiting) -> bool:
+        """Flush as far as ``me`` waits for, release those whom that served, lead on to the first of the others."""
         began = time.monotonic()
         lost = False
         try:
-            lost = not self._flush(end)
+            lost = not self._flush(me.end)
         except (FlushFailed, OSError) as error:
             lost = True
             _log.debug("group commit ends: %s", error)
         finally:
-            self._pass_on(lost)
+            self._pass_on(me, lost)
         took = time.monotonic() - began
         if took > self._timeout / 4:
             self._slow = True
@@ -162,9 +191,12 @@ class GroupCommit:
         return not lost and took <= self._timeout
 
     def _wake_next(self) -> None:
+        """Wake one of those that were served, past those that went before somebody woke them."""
         try:
-            self._served.popleft().bell.release()
-        except IndexError:  # another thread was quicker
+            while (waiting := self._served.popleft()).gone:
+                pass
+            waiting.bell.release()
+        except (IndexError, RuntimeError):  # another thread was quicker
             return
 
     def _flush(self, end: int) -> bool:
@@ -178,28 +210,26 @@ class GroupCommit:
                 return False
         return False
 
-    def _pass_on(self, lost: bool) -> None:
+    def _pass_on(self, me: _Waiting, lost: bool) -> None:
+        """Nothing where ``me`` does not lead. Nobody is out of the queue before it is among the served: this may be
+        interrupted, and is done once more then.
+        """
         with self._lock:
+            if self._leader is not me:
+                return
             flushed = self._files.flushed_where
-            if lost and self._log.failure is not None:
-                served = list(self._queue)
-                self._queue.clear()
-                for waiting in served:
-                    waiting.lost = waiting.end > flushed
-            else:
-                served = []
-                later: deque[_Waiting] = deque()
-                for waiting in self._queue:
-                    (served if waiting.end <= flushed else later).append(waiting)
-                self._queue = later
-            if self._queue and not self._left_to_service:
-                leader = self._queue.popleft()
-                leader.lead = self._led_by_put = True
-                served.insert(0, leader)
-            else:
-                self._leading = False
-                if self._queue and self.ring is not None:
-                    self.ring()
-            self._served.extend(served[_AT_ONCE:])
-        for waiting in served[:_AT_ONCE]:
-            waiting.bell.release()
+            hopeless = lost and self._log.failure is not None
+            served: list[_Waiting] = []
+            later: deque[_Waiting] = deque()
+            for waiting in self._queue:
+                waiting.lost = hopeless and waiting.end > flushed
+                (served if hopeless or waiting.end <= flushed else later).append(waiting)
+            leader = later.popleft() if later and not self._left_to_service else None
+            self._served.extend(served)
+            if leader is not None:
+                self._served.appendleft(leader)
+            self._queue, self._leader, self._led_by_put = later, leader, leader is not None
+            if later and leader is None and self.ring is not None:
+                self.ring()
+        for _ in range(_AT_ONCE):
+            self._wake_next()

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import errno
+import linecache
+import signal
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
+from typing import Any
 
 import pytest
 from log_files import SmallLog
 
+from engine.codec.encode import Message
+from engine.config import from_mapping
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.simulated_disk import SimulatedDisk
 from engine.mapped.transient_pool import TransientStorePool
+from engine.message_store import MessageStore
+from engine.services import group_commit
 from engine.services.flush import LogFlush
 from engine.services.group_commit import IDLE_MS, GroupCommit
 from engine.services.short_turns import INTERVAL, Crowd
@@ -176,3 +185,148 @@ def test_with_a_pool_the_leader_commits_first() -> None:
     end = small.append(100)
     assert group.wait(end)
     assert (small.files.committed_where, small.files.flushed_where) == (end, end)
+
+
+class Interrupted(BaseException):
+    """What a signal's handler raises."""
+
+
+def interrupted_at(number: int, work: Callable[[], object]) -> bool:
+    """Do ``work`` and interrupt it before the ``number``-th line of group commit's own; False where it has fewer."""
+    left = number
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename != group_commit.__file__:
+            return None
+        # Python takes an interrupt where a call returns, never between the end of a with-block and its __exit__
+        if event == "line" and not linecache.getline(group_commit.__file__, frame.f_lineno).lstrip().startswith(
+            "with "
+        ):
+            left -= 1
+            if left == 0:
+                raise Interrupted
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    except Interrupted:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def idle(group: GroupCommit, small: SmallLog) -> bool:
+    """Nobody stands in anybody's way, and the next one is served."""
+    return group.wait(small.append(10)) and group.waiting == 0 and group._leader is None
+
+
+def test_a_leader_may_be_interrupted_anywhere() -> None:
+    small = SmallLog()
+    group, number = made(small, timeout_ms=500), 1
+    while interrupted_at(number, lambda: group.wait(small.append(10))):
+        assert idle(group, small), f"interrupted before line {number}"
+        number += 1
+    assert number > 20
+
+
+def test_a_round_of_the_service_may_be_interrupted_anywhere() -> None:
+    small = SmallLog()
+    group, number = made(small, timeout_ms=500), 1
+
+    def work() -> None:
+        small.append(10)
+        group.step()
+
+    while interrupted_at(number, work):
+        assert idle(group, small), f"interrupted before line {number}"
+        number += 1
+    assert number > 20
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_a_follower_may_be_interrupted_anywhere(served: bool) -> None:
+    """Whoever was interrupted while it waited stayed in the queue, was handed the lead, and took it into its grave:
+    every later put waited for the full time-out and was answered FLUSH_DISK_TIMEOUT, for ever.
+    """
+    number, went_on = 1, True
+    while went_on:
+        small = SmallLog(size=4096)
+        files = small.files = GatedFiles(small)
+        group = made(small, timeout_ms=10_000)
+        with ThreadPoolExecutor(4) as threads:
+            first = threads.submit(group.wait, small.append(100 if served else 4096))
+            assert files.entered.acquire(timeout=20)
+            end = small.append(10)
+            follower = threads.submit(interrupted_at, number, lambda end=end, group=group: group.wait(end))
+            while group.waiting < 1 and not follower.done():
+                pass
+            others = [threads.submit(group.wait, small.append(10)) for _ in range(2)]
+            while group.waiting < 2 and not follower.done():
+                pass
+            files.gate.set()
+            went_on = follower.result(20)
+            assert first.result(20)
+            assert [other.result(20) for other in others] == [True, True], f"interrupted before line {number}"
+        assert idle(group, small), f"interrupted before line {number}"
+        number += 1
+    assert number > 10
+
+
+class Alarm(Exception):
+    """What the handler of this test's signal raises."""
+
+
+def test_a_signal_that_ends_a_wait_for_the_disk_harms_no_later_put(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = from_mapping({"mappedFileSizeCommitLog": 1 << 16, "flushDiskType": "SYNC_FLUSH"})[0]
+    gate, entered = threading.Event(), threading.Event()
+    main, acquire = threading.current_thread(), group_commit._Waiting
+
+    class Rung:
+        """A bell; the alarm rings while the test's own thread waits for it."""
+
+        def __init__(self, bell: Any) -> None:
+            self.bell = bell
+            self.release = bell.release
+
+        def acquire(self, timeout: float = -1) -> bool:
+            if threading.current_thread() is main:
+                signal.raise_signal(signal.SIGALRM)
+            return bool(self.bell.acquire(timeout=timeout))
+
+    def waiting(end: int) -> Any:
+        made = acquire(end)
+        made.bell = Rung(made.bell)  # type: ignore[assignment]
+        return made
+
+    def ring(*_: object) -> None:
+        raise Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        with MessageStore("/store", settings, disk=SimulatedDisk()) as store:
+            log = store._services.log
+            flush = log.flush
+
+            def held(least_pages: int = 0) -> bool:
+                entered.set()
+                assert gate.wait(60)
+                return flush(least_pages)
+
+            monkeypatch.setattr(log, "flush", held)
+            monkeypatch.setattr(group_commit, "_Waiting", waiting)
+            leader = threading.Thread(target=lambda: store.put_message(Message("T", b"leads")), daemon=True)
+            leader.start()
+            assert entered.wait(60)
+            with pytest.raises(Alarm):
+                store.put_message(Message("T", b"is interrupted"))
+            gate.set()
+            leader.join(60)
+            monkeypatch.undo()
+            for _ in range(3):
+                assert store.put_message(Message("T", b"later")).status.name == "PUT_OK"
+    finally:
+        signal.signal(signal.SIGALRM, before)

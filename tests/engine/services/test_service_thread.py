@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from engine.errors import StoreClosed
 from engine.services.service_thread import Bell, ServiceThread
 
 
@@ -103,3 +104,33 @@ def test_a_stopped_service_can_be_started_again() -> None:
         thread.stop()
         assert thread.join(10)
     assert service.rounds == 2
+
+
+class Interrupting:
+    """The lock of a round that never ends: whoever waits for it is interrupted."""
+
+    def __enter__(self) -> None:
+        raise KeyboardInterrupt
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+
+def test_a_pause_that_was_interrupted_has_paused_nothing() -> None:
+    """Nobody would know of it, and a flush service would stand still for ever."""
+    thread = ServiceThread(Counting(0.0))
+    rounds = thread._stepping
+    thread._stepping = Interrupting()  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        thread.pause()
+    thread._stepping = rounds
+    assert not thread.paused
+
+
+def test_after_the_end_nobody_steps() -> None:
+    thread = ServiceThread(Counting(0.0))
+    thread.step()
+    thread.end()
+    with pytest.raises(StoreClosed, match="has ended"):
+        thread.step()
+    assert thread.rounds == 1
