@@ -8,10 +8,12 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+from engine.pipeline.stream_lag import lag
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["register"]
+__all__ = ["lag", "register"]
 
 OLDEST_SPARK = 4
 

@@ -12,6 +12,7 @@ from engine.errors import UsageError
 from engine.pipeline import schema, splits
 from engine.pipeline.defaults import LOG_BYTES
 from engine.pipeline.files import StorePlace, find_stores, seen_from_anywhere
+from engine.pipeline.stream_options import Following
 
 
 class Options:
@@ -56,10 +57,7 @@ class LogOptions(Options):
         self.body = self.yes("body", False)
         self.blanks = self.yes("blanks", False)
         self.queues = self.yes("queues", True)
-        begins = given.get("startingOffsets", "earliest")
-        if begins not in ("earliest", "latest"):
-            raise UsageError(f"startingOffsets: expected earliest or latest, found {begins}")
-        self.latest = begins == "latest"
+        self.following = Following.of(given, self)
 
 
 def tell(name: str, left_out: Iterable[splits.Skipped]) -> None:

@@ -11,20 +11,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from followed_logs import Query, new_store, places, put, units_of
 from pyspark.errors import StreamingQueryException
 
-from engine.codec.encode import Message
-from engine.codec.message import Unit
-from engine.config import from_mapping
 from engine.errors import UsageError
-from engine.inspection.snapshot import open_store
-from engine.message_store import MessageStore
-from engine.pipeline import register
-from engine.pipeline.options import LogOptions
-from engine.pipeline.stream_source import CommitLogStream
+from engine.pipeline import lag, register
 
 pytestmark = pytest.mark.spark
-FILE = 1 << 15
 ROOT = Path(__file__).parents[2]
 FOLLOW = """
 import sys
@@ -36,45 +29,6 @@ frame = spark.readStream.format("rocketmq-commitlog").option("columns", "physica
 frame.writeStream.format("parquet").option("checkpointLocation", checkpoint).start(out).awaitTermination()
 """
 """A program that follows logs until it is killed."""
-
-
-def new_store(path):
-    sizes = {"mappedFileSizeCommitLog": FILE, "mappedFileSizeConsumeQueue": 20 * 200}
-    return MessageStore(path, from_mapping(sizes)[0])
-
-
-def put(store, count, topic="Orders", queues=3):
-    for number in range(count):
-        store.put_message(Message(topic, bytes(number % 400), queue_id=number % queues, tags="T"))
-
-
-def units_of(path):
-    """(offset, topic, queue) of every unit, as the engine reads them."""
-    with open_store(path) as store:
-        return [(unit.offset, unit.topic, unit.queue_id) for unit in store.units() if isinstance(unit, Unit)]
-
-
-class Query:
-    """What Spark does with a source: asks for the end, plans and reads up to it, and keeps it in its checkpoint."""
-
-    def __init__(self, path, **options):
-        asked = LogOptions({"path": str(path), "columns": "type,store,physicalOffset,topic,queueId,size", **options})
-        self.source = CommitLogStream(asked, list(asked.columns))
-        self.at = self.source.initialOffset()
-
-    def read(self, start, end):
-        parts = self.source.partitions(start, end)
-        return [row for part in parts for batch in self.source.read(part) for row in batch.to_pylist()]
-
-    def trigger(self):
-        """Rows of the next batch, which is committed."""
-        start, self.at = self.at, self.source.latestOffset(self.at)
-        return self.read(start, self.at)
-
-
-def places(rows):
-    assert {row["type"] for row in rows} <= {"unit"}
-    return [(row["physicalOffset"], row["topic"], row["queueId"]) for row in rows]
 
 
 @pytest.mark.parametrize("split_bytes", [1 << 26, 7001])
@@ -129,37 +83,86 @@ def test_stores_that_come_later_are_followed_too(tmp_path):
     assert found == {f"{tmp_path}/{broker}/store": 30 for broker in ("a", "b", "c")}
 
 
-def test_files_that_were_deleted_before_they_were_read_are_damage(tmp_path):
-    with new_store(tmp_path / "s") as store:
-        put(store, 10)
-        query = Query(tmp_path / "s")
-        first = query.trigger()
-        put(store, 900)
-    for name in (0, FILE):
-        (tmp_path / "s" / "commitlog" / f"{name:020d}").unlink()
-    gone, *rest = query.trigger()
-    end = first[-1]["physicalOffset"] + first[-1]["size"]
-    assert (gone["type"], gone["physicalOffset"], gone["size"]) == ("damage", end, 2 * FILE - end)
-    assert places(rest) == units_of(tmp_path / "s")
+@pytest.mark.parametrize("most", [1, 3000, 20_000, 1 << 30])
+def test_a_batch_holds_about_as_many_bytes_as_are_allowed(tmp_path, most):
+    """The first batch of an old store was all of it, whatever it held."""
+    for broker, count in (("a", 300), ("b", 30)):
+        with new_store(tmp_path / broker) as store:
+            put(store, count)
+    query = Query(f"{tmp_path}/*", maxBytesPerTrigger=str(most))
+    rows, batches = [], 0
+    while batch := query.trigger():
+        assert sum(row["size"] for row in batch) <= most + 2 * 600
+        rows += batch
+        batches += 1
+        if most == 1 and batches == 40:
+            assert len(rows) == 70  # a unit of each store, as long as it has some
+            return
+    whole = Counter(unit for broker in "ab" for unit in units_of(tmp_path / broker))
+    assert Counter(places(rows)) == whole
+    assert batches >= min(sum(row["size"] for row in rows) // most, 10)
 
 
-def test_a_log_that_was_cut_back_is_waited_for(tmp_path):
-    with new_store(tmp_path / "s") as store:
-        put(store, 50)
-    shutil.copytree(tmp_path / "s", tmp_path / "before")
-    with new_store(tmp_path / "s") as store:
-        put(store, 50)
-    query = Query(tmp_path / "s")
-    assert len(query.trigger()) == 100
-    end = dict(query.at)
-    shutil.rmtree(tmp_path / "s")
-    shutil.copytree(tmp_path / "before", tmp_path / "s")
+def test_a_query_begins_at_a_time(tmp_path):
+    with new_store(tmp_path / "a" / "store") as store:
+        put(store, 500)
+        time.sleep(0.01)
+        then = int(time.time() * 1000)
+        put(store, 400, "Later")
+    query = Query(f"{tmp_path}/*/store", startingTimestamp=str(then))
+    assert Counter(row["topic"] for row in query.trigger()) == {"Later": 400}
+    with new_store(tmp_path / "b" / "store") as store:
+        put(store, 20, "Other")
+    assert Counter(row["topic"] for row in query.trigger()) == {"Other": 20}
     assert query.trigger() == []
-    assert query.at == end
+    for early, count in (("1970-01-02T00:00:00Z", 920), ("2970-01-01", 0)):
+        assert len(Query(f"{tmp_path}/*/store", startingTimestamp=early).trigger()) == count
+    with pytest.raises(UsageError, match="startingTimestamp: expected ms since the epoch, or a time like"):
+        Query(tmp_path, startingTimestamp="yesterday")
+    with pytest.raises(UsageError, match="expected startingOffsets or startingTimestamp, found both"):
+        Query(tmp_path, startingTimestamp="1", startingOffsets="latest")
+
+
+def test_marks_of_a_long_query_stay_few(tmp_path):
+    query = Query(tmp_path / "s")
     with new_store(tmp_path / "s") as store:
-        put(store, 60)
-        put(store, 7, "Later")
-    assert [row["topic"] for row in query.trigger()][-7:] == ["Later"] * 7
+        for _ in range(60):
+            put(store, 3)
+            assert len(query.trigger()) == 3
+    (kept,) = query.at.values()
+    assert 3 <= len(kept["marks"]) <= 8
+    assert kept["marks"][0][0] == 0
+    assert sum(kept["marks"][-1][:2]) == kept["offset"]
+
+
+def test_progress_says_how_far_a_query_is_behind_and_a_loss_ends_it(spark, tmp_path):
+    """Through Spark itself: batches of a limit up to what was there, lag by the offsets in each progress, and the
+    sentence where the store was made anew.
+    """
+    register(spark)
+    with new_store(tmp_path / "s") as store:
+        put(store, 300)
+    path, out = str(tmp_path / "s"), str(tmp_path / "out")
+    frame = (
+        spark.readStream.format("rocketmq-commitlog")
+        .option("columns", "physicalOffset,topic,queueId,store")
+        .option("maxBytesPerTrigger", "20000")
+        .load(path)
+    )
+    written = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = written.trigger(availableNow=True).start(out)
+    assert query.awaitTermination(250)
+    behind = [lag(progress)[path] for progress in query.recentProgress if progress["numInputRows"]]
+    assert len(behind) > 2
+    assert behind == sorted(behind, reverse=True)
+    assert (behind[0] > 0, behind[-1]) == (True, 0)
+    assert lag(query.lastProgress) == {path: 0}
+    assert spark.read.parquet(out).count() == 300
+    shutil.rmtree(tmp_path / "s")
+    with new_store(tmp_path / "s") as store:
+        put(store, 20)
+    with pytest.raises(StreamingQueryException, match="another log stands here than the one that was read up to"):
+        written.trigger(availableNow=True).start(out).awaitTermination(250)
 
 
 @pytest.mark.timeout(900)

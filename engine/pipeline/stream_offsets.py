@@ -1,0 +1,134 @@
+"""What a checkpoint keeps of each followed log, and what has become of a log since.
+
+A position is the absolute offset behind the last unit that was delivered, with a few units (:class:`Mark`) by which the
+log is known again: the first, the newest, and some between, ever farther apart. A log whose newest mark stands where it
+stood, and that ends no earlier than the position, is the one that was read. All else is a loss, put in words: what a
+recovery cut off, a store made anew, files that were deleted unread. Where reading goes on behind a loss tells the time
+of storing: units stored later than the last one delivered are new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.pipeline.log_places import Log, Mark
+
+APART = 16
+"""How many times as far from the newest mark as its neighbour a mark lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What happened to bytes [``start``, ``stop``) of a log, absolute, that were or should have been delivered."""
+
+    start: int
+    stop: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a log is delivered. ``begin`` is where the batch that ends here begins, None: where the one before ended;
+    ``lost`` is told in that batch; ``gone`` says that the store, or its log, is not there.
+    """
+
+    offset: int
+    marks: tuple[Mark, ...] = ()
+    begin: int | None = None
+    lost: Lost | None = None
+    gone: bool = False
+
+    @classmethod
+    def of(cls, kept: Any) -> Position:
+        """What a checkpoint holds; those of earlier releases hold the offset alone."""
+        if isinstance(kept, int):
+            return cls(kept)
+        marks = tuple(Mark(*one) for one in kept.get("marks", ()))
+        lost = Lost(*kept["lost"]) if "lost" in kept else None
+        return cls(kept["offset"], marks, kept.get("begin"), lost, kept.get("gone", False))
+
+    def kept(self) -> dict[str, Any]:
+        """As a checkpoint holds it."""
+        made: dict[str, Any] = {"offset": self.offset}
+        if self.marks:
+            made["marks"] = [[one.offset, one.size, one.time, one.digest] for one in self.marks]
+        if self.begin is not None:
+            made["begin"] = self.begin
+        if self.lost is not None:
+            made["lost"] = [self.lost.start, self.lost.stop, self.lost.why]
+        if self.gone:
+            made["gone"] = True
+        return made
+
+    def missing(self, why: str) -> Position:
+        """The same where nothing of the log is there: known again when it is back."""
+        return replace(self, begin=None, lost=Lost(self.offset, self.offset, why), gone=True)
+
+
+def positions(kept: Mapping[str, Any]) -> dict[str, Position]:
+    """The positions in what a checkpoint holds, by the path of the store."""
+    return {path: Position.of(one) for path, one in kept.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What comes next of a log: bytes [``begin``, ``end``), and what was lost before them."""
+
+    begin: int
+    end: int
+    lost: Lost | None = None
+
+
+def step(log: Log, end: int, before: Position) -> Step:
+    """What comes behind ``before`` in a log that now ends at ``end``."""
+    if before.offset < log.first:
+        return Step(log.first, max(end, log.first), deleted(before.offset, min(log.first, max(end, before.offset))))
+    newest = before.marks[-1] if before.marks else None
+    known = newest is None or log.holds(newest) is not False
+    if known and end >= before.offset:
+        return Step(before.offset, end)
+    same = next((mark for mark in reversed(before.marks) if mark.end <= end and log.holds(mark)), None)
+    if newest is None or same is None:
+        why = f"another log stands here than the one that was read up to {before.offset:,}; all of this one comes"
+        return Step(log.first, end, Lost(log.first, max(before.offset, log.first), why))
+    begin = log.since(newest.time + 1, same.end, end)
+    why = f"the log was cut back; it had been read up to {before.offset:,}, and goes on at {begin:,}"
+    return Step(begin, end, Lost(begin, max(before.offset, begin), why))
+
+
+def deleted(start: int, stop: int) -> Lost:
+    """Of files that retention took before they were read."""
+    return Lost(start, stop, "the files were deleted before they were read")
+
+
+def reached(log: Log, offset: int, before: Position | None) -> Position:
+    """The position ``offset`` of ``log``, with marks of its own behind those of ``before`` that still hold."""
+    kept = [mark for mark in before.marks if mark.end <= offset and log.holds(mark) is not False] if before else []
+    first = log.first_mark() if not kept else None
+    newest = log.last_before(offset)
+    marks = [*kept, *(one for one in (first, newest) if one is not None and one.end <= offset)]
+    return Position(offset, _thinned(marks))
+
+
+def _thinned(marks: list[Mark]) -> tuple[Mark, ...]:
+    """The first, the newest, and those between that lie :data:`APART` times as far from it as the one before."""
+    by_place = {mark.offset: mark for mark in marks}
+    if len(by_place) < 3:
+        return tuple(by_place.values())
+    first, *between, newest = (by_place[offset] for offset in sorted(by_place))
+    kept, far = [newest], 0
+    for mark in reversed(between):
+        if newest.offset - mark.offset >= APART * far:
+            kept.append(mark)
+            far = newest.offset - mark.offset
+    return (first, *reversed(kept))
+
+
+def moved(log: Log, lacking: Mapping[str, Position]) -> str | None:
+    """Which of the stores that are not at their paths any more has come to stand where ``log`` does."""
+    for path, position in lacking.items():
+        if position.marks and log.holds(position.marks[-1]) and log.holds(position.marks[0]) is not False:
+            return path
+    return None

@@ -1,0 +1,234 @@
+"""Followed logs that are not what they were: cut back, made anew, gone, deleted unread, or read by an older release."""
+
+import shutil
+from collections import Counter
+
+import pytest
+from followed_logs import FILE, Query, new_store, places, put, units_of
+
+from engine.errors import StoreError
+
+pytestmark = pytest.mark.spark
+
+
+def filled(path, count, topic="Orders"):
+    with new_store(path) as store:
+        put(store, count, topic)
+    return path
+
+
+def replaced(path, by):
+    shutil.rmtree(path)
+    shutil.copytree(by, path)
+
+
+def told(rows):
+    """(store, start, size, reason) of the rows of damage."""
+    return [(row["store"], row["physicalOffset"], row["size"]) for row in rows if row["type"] == "damage"]
+
+
+def topics(rows):
+    return [row["topic"] for row in rows if row["type"] == "unit"]
+
+
+def fails(query, why):
+    before = dict(query.at)
+    with pytest.raises(StoreError, match=why) as caught:
+        query.trigger()
+    assert "failOnDataLoss=false" in str(caught.value)
+    query.at = before
+
+
+def test_files_that_were_deleted_before_they_were_read_are_told(tmp_path):
+    with new_store(tmp_path / "s") as store:
+        put(store, 10)
+        query = Query(tmp_path / "s")
+        first = query.trigger()
+        put(store, 900)
+    for name in (0, FILE):
+        (tmp_path / "s" / "commitlog" / f"{name:020d}").unlink()
+    fails(query, "the files were deleted before they were read")
+    query = Query(tmp_path / "s", query.at, failOnDataLoss="false")
+    gone, *rest = query.trigger()
+    end = first[-1]["physicalOffset"] + first[-1]["size"]
+    assert (gone["type"], gone["physicalOffset"], gone["size"]) == ("damage", end, 2 * FILE - end)
+    assert places(rest) == units_of(tmp_path / "s")
+    assert query.trigger() == []
+
+
+def test_files_that_are_deleted_between_planning_and_reading_are_told(tmp_path):
+    filled(tmp_path / "s", 900)
+    query = Query(tmp_path / "s", failOnDataLoss="false")
+    end = query.source.latestOffset({})
+    (tmp_path / "s" / "commitlog" / f"{0:020d}").unlink()
+    gone, *rest = query.read({}, end)
+    assert (gone["type"], gone["physicalOffset"], gone["size"]) == ("damage", 0, FILE)
+    assert places(rest) == units_of(tmp_path / "s")
+    with pytest.raises(StoreError, match="deleted before they were read"):
+        Query(tmp_path / "s").read({}, end)
+
+
+def test_a_log_that_was_cut_back_is_told_and_what_is_new_comes(tmp_path):
+    """Such a log was waited for: what was written up to the old end was never delivered, without a word."""
+    filled(tmp_path / "s", 50)
+    shutil.copytree(tmp_path / "s", tmp_path / "before")
+    filled(tmp_path / "s", 50)
+    query = Query(tmp_path / "s")
+    assert len(query.trigger()) == 100
+    high = query.offset()
+    replaced(tmp_path / "s", tmp_path / "before")
+    fails(query, f"the log was cut back; it had been read up to {high:,}, and goes on at")
+    query = Query(tmp_path / "s", query.at, failOnDataLoss="false")
+    (row,) = query.trigger()
+    assert told([row]) == [(str(tmp_path / "s"), query.offset(), high - query.offset())]
+    assert query.trigger() == []
+    filled(tmp_path / "s", 7, "Later")
+    assert topics(query.trigger()) == ["Later"] * 7
+
+
+@pytest.mark.parametrize("count", [5, 500])
+def test_a_log_that_was_cut_back_and_written_on_gives_what_was_written_then(tmp_path, count):
+    filled(tmp_path / "s", 50)
+    shutil.copytree(tmp_path / "s", tmp_path / "before")
+    filled(tmp_path / "s", 50)
+    query = Query(tmp_path / "s", failOnDataLoss="false")
+    assert len(query.trigger()) == 100
+    replaced(tmp_path / "s", tmp_path / "before")
+    filled(tmp_path / "s", count, "Later")
+    rows = query.trigger()
+    assert len(told(rows)) == 1
+    assert topics(rows) == ["Later"] * count
+    assert query.trigger() == []
+
+
+@pytest.mark.parametrize("count", [5, 50, 500])
+def test_a_store_made_anew_is_told_and_read_from_its_first_unit(tmp_path, count):
+    """With a store made anew, a query once ended with no row and no error; behind the old end it went on in the
+    middle.
+    """
+    filled(tmp_path / "s", 50)
+    query = Query(tmp_path / "s")
+    assert len(query.trigger()) == 50
+    high = query.offset()
+    shutil.rmtree(tmp_path / "s")
+    filled(tmp_path / "s", count)
+    fails(query, f"another log stands here than the one that was read up to {high:,}")
+    query = Query(tmp_path / "s", query.at, failOnDataLoss="false")
+    rows = query.trigger()
+    assert told(rows) == [(str(tmp_path / "s"), 0, high)]
+    assert places([row for row in rows if row["type"] == "unit"]) == units_of(tmp_path / "s")
+    assert query.trigger() == []
+
+
+def test_a_loss_that_was_planned_comes_again_as_it_was(tmp_path):
+    """A driver that dies between planning and the end of a batch asks for it again, and the log has grown since."""
+    filled(tmp_path / "s", 50)
+    query = Query(tmp_path / "s", failOnDataLoss="false")
+    query.trigger()
+    shutil.rmtree(tmp_path / "s")
+    filled(tmp_path / "s", 20)
+    end = query.source.latestOffset(query.at)
+    first = query.read(query.at, end)
+    filled(tmp_path / "s", 300, "Later")
+    again = Query(tmp_path / "s", failOnDataLoss="false")
+    assert again.read(query.at, end) == first
+    assert topics(again.read(end, again.source.latestOffset(end))) == ["Later"] * 300
+
+
+def test_a_log_that_is_replaced_between_planning_and_reading_is_told(tmp_path):
+    filled(tmp_path / "s", 50)
+    end = Query(tmp_path / "s").source.latestOffset({})
+    shutil.rmtree(tmp_path / "s")
+    filled(tmp_path / "s", 60)
+    with pytest.raises(StoreError, match="replaced between planning and reading"):
+        Query(tmp_path / "s").read({}, end)
+    query = Query(tmp_path / "s", failOnDataLoss="false")
+    assert len(told(query.read({}, end))) == 1
+    rows = query.read(end, query.source.latestOffset(end))
+    assert len(told(rows)) == 1
+    assert len(topics(rows)) == 60
+
+
+@pytest.mark.parametrize("what", ["store", "log", "bytes"])
+def test_a_store_that_is_gone_is_told_once_and_known_again_when_it_is_back(tmp_path, what):
+    """A disk that is not mounted is no store without messages."""
+    for broker in "ab":
+        filled(tmp_path / "fleet" / broker, 20)
+    query = Query(f"{tmp_path}/fleet/*", failOnDataLoss="false")
+    assert len(query.trigger()) == 40
+    away = tmp_path / "fleet" / "a" / {"store": ".", "log": "commitlog", "bytes": f"commitlog/{0:020d}"}[what]
+    shutil.move(away.resolve(), tmp_path / "away")
+    if what == "log":
+        (tmp_path / "fleet" / "a" / "commitlog").mkdir()
+    if what == "bytes":
+        away.write_bytes(bytes(FILE))
+    filled(tmp_path / "fleet" / "b", 5, "Later")
+    with pytest.raises(StoreError, match="is its disk mounted"):
+        Query(f"{tmp_path}/fleet/*", query.at).trigger()
+    rows = query.trigger()
+    assert [store for store, _, _ in told(rows)] == [str(tmp_path / "fleet" / "a")]
+    assert topics(rows) == ["Later"] * 5
+    assert query.trigger() == []
+    if what == "log":
+        (tmp_path / "fleet" / "a" / "commitlog").rmdir()
+    elif what == "bytes":
+        away.unlink()
+    shutil.move(tmp_path / "away", away.resolve())
+    assert query.trigger() == []
+    filled(tmp_path / "fleet" / "a", 3, "Later")
+    assert topics(query.trigger()) == ["Later"] * 3
+
+
+def test_a_moved_mount_goes_on_where_it_was(tmp_path):
+    """Offsets are kept by path: a fleet under another mount point was read anew, each row a second time."""
+    for broker in "abc":
+        filled(tmp_path / "old" / broker, 20 + ord(broker))
+    query = Query(f"{tmp_path}/*/*")
+    first = query.trigger()
+    (tmp_path / "old").rename(tmp_path / "new")
+    assert query.trigger() == []
+    assert all(path.startswith(f"{tmp_path}/new/") for path in query.at)
+    filled(tmp_path / "new" / "b", 4, "Later")
+    rest = query.trigger()
+    assert topics(rest) == ["Later"] * 4
+    whole = Counter(unit for broker in "abc" for unit in units_of(tmp_path / "new" / broker))
+    assert Counter(places(first + rest)) == whole
+
+
+def test_offsets_of_earlier_releases_are_read(tmp_path):
+    """They are numbers by path, without marks: a log that is shorter is told, one that is longer goes on."""
+    path = str(tmp_path / "s")
+    filled(path, 30)
+    whole = Query(path)
+    rows = whole.trigger()
+    middle = rows[10]["physicalOffset"]
+    query = Query(path, {path: middle})
+    assert query.trigger() == rows[10:]
+    assert query.read({path: middle}, {path: whole.offset()}) == rows[10:]
+    assert query.read({}, {path: middle}) == rows[:10]
+    fails(Query(path, {path: whole.offset() + 1000}), "another log stands here")
+    query = Query(path, {path: whole.offset() + 1000}, failOnDataLoss="false")
+    assert query.trigger()[1:] == rows
+
+
+def test_a_store_that_cannot_be_read_ends_the_query_or_lets_the_others_go_on(tmp_path, monkeypatch, capsys):
+    from engine.errors import CannotRead
+    from engine.pipeline import stream_source
+
+    for broker in "ab":
+        filled(tmp_path / broker, 20)
+    end = stream_source._end
+
+    def refused(store):
+        if store.path.endswith("a"):
+            raise CannotRead("cannot be read: Permission denied", file=store.path)
+        return end(store)
+
+    monkeypatch.setattr(stream_source, "_end", refused)
+    with pytest.raises(CannotRead, match="Permission denied"):
+        Query(f"{tmp_path}/*").trigger()
+    query = Query(f"{tmp_path}/*", failOnDataLoss="false")
+    assert len(topics(query.trigger())) == 20
+    assert "nothing of this store comes until it can be read" in capsys.readouterr().err
+    monkeypatch.setattr(stream_source, "_end", end)
+    assert len(topics(query.trigger())) == 20

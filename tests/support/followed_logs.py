@@ -1,0 +1,66 @@
+"""Stores that are followed, and what Spark does with the source that follows them."""
+
+import json
+
+from engine.codec.encode import Message
+from engine.codec.message import Unit
+from engine.config import from_mapping
+from engine.inspection.snapshot import open_store
+from engine.message_store import MessageStore
+from engine.pipeline.options import LogOptions
+from engine.pipeline.stream_source import CommitLogStream
+
+FILE = 1 << 15
+
+
+def new_store(path):
+    sizes = {"mappedFileSizeCommitLog": FILE, "mappedFileSizeConsumeQueue": 20 * 200}
+    return MessageStore(path, from_mapping(sizes)[0])
+
+
+def put(store, count, topic="Orders", queues=3):
+    for number in range(count):
+        store.put_message(Message(topic, bytes(number % 400), queue_id=number % queues, tags="T"))
+
+
+def units_of(path):
+    """(offset, topic, queue) of every unit, as the engine reads them."""
+    with open_store(path) as store:
+        return [(unit.offset, unit.topic, unit.queue_id) for unit in store.units() if isinstance(unit, Unit)]
+
+
+class Query:
+    """What Spark does with a source: asks for the end, plans and reads up to it, and keeps it in its checkpoint.
+
+    ``at`` is what the checkpoint holds; a query of ``at`` another one is that one started again.
+    """
+
+    def __init__(self, path, at=None, **options):
+        asked = LogOptions({"path": str(path), "columns": "type,store,physicalOffset,topic,queueId,size", **options})
+        self.source = CommitLogStream(asked, list(asked.columns))
+        self.at = through_json(self.source.initialOffset() if at is None else at)
+
+    def read(self, start, end):
+        parts = self.source.partitions(start, end)
+        return [row for part in parts for batch in self.source.read(part) for row in batch.to_pylist()]
+
+    def trigger(self):
+        """Rows of the next batch, which is committed."""
+        limit = self.source.getDefaultReadLimit()
+        start, self.at = self.at, through_json(self.source.latestOffset(self.at, limit))
+        return self.read(start, self.at)
+
+    def offset(self):
+        """How far the only store is delivered."""
+        (kept,) = self.at.values()
+        return kept["offset"]
+
+
+def places(rows):
+    assert {row["type"] for row in rows} <= {"unit"}
+    return [(row["physicalOffset"], row["topic"], row["queueId"]) for row in rows]
+
+
+def through_json(kept):
+    """As a checkpoint gives it back."""
+    return json.loads(json.dumps(kept))
