@@ -1,8 +1,7 @@
 """Root of the ``storescope`` command: options, exit codes, errors in one line, quiet ends.
 
-Exit codes: 0 fine; 1 findings, or "not found" for a question with one answer; 2 wrong usage; 3 the store cannot be
-read or
-written at all; 130 interrupted.
+Exit codes: 0 fine; 1 findings, or "not found" for a question with one answer; 2 wrong usage; 3 the store cannot be read
+or written at all; 130 interrupted.
 """
 
 from __future__ import annotations

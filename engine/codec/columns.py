@@ -375,9 +375,6 @@ def _bytes_of(buf: Buffer) -> npt.NDArray[np.uint8]:
     return buf if isinstance(buf, np.ndarray) else np.frombuffer(buf, np.uint8)
 
 
-_twin: list[ModuleType | None] = []
-
-
 def twin() -> ModuleType | None:
     """The module of the compiled twins, tried once in a process; None where only plain Python is to be had.
 
@@ -385,11 +382,10 @@ def twin() -> ModuleType | None:
     """
     if os.environ.get("STORESCOPE_PLAIN") == "1":
         return None
-    if not _twin:
-        _twin.append(_try_twin())
-    return _twin[0]
+    return _try_twin()
 
 
+@functools.cache
 def _try_twin() -> ModuleType | None:
     try:
         from engine.codec.compiled_cache import prepare

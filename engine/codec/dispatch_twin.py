@@ -18,17 +18,12 @@ class Compiled(Protocol):
     chain_entries: Callable[..., int]
 
 
-_ready: list[Compiled] = []
-
-
 def twin() -> Compiled | None:
     """The module of the compiled twins; None where only plain Python is to be had, or ``STORESCOPE_PLAIN=1`` asks for
     it.
     """
     if columns.twin() is None:
         return None
-    if not _ready:
-        from engine.codec import compiled_dispatch
+    from engine.codec import compiled_dispatch
 
-        _ready.append(cast("Compiled", compiled_dispatch))
-    return _ready[0]
+    return cast("Compiled", compiled_dispatch)

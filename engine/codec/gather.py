@@ -198,16 +198,19 @@ def _name_texts(names: tuple[str, ...]) -> tuple[array[int], array[int]]:
     return array("B", b"".join(pieces)), array("q", ends)
 
 
-_found: list[Gatherer] = []
+class _Kept:
+    """The gatherer that was found in this process."""
+
+    gatherer: Gatherer | None = None
 
 
 def twin() -> Gatherer | None:
     """The compiled gatherer; None where only plain Python is to be had, or ``STORESCOPE_PLAIN=1`` asked for it before
     one was found.
     """
-    if not _found and message_columns.twin() is not None and (loaded := _load()) is not None:
-        _found.append(loaded)
-    return _found[0] if _found else None
+    if _Kept.gatherer is None and message_columns.twin() is not None:
+        _Kept.gatherer = _load()
+    return _Kept.gatherer
 
 
 @functools.cache

@@ -23,7 +23,7 @@ Int64 = npt.NDArray[np.int64]
 _SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 _SEVERAL = -2
-_twins = query_twin.loaded
+_loaded = query_twin.Loaded
 _AHEAD = 4  # files whose slots are asked for before they are looked at
 
 
@@ -89,7 +89,7 @@ def find_key(files: MappedFiles, topic: str, key: str, begin: int, end: int, mos
     """Offsets into the log of the entries with the key's hash and a time in [begin, end] ms, newest first, at most
     ``most``. Files are asked as RocketMQ does: those that the window takes in, back to the one that begins before it.
     """
-    twin = _twins[0] if _twins else query_twin.ready(1)
+    twin = _loaded.twin or query_twin.ready(1)
     if twin is None:
         return _find_plain(files, index_key_hash(topic, key), Window(begin, end, most))
     if key.isascii():

@@ -27,32 +27,36 @@ class QueryTwin(NamedTuple):
     place_units: Callable[..., int]
 
 
-loaded: list[QueryTwin] = []
-"""The compiled twins as the only item, once they are there: for those to whom a call is dear."""
-_asked = [0]
+class Loaded:
+    """What is there in this process: ``twin`` are the compiled twins, once they are, for those to whom a call is dear;
+    ``asked`` the keys that were asked for without them.
+    """
+
+    twin: QueryTwin | None = None
+    asked: int = 0
 
 
 def ready(keys: int) -> QueryTwin | None:
     """The compiled twins for a query of so many keys; None where plain Python is the quicker way, or the only one."""
-    return loaded[0] if loaded else _consider(keys)
+    return Loaded.twin or _consider(keys)
 
 
 def load() -> QueryTwin | None:
     """The compiled twins, loaded now; None where only plain Python is to be had."""
     if columns.twin() is None:
         return None
-    if not loaded:
+    if Loaded.twin is None:
         from engine.codec import compiled_query
 
-        loaded.append(QueryTwin(*(_machine_code(getattr(compiled_query, name)) for name in QueryTwin._fields)))
-    return loaded[0]
+        Loaded.twin = QueryTwin(*(_machine_code(getattr(compiled_query, name)) for name in QueryTwin._fields))
+    return Loaded.twin
 
 
 def _consider(keys: int) -> QueryTwin | None:
-    _asked[0] += keys
-    if _asked[0] < (SOON if "engine.codec.compiled" in sys.modules else LATE):
+    Loaded.asked += keys
+    if Loaded.asked < (SOON if "engine.codec.compiled" in sys.modules else LATE):
         return None
-    _asked[0] = 0
+    Loaded.asked = 0
     return load()
 
 

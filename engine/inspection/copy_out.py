@@ -1,8 +1,7 @@
 """``snapshot``: a byte-exact copy of a store with a manifest of hashes. The source is only read.
 
-Holes stay holes, times and modes are kept. A file that changes while it is copied (a broker is writing) is copied as
-it was
-read and marked in the manifest. The copy grows in ``DST``, which must be absent or empty; an interrupted copy is
+Holes stay holes, times and modes are kept. A file that changes while it is copied (a broker is writing) is copied as it
+was read and marked in the manifest. The copy grows in ``DST``, which must be absent or empty; an interrupted copy is
 removed.
 """
 

@@ -1,8 +1,7 @@
 """The way of a key through the index: hash, slot, chain over all files, and the units at its end (spec 4.2, 4.4).
 
-RocketMQ answers with every offset whose hash is the key's; here each entry is followed to its unit, so that a
-collision is
-told from a match, and a chain that loops, leaves the file or leads to bytes that are gone is told as such.
+RocketMQ answers with every offset whose hash is the key's; here each entry is followed to its unit, so that a collision
+is told from a match, and a chain that loops, leaves the file or leads to bytes that are gone is told as such.
 """
 
 from __future__ import annotations

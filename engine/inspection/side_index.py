@@ -1,9 +1,9 @@
 """The sparse side index of a commit log: row numbers for offsets, and what each file holds, kept outside the store.
 
 One segment a log file: how many rows (units, blanks, spans of damage) it has, every so many rows an anchor (row →
-offset),
-bytes by topic, first and last store time. A finished file's segment is kept in the user's cache, checked by the file's
-size, time and head bytes; the file that is still written is walked on from its last anchor. Safe to delete at any time.
+offset), bytes by topic, first and last store time. A finished file's segment is kept in the user's cache, checked by
+the file's size, time and head bytes; the file that is still written is walked on from its last anchor. Safe to delete
+at any time.
 """
 
 from __future__ import annotations

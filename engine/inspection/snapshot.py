@@ -1,8 +1,7 @@
 """A store directory opened with read rights only: its log, queues, index files, positions and tables.
 
 Nothing is created, locked or written in or beside the store; a broker may go on writing. What is kept does not grow
-with
-the store but for the lists of files and queues.
+with the store but for the lists of files and queues.
 """
 
 from __future__ import annotations

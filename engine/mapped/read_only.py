@@ -1,8 +1,7 @@
 """Files opened with read rights only: nothing is created, locked, mapped or touched.
 
 Reading goes by ``pread``, never through a memory map: a file that shrinks under a map kills the process, a short
-``pread``
-is a value. Descriptors are opened when first needed and a bounded number of them stays open.
+``pread`` is a value. Descriptors are opened when first needed and a bounded number of them stays open.
 """
 
 from __future__ import annotations
@@ -122,9 +121,8 @@ LARGEST_OFFSET = (1 << 63) - 1
 
 
 class ReadOnlyFile:
-    """One file of a file queue; ``start_offset`` is the absolute offset (bytes) of its first byte, ``size`` its
-    length when
-    last looked at.
+    """One file of a file queue; ``start_offset`` is the absolute offset (bytes) of its first byte, ``size`` its length
+    when last looked at.
     """
 
     __slots__ = ("_cache", "name", "path", "size", "start_offset")
@@ -185,8 +183,7 @@ class ReadOnlyFile:
 @dataclass(frozen=True, slots=True)
 class Oddity:
     """Something in a queue's folder that is not as RocketMQ makes it: ``kind`` is ``name``, ``empty``, ``size``,
-    ``gap``,
-    ``folder``, ``double`` or ``link``.
+    ``gap``, ``folder``, ``double`` or ``link``.
     """
 
     kind: str

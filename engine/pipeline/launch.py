@@ -88,6 +88,7 @@ def launch(
             for process in java:
                 end(process)
             shutil.rmtree(scratch, ignore_errors=True)
+            hear_py4j()
 
 
 def _conf(master: str, scratch: Path, settings: Mapping[str, str]) -> SparkConf:
@@ -188,9 +189,7 @@ def _own_interrupts() -> Iterator[None]:
 
     That, and lost connections, py4j tells the root logger, with stacks; errors reach the caller as they are.
     """
-    root = logging.getLogger()
-    if _no_py4j not in root.filters:
-        root.addFilter(_no_py4j)
+    logging.getLogger().addFilter(_no_py4j)
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -200,7 +199,14 @@ def _own_interrupts() -> Iterator[None]:
 
 
 def _no_py4j(record: logging.LogRecord) -> bool:
-    return "py4j" not in record.pathname
+    from py4j import java_gateway
+
+    return bool(record.pathname != java_gateway.__file__)
+
+
+def hear_py4j() -> None:
+    """What py4j tells the root logger goes where it went before there was a session here."""
+    logging.getLogger().removeFilter(_no_py4j)
 
 
 def _first_line(error: BaseException) -> str:

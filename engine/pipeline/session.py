@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from engine.pipeline.defaults import NEEDED
 from engine.pipeline.java import CannotStart, find_java
-from engine.pipeline.launch import Running, end, launch
+from engine.pipeline.launch import Running, end, hear_py4j, launch
 from engine.pipeline.masters import knock, patience_with
 from engine.pipeline.shipping import names_this_process, ship_engine
 
@@ -30,7 +30,12 @@ BEGINNING = 15.0
 """Seconds of Spark's own beginning, beside what a master is given to answer."""
 LAST_WORDS = 3.0
 """Seconds that a cluster is given to hear that a job was stopped."""
-_running: list[Running] = []
+
+
+class _Here:
+    """The session of this process, while there is one."""
+
+    running: Running | None = None
 
 
 def start(
@@ -46,10 +51,10 @@ def start(
     Raises :class:`CannotStart` in one sentence: a package or Java is missing, the master does not answer or gives
     nothing within ``patience`` seconds (None: what is usual for it), or a session with another master runs.
     """
-    if _running:
-        if _running[0].master != master:
-            raise CannotStart(f"a session on {_running[0].master} runs in this process, another on {master} cannot")
-        return _running[0].spark
+    if (here := _Here.running) is not None:
+        if here.master != master:
+            raise CannotStart(f"a session on {here.master} runs in this process, another on {master} cannot")
+        return here.spark
     lacking = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if lacking:
         raise CannotStart(f"the pipeline needs {', '.join(lacking)}: pip install 'storescope[spark]'")
@@ -65,7 +70,7 @@ def start(
     except BaseException:
         log.close()
         raise
-    _running.append(running)
+    _Here.running = running
     atexit.register(stop)
     if not names_this_process(master):
         _await_executor(running, patience)
@@ -74,9 +79,9 @@ def start(
 
 def stop() -> None:
     """End the session and its Java; nothing where none runs."""
-    if not _running:
+    running, _Here.running = _Here.running, None
+    if running is None:
         return
-    running = _running.pop()
     atexit.unregister(stop)
     from pyspark import SparkContext
 
@@ -90,13 +95,14 @@ def stop() -> None:
         process.wait()
         running.log.close()
         shutil.rmtree(running.scratch, ignore_errors=True)
+        hear_py4j()
 
 
 def abandon() -> None:
     """End the session now, whatever it does: a cluster is told, Java is killed, what both put aside is removed."""
-    if not _running:
+    running, _Here.running = _Here.running, None
+    if running is None:
         return
-    running = _running.pop()
     atexit.unregister(stop)
     from pyspark import SparkContext
     from pyspark.sql import SparkSession

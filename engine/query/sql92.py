@@ -1,10 +1,8 @@
 """RocketMQ's SQL92 message filter (spec 16): what a broker evaluates against a message's properties.
 
 Values are property texts; a text meets a number or boolean by being converted to it, and a text that cannot be
-converted
-makes the whole expression fail, which is no match. AND and OR are three-valued; only TRUE matches. Its oddities are
-kept:
-an integer literal within 32 bits converts by 32-bit rules, ``0.0`` is refused, IN takes texts only.
+converted makes the whole expression fail, which is no match. AND and OR are three-valued; only TRUE matches. Its
+oddities are kept: an integer literal within 32 bits converts by 32-bit rules, ``0.0`` is refused, IN takes texts only.
 """
 
 from __future__ import annotations

@@ -62,8 +62,7 @@ ROLE_WORDS: dict[Role, str] = {
 @dataclass(frozen=True, slots=True)
 class QueuePlace:
     """Where a unit stands with its queue: ``state`` is ``listed``, ``absent``, ``behind`` (dispatch has not come so
-    far),
-    ``noQueue`` (the topic has no folder) or ``otherTag`` (the entry's tag code is not the unit's).
+    far), ``noQueue`` (the topic has no folder) or ``otherTag`` (the entry's tag code is not the unit's).
     """
 
     state: Literal["listed", "absent", "behind", "noQueue", "otherTag", "notNeeded"]

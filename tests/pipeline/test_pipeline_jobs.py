@@ -196,7 +196,7 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
     store = store_of(golden("lmq-5.3.3"))
     given = [word.format(tmp=tmp_path, store=store) for word in words]
     log = [] if "--log-file" in given else ["--log-file", str(tmp_path / "spark.log")]
-    monkeypatch.setattr(session, "_running", [] if not log else session._running)
+    monkeypatch.setattr(session._Here, "running", None if not log else session._Here.running)
     assert main(["pipeline", *given, *LOCAL, *log]) == code
     line = capsys.readouterr().err
     assert said in line

@@ -11,13 +11,13 @@ from engine.codec import query_twin
 @contextmanager
 def plain() -> Iterator[None]:
     """No compiled twin is there, or gets loaded by counting keys."""
-    ready, query_twin.loaded[:] = list(query_twin.loaded), []
-    asked, query_twin._asked[0] = query_twin._asked[0], -(1 << 40)
+    loaded = query_twin.Loaded
+    ready, asked = loaded.twin, loaded.asked
+    loaded.twin, loaded.asked = None, -(1 << 40)
     try:
         yield
     finally:
-        query_twin.loaded[:] = ready
-        query_twin._asked[0] = asked
+        loaded.twin, loaded.asked = ready, asked
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction
 
+from viewer.actions import VIEW_OF
+
 LONGEST = 2000
 """Operations that are kept; older ones are forgotten."""
 QUIET = frozenset((
@@ -18,11 +20,6 @@ QUIET = frozenset((
     "view.operations", "filter.apply", "export.table", "copy.cli",
 ))  # fmt: skip
 """Commands that only move the focus, or that tell more about themselves when they are done."""
-VIEWS = {
-    "view.units": "log", "view.queues": "queue", "view.index": "index", "view.positions": "positions",
-    "view.findings": "findings", "view.groups": "groups", "view.config": "config", "view.space": "space",
-    "view.pipeline": "pipeline",
-}  # fmt: skip
 COMMANDS = {"check.run": "check", "recovery.preview": "recover", "view.space": "space", "view.groups": "groups"}
 
 
@@ -88,6 +85,6 @@ class Operations(QObject):
         command: list[str] = []
         if path and name in COMMANDS:
             command = ["storescope", COMMANDS[name], path, *(["--plan"] if name == "recovery.preview" else [])]
-        elif path and name in VIEWS:
-            command = ["storescope", "view", path, "--at", VIEWS[name]]
+        elif path and name in VIEW_OF:
+            command = ["storescope", "view", path, "--at", VIEW_OF[name]]
         self.note(name, words.replace("&&", "&"), {}, shlex.join(command) if command else "")

@@ -48,19 +48,22 @@ class _Mailbox(QObject):
                 return
 
 
-_box: list[_Mailbox] = []
+class _Post:
+    """The one mailbox of this process, once it is open."""
+
+    box: _Mailbox
 
 
 def open_mailbox() -> None:
     """Called on the loop's thread before anything is posted."""
-    if not _box:
+    if not hasattr(_Post, "box"):
         assert threading.current_thread() is threading.main_thread()
-        _box.append(_Mailbox())
+        _Post.box = _Mailbox()
 
 
 def post(function: Callable[..., object], *arguments: object) -> None:
     """Have ``function(*arguments)`` done on the loop's thread; from any thread."""
-    _box[0].put([function, *arguments])
+    _Post.box.put([function, *arguments])
 
 
 def run_in(pool: Executor, work: Callable[[], Any], finish: Finish) -> None:
@@ -73,7 +76,7 @@ def run_in(pool: Executor, work: Callable[[], Any], finish: Finish) -> None:
             held.append(None)
         except Exception as raised:  # noqa: BLE001 (every error is carried to the thread that waits for it)
             held.extend([None, raised])
-        _box[0].put([_end, held])
+        _Post.box.put([_end, held])
 
     pool.submit(body)
 

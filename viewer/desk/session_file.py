@@ -71,7 +71,7 @@ def from_text(text: str, file: str) -> Session:
         raise StoreError(f"expected a session file (format {FORMAT}), found other JSON", file=file)
     if not isinstance(said.get("version"), int) or said["version"] > VERSION:
         raise StoreError(f"expected a session file of version {VERSION}, found {said.get('version')}", file=file)
-    window = said.get("window") if isinstance(said.get("window"), dict) else {}
+    window = _object(said.get("window"))
     return Session(
         store=said["store"],
         place=_word(said.get("place")) or "log",
@@ -118,6 +118,10 @@ def in_store(store: Path, target: Path) -> bool:
 
 def _word(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _object(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
 
 
 def _list(value: object) -> list[object]:

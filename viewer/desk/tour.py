@@ -111,7 +111,7 @@ class Tour(Paper):
         ):  # fmt: skip
             button.setObjectName(f"tour.{name}")
             button.clicked.connect(deed)
-        layout = QVBoxLayout(self)
+        layout = self._lines = QVBoxLayout(self)
         layout.setContentsMargins(px(16), px(12), px(16), px(12))
         layout.setSpacing(px(6))
         for part in (self._number, self._title, self._text):
@@ -185,7 +185,7 @@ class Tour(Paper):
             return
         width = px(460)
         self.setFixedWidth(width)
-        self.setFixedHeight(self.layout().heightForWidth(width))
+        self.setFixedHeight(self._lines.heightForWidth(width))
         part = window.findChild(QWidget, STEPS[self.at].part)
         seen = part is not None and part.isVisible()
         self._frame.setVisible(seen)

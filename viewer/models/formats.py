@@ -9,14 +9,19 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 
-_zone: list[tzinfo | None] = [None]
 _EARLIEST = -62_135_596_800_000
 _LATEST = 253_402_300_799_999
 
 
+class _Shown:
+    """How times are shown in this process; no zone is that of the machine."""
+
+    zone: tzinfo | None = None
+
+
 def set_zone(zone: tzinfo | None) -> None:
     """Show times in ``zone``; None means the zone of the machine."""
-    _zone[0] = zone
+    _Shown.zone = zone
     _clock_parts.cache_clear()
 
 
@@ -32,7 +37,7 @@ def hexadecimal(value: int, digits: int = 8) -> str:
 
 @lru_cache(maxsize=4096)
 def _clock_parts(seconds: int) -> tuple[str, str]:
-    moment = datetime.fromtimestamp(seconds, UTC).astimezone(_zone[0])
+    moment = datetime.fromtimestamp(seconds, UTC).astimezone(_Shown.zone)
     return moment.strftime("%Y-%m-%d"), moment.strftime("%H:%M:%S")
 
 
@@ -66,7 +71,7 @@ def full_moment(ms: int | None) -> str:
 def zone_text(ms: int | None = None) -> str:
     """``+08:00``: the offset in force at ``ms``, or now."""
     at = datetime.now(UTC) if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
-    offset = at.astimezone(_zone[0]).utcoffset() or timedelta()
+    offset = at.astimezone(_Shown.zone).utcoffset() or timedelta()
     text = timezone(offset).tzname(None).removeprefix("UTC")
     return text or "+00:00"
 

@@ -1,9 +1,8 @@
 """Rows of consume queues: entries with the verdict on the unit they point at; no Qt.
 
 A row's place on the ruler is its number among all entries of the chosen queues, one queue after the other, so that
-queues
-of any length and several at once open without being counted. Only rows that are read are resolved: each read follows
-its entries into the commit log and is to run where the window does not wait for it.
+queues of any length and several at once open without being counted. Only rows that are read are resolved: each read
+follows its entries into the commit log and is to run where the window does not wait for it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from viewer.sayings import engine_words
 from viewer.theme import px
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.hex_view import HexView
-from viewer.widgets.kit import Button, Elided, Hairline, Label, PaneHead, Paper, column, fill, row
+from viewer.widgets.kit import Button, Elided, Hairline, Label, PaneHead, Paper, column, empty, fill, row
 from viewer.widgets.record_state import State, StateLine
 
 HEX_ROWS = 5
@@ -110,14 +110,11 @@ class FindingDetail(Paper):
         self._load_bytes(one, session)
 
     def _show_steps(self, one: Finding, path: str) -> None:
-        while (item := self._steps.takeAt(0)) is not None:
-            if item.widget() is not None:
-                item.widget().hide()
-                item.widget().deleteLater()
+        empty(self._steps)
         for number, (deed, words) in enumerate(next_steps(one, path), 1):
             note = Elided(words, 12, "text2")
             made = row(Label(str(number), 13, "accent", 600), Label(deed, 13, "text", 600 if words else 400), note)
-            made.layout().setStretch(2, 1)
+            made.box.setStretch(2, 1)
             self._steps.addWidget(made)
 
     def _load_bytes(self, one: Finding, session: StoreSession) -> None:

@@ -33,7 +33,7 @@ from viewer.theme import px
 from viewer.widgets.chain_canvas import ChainCanvas
 from viewer.widgets.chain_layout import ChainLane
 from viewer.widgets.hash_strip import HashStrip
-from viewer.widgets.kit import Button, Chip, PaneHead, fill, row, splitter, stacked
+from viewer.widgets.kit import Button, Chip, PaneHead, empty, fill, row, splitter, stacked
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
@@ -428,10 +428,8 @@ class IndexPane(Pane):
             self._low_head.set_note(tr("choose one in the map"))
 
     def _show_chips(self, answer: Answer | None) -> None:
-        layout = self._chips.layout()
-        while (item := layout.takeAt(0)) is not None:
-            if item.widget() is not None:
-                item.widget().deleteLater()
+        layout = self._chips.box
+        empty(layout)
         for shape, words in verdict_chips(answer) if answer is not None else ():
             layout.addWidget(Chip(shape, words))
 

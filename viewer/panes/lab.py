@@ -100,7 +100,8 @@ class LabPane(Pane):
         self._new = Chip("live", tr("new"))
         self._new.hide()
         self.bytes_head = PaneHead(tr("The bytes it became"), "", self._new)
-        self._left = scrolling(stacked(self.put, Hairline(), self.load, room=2))
+        self._works = stacked(self.put, Hairline(), self.load, room=2)
+        self._left = scrolling(self._works)
         self.fed = FedPanel()
         self._right = RightColumn(self.services, self.fed)
         top = self._top = splitter(False, (stacked(self.bytes_head, self.hex), 760), (self._right, RIGHT))
@@ -213,7 +214,7 @@ class LabPane(Pane):
         for part in (self.put, self.load, self.services):
             part.set_slim(slim)
         bar = self._left.verticalScrollBar().sizeHint().width()
-        for area, inner, least in ((self._left, self._left.widget(), LEFT), (self._right, self.services, RIGHT)):
+        for area, inner, least in ((self._left, self._works, LEFT), (self._right, self.services, RIGHT)):
             wide = inner.minimumSizeHint().width() + bar
             area.setMinimumWidth(max(wide, px(SLIM_RIGHT if slim else least - 24)) if area is self._right or not slim
                                  else wide)  # fmt: skip

@@ -74,7 +74,7 @@ class PutPanel(Paper):
         line = row(self.put, self._key, self.again, self.earlier, None, self._size, gap=8)
         grid.addWidget(line, 7, 0, 1, 4)
         said = row(self._mark, self._status, self.answer, gap=6)
-        said.layout().setStretch(2, 1)
+        said.box.setStretch(2, 1)
         grid.addWidget(said, 8, 0, 1, 4)
         for keys in ("Ctrl+Return", "Ctrl+Enter"):
             made = QShortcut(QKeySequence(keys), self)

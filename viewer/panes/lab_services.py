@@ -71,7 +71,7 @@ class ServiceLine(QWidget):
         left = column(None, row(self._name, self._state, None, gap=6), self._way, None, gap=0)
         self._left, self._right = left, column(None, self._did, self._waits, None, gap=0)
         line = row(self._lamp, left, self._right, self.pause, self.step, gap=4)
-        line.layout().setStretch(2, 1)
+        line.box.setStretch(2, 1)
         box = QVBoxLayout(self)
         box.setContentsMargins(px(12), 0, px(8), 0)
         box.addWidget(line)

@@ -71,7 +71,7 @@ class WriteDialog(Question):
         self._mark, self._who = Mark(""), Label(tr("Looking who has the store open …"), 13, "text", wrap=True)
         self._who.setObjectName("lab.write.holder")
         line = row(self._mark, self._who, gap=8)
-        line.layout().setStretch(1, 1)
+        line.box.setStretch(1, 1)
         self.box.addWidget(line)
         self.box.addWidget(
             Label(tr("Opening for writing does what a broker's start does: the plan below is carried out, a lock is "

@@ -31,7 +31,7 @@ from viewer.panes.position_facts import PositionRow, look, rows, ruler_view
 from viewer.panes.position_plots import draw_gaps, draw_positions
 from viewer.theme import px
 from viewer.widgets.facts import Fact, Facts
-from viewer.widgets.kit import Button, Chip, Hairline, Label, PaneHead, Paper, column, fill, row, splitter
+from viewer.widgets.kit import Button, Chip, Hairline, Label, PaneHead, Paper, column, empty, fill, row, splitter
 from viewer.widgets.live_plot import LivePlot
 from viewer.widgets.live_rows import renew_rows
 from viewer.widgets.record_state import State
@@ -334,10 +334,8 @@ class PositionsPane(Pane):
 
     def _show_plan(self) -> None:
         job = self._plan
-        layout = self._plan_chips.layout()
-        while (item := layout.takeAt(0)) is not None:
-            if item.widget() is not None:
-                item.widget().deleteLater()
+        layout = self._plan_chips.box
+        empty(layout)
         plan = job.plan if job is not None else None
         able = job is not None and job.possible and not job.running
         self._plan_button.setVisible(able and job is not None and (plan is None or job.stale))

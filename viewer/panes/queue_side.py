@@ -24,7 +24,7 @@ from viewer.sayings import engine_words
 from viewer.theme import px, topic_color
 from viewer.widgets.entry_cells import ByteField, EntryBytes
 from viewer.widgets.facts import Fact, Facts
-from viewer.widgets.kit import Chip, Elided, Hairline, Label, Link, PaneHead, Paper, column, row
+from viewer.widgets.kit import Chip, Elided, Hairline, Label, Link, PaneHead, Paper, column, empty, row
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.skew_bars import SkewBars, skew_words
@@ -193,11 +193,7 @@ class QueueSide(QWidget):
 
     def show_verdicts(self, verdicts: Verdicts | None, *, counting: bool = False) -> None:
         """Counts as far as they are known; the head says how far that is."""
-        while (item := self._verdicts.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        empty(self._verdicts)
         self._go_on.setVisible(verdicts is not None and not verdicts.complete and not counting)
         if verdicts is None:
             self._verdict_head.set_note("")
@@ -224,7 +220,7 @@ class QueueSide(QWidget):
         figure.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         note = Elided(tr(_NOTES[kind]) if kind in _NOTES else "", 12, "text3")
         made = row(figure, Chip(shape, tr(said)), note)
-        made.layout().setStretch(2, 1)
+        made.box.setStretch(2, 1)
         return made
 
     def show_queue(self, facts: QueueFacts | None, session: StoreSession | None = None) -> None:

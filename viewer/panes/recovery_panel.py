@@ -19,7 +19,7 @@ from viewer.panes.recovery_deeds import RecoveryDeeds
 from viewer.panes.recovery_tried import Outcome
 from viewer.sayings import engine_words
 from viewer.theme import px
-from viewer.widgets.kit import Button, Chip, Hairline, Label, PaneHead, Paper, column, fill, row, splitter
+from viewer.widgets.kit import Button, Chip, Hairline, Label, PaneHead, Paper, column, empty, fill, row, splitter
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine, shares
@@ -146,10 +146,8 @@ class RecoveryPanel(Paper):
     def _show(self) -> None:
         job = self._job
         plan = job.plan if job is not None else None
-        layout = self._chips.layout()
-        while (item := layout.takeAt(0)) is not None:
-            if item.widget() is not None:
-                item.widget().deleteLater()
+        layout = self._chips.box
+        empty(layout)
         for shape, words in headline(plan) if plan is not None else ():
             layout.addWidget(Chip(shape, words))
         for button, like in zip(self._like, ("5.3", "4.9"), strict=True):

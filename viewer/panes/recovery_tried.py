@@ -124,7 +124,7 @@ class Outcome(Paper):
         self.open.clicked.connect(self.open_copy)
         self._chip = ChipPart("ok", "")
         self._head = PaneHead("", "", self._chip, self.again, self.open)
-        self._head.layout().insertWidget(0, self.tabs)
+        self._head.box.insertWidget(0, self.tabs)
         self._head.title.hide()
         self._head.hide()
         self._pages.addWidget(files)

@@ -44,7 +44,7 @@ class StoreCard(Paper):
         top.setSpacing(px(8))
         top.addWidget(self.name, 1)
         top.addWidget(self.chip)
-        layout = QVBoxLayout(self)
+        layout = self._lines = QVBoxLayout(self)
         layout.setContentsMargins(px(14), px(10), px(12), px(10))
         layout.setSpacing(px(3))
         layout.addLayout(top)
@@ -83,7 +83,7 @@ class StoreCard(Paper):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Another width, another form."""
         super().resizeEvent(event)
-        self.layout().activate()
+        self._lines.activate()
         self._fit()
 
 

@@ -295,7 +295,7 @@ class WelcomePage(QScrollArea):
             gap=2,
         )
         line = row(Glyph("lab", "live", 20), said, gap=10, margins=(14, 12, 14, 12))
-        line.layout().setStretch(1, 1)
+        line.box.setStretch(1, 1)
         pick = Pick(line)
         pick.setObjectName("welcome.lab")
         pick.setAccessibleName(tr("Make a lab store"))

@@ -30,7 +30,20 @@ from viewer.panes.where_words import (
 )
 from viewer.sayings import engine_words
 from viewer.theme import px
-from viewer.widgets.kit import Button, Field, Hairline, Label, PaneHead, Paper, column, fill, row, splitter, stacked
+from viewer.widgets.kit import (
+    Button,
+    Field,
+    Hairline,
+    Label,
+    PaneHead,
+    Paper,
+    column,
+    empty,
+    fill,
+    row,
+    splitter,
+    stacked,
+)
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
@@ -122,13 +135,12 @@ class WherePane(Pane):
         self._meaning = Label("", 13, "text", wrap=True, select=True)
         self._step = Label("", 12, "text2", wrap=True, select=True)
         self._step.setObjectName("where.next")
+        steps = row(Label(tr("Next step"), 12, "text3"), self._step, gap=8)
+        steps.box.setStretch(1, 1)
         inner = column(
-            row(self._chip, self._verdict, None, self._entry, gap=10), self._meaning,
-            row(Label(tr("Next step"), 12, "text3"), self._step, gap=8), gap=6, margins=(14, 12, 14, 12),
+            row(self._chip, self._verdict, None, self._entry, gap=10), self._meaning, steps,
+            gap=6, margins=(14, 12, 14, 12),
         )  # fmt: skip
-        steps = inner.layout().itemAt(2).widget().layout()
-        if isinstance(steps, QHBoxLayout):
-            steps.setStretch(1, 1)
         box = QVBoxLayout(self._box)
         box.setContentsMargins(0, 0, 0, 1)
         box.addWidget(inner)
@@ -248,10 +260,8 @@ class WherePane(Pane):
             self.evidence.set_state(None)
 
     def _show_result(self, result: WhereResult | None) -> None:
-        layout = self._chip.layout()
-        while (item := layout.takeAt(0)) is not None:
-            if item.widget() is not None:
-                item.widget().deleteLater()
+        layout = self._chip.box
+        empty(layout)
         self._box.setVisible(result is not None)
         if result is None:
             self.evidence.set_rows([])

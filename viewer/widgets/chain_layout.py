@@ -1,9 +1,8 @@
 """The way of one key through the index files as lanes of cards, and where each card stands. Pure, no Qt.
 
-A lane is an index file in the order the query walks (newest first); its cards are the entries of the chain. Long
-runs of
-entries that only share the slot are folded into one card, and a lane shows at most :data:`MOST_CARDS` cards: the table
-below the canvas has every step.
+A lane is an index file in the order the query walks (newest first); its cards are the entries of the chain. Long runs
+of entries that only share the slot are folded into one card, and a lane shows at most :data:`MOST_CARDS` cards: the
+table below the canvas has every step.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.theme import px
-from viewer.widgets.kit import Elided, Label, Link, row
+from viewer.widgets.kit import Boxed, Elided, Label, Link, empty, row
 
 UNBROKEN = 44
 """Letters of a value without a blank that still fit beside its name.
@@ -58,11 +58,7 @@ class Facts(QWidget):
             self.setAccessibleDescription("; ".join(self.texts()))
             return
         self._labels.clear()
-        while (item := self._lines.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        empty(self._lines)
         for fact in facts:
             below = self._notes_below and bool(fact.note)
             self._lines.addWidget(self._line(replace(fact, note="") if below else fact))
@@ -95,10 +91,10 @@ class Facts(QWidget):
             value.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         made = self._row(name, value, fact)
         if wrap:
-            made.layout().setStretch(1, 1)
+            made.box.setStretch(1, 1)
         return made
 
-    def _row(self, name: Label, value: Label, fact: Fact) -> QWidget:
+    def _row(self, name: Label, value: Label, fact: Fact) -> Boxed:
         notes = self._note(fact)
         self._labels.append((value, *(note for note in notes if isinstance(note, Label))))
         return row(name, value, *notes)

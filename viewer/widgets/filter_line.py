@@ -68,7 +68,7 @@ class FilterLine(QWidget):
         self._line.addWidget(self.field, 1)
         self._line.addWidget(self._key)
         self._line.addWidget(self.pills)
-        box = QVBoxLayout(self)
+        box = self._lines = QVBoxLayout(self)
         box.setSpacing(0)
         box.addLayout(self._line)
         box.addWidget(self._fault)
@@ -235,7 +235,7 @@ class FilterLine(QWidget):
         self.setMinimumHeight(px(40))
         self.field.setFixedHeight(px(28))
         self._clear.setIcon(icon("close", "text3", 16))
-        self.layout().setContentsMargins(px(12), px(6), px(10), px(6))
+        self._lines.setContentsMargins(px(12), px(6), px(10), px(6))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         p = QPainter(self)

@@ -201,7 +201,7 @@ class FindLine(QWidget):
         self.field.setMinimumWidth(px(180))
         for box in (self.case, self.bodies, self.inside):
             box.setFont(ui(12))
-        self.layout().setContentsMargins(px(12), px(6), px(10), px(6))
+        self._line.setContentsMargins(px(12), px(6), px(10), px(6))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Ground and hairline."""

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
+    QLayout,
     QLineEdit,
     QPushButton,
     QScrollArea,
@@ -279,7 +280,7 @@ class PaneHead(Paper):
         self.title = Label(title, 13, "text", 600)
         self.note = Elided(note, 12, "text3")
         self.note.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        layout = QHBoxLayout(self)
+        layout = self.box = QHBoxLayout(self)
         layout.setContentsMargins(px(12), 0, px(8), 1)
         layout.setSpacing(px(8))
         fill(layout, (self.title, self.note, *tools))
@@ -309,21 +310,38 @@ def fill(layout: QBoxLayout, parts: Iterable[Part]) -> None:
             layout.addWidget(part)
 
 
-def row(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QWidget:
+class Boxed(QWidget):
+    """Parts in a line; ``box`` lays them out."""
+
+    def __init__(self, box: QBoxLayout) -> None:
+        super().__init__()
+        self.box = box
+        self.setLayout(box)
+
+
+def empty(layout: QLayout) -> None:
+    """Take everything out of ``layout``; its widgets are hidden at once and deleted."""
+    while (item := layout.takeAt(0)) is not None:
+        part = item.widget()
+        if part is not None:
+            part.hide()
+            part.deleteLater()
+
+
+def row(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Boxed:
     """``parts`` side by side."""
     return _box(QHBoxLayout(), parts, gap, margins)
 
 
-def column(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QWidget:
+def column(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Boxed:
     """``parts`` one below the other."""
     return _box(QVBoxLayout(), parts, gap, margins)
 
 
-def _box(layout: QBoxLayout, parts: Iterable[Part], gap: int, margins: tuple[int, int, int, int]) -> QWidget:
-    box = QWidget()
+def _box(layout: QBoxLayout, parts: Iterable[Part], gap: int, margins: tuple[int, int, int, int]) -> Boxed:
+    box = Boxed(layout)
     layout.setContentsMargins(*(px(m) for m in margins))
     layout.setSpacing(px(gap))
-    box.setLayout(layout)
     fill(layout, parts)
     return box
 
@@ -339,10 +357,10 @@ def stacked(*parts: QWidget, room: int = 1) -> QWidget:
     return made
 
 
-def beside(first: QWidget, second: QWidget) -> QWidget:
+def beside(first: QWidget, second: QWidget) -> Boxed:
     """Two parts that touch, side by side; the first takes what is left."""
     made = row(first, second, gap=0)
-    made.layout().setStretch(0, 1)
+    made.box.setStretch(0, 1)
     return made
 
 

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 from viewer.assets import tr
 from viewer.models.formats import clock, day
 from viewer.theme import C, mono, px, theme, tokens, ui
-from viewer.widgets.kit import Elided, Label, Paper
+from viewer.widgets.kit import Elided, Label, Paper, empty
 
 if TYPE_CHECKING:
     import numpy as np
@@ -266,10 +266,7 @@ class LivePlot(Paper):
                     label.setText(value)
             return
         self._keys, self._values = keys, []
-        while (item := self._legend.takeAt(0)) is not None:
-            if item.widget() is not None:
-                item.widget().hide()
-                item.widget().deleteLater()
+        empty(self._legend)
         for name, role, value in entries:
             swatch = Paper(role)
             swatch.setFixedSize(px(12), px(3))

@@ -250,6 +250,8 @@ class PaletteBox(QWidget):
 
     def _fit(self) -> None:
         window = self.parentWidget()
+        if window is None:
+            return
         self.setGeometry(window.rect())
         width = min(px(WIDTH), window.width() - px(40))
         self.field.setFont(ui(18))

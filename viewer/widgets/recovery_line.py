@@ -21,9 +21,8 @@ class Part:
     """A stretch: its share of the line (0..1), what becomes of it, and the words inside it where they fit.
 
     ``kind``: ``keep`` stays as it is, ``again`` is read and dispatched again, ``drop`` goes, ``gone`` goes by
-    assumption,
-    ``zero`` was never written; of a store that is alive ``disk`` is safe, ``cache`` in the page cache, ``pool`` in the
-    transient pool; ``unread`` is on disk and was not looked at.
+    assumption, ``zero`` was never written; of a store that is alive ``disk`` is safe, ``cache`` in the page cache,
+    ``pool`` in the transient pool; ``unread`` is on disk and was not looked at.
     """
 
     share: float

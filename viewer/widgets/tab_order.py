@@ -43,6 +43,8 @@ def _children(widget: QWidget) -> Iterator[QWidget]:
 def _laid_out(layout: QLayout | None) -> Iterator[QWidget]:
     items = [layout.itemAt(number) for number in range(layout.count())] if layout is not None else []
     for item in items:
+        if item is None:
+            continue
         part = item.widget()
         if part is not None:
             yield part

@@ -165,7 +165,7 @@ class UnitDetail(QTreeView):
         return [head, tail]
 
     def _line(self, index: Index) -> Line | None:
-        line = index.siblingAtColumn(0).data(LINE_ROLE) if index.isValid() else None
+        line = index.sibling(index.row(), 0).data(LINE_ROLE) if index.isValid() else None
         return line if isinstance(line, Line) else None
 
     def _folded(self, index: QModelIndex, closed: bool) -> None:
@@ -277,7 +277,7 @@ class _Painter(QStyledItemDelegate):
             if index.column() == 0:
                 p.fillRect(QRect(0, rect.top(), rect.left(), rect.height()), C("select"))
                 p.fillRect(QRect(0, rect.top(), 3, rect.height()), C("accent"))
-        line = index.siblingAtColumn(0).data(LINE_ROLE)
+        line = index.sibling(index.row(), 0).data(LINE_ROLE)
         text = str(index.data() or "")
         inner = rect.adjusted(px(4), 0, -px(6), 0)
         if isinstance(line, Line):

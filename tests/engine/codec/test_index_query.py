@@ -142,16 +142,16 @@ def test_every_text_has_java_s_hash():
 def test_the_twins_are_loaded_when_enough_keys_were_asked_for():
     assert columns.twin() is not None
     with plain():
-        query_twin._asked[0] = 0
+        query_twin.Loaded.asked = 0
         assert query_twin.ready(query_twin.SOON - 1) is None
         assert query_twin.ready(1) is not None
-        assert query_twin.ready(0) is query_twin.loaded[0]
+        assert query_twin.ready(0) is query_twin.Loaded.twin
 
 
 def test_without_numba_plain_python_answers_for_good(monkeypatch):
     monkeypatch.setenv("STORESCOPE_PLAIN", "1")
     with plain():
-        query_twin._asked[0] = 0
+        query_twin.Loaded.asked = 0
         assert query_twin.load() is None
         assert query_twin.ready(2 * query_twin.LATE) is None
         assert Files([("a", 1, BEGIN)]).find("a", *FOREVER) == [1]
