@@ -2,13 +2,17 @@
 
 Options: ``path`` (a store, or a pattern of stores), ``broker`` (the name for all of them), ``splitBytes`` (what a task
 reads, 256 MiB), ``crc`` (false leaves bodies unchecked), ``body`` (true adds it), ``blanks`` (true gives them rows),
-``columns`` (names with commas between: only these are decoded, as with a schema that is given), ``queues`` (false: they
-spare no reading).
+``columns`` (names with commas between: only these are decoded, as with a schema that is given), ``queues`` and
+``times`` (what is believed to spare reading, see below).
 
-Conditions on topic, queueId, queueOffset, physicalOffset and storeTimestamp leave parts of the logs unread
-(:mod:`engine.pipeline.pruning`), those on store and broker whole logs; together with those on other numbers they leave
-rows undecoded. Only columns that a query needs are decoded, and bodies are held against their CRC only where it needs
-``crc`` (:mod:`engine.pipeline.one_read_each`). What is left unread is told in Spark's log and by ``explain()``.
+Conditions leave parts of the logs unread (:mod:`engine.pipeline.pruning`) and rows undecoded, and change nothing in
+what comes: those on physicalOffset, store and broker by themselves, those on topic, queueId and queueOffset where the
+entries of all queues tile a stretch of the log and each of its units says itself that it is another's (``queues`` is
+``prove``). What a wrong entry, or a clock that was set back, would hide is behind options that say so. ``queues`` as
+``trust``: entries that tile a stretch are believed. ``times`` as ``trust``: files are in the order of the clock, and
+conditions on storeTimestamp pass over whole files. With ``queues`` as ``off`` no queue is looked at. Only columns that
+a query needs are decoded, and bodies are held against their CRC only where it needs ``crc``
+(:mod:`engine.pipeline.one_read_each`). What is left unread is told in Spark's log and by ``explain()``.
 """
 
 from __future__ import annotations
@@ -53,7 +57,7 @@ class PlainLogReader(DataSourceReader):
     def plan(self) -> SplitPlan:
         """The splits that can hold what is asked for."""
         stores = filters.of_stores(self.conditions, self.asked.stores())
-        want = needed(stores, filters.want(self.conditions), self.asked.queues)
+        want = needed(stores, filters.want(self.conditions), self.asked.trust)
         return splits.plan(stores, self.asked.split_bytes, want)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

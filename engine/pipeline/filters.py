@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from engine.codec.columns import BAD, OK, UNCHECKED, UnitColumns
 from engine.codec.topic_table import TopicTable
+from engine.pipeline import schema
 from engine.pipeline.files import StorePlace
 from engine.pipeline.pruning import Want
 from engine.pipeline.unit_rows import NUMBERS
@@ -103,17 +104,24 @@ def kept(of: Sequence[Condition], block: UnitColumns, topics: TopicTable) -> npt
     keep = np.ones(block.count, np.bool_)
     for one in of:
         if one.column == "topic" and one.operator == "among":
-            # Names that were cleaned for UTF-8 have no number: their rows are Spark's to judge.
-            numbers = [topics.find(str(value)) for value in one.values]
-            if all("?" not in str(value) for value in one.values):
-                asked = np.zeros(len(topics) + 1, np.bool_)  # the last is that of −1, a unit without a number
-                asked[[*numbers, -1]] = True
-                keep &= asked[block["topic_id"]]
+            keep &= _of_topics(one.values, topics)[block["topic_id"]]
         elif one.column == "crc" and one.operator == "among":
             keep &= np.isin(block["crc"], [_CRC[value] for value in one.values if value in _CRC])
         elif one.column in NUMBERS and one.operator != "there":
             keep &= _compared(block[NUMBERS[one.column]], one)
     return keep
+
+
+def _of_topics(values: Sequence[Any], topics: TopicTable) -> npt.NDArray[np.bool_]:
+    """Whether each topic is shown as one of ``values``; the last is that of −1, a unit whose topic has no number.
+
+    Several names can be shown alike: what is no UTF-8 is the same sign everywhere.
+    """
+    asked = frozenset(values)
+    names: Iterable[str] = topics.names
+    if any("?" in str(value) for value in asked):
+        names = map(schema.clean, names)
+    return np.array([*(name in asked for name in names), True], np.bool_)
 
 
 def _compared(column: npt.NDArray[Any], one: Condition) -> npt.NDArray[np.bool_]:

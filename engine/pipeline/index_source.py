@@ -1,8 +1,10 @@
 """``rocketmq-index``: one row for each entry of the index files of one store, or of many (spec 4.1).
 
 Rows are those that ``storescope index --entries`` tells; a file that cannot be read as an index file is one row of the
-type ``damage``. Options: ``path``, ``broker``, ``columns``. Conditions on storeTimestamp and phyOffset leave files
-unread by what their headers say, those on store and broker whole stores; Spark's log tells how much.
+type ``damage``. Options: ``path``, ``broker``, ``columns``, ``headers``. Conditions on store and broker leave whole
+stores unread. What a wrong header, or a clock that was set back, would hide is behind an option that says so: with
+``headers`` as ``trust`` conditions on storeTimestamp and phyOffset pass over files by what their headers say. Spark's
+log tells how much is left unread.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ class PlainIndexReader(PartReader):
 
     def parts_of(self, store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterator[IndexPart]:
         """See :func:`index_parts`."""
-        return index_parts(store, want, skipped)
+        return index_parts(store, want if self.asked.headers else Want(), skipped)
 
     def rows_of(self, part: IndexPart) -> Iterator[pa.RecordBatch]:
         """See :func:`rows_of`."""

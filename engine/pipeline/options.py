@@ -12,6 +12,7 @@ from engine.errors import UsageError
 from engine.pipeline import schema, splits
 from engine.pipeline.defaults import LOG_BYTES
 from engine.pipeline.files import StorePlace, find_stores, seen_from_anywhere
+from engine.pipeline.pruning import Trust
 from engine.pipeline.stream_options import Following
 
 
@@ -23,6 +24,7 @@ class Options:
         self.path: str = given.get("path", "")
         self.broker: str | None = given.get("broker")
         names = [name.strip() for name in given.get("columns", "").split(",") if name.strip()]
+        self.headers = self.word("headers", "off", "trust") == "trust"
         self.columns = schema.chosen(columns, names or [name for name in columns if name not in set(left_out)])
 
     def stores(self) -> list[StorePlace]:
@@ -45,6 +47,14 @@ class Options:
             raise UsageError(f"{name}: expected true or false, found {self._given.get(name)}")
         return bool(text == "true")
 
+    def word(self, name: str, *words: str, **meant: str) -> str:
+        """An option that is one of ``words``, the first where it is not given; ``meant`` are older words for them."""
+        text = self._given.get(name, words[0]).lower()
+        text = meant.get(text, text)
+        if text not in words:
+            raise UsageError(f"{name}: expected {', '.join(words[:-1])} or {words[-1]}, found {self._given.get(name)}")
+        return str(text)
+
 
 class LogOptions(Options):
     """The options of ``rocketmq-commitlog``."""
@@ -56,7 +66,8 @@ class LogOptions(Options):
         self.crc = self.yes("crc", True)
         self.body = self.yes("body", False)
         self.blanks = self.yes("blanks", False)
-        self.queues = self.yes("queues", True)
+        queues = self.word("queues", "prove", "trust", "off", true="prove", false="off")
+        self.trust = Trust(queues, self.word("times", "off", "trust") == "trust")
         self.following = Following.of(given, self)
 
 

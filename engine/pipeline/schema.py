@@ -95,12 +95,13 @@ def text_array(values: list[Any], kind: pa.DataType) -> pa.Array:
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:
-        return pa.array([_clean(value) for value in values], kind)
+        return pa.array([clean(value) for value in values], kind)
 
 
-def _clean(value: Any) -> Any:
+def clean(value: Any) -> Any:
+    """``value`` with question marks for halves of surrogate pairs."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, tuple):
-        return tuple(_clean(one) for one in value)
-    return [_clean(one) for one in value] if isinstance(value, list) else value
+        return tuple(clean(one) for one in value)
+    return [clean(one) for one in value] if isinstance(value, list) else value

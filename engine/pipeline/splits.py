@@ -138,7 +138,9 @@ def plan(
     while sum(-(-(part.stop - part.start) // split_bytes) for part, _ in parts) > max(MOST_SPLITS, len(parts)):
         split_bytes *= 2
     for part, edge in parts:
-        if part.start // split_bytes == (part.stop - 1) // split_bytes and edge >= part.stop:
+        if part.start == part.stop:
+            splits += [part] if part.gap_to else []
+        elif part.start // split_bytes == (part.stop - 1) // split_bytes and edge >= part.stop:
             splits.append(part)
         else:
             splits += cut_up(part, split_bytes, edge)
@@ -234,7 +236,7 @@ class _Reading:
     def blocks(self, look_back: int) -> Iterator[Block]:
         """All of the split."""
         split = self._split
-        first = self.first(look_back)
+        first = self.first(look_back) if split.start < split.stop else -1
         behind = first
         if 0 <= first < split.file_start + split.stop:
             behind = -1
@@ -427,13 +429,18 @@ def edge_of_zeros(whole: Split) -> int:
 
 
 def _wanted(whole: Split, want: Ranges | None) -> tuple[list[Split], int]:
-    """The parts of a file that ``want`` asks for, and how many bytes are left out."""
+    """The parts of a file that ``want`` asks for, and how many bytes are left out.
+
+    What no file holds begins at the file's end: it is wanted where that is, though nothing else of the file may be.
+    """
     if want is None:
         return [whole], 0
     parts = []
+    end = whole.file_start + whole.file_size
     for low, high in want.spans:
         start, stop = max(low - whole.file_start, 0), min(high - whole.file_start, whole.file_size)
-        if start < stop:
-            gap_to = whole.gap_to if stop == whole.file_size else 0
+        gap_to = whole.gap_to if low <= end < high else 0
+        if start < stop or gap_to:
+            start = min(start, whole.file_size)
             parts.append(dataclasses.replace(whole, start=start, stop=stop, exact=start == 0, gap_to=gap_to))
     return parts, whole.file_size - sum(part.stop - part.start for part in parts)

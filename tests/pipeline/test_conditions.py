@@ -1,0 +1,312 @@
+"""A condition that is pushed down gives exactly the rows that it would choose from all of them.
+
+    STORESCOPE_CONDITIONS=3000 python -m pytest tests/pipeline/test_conditions.py
+
+is the long run: that many random stores, each asked a dozen conditions, and a tenth of them through Spark itself.
+"""
+
+import os
+import random
+import shutil
+import struct
+
+import pytest
+from planted_faults import patch
+from pyspark.sql.datasource import (
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+)
+from random_stores import RandomStore
+from raw_units import raw_unit
+
+from engine.errors import UsageError
+from engine.pipeline import commitlog_source, part_source, register, schema, splits, tiling
+from engine.pipeline.commitlog_source import CommitLogReader
+from engine.pipeline.index_source import IndexReader
+from engine.pipeline.options import LogOptions, Options
+from engine.pipeline.queue_source import QueueReader
+
+pytestmark = pytest.mark.spark
+STORES = int(os.environ.get("STORESCOPE_CONDITIONS", "40"))
+EACH = 8
+"""Conditions that a format of each store is asked."""
+MEETS = {
+    "EqualTo": lambda value, wanted: value == wanted, "In": lambda value, wanted: value in wanted,
+    "GreaterThan": lambda value, wanted: value > wanted, "GreaterThanOrEqual": lambda value, wanted: value >= wanted,
+    "LessThan": lambda value, wanted: value < wanted, "LessThanOrEqual": lambda value, wanted: value <= wanted,
+    "IsNotNull": lambda *_: True,
+}  # fmt: skip
+WORDS = {"EqualTo": "=", "GreaterThan": ">", "GreaterThanOrEqual": ">=", "LessThan": "<", "LessThanOrEqual": "<="}
+LOG = [
+    *["topic"] * 6, *["physicalOffset"] * 3, *["storeTimestamp"] * 2, "queueId", "queueOffset", "queueOffset", "size",
+    "type", "crc", "file", "store", "broker", "reason", "sysFlag", "tags", "physicalOffsetField", "bodyCRC",
+]  # fmt: skip
+CQ = [
+    "topic", "topic", "queueId", "queueOffset", "queueOffset", "physicalOffset", "state", "type", "file", "broker",
+    "storeTimestamp", "size",
+]  # fmt: skip
+
+
+def meets(row, filters):
+    """As Spark judges the rows that come: null meets nothing but IS NULL."""
+    for one in filters:
+        value, kind = row[one.attribute[0]], type(one).__name__
+        if kind == "IsNull":
+            if value is not None:
+                return False
+        elif value is None or not MEETS[kind](value, getattr(one, "value", None)):
+            return False
+    return True
+
+
+@pytest.fixture
+def _small_grains(monkeypatch):
+    """Stores of a few KiB: what is passed over in real ones has megabytes."""
+    monkeypatch.setattr(tiling, "WORTH", 300)
+    monkeypatch.setattr(tiling, "LARGE", 1)
+    monkeypatch.setattr(splits, "NEAR", 700)
+    for module in (commitlog_source, part_source):
+        monkeypatch.setattr(module, "tell", lambda *_: None)
+
+
+def rows_of(source, path, filters=(), **options):
+    given = {"path": str(path), **options}
+    asked = LogOptions(given) if source is CommitLogReader else Options(given, source.COLUMNS)
+    reader = source(asked, list(asked.columns))
+    list(reader.pushFilters(list(filters)))
+    rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+    return sorted(rows, key=lambda row: [str(value) for value in row.values()])
+
+
+def conditions(rng, rows, columns):
+    """One to three conditions, on values that are there and near them."""
+    return [condition(rng, rows, rng.choice(columns)) for _ in range(rng.choice((1, 1, 2, 3)))]
+
+
+def condition(rng, rows, name):
+    text = (schema.UNIT | schema.CQ | schema.INDEX)[name] == "string"
+    values = sorted({row[name] for row in rows if row[name] is not None}) or ["none" if text else 0]
+
+    def value():
+        found = rng.choice(values)
+        return found if text else found + rng.choice((0, 0, 0, -1, 1, 700))
+
+    kinds = [EqualTo, EqualTo, In, IsNotNull, IsNull]
+    kind = rng.choice(kinds if text else [*kinds, *[GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual] * 2])
+    if kind in (IsNotNull, IsNull):
+        return kind((name,))
+    return kind((name,), tuple(value() for _ in range(rng.randrange(1, 4))) if kind is In else value())
+
+
+@pytest.mark.usefixtures("_small_grains")
+@pytest.mark.parametrize("share", range(4))
+def test_what_is_pushed_down_is_what_would_be_chosen(share, tmp_path):
+    """Queues that were lost, zeroed, or never knew of a unit once hid it from every query that named its topic."""
+    left_out = {CommitLogReader: 0, QueueReader: 0}
+    for number in range(share, STORES, 4):
+        rng = random.Random(f"conditions {number}")
+        made = RandomStore(rng, tmp_path / "fleet" / "one" / "store")
+        path = f"{tmp_path}/fleet/*/store"
+        for source, columns in ((CommitLogReader, LOG), (QueueReader, CQ)):
+            more = {}
+            if source is CommitLogReader:
+                more = {"splitBytes": rng.choice(("1000", "3000", "67108864")), "blanks": rng.choice(("true", "false"))}
+            rows = rows_of(source, path, **more)
+            for _ in range(EACH):
+                asked = conditions(rng, rows, columns)
+                found = rows_of(source, path, asked, **more)
+                story = number, made.done, asked, more
+                assert [row for row in found if meets(row, asked)] == [row for row in rows if meets(row, asked)], story
+                left_out[source] += len(rows) - len(found)
+        shutil.rmtree(tmp_path / "fleet")
+    assert all(left_out.values())
+
+
+@pytest.mark.usefixtures("_small_grains")
+@pytest.mark.parametrize("name", ["clean-5.3.3", "first-files-deleted-5.3.3"])
+def test_no_header_of_an_index_file_hides_an_entry(name, golden, tmp_path):
+    path = shutil.copytree(golden(name), tmp_path / "store")
+    rng = random.Random(f"index {name}")
+    for _ in range(max(STORES // 4, 10)):
+        file = rng.choice(sorted((path / "index").iterdir()))
+        at = rng.choice((0, 8, 16, 24))
+        before = file.read_bytes()[:40]
+        patch(file, at, struct.pack(">q", int.from_bytes(before[at : at + 8], "big") + rng.choice((-(10**7), 10**7))))
+        rows = rows_of(IndexReader, path)
+        asked = conditions(rng, rows, ["storeTimestamp", "phyOffset", "file", "keyHash", "slot"])
+        found = rows_of(IndexReader, path, asked)
+        assert [row for row in found if meets(row, asked)] == [row for row in rows if meets(row, asked)], (asked, at)
+        patch(file, 0, before)
+
+
+def sql(one):
+    name, kind = one.attribute[0], type(one).__name__
+    if kind in ("IsNull", "IsNotNull"):
+        return f"{name} IS {'NOT ' if kind == 'IsNotNull' else ''}NULL"
+    if kind == "In":
+        return f"{name} IN ({', '.join(map(word, one.value))})"
+    return f"{name} {WORDS[kind]} {word(one.value)}"
+
+
+def word(value):
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def test_a_frame_and_its_cached_rows_answer_alike(spark, tmp_path):
+    """Through Spark itself: what it pushes down, and the rule that gives each place a plan of its own."""
+    register(spark)
+    for number in range(max(STORES // 10, 3)):
+        rng = random.Random(f"cached {number}")
+        RandomStore(rng, tmp_path / "fleet" / "one" / "store")
+        frame = spark.read.format("rocketmq-commitlog").option("splitBytes", "3000").load(f"{tmp_path}/fleet/*/store")
+        rows = [row.asDict() for row in frame.collect()]
+        asked = [" AND ".join(map(sql, conditions(rng, rows, LOG))) for _ in range(3)]
+        asked += [" OR ".join(map(sql, conditions(rng, rows, LOG))), f"NOT ({sql(condition(rng, rows, 'topic'))})"]
+        pushed = [sorted(map(str, frame.where(one).collect())) for one in asked]
+        cached = frame.cache()
+        chosen = [sorted(map(str, cached.where(one).collect())) for one in asked]
+        cached.unpersist(blocking=True)
+        assert pushed == chosen, asked
+        shutil.rmtree(tmp_path / "fleet")
+
+
+# -- a store whose queues do not tell all
+
+SIZE = 16 << 20
+
+
+class Told:
+    """One log file with stretches of two topics; ``places`` of A, and what the queues know."""
+
+    def __init__(self, root):
+        self.root = root
+        self.log = bytearray()
+        self.queues = {}
+        self.places = []
+        for topic, queue, flag in (
+            ("A", 0, 0), ("B", 0, 0), ("A", 1, 0), ("B", 0, 0), ("A", 0, 4), ("B", 0, 0), ("A", 1, 0)
+        ):  # fmt: skip
+            end = len(self.log) + ((1 if topic == "A" else 3) << 20)
+            while len(self.log) < end:
+                self.put(topic, queue, flag)
+        (root / "commitlog").mkdir()
+        (root / "commitlog" / f"{0:020d}").write_bytes(bytes(self.log).ljust(SIZE, b"\0"))
+        for (topic, queue), entries in self.queues.items():
+            folder = root / "consumequeue" / topic / str(queue)
+            folder.mkdir(parents=True)
+            (folder / f"{0:020d}").write_bytes(b"".join(entries).ljust(6_000_000, b"\0"))
+
+    def put(self, topic, queue, flag):
+        at, entries = len(self.log), self.queues.setdefault((topic, queue), [])
+        unit = raw_unit(at, topic=topic.encode(), body=bytes(36_000), queue_id=queue, queue_offset=len(entries),
+                        sys_flag=flag)  # fmt: skip
+        self.log += unit
+        if not flag:
+            entries.append(struct.pack(">qiq", at, len(unit), 0))
+        if topic == "A":
+            self.places.append(at)
+
+
+@pytest.fixture
+def told(tmp_path, monkeypatch):
+    monkeypatch.setattr(tiling, "WORTH", 2 << 20)
+    return Told(tmp_path)
+
+
+def of_a(told, **options):
+    """Where units of A are, and how many bytes are left unread for the question."""
+    asked = LogOptions({"path": str(told.root), "columns": "topic,physicalOffset", **options})
+    reader = CommitLogReader(asked, list(asked.columns))
+    reader.pushFilters([EqualTo(("topic",), "A")])
+    rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+    places = [row["physicalOffset"] for row in rows if row["topic"] == "A"]
+    return places, sum(one.bytes for one in reader.plan().skipped)
+
+
+def no_change(_):
+    pass
+
+
+def lose_a_folder(told):
+    shutil.rmtree(told.root / "consumequeue" / "A" / "1")
+
+
+def zero_half(told):
+    entries = told.queues["A", 1]
+    patch(told.root / "consumequeue" / "A" / "1" / f"{0:020d}", len(entries) // 2 * 20, bytes(6_000))
+
+
+def cut_the_first_entries(told):
+    """As retention does it with a queue's first files."""
+    path = told.root / "consumequeue" / "A" / "1" / f"{0:020d}"
+    path.rename(path.with_name(f"{200:020d}"))
+    data = b"".join(told.queues["A", 1])[200:]
+    path.with_name(f"{200:020d}").write_bytes(data.ljust(6_000_000, b"\0"))
+
+
+@pytest.mark.parametrize("options", [{}, {"queues": "trust"}, {"queues": "off"}], ids=str)
+@pytest.mark.parametrize("change", [no_change, lose_a_folder, zero_half, cut_the_first_entries])
+def test_units_that_no_queue_knows_come_too(told, change, options):
+    """Of 756 units of a topic 546, 336 or 588 came: half messages have no entry, and queues can be lost."""
+    change(told)
+    places, left_out = of_a(told, **options)
+    assert places == told.places
+    assert left_out > (8 << 20) or options == {"queues": "off"}
+
+
+def test_entries_over_units_of_another_topic_hide_them_only_where_they_are_believed(told, monkeypatch):
+    """Two queues under each other's names tile the log as well as the right ones do."""
+    monkeypatch.setattr(tiling, "WORTH", 1 << 19)
+    folders = [told.root / "consumequeue" / topic for topic in "AB"]
+    folders[0].rename(told.root / "middle")
+    folders[1].rename(folders[0])
+    (told.root / "middle").rename(folders[1])
+    assert of_a(told)[0] == told.places
+    assert of_a(told, queues="off")[0] == told.places
+    assert of_a(told, queues="trust")[0] != told.places
+
+
+def test_a_clock_that_was_set_back_hides_nothing_unless_times_are_trusted(tmp_path):
+    (tmp_path / "commitlog").mkdir()
+    hour = 3_600_000
+    for number, stored in enumerate((10 * hour, 11 * hour, 2 * hour, 12 * hour)):
+        units = [raw_unit(number * 4096, stored=stored), raw_unit(number * 4096 + 200, stored=stored)]
+        (tmp_path / "commitlog" / f"{number * 4096:020d}").write_bytes(units[0].ljust(4096, b"\0"))
+    early = [LessThanOrEqual(("storeTimestamp",), 3 * hour)]
+
+    def times(**options):
+        rows = rows_of(CommitLogReader, tmp_path, early, **options)
+        return [row["storeTimestamp"] for row in rows if meets(row, early)]
+
+    assert times() == [2 * hour]
+    late = [GreaterThanOrEqual(("storeTimestamp",), 11 * hour)]
+    assert len([row for row in rows_of(CommitLogReader, tmp_path, late) if meets(row, late)]) == 2
+    trusting = rows_of(CommitLogReader, tmp_path, late, times="trust")
+    assert len([row for row in trusting if meets(row, late)]) == 1
+
+
+def test_what_no_file_holds_is_told_where_it_begins(tmp_path):
+    """The row of a gap between two files was lost where nothing else of the file in front of it was asked for."""
+    (tmp_path / "commitlog").mkdir()
+    for at in (0, 8192):
+        (tmp_path / "commitlog" / f"{at:020d}").write_bytes(raw_unit(at).ljust(4096, b"\0"))
+    for asked in ([GreaterThanOrEqual(("physicalOffset",), 4096)], [EqualTo(("physicalOffset",), 4096)]):
+        (gap, *_) = [row for row in rows_of(CommitLogReader, tmp_path, asked) if row["type"] == "damage"]
+        assert (gap["physicalOffset"], gap["size"], gap["reason"]) == (4096, 4096, "no file holds these bytes")
+    assert not [row for row in rows_of(CommitLogReader, tmp_path, [LessThan(("physicalOffset",), 4096)])
+                if row["physicalOffset"] >= 4096]  # fmt: skip
+
+
+def test_what_an_option_may_say_is_told():
+    with pytest.raises(UsageError, match="queues: expected prove, trust or off, found perhaps"):
+        LogOptions({"path": "x", "queues": "perhaps"})
+    with pytest.raises(UsageError, match="times: expected off or trust, found yes"):
+        LogOptions({"path": "x", "times": "yes"})
+    assert LogOptions({"path": "x", "queues": "true"}).trust.queues == "prove"
+    assert LogOptions({"path": "x", "queues": "false"}).trust.queues == "off"
