@@ -33,7 +33,7 @@ from engine.pipeline.options import LogOptions, Options
 from engine.pipeline.queue_source import QueueReader
 
 pytestmark = pytest.mark.spark
-STORES = int(os.environ.get("STORESCOPE_CONDITIONS", "40"))
+STORES = int(os.environ.get("STORESCOPE_CONDITIONS", "24"))
 EACH = 8
 """Conditions that a format of each store is asked."""
 MEETS = {
