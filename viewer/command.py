@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config-dir", metavar="DIR", type=Path, help="where settings are kept instead")
     parser.add_argument("--new-window", action="store_true", help="a program of its own, also where one runs already")
     parser.add_argument("--debug", action="store_true", help="a traceback with an error")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, tells_unread=True)  # the window says what it could not read
 
 
 def run(args: argparse.Namespace, _out: object = None) -> int:

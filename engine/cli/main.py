@@ -1,7 +1,7 @@
 """Root of the ``storescope`` command: options, exit codes, errors in one line, quiet ends.
 
-Exit codes: 0 fine; 1 findings, or "not found" for a question with one answer; 2 wrong usage; 3 the store cannot be read
-or written at all; 130 interrupted.
+Exit codes: 0 fine; 1 findings, or "not found" for a question with one answer; 2 wrong usage; 3 the store cannot be
+read or written at all, or something in it could not be read; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from engine import __version__
 from engine.cli.options import Parser
 from engine.cli.output import Output, plain
 from engine.errors import StoreError, UsageError
+from engine.mapped.reading import Gathered, gather_unread
 
+MOST_SAID = 20
+"""Unread files that are named for people; ``--json`` has a record for each."""
 OK, FINDINGS, USAGE, CANNOT, INTERRUPTED = 0, 1, 2, 3, 130
 
 COMMANDS = (
@@ -52,10 +55,16 @@ Run = Callable[..., int]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code; never raises for what a user can cause."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    with gather_unread() as unread:
+        code = _guarded(arguments, unread)
+    return CANNOT if unread and code != INTERRUPTED else code
+
+
+def _guarded(arguments: list[str], unread: Gathered) -> int:
     debug = "--debug" in arguments
     try:
         try:
-            return _run(arguments)
+            return _run(arguments, unread)
         finally:
             sys.stdout.flush()  # a pipe that was closed is noticed here, not when the interpreter ends
     except UsageError as error:
@@ -87,7 +96,7 @@ def build_parser(only: str | None = None) -> Parser:
     return parser
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], unread: Gathered) -> int:
     first = next((word for word in arguments if not word.startswith("-")), None)
     parser = build_parser(first)
     args = parser.parse_args(arguments)
@@ -104,9 +113,33 @@ def _run(arguments: list[str]) -> int:
         mask=getattr(args, "mask", None),
     )
     run: Run = args.run
-    code = run(args, out)
-    out.flush()
-    return code
+    failed = True
+    try:
+        code = run(args, out)
+        failed = False
+        return code
+    finally:
+        if getattr(args, "tells_unread", False):
+            unread.clear()
+        _tell_unread(unread, out, failed=failed)
+        out.flush()
+
+
+def _tell_unread(unread: Gathered, out: Output, *, failed: bool) -> None:
+    """What the command could not read, whatever it made of it: nobody takes it for what is not there.
+
+    One line goes to standard error; where the command ``failed`` its own error is that line.
+    """
+    listed = list(unread)
+    for number, one in enumerate(listed):
+        out.record(dict(one.record()))
+        if number < MOST_SAID:
+            out.line(f"-- {one.words}")
+    if len(listed) > MOST_SAID:
+        out.line(f"-- {len(listed) - MOST_SAID:,} more could not be read")
+    if listed and not failed:
+        more = f"; nor could {len(listed) - 1:,} more" if len(listed) > 1 else ""
+        sys.stderr.write(f"storescope: {plain(listed[0].words)}{more}\n")
 
 
 def _version(verbose: bool) -> str:

@@ -229,7 +229,7 @@ def store(info: StoreInfo) -> Json:
         "index": [index_header(name, header) for name, header in info.index],
         "checkpoint": checkpoint(info.checkpoint) if info.checkpoint else None,
         "abort": info.abort,
-        "lock": info.lock,
+        "lock": None if info.lock == "unknown" else info.lock,
         "bytes": info.bytes,
         "sizes": info.sizes,
         "notes": info.notes,

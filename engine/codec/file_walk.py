@@ -59,9 +59,14 @@ def walk_file(
     position = offset - file.start_offset
     want = BLOCK
     while position < file.size:
-        data = _read_or_stop(file, position, want)
-        if isinstance(data, Stop):
-            yield data
+        try:
+            data = file.read(position, want)
+        except CannotRead as error:
+            yield _unread(file, position, error, resync)
+            return
+        if not data:
+            reason = f"the file ends here, it had {file.size:,} bytes when it was opened"
+            yield Stop(file.start_offset + position, "cut", reason)
             return
         at, base = 0, file.start_offset + position
         while True:
@@ -106,7 +111,7 @@ def after_trouble(file: LogBytes, position: int, seen: Stop, resync: bool = True
             return Trouble([seen], -1)
         size = _last_byte(file, position) - position
     except CannotRead as error:
-        return Trouble([Stop(offset, "damage", str(error))], -1)
+        return Trouble([_unread(file, position, error, resync)], -1)
     return Trouble([Damage(offset, size, seen.reason), Stop(offset, seen.kind, seen.reason)], -1)
 
 
@@ -134,15 +139,12 @@ def _fits(data: bytes, at: int, want: int) -> bool:
     return want < int.from_bytes(data[:4], "big", signed=True) <= LARGEST_UNIT
 
 
-def _read_or_stop(file: LogBytes, position: int, size: int) -> bytes | Stop:
-    try:
-        data = file.read(position, size)
-    except CannotRead as error:
-        return Stop(file.start_offset + position, "damage", str(error))
-    if not data:
-        reason = f"the file ends here, it had {file.size:,} bytes when it was opened"
-        return Stop(file.start_offset + position, "cut", reason)
-    return data
+def _unread(file: LogBytes, position: int, error: CannotRead, resync: bool) -> Damage | Stop:
+    """The rest of a file that could not be read: nobody knows what stands there. The walk goes on behind it."""
+    offset = file.start_offset + position
+    if not resync:
+        return Stop(offset, "unread", str(error))
+    return Damage(offset, file.size - position, str(error), unread=True)
 
 
 def _last_byte(file: LogBytes, position: int) -> int:

@@ -32,17 +32,21 @@ class Blank:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """``size`` bytes from ``offset`` on that are no unit; behind them something can be read again, or the log ends."""
+    """``size`` bytes from ``offset`` on that are no unit; behind them something can be read again, or the log ends.
+
+    ``unread`` says that nobody knows whether they are: they could not be read.
+    """
 
     offset: int
     size: int
     reason: str
+    unread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where a walk ended and why: ``zero`` (nothing was written here), ``end`` (no more bytes), ``cut`` or
-    ``damage``.
+    """Where a walk ended and why: ``zero`` (nothing was written here), ``end`` (no more bytes), ``cut``, ``damage`` or
+    ``unread`` (what follows could not be read).
     """
 
     offset: int

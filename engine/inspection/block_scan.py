@@ -75,10 +75,13 @@ def _next_items(log: LogReader, offset: int, stop: int | None, crc: bool) -> lis
 
 @dataclass(frozen=True, slots=True)
 class _Source:
+    """``descriptor`` is −1 where only the door may read."""
+
+    file: ReadOnlyFile
     descriptor: int
 
     def read_into(self, view: memoryview, position: int) -> int:
-        return os.preadv(self.descriptor, [view], position)
+        return self.file.read_into(view, position)
 
 
 class _Scan:
@@ -95,20 +98,21 @@ class _Scan:
         once.
         """
         try:
-            source = _Source(file.descriptor())
+            descriptor = file.descriptor()
         except CannotRead:
-            return
+            return  # the log's own walk meets the same error and puts it in words
         try:
             if hasattr(os, "posix_fadvise"):
                 position = (offset - file.start_offset) // PAGE * PAGE
-                os.posix_fadvise(source.descriptor, position, 0, os.POSIX_FADV_SEQUENTIAL)
+                os.posix_fadvise(descriptor, position, 0, os.POSIX_FADV_SEQUENTIAL)
+            source = _Source(file, descriptor if file.reads_by_itself else -1)
             for block in self._walk.stretch(source, file.start_offset, offset - file.start_offset, stop):
                 self._note(file)
                 yield block
-        except OSError:
-            return  # the log's own walk meets the same error and puts it in words
+        except CannotRead:
+            return
         finally:
-            os.close(source.descriptor)
+            os.close(descriptor)
 
     def single(self, item: Item) -> UnitColumns:
         """The block of one item that the log's own walk had to read."""

@@ -15,6 +15,7 @@ from engine.codec.dtypes import INDEX_ENTRY
 from engine.codec.key_hashes import key_hashes
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
+from engine.errors import CannotRead
 from engine.inspection.index_reader import IndexReader
 from engine.layout import INDEX_ENTRIES, INDEX_SLOTS
 from engine.rules import index_rules
@@ -86,6 +87,13 @@ def look_at(reader: IndexReader) -> IndexAccount:
     account.ends = (ends[0], ends[1]) if ends else (0, 0)
     account.header_faults = index_rules.header_faults(header, chains.used_slots, account.entries, *first_last)
     return account
+
+
+def _look_if_readable(reader: IndexReader) -> IndexAccount | None:
+    try:
+        return look_at(reader)
+    except CannotRead:
+        return None  # the door has noted it
 
 
 def _count_entries(reader: IndexReader, geometry: codec.Geometry, told: int) -> int:
@@ -194,7 +202,7 @@ class IndexCheck:
     """Fed with blocks of units in the order of the log, it reads along the entries of all files."""
 
     def __init__(self, readers: list[IndexReader], topics: TopicTable) -> None:
-        self.accounts = [look_at(reader) for reader in readers]
+        self.accounts = [account for reader in readers if (account := _look_if_readable(reader)) is not None]
         self._topics = topics
         self.bad: list[BadEntry] = []
         self.bad_count = 0

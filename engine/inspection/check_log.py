@@ -154,7 +154,7 @@ class LogCheck:
 
     def damage(self, item: Damage) -> None:
         """Bytes that are no unit."""
-        if item.reason == _GAP:
+        if item.reason == _GAP or item.unread:
             return
         if self._store.kind == "file" and item.offset == self._store.log.min_offset:
             return  # a copied piece begins in the middle of a unit

@@ -6,7 +6,9 @@ units. What does not fit is kept as a few suspects per queue and judged at the e
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,7 @@ from engine.codec.columns import UnitColumns
 from engine.codec.java import i32, split
 from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
+from engine.errors import CannotRead
 from engine.inspection.check_entries import QueueWalk
 from engine.inspection.gathered_rows import GatheredRows
 from engine.inspection.snapshot import StoreSnapshot
@@ -69,11 +72,15 @@ class QueueCheck:
 
     def __init__(self, store: StoreSnapshot, topics: TopicTable) -> None:
         self._topics = topics
-        self.walks: dict[tuple[str, int], QueueWalk] = {
-            (topic, number): QueueWalk(reader)
-            for topic, queues in store.topics().items()
-            for number, reader in queues.items()
-        }
+        self.walks: dict[tuple[str, int], QueueWalk] = {}
+        self._unread: set[tuple[str, int]] = set()
+        """Queues that could not be read: nothing is said of them and of the units that belong there."""
+        for topic, queues in store.topics().items():
+            for number, reader in queues.items():
+                try:
+                    self.walks[topic, number] = QueueWalk(reader)
+                except CannotRead:
+                    self._unread.add((topic, number))
         self.homeless: dict[tuple[str, int], Homeless] = {}
         self.last_matched = -1
         self.light_queues = any(topic.startswith(_LMQ) for topic, _ in self.walks)
@@ -139,15 +146,27 @@ class QueueCheck:
     def finish(self) -> None:
         """The log is over."""
         self.drain()
-        for walk in self.walks.values():
+        for key, walk in list(self.walks.items()):
             if walk.held is not None:
-                self._run(walk, None)
+                with self._going_on(key):
+                    self._run(walk, None)
+
+    @contextlib.contextmanager
+    def _going_on(self, key: tuple[str, int]) -> Iterator[None]:
+        """A queue that cannot be read any further is left out, the others go on."""
+        try:
+            yield
+        except CannotRead:
+            self._unread.add(key)
+            self.walks.pop(key, None)
 
     def _group(self, rows: GatheredRows, group: NDArray[np.intp]) -> None:
         first = int(group[0])
         topic = self._topics.names[int(rows.topic_id[first])]
         key = (topic, i32(int(rows.queue_id[first])))
         walk = self.walks.get(key)
+        if key in self._unread:
+            return
         if walk is None:
             self._without_queue(key, len(group), int(rows.offset[first]), int(rows.offset[group[-1]]))
             return
@@ -158,10 +177,11 @@ class QueueCheck:
             rows.tags_code[group],
             rows.store_timestamp[group],
         )
-        if walk.reader.kind == "batch":
-            self._ordered_run(walk, run)
-        else:
-            self._run(walk, run)
+        with self._going_on(key):
+            if walk.reader.kind == "batch":
+                self._ordered_run(walk, run)
+            else:
+                self._run(walk, run)
 
     def _without_queue(self, key: tuple[str, int], units: int, first: int, last: int) -> None:
         home = self.homeless.get(key)
@@ -340,7 +360,8 @@ class QueueCheck:
         if len(names) != len(numbers):
             return
         for name, number in zip(names, numbers, strict=True):
-            walk = self.walks.get((name, 0 if name.startswith(_LMQ) else int(columns.queue_id[row])))
+            key = (name, 0 if name.startswith(_LMQ) else int(columns.queue_id[row]))
+            walk = self.walks.get(key)
             if walk is None or not number.strip().isdigit():
                 continue
             one = slice(row, row + 1)
@@ -351,7 +372,8 @@ class QueueCheck:
                 columns.tags_code[one],
                 columns.store_timestamp[one],
             )
-            self._ordered_run(walk, run)
+            with self._going_on(key):
+                self._ordered_run(walk, run)
 
 
 def _joined(held: Run | None, more: Run | None) -> Run:

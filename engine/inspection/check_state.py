@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.codec import config_tables, tables
 from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
 from engine.codec.words import when
-from engine.errors import CannotRead, StoreError
+from engine.errors import CannotRead, CorruptUnit
 from engine.inspection import recovery
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
@@ -60,7 +60,7 @@ def checkpoint(store: StoreSnapshot, newest_time: int, log_end: int) -> Iterator
     try:
         data = store.small_file(path)
         found = store.checkpoint()
-    except StoreError as error:
+    except CorruptUnit as error:
         yield catalogue.CK05.found(f"The checkpoint cannot be read: {error.what}", str(path), 0, {"found": error.what})
         return
     if data is None or found is None:
@@ -122,7 +122,7 @@ def config(store: StoreSnapshot) -> Iterator[Finding]:
 def _read(store: StoreSnapshot, path: Path) -> bytes | None:
     try:
         return store.small_file(path)
-    except CannotRead as error:
+    except (CannotRead, CorruptUnit) as error:
         raise OSError(5, error.what) from error
 
 

@@ -15,11 +15,12 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from engine.errors import CannotRead, UsageError
+from engine.errors import UsageError
 from engine.inspection.opening import recognise
-from engine.mapped.read_only import open_read_only
+from engine.mapped.reading import Reading
 
 MANIFEST = "storescope-manifest.json"
 _BLOCK = 1 << 20
@@ -59,24 +60,30 @@ class Copied:
 
 
 def plan_copy(source: str | Path, destination: str | Path, *, recovery_set: bool = False) -> CopyPlan:
-    """Decide what is copied. Raises :class:`UsageError` where ``destination`` is in use or lies inside the source."""
-    opening = recognise(source)
+    """Decide what is copied. Raises :class:`UsageError` where ``destination`` is in use or lies inside the source,
+    :class:`CannotRead` where a folder cannot be listed or a file not be opened: nothing is written then.
+    """
+    reading = Reading()
+    opening = recognise(source, reading)
     root, target = opening.path, Path(destination)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError("expected a directory that is absent or empty, found something there", file=str(target))
-    if root.is_dir() and target.resolve().is_relative_to(root.resolve()):
+    if opening.kind != "file" and target.resolve().is_relative_to(root.resolve()):
         raise UsageError("expected a place outside the store that is copied", file=str(target))
-    if root.is_file():
-        return CopyPlan(root.parent, target, (), (root.name,), root.stat().st_size, ())
+    if opening.kind == "file":
+        os.close(reading.open(root))
+        info = reading.look(root, listed=True)
+        return CopyPlan(root.parent, target, (), (root.name,), info.st_size if info else 0, ())
     folders, files, left_out, total = [], [], [], 0
-    chosen = _recovery_choice(root) if recovery_set else None
-    for name, info in _tree(root):
+    chosen = _recovery_choice(root, reading) if recovery_set else None
+    for name, info in _tree(root, reading):
         if stat.S_ISDIR(info.st_mode):
             if chosen is None or Path(name).parts[0] in _RECOVERY_FOLDERS:
                 folders.append(name)
         elif not stat.S_ISREG(info.st_mode) or (chosen is not None and not chosen(name)):
             left_out.append(name)
         else:
+            os.close(reading.open(root / name))
             files.append(name)
             total += info.st_size
     return CopyPlan(root, target, tuple(folders), tuple(files), total, tuple(left_out))
@@ -87,6 +94,7 @@ def copy_out(plan: CopyPlan, progress: Callable[[int], None] | None = None) -> C
     left.
     """
     existed = plan.destination.is_dir()
+    reading = Reading()
     listed: list[dict[str, object]] = []
     changed: list[str] = []
     done = 0
@@ -95,7 +103,7 @@ def copy_out(plan: CopyPlan, progress: Callable[[int], None] | None = None) -> C
         for name in plan.folders:
             (plan.destination / name).mkdir(parents=True, exist_ok=True)
         for name in plan.files:
-            entry, moved = _copy_file(plan.source / name, plan.destination / name)
+            entry, moved = _copy_file(plan.source / name, plan.destination / name, reading)
             listed.append({"path": name, **entry, "changedWhileCopied": moved})
             if moved:
                 changed.append(name)
@@ -119,16 +127,14 @@ def plan_size(entry: dict[str, object]) -> int:
     return size if isinstance(size, int) else 0
 
 
-def _copy_file(source: Path, destination: Path) -> tuple[dict[str, object], bool]:
-    try:
-        descriptor = open_read_only(str(source))
-    except OSError as error:
-        raise CannotRead(f"cannot be read: {error.strerror}", file=str(source)) from error
+def _copy_file(source: Path, destination: Path, reading: Reading) -> tuple[dict[str, object], bool]:
+    descriptor = reading.open(source)
     try:
         before = os.fstat(descriptor)
         destination.parent.mkdir(parents=True, exist_ok=True)
         with destination.open("xb") as target:
-            digest = _copy_data(descriptor, target.fileno(), before.st_size)
+            read = partial(reading.read, str(source), descriptor)
+            digest = _copy_data(read, descriptor, target.fileno(), before.st_size)
             os.fchmod(target.fileno(), stat.S_IMODE(before.st_mode) | stat.S_IWUSR)
         after = os.fstat(descriptor)
         os.utime(destination, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -138,7 +144,7 @@ def _copy_file(source: Path, destination: Path) -> tuple[dict[str, object], bool
         os.close(descriptor)
 
 
-def _copy_data(source: int, target: int, size: int) -> str:
+def _copy_data(read: Callable[[int, int, int], bytes], source: int, target: int, size: int) -> str:
     """Copy the parts that hold data, leave the holes; the hash runs over all bytes, zeros of holes included."""
     digest = hashlib.sha256()
     os.ftruncate(target, size)
@@ -150,7 +156,7 @@ def _copy_data(source: int, target: int, size: int) -> str:
             digest.update(zeros[:step])
             at += step
         while at < end:
-            block = os.pread(source, min(_BLOCK, end - at), at)
+            block = read(min(_BLOCK, end - at), at, size)
             if not block:
                 break
             digest.update(block)
@@ -178,28 +184,21 @@ def _data(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
         at = end
 
 
-def _tree(root: Path) -> Iterator[tuple[str, os.stat_result]]:
+def _tree(root: Path, reading: Reading) -> Iterator[tuple[str, os.stat_result]]:
     pending = [""]
     while pending:
         folder = pending.pop()
-        try:
-            with os.scandir(root / folder) as entries:
-                for entry in sorted(entries, key=lambda e: e.name):
-                    name = str(Path(folder) / entry.name)
-                    info = entry.stat(follow_symlinks=False)
-                    if stat.S_ISDIR(info.st_mode):
-                        pending.append(name)
-                    yield name, info
-        except OSError as error:
-            raise CannotRead(f"cannot be listed: {error.strerror}", file=str(root / folder)) from error
+        for entry in reading.entries(root / folder, listed=True):
+            name = str(Path(folder) / entry.name)
+            info = reading.look_at(entry, follow=False)
+            if stat.S_ISDIR(info.st_mode):
+                pending.append(name)
+            yield name, info
 
 
-def _recovery_choice(root: Path) -> Callable[[str], bool]:
+def _recovery_choice(root: Path, reading: Reading) -> Callable[[str], bool]:
     """The newest log files, everything of queues, index and state: what a start reads."""
-    try:
-        logs = sorted(file.name for file in (root / "commitlog").iterdir())[-_LOG_FILES_FOR_RECOVERY:]
-    except OSError:
-        logs = []
+    logs = [entry.name for entry in reading.entries(root / "commitlog")][-_LOG_FILES_FOR_RECOVERY:]
 
     def chosen(name: str) -> bool:
         first, _, rest = name.partition(os.sep)

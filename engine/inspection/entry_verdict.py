@@ -11,6 +11,7 @@ from typing import Literal
 from engine.codec import properties as props
 from engine.codec.consume_queue import same_tag
 from engine.codec.message import SCHEDULE_TOPIC, Unit, tags_code_of
+from engine.codec.unit_scan import Stop
 from engine.inspection.log_reader import LogReader
 from engine.inspection.queue_reader import CqEntry
 
@@ -19,7 +20,7 @@ Verdict = Literal["ok", "missing", "wrongTopic", "wrongQueueOffset", "wrongSize"
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """An entry with its verdict; None for slots that hold no entry.
+    """An entry with its verdict; None for slots that hold no entry, and where its unit could not be read.
 
     ``unit`` is what was found at its offset, ``what`` says what does not agree ("" where all does).
     """
@@ -42,6 +43,8 @@ def resolve(
     if entry.physical_offset < log.min_offset:
         return Resolved(entry, "belowMinOffset", None, f"the log begins at {log.min_offset:,}")
     found = log.unit_at(entry.physical_offset, crc)
+    if isinstance(found, Stop) and found.kind == "unread":
+        return Resolved(entry, None, None, found.reason)
     if not isinstance(found, Unit):
         what = getattr(found, "reason", "") or "an end-of-file unit lies there"
         return Resolved(entry, "missing", None, what)

@@ -5,6 +5,7 @@ Memory does not grow with the store: the log goes by in blocks, queue entries an
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
@@ -12,6 +13,7 @@ from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
+from engine.errors import CannotRead
 from engine.inspection import check_conf, check_keys, check_state, check_tail, foreign
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check_fold import QueueFold
@@ -21,6 +23,7 @@ from engine.inspection.check_queues import QueueCheck
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
 from engine.rules.findings import Finding, Summary, rank, summarise
+from engine.rules.needs import Part, may_speak, part_of
 from engine.rules.proofs import Proof, ProofLine
 
 Progress = Callable[[int, int], None]
@@ -40,7 +43,8 @@ def check(
     progress: Progress | None = None,
     proofs: Iterable[Proof] = (),
 ) -> Iterator[Finding | Summary]:
-    """Every finding, gravest first, last a :class:`Summary`.
+    """Every finding, gravest first, last a :class:`Summary`. Of what could not be read nothing is concluded, and the
+    summary is not complete then (:attr:`StoreSnapshot.unread` names it).
 
     ``only`` names rules by id; ``progress`` gets bytes of the log done and in all; a check that ``cancel`` stops tells
     what the part it saw showed, and its summary is not complete. ``proofs`` are stretches of the log in which
@@ -55,22 +59,39 @@ def check(
             units = finding
         elif only is None or finding.id in only:
             found.append(finding)
-    found.sort(key=rank)
-    yield from found
-    yield summarise(found, complete, units)
+    told = sorted(_told(store, found), key=rank)
+    yield from told
+    yield summarise(told, complete and not store.unread, units)
+
+
+def _told(store: StoreSnapshot, found: Iterable[Finding]) -> Iterator[Finding]:
+    """Those that were not concluded from what could not be read; the files that could not be are named elsewhere."""
+    files = {one.file for one in store.unread}
+    folders = [str(folder) for folder in store.log_folders]
+    parts = (part_of(file, str(store.path), folders) for file in files)
+    unread: frozenset[Part] = frozenset().union(*parts)
+    return (one for one in found if one.file not in files and may_speak(one.id, unread))
+
+
+def _going_on(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """As far as they come: where the store cannot be read any further here, the check goes on with what follows."""
+    with contextlib.suppress(CannotRead):
+        yield from findings
 
 
 def _all(
     store: StoreSnapshot, cancel: Cancel | None, progress: Progress | None, proofs: Iterable[Proof]
 ) -> Iterator[Finding | int | None]:
     """All findings in no order, and how many units there were; None where the walk was stopped before its end."""
-    missed = list(check_state.empty_log(store))
+    missed: list[Finding] = []
+    with contextlib.suppress(CannotRead):
+        missed += check_state.empty_log(store)
     yield from missed
-    yield from check_state.abort(store)
-    yield from check_state.config(store)
-    yield from check_state.start(store)
+    yield from _going_on(check_state.abort(store))
+    yield from _going_on(check_state.config(store))
+    yield from _going_on(check_state.start(store))
     if store.config is not None:
-        yield from check_conf.findings(store, store.config)
+        yield from _going_on(check_conf.findings(store, store.config))
     for note in foreign.notes(store):
         yield catalogue.DK02.found(note, str(store.path), None, {"found": note})
     topics = TopicTable()
@@ -82,17 +103,20 @@ def _all(
     yield log.units
     if stop.kind == "cancelled":
         yield None
-        yield from log.findings()
+        yield from _going_on(log.findings())
         return
     queues.finish()
-    index.drain()
-    fold = QueueFold(store, log, queues)
-    known = store.paths is not None and not foreign.rocksdb_queues(store)
-    around = list(fold.findings()) if known else []
-    around.extend(check_keys.findings(store, log, index, fold.odd_units))
-    around.extend(check_state.checkpoint(store, log.newest_time, log.end))
-    yield from log.findings()
-    yield from check_tail.fold(around, store, log, explained=bool(missed))
+    with contextlib.suppress(CannotRead):
+        index.drain()
+    around: list[Finding] = []
+    with contextlib.suppress(CannotRead):
+        fold = QueueFold(store, log, queues)
+        known = store.paths is not None and not foreign.rocksdb_queues(store)
+        around += _going_on(fold.findings()) if known else []
+        around += _going_on(check_keys.findings(store, log, index, fold.odd_units))
+    around += _going_on(check_state.checkpoint(store, log.newest_time, log.end))
+    yield from _going_on(log.findings())
+    yield from _going_on(check_tail.fold(around, store, log, explained=bool(missed)))
 
 
 class _Checks(NamedTuple):
@@ -115,7 +139,8 @@ class _Checks(NamedTuple):
         good = self.log.block(columns)
         if len(good):
             self.queues.block(columns, good)
-            self.keys.block(columns, good)
+            with contextlib.suppress(CannotRead):  # the door has noted it: no rule about the index's whole speaks
+                self.keys.block(columns, good)
 
 
 def _walk(

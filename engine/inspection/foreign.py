@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +10,8 @@ from pathlib import Path
 from engine.codec import dledger, rocksdb
 from engine.codec.dledger import DLedgerLog, NamedFile
 from engine.codec.rocksdb import RocksFolder
-from engine.errors import StoreError
+from engine.errors import CannotRead, CorruptUnit
 from engine.inspection.snapshot import StoreSnapshot
-from engine.mapped.read_only import open_read_only
 
 CONSUME_QUEUE = "consumequeue"
 
@@ -21,11 +21,11 @@ def rocksdb_folders(store: StoreSnapshot) -> Iterator[RocksFolder]:
     if store.paths is None:
         return
     for folder in rocksdb.PURPOSES:
-        files = [NamedFile(entry.name, size) for entry, size in _files(store.paths.root / folder)]
+        files = _files(store, store.paths.root / folder)
         if files:
             try:
                 current = store.small_file(store.paths.root / folder / "CURRENT")
-            except StoreError:
+            except (CannotRead, CorruptUnit):
                 current = None
             found = rocksdb.recognise(folder, files, current)
             if found is not None:
@@ -41,17 +41,17 @@ def dledger_logs(store: StoreSnapshot) -> Iterator[DLedgerLog]:
     """Every folder of a DLedger log: each message stands in an entry of that library's own."""
     if store.paths is None:
         return
-    for folder in sorted(_folders(store.paths.root)):
+    for folder in _folders(store, store.paths.root):
         if not folder.name.startswith(dledger.FOLDER_PREFIX):
             continue
         files = [
-            NamedFile(f"{part}/{entry.name}", size)
+            NamedFile(f"{part}/{file.name}", file.size)
             for part in ("data", "index")
-            for entry, size in _files(folder / part)
+            for file in _files(store, folder / part)
         ]
-        files += [NamedFile(entry.name, size) for entry, size in _files(folder)]
+        files += _files(store, folder)
         oldest = min((file.name for file in files if file.name.startswith("data/")), default=None)
-        found = dledger.recognise(folder.name, files, _head(folder / oldest) if oldest else b"")
+        found = dledger.recognise(folder.name, files, _head(store, folder / oldest) if oldest else b"")
         if found is not None:
             yield found
 
@@ -61,31 +61,29 @@ def notes(store: StoreSnapshot) -> list[str]:
     return [*(found.words for found in dledger_logs(store)), *(found.words for found in rocksdb_folders(store))]
 
 
-def _files(folder: Path) -> Iterator[tuple[os.DirEntry[str], int]]:
-    """Files of one folder with their lengths; nothing where it cannot be listed."""
-    try:
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda e: e.name):
-                if entry.is_file(follow_symlinks=False):
-                    yield entry, entry.stat(follow_symlinks=False).st_size
-    except OSError:
-        return
+def _files(store: StoreSnapshot, folder: Path) -> list[NamedFile]:
+    """Files of one folder with their lengths; what the door could not list or look at is left out."""
+    found = []
+    with contextlib.suppress(CannotRead):
+        for entry in store.reading.entries(folder):
+            if entry.is_file(follow_symlinks=False):
+                with contextlib.suppress(CannotRead):
+                    found.append(NamedFile(entry.name, store.reading.look_at(entry, follow=False).st_size))
+    return found
 
 
-def _folders(folder: Path) -> Iterator[Path]:
-    try:
-        with os.scandir(folder) as entries:
-            yield from (Path(entry.path) for entry in entries if entry.is_dir())
-    except OSError:
-        return
+def _folders(store: StoreSnapshot, folder: Path) -> list[Path]:
+    with contextlib.suppress(CannotRead):
+        return store.reading.folders(folder)
+    return []
 
 
-def _head(path: Path) -> bytes:
-    try:
-        descriptor = open_read_only(str(path))
-    except OSError:
-        return b""
-    try:
-        return os.pread(descriptor, dledger.HEAD_BYTES, 0)
-    finally:
-        os.close(descriptor)
+def _head(store: StoreSnapshot, path: Path) -> bytes:
+    with contextlib.suppress(CannotRead, CorruptUnit):
+        descriptor = store.reading.open(path)
+        try:
+            length = os.fstat(descriptor).st_size
+            return store.reading.read(str(path), descriptor, min(dledger.HEAD_BYTES, length), 0, length)
+        finally:
+            os.close(descriptor)
+    return b""

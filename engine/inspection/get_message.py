@@ -100,7 +100,7 @@ class _UnitLog:
     def unit(self, offset: int) -> Unit | None:
         """The unit at ``offset``; None for an entry into the bytes of another's unit, which were lent with it."""
         if offset not in self.units:
-            found = self._log.unit_at(offset, crc=False)
+            found = self._log.seen_at(offset, crc=False)
             if isinstance(found, Unit):
                 self.units[offset] = found
         return self.units.get(offset)
@@ -109,7 +109,7 @@ class _UnitLog:
         file = self._log.sequence.find(offset)
         if file is None or offset + size > min(file.end_offset, self._log.max_offset):
             return None
-        unit = self._log.unit_at(offset, crc=False)
+        unit = self._log.seen_at(offset, crc=False)
         if not isinstance(unit, Unit):
             return None
         self.units[offset] = unit

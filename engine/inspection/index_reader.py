@@ -6,15 +6,38 @@ are worked out (:mod:`engine.codec.index_geometry`).
 
 from __future__ import annotations
 
+import stat
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 
 from engine.codec import index as codec
-from engine.errors import CorruptUnit
-from engine.mapped.read_only import ReadOnlyFile
+from engine.errors import CannotRead, CorruptUnit
+from engine.layout import parse_file_name
+from engine.mapped.read_only import DescriptorCache, ReadOnlyFile
 
 _CHUNK = 4096
 _I32 = struct.Struct(">i")
+
+
+def list_index(folder: Path, cache: DescriptorCache) -> tuple[list[ReadOnlyFile], CannotRead | None]:
+    """Index files by name, and why there may be others; a name that is no number is left out, as RocketMQ does."""
+    files: list[ReadOnlyFile] = []
+    trouble: CannotRead | None = None
+    try:
+        listed = cache.reading.entries(folder)
+    except CannotRead as error:
+        return files, error
+    for entry in listed:
+        if parse_file_name(entry.name) is not None:
+            try:
+                info = cache.reading.look_at(entry)
+            except CannotRead as error:
+                trouble = error
+                continue
+            if stat.S_ISREG(info.st_mode):
+                files.append(ReadOnlyFile(entry.path, 0, info.st_size, cache, (info.st_dev, info.st_ino)))
+    return files, trouble
 
 
 class IndexReader:

@@ -4,20 +4,23 @@ depend on the store's size, only on its numbers of files and queues; numpy is no
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2, STORE_HOST_V6, Unit
-from engine.errors import StoreError
+from engine.errors import CannotRead, StoreError
 from engine.inspection import foreign
 
 if TYPE_CHECKING:
-    from engine.inspection.snapshot import LockState, StoreSnapshot
+    from engine.inspection.lock_state import LockState
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.mapped.reading import Unread
 
 FLAVOURS = (
     "v1",
@@ -41,30 +44,34 @@ class QueueInfo:
     """Bounds of one queue, in messages."""
 
     queue_id: int
-    min_offset: int
-    max_offset: int
+    min_offset: int | None
+    max_offset: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """Everything that ``info`` tells; sizes in bytes, times in ms, offsets of the log in bytes."""
+    """Everything that ``info`` tells; sizes in bytes, times in ms, offsets of the log in bytes.
+
+    What hangs on bytes that could not be read is None; ``unread`` says that there are any.
+    """
 
     path: str
     kind: str
     flavour: list[str]
     min_offset: int
-    max_offset: int
+    max_offset: int | None
     log_files: list[tuple[str, int]]
     consume_queue_files: int
     index_files: int
     topics: dict[str, list[QueueInfo]]
     index: list[tuple[str, index_codec.IndexHeader]]
     checkpoint: Checkpoint | None
-    abort: bool
+    abort: bool | None
     lock: LockState
     bytes: dict[str, int]
     notes: list[str] = field(default_factory=list)
     sizes: dict[str, str] = field(default_factory=dict)
+    unread: tuple[Unread, ...] = ()
 
 
 def store_info(store: StoreSnapshot) -> StoreInfo:
@@ -73,23 +80,26 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
     """
     notes = list(store.notes)
     topics = {
-        topic: [QueueInfo(number, queue.min_offset, queue.max_offset) for number, queue in queues.items()]
+        topic: [
+            QueueInfo(number, _known(queue, "min_offset"), _known(queue, "max_offset"))
+            for number, queue in queues.items()
+        ]
         for topic, queues in store.topics().items()
     }
     sizes, counts = _sizes(store)
-    return StoreInfo(
+    about = StoreInfo(
         path=str(store.path),
         kind=store.kind,
         flavour=flavour(store),
         min_offset=store.log.min_offset,
-        max_offset=store.log.max_offset,
+        max_offset=_known(store.log, "max_offset"),
         log_files=[(file.name, file.size) for file in store.log.files],
         consume_queue_files=counts,
         index_files=len(store.index_files()),
         topics=topics,
         index=list(_index_headers(store, notes)),
         checkpoint=_checkpoint(store, notes),
-        abort=store.abort,
+        abort=_known(store, "abort"),
         lock=store.lock_state,
         bytes=sizes,
         notes=notes
@@ -97,6 +107,15 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
         + foreign.notes(store),
         sizes=store.geometry.how,
     )
+    return replace(about, unread=store.unread)
+
+
+def _known(owner: object, name: str) -> Any:
+    """A fact, None where it hangs on bytes that could not be read."""
+    try:
+        return getattr(owner, name)
+    except CannotRead:
+        return None
 
 
 def _index_headers(store: StoreSnapshot, notes: list[str]) -> Iterator[tuple[str, index_codec.IndexHeader]]:
@@ -123,36 +142,33 @@ def _sizes(store: StoreSnapshot) -> tuple[dict[str, int], int]:
     queue_files = 0
     kinds = {"consumequeue": "consumequeue", "batchconsumequeue": "consumequeue", "consumequeue_ext": "consumequeue"}
     kinds |= {"index": "index", "config": "config"}
-    for entry in _scan(store.paths.root):
+    for entry in _scan(store, store.paths.root):
         if entry.name == "commitlog":
             continue
         kind = kinds.get(entry.name, "other")
-        for size in _tree(entry):
+        for size in _tree(store, entry):
             sizes[kind] += size
             queue_files += kind == "consumequeue"
     return sizes, queue_files
 
 
-def _scan(folder: Path | str) -> list[os.DirEntry[str]]:
+def _scan(store: StoreSnapshot, folder: Path | str) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
+        return store.reading.entries(folder, listed=True)
+    except CannotRead:
         return []
 
 
-def _tree(entry: os.DirEntry[str]) -> Iterator[int]:
+def _tree(store: StoreSnapshot, entry: os.DirEntry[str]) -> Iterator[int]:
     """Lengths of a file, or of every file below a folder; links are counted as what they are, not followed."""
     pending = [entry]
     while pending:
         one = pending.pop()
-        try:
-            if one.is_dir(follow_symlinks=False):
-                pending.extend(_scan(one.path))
-            else:
-                yield one.stat(follow_symlinks=False).st_size
-        except OSError:
+        if one.is_dir(follow_symlinks=False):
+            pending.extend(_scan(store, one.path))
             continue
+        with contextlib.suppress(CannotRead):  # the door has noted it
+            yield store.reading.look_at(one, follow=False).st_size
 
 
 def flavour(store: StoreSnapshot) -> list[str]:
@@ -175,7 +191,7 @@ def flavour(store: StoreSnapshot) -> list[str]:
         seen.add("lmq")
     if len(store.log_folders) > 1:
         seen.add("multiPath")
-    if store.paths is not None and any(entry.name == "timerlog" for entry in _scan(store.paths.root)):
+    if store.paths is not None and any(entry.name == "timerlog" for entry in _scan(store, store.paths.root)):
         seen.add("timer")
     if any(foreign.dledger_logs(store)):
         seen.add("dledger")
@@ -196,7 +212,10 @@ def _sample(store: StoreSnapshot) -> Iterator[Unit]:
         for queue in queues.values():
             if taken >= _SAMPLED_QUEUES and len(topic.encode()) <= _LONG_TOPIC:
                 continue
-            newest = queue.newest()
+            try:
+                newest = queue.newest()
+            except CannotRead:
+                continue
             found = store.log.unit_at(newest[0], crc=False) if newest else None
             if isinstance(found, Unit):
                 taken += 1
@@ -206,11 +225,12 @@ def _sample(store: StoreSnapshot) -> Iterator[Unit]:
 def _magic(store: StoreSnapshot, offset: int) -> bool:
     try:
         head = store.log.sequence.read(offset, 8)
-    except StoreError:
+    except CannotRead:
         return False
     return int.from_bytes(head[4:8], "big") in (MAGIC_V1, MAGIC_V2)
 
 
 def messages_in(info: StoreInfo) -> int:
     """Messages that the queues hold by their bounds, all topics."""
-    return sum(max(q.max_offset - max(q.min_offset, 0), 0) for queues in info.topics.values() for q in queues)
+    known = (q for queues in info.topics.values() for q in queues if q.max_offset is not None)
+    return sum(max((q.max_offset or 0) - max(q.min_offset or 0, 0), 0) for q in known)

@@ -53,7 +53,10 @@ class LogReader:
 
     @property
     def max_offset(self) -> int:
-        """End of the last valid unit: reached from the newest queue entries or the zero tail, then walked."""
+        """End of the last valid unit: reached from the newest queue entries or the zero tail, then walked.
+
+        Raises :class:`CannotRead` where what stands there could not be read.
+        """
         found = self._max_offset
         if found is None:
             with self._finding:
@@ -91,7 +94,7 @@ class LogReader:
             if isinstance(item, Unit) and item.crc == "bad":
                 end = item.offset
                 break
-            end = item.offset if isinstance(item, Stop) else end
+            end = _end_of(item) if isinstance(item, Stop) else end
         self._max_offset = end
 
     def _settled_in_bulk(self, start: int) -> int:
@@ -100,7 +103,7 @@ class LogReader:
 
         for block in scan_log(self, start, want_tags=False):
             if isinstance(block, (Damage, Stop)):
-                return block.offset
+                return _end_of(block)
             bad = (block["crc"] == BAD).nonzero()[0]
             if len(bad):
                 return int(block["offset"][bad[0]])
@@ -132,7 +135,14 @@ class LogReader:
         try:
             return self._look(file, offset - file.start_offset, crc, FIRST_LOOK)
         except CannotRead as error:
-            return Stop(offset, "damage", str(error))
+            return Stop(offset, "unread", str(error))
+
+    def seen_at(self, offset: int, crc: bool = True) -> Item | Stop:
+        """As :meth:`unit_at`; raises :class:`CannotRead` where nobody knows what begins there."""
+        found = self.unit_at(offset, crc)
+        if isinstance(found, Stop):
+            _end_of(found)
+        return found
 
     def walk(
         self, start: int | None = None, stop: int | None = None, crc: bool = True, resync: bool = True
@@ -270,12 +280,10 @@ class LogReader:
         return _FileBytes(file, self.sequence)
 
     def _find_max_offset(self) -> int:
+        self.sequence.whole()
         for file in reversed(self.files):
-            try:
-                if any(file.read(0, 8)):
-                    return self._end_in(file)
-            except CannotRead:
-                continue
+            if any(file.read(0, 8)):
+                return self._end_in(file)
         return max(self.min_offset, 0)
 
     def _end_in(self, file: ReadOnlyFile) -> int:
@@ -284,7 +292,7 @@ class LogReader:
         for offset, size in hints:
             if not file.start_offset <= offset < file.end_offset:
                 continue
-            unit = self.unit_at(offset, crc=False)
+            unit = self._look(file, offset - file.start_offset, False, FIRST_LOOK)
             if isinstance(unit, Unit) and unit.size == size and not unit.stale:
                 start = offset
                 break
@@ -304,7 +312,7 @@ class LogReader:
         for number, item in enumerate(self.walk(start, crc=False, resync=False)):
             if number == most and not isinstance(item, Stop):
                 return item.offset, True
-            end = item.offset if isinstance(item, Stop) else end
+            end = _end_of(item) if isinstance(item, Stop) else end
         return end, False
 
     def _unit_near_zero_tail(self, file: ReadOnlyFile) -> int:
@@ -323,6 +331,13 @@ class LogReader:
                 return file.start_offset + found
             back *= 4
         return file.start_offset
+
+
+def _end_of(found: Damage | Stop) -> int:
+    """Where the log ends by what was found there; raises :class:`CannotRead` where nobody knows what follows."""
+    if found.kind == "unread" if isinstance(found, Stop) else found.unread:
+        raise CannotRead(found.reason)
+    return found.offset
 
 
 class _FileBytes:

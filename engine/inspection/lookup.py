@@ -39,7 +39,7 @@ def find_message(store: StoreSnapshot, text: str, topic: str | None = None) -> U
     if topic is None and len(text) not in (32, 56):
         offset = parse_number(text)
         if offset is not None:
-            found = store.log.unit_at(offset)
+            found = store.log.seen_at(offset)
             return found if isinstance(found, Unit) else None
     return next(by_key(store, text, topic), None)
 
@@ -49,7 +49,7 @@ def by_offset_id(store: StoreSnapshot, text: str) -> Unit | None:
     parsed = parse_offset_message_id(text)
     if parsed is None:
         return None
-    found = store.log.unit_at(parsed[1])
+    found = store.log.seen_at(parsed[1])
     return found if isinstance(found, Unit) and found.offset_msg_id == text.upper() else None
 
 
@@ -67,7 +67,7 @@ def by_key(store: StoreSnapshot, key: str, topic: str | None = None) -> Iterator
     wanted = {index_key_hash(name, key): name for name in topics}
     for reader in store.index_files():
         for offset in _offsets(reader, wanted):
-            unit = store.log.unit_at(offset)
+            unit = store.log.seen_at(offset)
             if isinstance(unit, Unit) and (key == unit.unique_key or key in unit.keys):
                 found[unit.offset] = unit
     for offset in sorted(found, reverse=True):

@@ -7,6 +7,7 @@ Nothing is created and nothing is written; what cannot be opened is named with w
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,7 +15,7 @@ from typing import Literal
 from engine.codec.message import MAGIC_V1, MAGIC_V2, measure
 from engine.errors import CannotRead, NotAStore
 from engine.layout import FILE_NAME_DIGITS, parse_file_name
-from engine.mapped.read_only import open_read_only
+from engine.mapped.reading import Reading
 
 Kind = Literal["store", "commitlog", "file"]
 
@@ -22,6 +23,7 @@ SEARCH_DEPTH = 4
 SEARCH_FOLDERS = 2000
 _STORE_MARKS = ("consumequeue", "index", "checkpoint", "config", "lock", "abort")
 _TAIL_SEARCH = 8 << 20
+_NEITHER = "expected a store directory or a file of a commit log, found neither"
 _MAGICS = (MAGIC_V1.to_bytes(4, "big"), MAGIC_V2.to_bytes(4, "big"))
 
 
@@ -37,45 +39,57 @@ class Opening:
     notes: tuple[str, ...] = ()
 
 
-def recognise(path: str | Path) -> Opening:
-    """What ``path`` is, or :class:`NotAStore` with what was found there instead."""
+def recognise(path: str | Path, reading: Reading | None = None) -> Opening:
+    """What ``path`` is, or :class:`NotAStore` with what was found there instead; :class:`CannotRead` where that could
+    not be found out.
+    """
     given = Path(path)
-    try:
-        if given.is_dir():
-            return _recognise_folder(given)
-        if given.is_file():
-            return _recognise_file(given)
-        if given.exists() or given.is_symlink():
-            raise NotAStore("expected a store directory or a file of a commit log, found neither", file=str(given))
-    except OSError as error:
-        raise CannotRead(f"cannot be read: {error.strerror}", file=str(given)) from error
+    reading = reading or Reading()
+    info = _look(given, reading)
+    if info is not None and stat.S_ISDIR(info.st_mode):
+        return _recognise_folder(given, reading)
+    if info is not None and stat.S_ISREG(info.st_mode):
+        return _recognise_file(given, reading)
+    if info is not None:
+        raise NotAStore(_NEITHER, file=str(given))
     raise NotAStore("expected a store directory, found nothing of this name", file=str(given))
 
 
-def _recognise_folder(folder: Path) -> Opening:
-    names = _names(folder)
-    if _is_store(folder, names):
+def _look(given: Path, reading: Reading) -> os.stat_result | None:
+    try:
+        return reading.look(given)
+    except CannotRead as error:
+        if isinstance(error.__cause__, FileNotFoundError):  # a link to nothing
+            raise NotAStore(_NEITHER, file=str(given)) from error
+        raise
+
+
+def _recognise_folder(folder: Path, reading: Reading) -> Opening:
+    names = [entry.name for entry in reading.entries(folder, listed=True)]
+    if _is_store(folder, names, reading):
         return Opening("store", folder)
     if _is_log_folder(names):
-        return _recognise_log_folder(folder)
-    below = _stores_below(folder)
+        return _recognise_log_folder(folder, names, reading)
+    search = Reading()  # what is no store is none of its bytes
+    below = _stores_below(folder, search)
+    closed = tuple(f"{one.file} could not be looked into: {one.error}" for one in search.unread)
     if len(below) == 1:
-        return Opening(
-            "store", below[0], notes=(f"The store was found below the directory that was given: {below[0]}",)
-        )
+        note = f"The store was found below the directory that was given: {below[0]}"
+        return Opening("store", below[0], notes=(note, *closed))
     if below:
         found = ", ".join(str(store.relative_to(folder)) for store in below[:8])
         more = f" and {len(below) - 8} more" if len(below) > 8 else ""
         raise NotAStore(
             f"expected one store, found {len(below)} below it: {found}{more}. Name one of them", file=str(folder)
         )
+    search.refuse("a store may be there")
     raise NotAStore(
         f"expected a store (a directory that holds commitlog/), found {_what_is_there(names)}", file=str(folder)
     )
 
 
-def _recognise_log_folder(folder: Path) -> Opening:
-    if folder.name == "commitlog" or _looks_like_units(folder):
+def _recognise_log_folder(folder: Path, names: list[str], reading: Reading) -> Opening:
+    if folder.name == "commitlog" or _looks_like_units(folder, names, reading):
         note = f"A commit log by itself: {folder}. Queues, index and positions are not here"
         return Opening("commitlog", folder, notes=(note,))
     raise NotAStore(
@@ -84,13 +98,13 @@ def _recognise_log_folder(folder: Path) -> Opening:
     )
 
 
-def _recognise_file(file: Path) -> Opening:
+def _recognise_file(file: Path, reading: Reading) -> Opening:
     start = parse_file_name(file.name) if len(file.name) == FILE_NAME_DIGITS else None
-    base = guess_base(file)
+    base = guess_base(file, reading)
     if base is None and start is None:
         raise NotAStore("expected a file of a commit log, found no message unit in it", file=str(file))
     if base is None:
-        if any(_head(file, 8)):
+        if any(_head(file, 8, reading)):
             raise NotAStore("expected a file of a commit log, found no message unit in it", file=str(file))
         return Opening("file", file, start or 0, (f"One file of a commit log: {file}. Nothing is written in it",))
     if start is None:
@@ -102,11 +116,11 @@ def _recognise_file(file: Path) -> Opening:
     return Opening("file", file, start, (f"One file of a commit log: {file}",))
 
 
-def guess_base(file: Path) -> int | None:
+def guess_base(file: Path, reading: Reading) -> int | None:
     """The absolute offset of the file's first byte by the PHYSICALOFFSET of its first whole unit, or None without
     one.
     """
-    data = _head(file, _TAIL_SEARCH)
+    data = _head(file, _TAIL_SEARCH, reading)
     at = 0
     while True:
         hits = [hit for hit in (data.find(magic, at + 4) for magic in _MAGICS) if hit >= 0]
@@ -120,23 +134,17 @@ def guess_base(file: Path) -> int | None:
         at += 1
 
 
-def _head(file: Path, size: int) -> bytes:
-    descriptor = open_read_only(str(file))
+def _head(file: Path, size: int, reading: Reading) -> bytes:
+    descriptor = reading.open(file)
     try:
-        return os.pread(descriptor, size, 0)
+        length = os.fstat(descriptor).st_size
+        return reading.read(str(file), descriptor, min(size, length), 0, length) if length else b""
     finally:
         os.close(descriptor)
 
 
-def _names(folder: Path) -> list[str]:
-    try:
-        return sorted(child.name for child in folder.iterdir())
-    except OSError as error:
-        raise CannotRead(f"cannot be listed: {error.strerror}", file=str(folder)) from error
-
-
-def _is_store(folder: Path, names: list[str]) -> bool:
-    if "commitlog" in names and (folder / "commitlog").is_dir():
+def _is_store(folder: Path, names: list[str], reading: Reading) -> bool:
+    if "commitlog" in names and reading.is_folder(folder / "commitlog"):
         return True
     if any(name.startswith("dledger-") for name in names):
         return True
@@ -147,16 +155,16 @@ def _is_log_folder(names: list[str]) -> bool:
     return any(len(name) == FILE_NAME_DIGITS and parse_file_name(name) is not None for name in names)
 
 
-def _looks_like_units(folder: Path) -> bool:
-    for name in _names(folder):
+def _looks_like_units(folder: Path, names: list[str], reading: Reading) -> bool:
+    for name in names:
         if len(name) == FILE_NAME_DIGITS and parse_file_name(name) is not None:
-            head = _head(folder / name, 8)
-            if head[4:8] in _MAGICS or guess_base(folder / name) is not None:
+            head = _head(folder / name, 8, reading)
+            if head[4:8] in _MAGICS or guess_base(folder / name, reading) is not None:
                 return True
     return False
 
 
-def _stores_below(folder: Path) -> list[Path]:
+def _stores_below(folder: Path, reading: Reading) -> list[Path]:
     """Stores in the folders below, breadth first; at most a bounded number of folders is looked at, links are not
     followed.
     """
@@ -165,11 +173,11 @@ def _stores_below(folder: Path) -> list[Path]:
     for _ in range(SEARCH_DEPTH):
         following: list[Path] = []
         for parent in level:
-            for child in _folders(parent):
+            for child in _folders(parent, reading):
                 seen += 1
                 if seen > SEARCH_FOLDERS:
                     return found
-                if (child / "commitlog").is_dir():
+                if _holds_a_log(child, reading):
                     found.append(child)
                 else:
                     following.append(child)
@@ -177,12 +185,19 @@ def _stores_below(folder: Path) -> list[Path]:
     return found
 
 
-def _folders(parent: Path) -> list[Path]:
+def _holds_a_log(folder: Path, reading: Reading) -> bool:
     try:
-        with os.scandir(parent) as entries:
-            return sorted(Path(e.path) for e in entries if e.is_dir(follow_symlinks=False))
-    except OSError:
+        return reading.is_folder(folder / "commitlog")
+    except CannotRead:
+        return False
+
+
+def _folders(parent: Path, reading: Reading) -> list[Path]:
+    try:
+        listed = reading.entries(parent)
+    except CannotRead:
         return []
+    return [Path(entry.path) for entry in listed if entry.is_dir(follow_symlinks=False)]
 
 
 def _what_is_there(names: list[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from engine.errors import CannotRead
 from engine.mapped.resident import ResidencyUnknown, page_map
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def page_cache(store: StoreSnapshot, cells: int = CELLS) -> PageCache:
         return found
     try:
         queues = (f.path for queues in store.topics().values() for queue in queues.values() for f in queue.files)
-        kinds = (_kind("consumequeue", queues), _kind("index", (reader.path for reader in store.index_files())))
+        index = (reader.path for reader in store.index_files())
+        kinds = (_kind(store, "consumequeue", queues), _kind(store, "index", index))
     except ResidencyUnknown as error:
         return PageCache(why=str(error))
     log = KindCache("commitlog", len(found.files), found.size, found.resident)
@@ -76,24 +78,24 @@ def log_cache(store: StoreSnapshot, most: int = MOST_FILES, cells: int = CELLS) 
     found: list[FileCache] = []
     for file in files:
         try:
-            pages = page_map(file.path)
+            pages = page_map(file.path, store.reading)
         except ResidencyUnknown as error:
             return PageCache(why=str(error))
-        except OSError:
+        except CannotRead:
             continue
         own = max(1, round(cells * file.size / total))
         found.append(FileCache(file.name, file.start_offset, pages.size, pages.resident, pages.shares(own)))
     return PageCache(tuple(found))
 
 
-def _kind(kind: str, paths: Iterable[str]) -> KindCache:
+def _kind(store: StoreSnapshot, kind: str, paths: Iterable[str]) -> KindCache:
     files = size = resident = 0
     for path in paths:
         if files >= MOST_FILES:
             break
         try:
-            pages = page_map(path)
-        except OSError:
+            pages = page_map(path, store.reading)
+        except CannotRead:
             continue
         files, size, resident = files + 1, size + pages.size, resident + pages.resident
     return KindCache(kind, files, size, resident)

@@ -143,7 +143,7 @@ def index_position(store: StoreSnapshot) -> Position:
         except StoreError:
             continue
         if header.entries:
-            unit = store.log.unit_at(header.end_phy_offset, crc=False)
+            unit = store.log.seen_at(header.end_phy_offset, crc=False)
             how = f"end of the unit that the last entry of {reader.name} points at"
             if isinstance(unit, Unit):
                 return Position(unit.end, how, timestamp=header.end_timestamp)
@@ -209,7 +209,7 @@ def offset_at_time(store: StoreSnapshot, time: int) -> int | None:
     if best is not None:
         return best
     for file in store.log.files:
-        unit = store.log.unit_at(file.start_offset, crc=False)
+        unit = store.log.seen_at(file.start_offset, crc=False)
         if not isinstance(unit, Unit) or unit.store_timestamp > time:
             break
         best = unit.end

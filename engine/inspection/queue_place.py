@@ -18,7 +18,7 @@ def units_at(log: LogReader, topic: str, queue_id: int, queue_offset: int, start
     start = log.align(start)
     candidates = _by_columns if stop - start > BULK else _one_by_one
     for offset in candidates(log, queue_id, queue_offset, start, stop):
-        unit = log.unit_at(offset)
+        unit = log.seen_at(offset)
         if (
             isinstance(unit, Unit)
             and (unit.topic, unit.queue_id, unit.queue_offset) == (topic, queue_id, queue_offset)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from engine.codec import consume_queue as cq
+from engine.errors import CannotRead
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 from engine.store import queue_entry
 from engine.store.queue_entry import CqEntry
@@ -89,10 +90,11 @@ class QueueReader:
         return [span for span in spans if span[1] > span[0]]
 
     def refresh(self) -> bool:
-        """List the files again and forget the bounds; True where files changed."""
+        """List the files again, those of the ext queue too, and forget the bounds; True where files changed."""
         self._raw_end = None
         self._bounds = None
-        return self.sequence.refresh()
+        changed = self.sequence.refresh()
+        return bool(self.ext is not None and self.ext.refresh()) or changed
 
     def forget_bounds(self) -> None:
         """Work the bounds out anew at the next ask: the log's end is known better."""
@@ -121,6 +123,14 @@ class QueueReader:
     def valid_end(self) -> int:
         """Byte offset behind the last entry that points in front of the log's end."""
         return self._cut_behind_log(self.raw_end)
+
+    @property
+    def _listed_end(self) -> int:
+        """:attr:`valid_end`; where the log cannot be read every entry is shown, as nobody knows which of them count."""
+        try:
+            return self.valid_end
+        except CannotRead:
+            return self.raw_end
 
     def newest(self) -> tuple[int, int] | None:
         """(physical offset, size) of the newest readable entry, whatever the log says; None in an empty queue."""
@@ -162,7 +172,7 @@ class QueueReader:
             return
         first = max(self.sequence.min_offset, 0) // self.unit_size
         begin = first if start is None else max(start, first)
-        end = self.valid_end // self.unit_size if stop is None else stop
+        end = self._listed_end // self.unit_size if stop is None else stop
         for number, unit in self._units(begin, min(end, self.sequence.end_offset // self.unit_size)):
             yield self._simple_entry(number, unit)
 
@@ -235,6 +245,7 @@ class QueueReader:
 
     def _find_raw_end(self) -> int:
         """As ConsumeQueue.recover: units of the last three files up to the first that is not valid."""
+        self.sequence.whole()
         end = max(self.sequence.min_offset, 0)
         for file in self.files[-3:]:
             valid = self._valid_prefix(file)

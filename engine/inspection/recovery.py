@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from engine.codec.checkpoint import Checkpoint
 from engine.config import MessageStoreConfig
-from engine.errors import StoreError, UsageError
+from engine.errors import CorruptUnit, UsageError
 from engine.inspection import foreign
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import COMMIT_LOG_FILE_SIZE
@@ -18,16 +19,21 @@ from engine.store import recovery
 from engine.store.empty_log import EmptyLog
 from engine.store.load_source import CHECKPOINT_NOTE
 from engine.store.recovery_plan import RecoveryPlan
-from engine.store.recovery_source import IndexHead, QueueFiles, RecoverySource
+from engine.store.recovery_source import IndexHead, QueueFiles, RecoverySource, list_folder
 from engine.store.recovery_tables import Tables
+
+NO_PLAN = "no plan is made over it"
 
 
 def plan(store: StoreSnapshot, like: Release = "5.3", *, heal: bool = False) -> RecoveryPlan:
-    """What starting a broker of release ``like`` would do; raises :class:`UsageError` for a part of a store.
+    """What starting a broker of release ``like`` would do; raises :class:`UsageError` for a part of a store, and
+    :class:`CannotRead` where a byte of it could not be read: no plan is made over what was not seen.
 
     With ``heal``, what the engine does: it deletes an empty last file of a queue, on which a 5.3 broker dies.
     """
-    return recovery.plan(replace(source_of(store), heal=heal), like)
+    found = recovery.plan(replace(source_of(store), heal=heal), like)
+    store.refuse_unread(NO_PLAN)
+    return found
 
 
 def without_log(store: StoreSnapshot) -> EmptyLog | None:
@@ -39,12 +45,15 @@ def without_log(store: StoreSnapshot) -> EmptyLog | None:
 
 
 def source_of(store: StoreSnapshot) -> RecoverySource:
-    """The store's files as recovery reads them."""
+    """The store's files as recovery reads them. Raises :class:`CannotRead` where not all of them could be looked at."""
     if store.paths is None:
         raise UsageError("recovery needs a whole store; this is a commit log by itself", file=str(store.path))
     paths = store.paths
     checkpoint, note = _checkpoint(store)
     tables = Tables(lambda name: store.small_file(paths.config / name), str(paths.config))
+    store.log.sequence.whole()
+    store.whole_topics()
+    store.whole_index()
     readers = [queue for queues in store.topics().values() for queue in queues.values()]
     config = store.config or MessageStoreConfig()
     simple_sizes = [q.sequence.file_size for q in readers if q.kind == "simple" and q.files]
@@ -67,15 +76,16 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         batch_topics=tables.batch_topics(),
         group_offsets=tuple(tables.group_offsets()),
         tables=tables.states(),
-        missing=_missing(config),
+        missing=_missing(store, config),
         notes=tuple(f"{note} This plan leaves it out." for note in foreign.notes(store)),
+        listing=partial(list_folder, reading=store.reading),
     )
 
 
-def _missing(config: MessageStoreConfig) -> tuple[Path, ...]:
+def _missing(store: StoreSnapshot, config: MessageStoreConfig) -> tuple[Path, ...]:
     """Folders of the log that are not there beside others that are: a copy of a store has none of them."""
     folders = [Path(text) for text in config.commit_log_paths]
-    gone = tuple(folder for folder in folders if not folder.exists())
+    gone = tuple(folder for folder in folders if not store.reading.exists(folder))
     return gone if len(gone) < len(folders) else ()
 
 
@@ -96,7 +106,7 @@ def _checkpoint(store: StoreSnapshot) -> tuple[Checkpoint, str]:
     """The checkpoint as a broker maps it: what is missing reads as zero."""
     try:
         found = store.checkpoint()
-    except StoreError as error:
+    except CorruptUnit as error:
         return Checkpoint(0, 0, 0), f"the checkpoint is no checkpoint: {error.what}"
     if found is None:
         return Checkpoint(0, 0, 0), "there is no checkpoint"
@@ -107,5 +117,5 @@ def _index_heads(store: StoreSnapshot) -> Iterator[IndexHead]:
     for file in store.index_files():
         try:
             yield IndexHead(file.name, file.path, file.header)
-        except StoreError:
+        except CorruptUnit:
             yield IndexHead(file.name, file.path, None)

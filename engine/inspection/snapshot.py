@@ -6,9 +6,7 @@ with the store but for the lists of files and queues.
 
 from __future__ import annotations
 
-import fcntl
-import os
-import struct
+import contextlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,13 +22,15 @@ from engine.codec.index_geometry import derive_geometry
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Stop
 from engine.config import MessageStoreConfig
-from engine.errors import CannotRead, StoreError
-from engine.inspection.index_reader import IndexReader
+from engine.errors import CannotRead, CorruptUnit
+from engine.inspection.index_reader import IndexReader, list_index
+from engine.inspection.lock_state import LockState, lock_state
 from engine.inspection.log_reader import LogReader
 from engine.inspection.opening import Kind, Opening, recognise
 from engine.inspection.queue_reader import QueueReader
 from engine.layout import StorePaths, parse_file_name
-from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile, open_read_only
+from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile
+from engine.mapped.reading import Reading, Unread
 
 if TYPE_CHECKING:
     from engine.inspection.key_trace import Traced
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from engine.rules.unit_check import Release
     from engine.store.recovery_plan import RecoveryPlan
 
-LockState = Literal["free", "held", "absent"]
 SETTLED = 8 << 30
 """Bytes of the log that are walked at most to find where a recovery would end."""
 LARGEST_SMALL_FILE = 64 << 20
@@ -67,27 +66,37 @@ def open_store(path: str | Path, config: MessageStoreConfig | None = None) -> St
 
     Raises :class:`NotAStore` with what was found instead, :class:`CannotRead` where rights are missing.
     """
-    return StoreSnapshot(recognise(path), config)
+    reading = Reading()
+    return StoreSnapshot(recognise(path, reading), config, reading)
 
 
 class StoreSnapshot:
-    """What the files of a store say. Refreshed by :meth:`refresh`; safe to read from several threads."""
+    """What the files of a store say. Refreshed by :meth:`refresh`; safe to read from several threads.
 
-    def __init__(self, opening: Opening, config: MessageStoreConfig | None = None) -> None:
+    All of it is read through one door, :attr:`reading`; what that could not read stands in :attr:`unread`, whoever
+    asked for it, and nothing may be concluded from it.
+    """
+
+    def __init__(
+        self, opening: Opening, config: MessageStoreConfig | None = None, reading: Reading | None = None
+    ) -> None:
+        self.reading = reading or Reading()
         self.kind: Kind = opening.kind
         self.path = opening.path
         self.config = config
         self.notes = list(opening.notes)
         self.paths = StorePaths(opening.path) if opening.kind == "store" else None
-        self._cache = DescriptorCache()
+        self._cache = DescriptorCache(reading=self.reading)
         self._topics: dict[str, dict[int, QueueReader]] | None = None
+        self._unlisted: CannotRead | None = None
         self._listing = threading.Lock()
         self._index: list[IndexReader] | None = None
+        self._index_trouble: CannotRead | None = None
         self._geometry: Geometry | None = None
         self._settled = False
         self._settle_start: int | None = None
         self.log = LogReader(self._log_sequence(opening), self._newest_entries)
-        if self.paths is not None and not self.paths.commitlog.is_dir():
+        if self.paths is not None and not self.reading.exists(self.paths.commitlog):
             self.notes.append("The store has no commitlog folder")
 
     def __enter__(self) -> Self:
@@ -102,19 +111,32 @@ class StoreSnapshot:
         """Close every file that is open."""
         self._cache.close()
 
+    @property
+    def unread(self) -> tuple[Unread, ...]:
+        """What could not be read since the last :meth:`refresh`."""
+        return self.reading.unread
+
+    def refuse_unread(self, why: str) -> None:
+        """Raise :class:`CannotRead` with the first file that could not be read and ``why`` that matters here; nothing
+        happens where everything that was asked for was read.
+        """
+        self.reading.refuse(why)
+
     def refresh(self) -> bool:
-        """Look at the directory again; True where files of the log, queues or index came, went or changed their length.
+        """Look at the directory again; True where files of the log, queues or index came, went, changed their length
+        or are others by the same name.
 
         Bytes written into files that keep their length (as a broker does) do not show here: offsets are found anew at
         each ask after a refresh.
         """
+        self.reading.forget()
         changed = self.log.refresh()
         self._settled = False
         self._settle_start = None
-        before = None if self._index is None else [(i.path, i.size) for i in self._index]
-        self._index = None
+        self._geometry = None
+        before, self._index = self._index, None
         if before is not None:
-            changed |= before != [(i.path, i.size) for i in self.index_files()]
+            changed |= self._forget_index(before)
         if self._topics is not None:
             known = {q.sequence.folders[0]: q for queues in self._topics.values() for q in queues.values()}
             for reader in known.values():
@@ -122,6 +144,12 @@ class StoreSnapshot:
             self._topics = self._list_topics(known)
             changed |= len(known) != sum(len(queues) for queues in self._topics.values())
         return changed
+
+    def _forget_index(self, before: list[IndexReader]) -> bool:
+        now = [(i.path, i.size, i.file.identity) for i in self.index_files()]
+        for path in {i.path for i in before} - {path for path, _, _ in now}:
+            self._cache.forget(path)
+        return now != [(i.path, i.size, i.file.identity) for i in before]
 
     # -- answers
 
@@ -157,7 +185,8 @@ class StoreSnapshot:
         crash the last one that the checkpoint vouches for (spec 10.2); not more than :data:`SETTLED` bytes back.
         """
         if self._settle_start is None:
-            newest = max(self._newest_entries(), default=(0, 0))
+            self.whole_topics()
+            newest = max(filter(None, (queue.newest() for queue in self._all_queues())), default=(0, 0))
             number = max(self.log.sequence.position_of(newest[0]), 0)
             start = self.log.files[number].start_offset if self.log.files else 0
             if self.abort and self.lock_state != "held" and self.log.files:
@@ -171,11 +200,11 @@ class StoreSnapshot:
         """
         try:
             page = self.checkpoint()
-        except StoreError:
+        except CorruptUnit:
             page = None
         files = [file for file in self.log.files if file.start_offset >= least]
         for file in reversed(files):
-            unit = self.log.unit_at(file.start_offset, crc=False)
+            unit = self.log.seen_at(file.start_offset, crc=False)
             if isinstance(unit, Unit) and page is not None and 0 < unit.store_timestamp <= page.min_timestamp:
                 return file.start_offset
         return files[0].start_offset
@@ -189,9 +218,8 @@ class StoreSnapshot:
             return
         self._settled = True
         self.log.settle(self.settle_start)
-        for queues in self.topics().values():
-            for queue in queues.values():
-                queue.forget_bounds()
+        for queue in self._all_queues():
+            queue.forget_bounds()
 
     @property
     def log_folders(self) -> tuple[Path, ...]:
@@ -210,7 +238,7 @@ class StoreSnapshot:
         if self.config and "storePathCommitLog" in self.config.given:
             for text in str(self.config.store_path_commit_log).split(","):
                 folder = Path(text.strip())
-                if folder.is_dir():
+                if self.reading.is_folder(folder):
                     listed.append(folder)
                 else:
                     self.notes.append(f"storePathCommitLog names {folder}, which is not here")
@@ -232,11 +260,23 @@ class StoreSnapshot:
         return found
 
     def queue(self, topic: str, queue_id: int) -> QueueReader | None:
-        """The queue, or None where it has no folder."""
-        return self.topics().get(topic, {}).get(queue_id)
+        """The queue, or None where it has no folder; raises :class:`CannotRead` where not all folders could be listed
+        and it may be in one of those.
+        """
+        found = self.topics().get(topic, {}).get(queue_id)
+        if found is None:
+            self.whole_topics()
+        return found
+
+    def whole_topics(self) -> None:
+        """Raise :class:`CannotRead` where a folder of queues could not be listed: no queue is known to be absent."""
+        self.topics()
+        if self._unlisted is not None:
+            raise self._unlisted
 
     def _list_topics(self, known: dict[Path, QueueReader]) -> dict[str, dict[int, QueueReader]]:
         found: dict[str, dict[int, QueueReader]] = {}
+        self._unlisted = None
         if self.paths is None:
             return found
         kinds: tuple[tuple[Literal["simple", "batch"], Path], ...] = (
@@ -244,8 +284,8 @@ class StoreSnapshot:
             ("batch", self.paths.batchconsumequeue),
         )
         for kind, folder in kinds:
-            for topic_folder in _subfolders(folder):
-                for queue_folder in _subfolders(topic_folder):
+            for topic_folder in self._subfolders(folder):
+                for queue_folder in self._subfolders(topic_folder, listed=True):
                     queue_id = parse_file_name(queue_folder.name)
                     if queue_id is None:
                         continue
@@ -255,17 +295,38 @@ class StoreSnapshot:
                     found.setdefault(topic_folder.name, {})[queue_id] = reader
         return {topic: dict(sorted(found[topic].items())) for topic in sorted(found)}
 
+    def _subfolders(self, folder: Path, *, listed: bool = False) -> list[Path]:
+        try:
+            return self.reading.folders(folder, listed=listed)
+        except CannotRead as error:
+            self._unlisted = error
+            return []
+
     def _queue_reader(self, kind: Literal["simple", "batch"], topic: str, queue_id: int, folder: Path) -> QueueReader:
         assert self.paths is not None
         name = "mappedFileSizeConsumeQueue" if kind == "simple" else "mapperFileSizeBatchConsumeQueue"
         sequence = FileSequence((folder,), self._cache, self._given(name))
         ext_folder = self.paths.ext_folder(topic, queue_id)
-        ext = FileSequence((ext_folder,), self._cache) if kind == "simple" and ext_folder.is_dir() else None
+        ext = FileSequence((ext_folder,), self._cache) if kind == "simple" and self._may_hold(ext_folder) else None
         return QueueReader(topic, queue_id, kind, sequence, self.log, ext)
 
+    def _may_hold(self, folder: Path) -> bool:
+        """Whether a folder is there, or could not be looked at: its files then say what stands in the way."""
+        try:
+            return self.reading.is_folder(folder)
+        except CannotRead:
+            return True
+
+    def _all_queues(self) -> Iterator[QueueReader]:
+        return (queue for queues in self.topics().values() for queue in queues.values())
+
     def _newest_entries(self) -> list[tuple[int, int]]:
-        newest = (queue.newest() for queues in self.topics().values() for queue in queues.values())
-        return [entry for entry in newest if entry is not None]
+        """Hints where the log may end; a queue that cannot be read gives none."""
+        found = []
+        for queue in self._all_queues():
+            with contextlib.suppress(CannotRead):
+                found.append(queue.newest())
+        return [entry for entry in found if entry is not None]
 
     # -- index
 
@@ -275,10 +336,16 @@ class StoreSnapshot:
             self._index = self._list_index()
         return self._index
 
+    def whole_index(self) -> None:
+        """Raise :class:`CannotRead` where not all index files could be looked at: none is known to be absent."""
+        self.index_files()
+        if self._index_trouble is not None:
+            raise self._index_trouble
+
     def _list_index(self) -> list[IndexReader]:
         if self.paths is None:
             return []
-        files = _index_sequence(self.paths.index, self._cache)
+        files, self._index_trouble = list_index(self.paths.index, self._cache)
         geometry, how = self._index_geometry(files)
         size = geometry.file_size if geometry else -1
         readers = []
@@ -311,45 +378,26 @@ class StoreSnapshot:
     @property
     def abort(self) -> bool:
         """Whether the abort file is there: the store is open, or was not closed."""
-        return self.paths is not None and self.paths.abort.exists()
+        return self.paths is not None and self.reading.exists(self.paths.abort)
 
     @property
     def lock_state(self) -> LockState:
-        """Whether a process holds the store's lock; asked of the kernel, not taken (spec 5)."""
-        if self.paths is None:
-            return "absent"
-        try:
-            descriptor = open_read_only(str(self.paths.lock))
-        except OSError:
-            return "absent"
-        try:
-            asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
-            answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, asked)
-            return "free" if struct.unpack("hhqqi4x", answer)[0] == fcntl.F_UNLCK else "held"
-        except OSError:
-            return "free"
-        finally:
-            os.close(descriptor)
+        """Whether a process holds the store's lock (spec 5)."""
+        return "absent" if self.paths is None else lock_state(self.reading, self.paths.lock)
 
     def small_file(self, path: Path) -> bytes | None:
         """The bytes of a marker, checkpoint or table; None where it is not there; raises :class:`CannotRead`
         without rights.
         """
-        try:
-            descriptor = open_read_only(str(path))
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise CannotRead(f"cannot be read: {error.strerror}", file=str(path)) from error
-        try:
-            return os.pread(descriptor, LARGEST_SMALL_FILE, 0)
-        finally:
-            os.close(descriptor)
+        return self.reading.small(path, LARGEST_SMALL_FILE)
 
     # -- tables
 
     def table_topics(self) -> list[str]:
-        """Topics that the topics table names; [] where there is none or it cannot be read."""
+        """Topics that the topics table names; [] where there is none or a broker could not load it.
+
+        Raises :class:`CannotRead` where the table could not be read.
+        """
         from engine.inspection.tables import read_table
 
         found = read_table(self, "topics.json")
@@ -393,30 +441,9 @@ class StoreSnapshot:
         return int(value) if value else None
 
 
-def _index_sequence(folder: Path, cache: DescriptorCache) -> list[ReadOnlyFile]:
-    """Index files by name; a name that is no number is skipped, as RocketMQ does."""
-    files = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda e: e.name):
-                if entry.is_file() and parse_file_name(entry.name) is not None:
-                    files.append(ReadOnlyFile(entry.path, 0, entry.stat().st_size, cache))
-    except OSError:
-        return files
-    return files
-
-
 def _stored_count(file: ReadOnlyFile) -> int:
     try:
         head = file.read(0, index_codec.HEADER_SIZE)
-    except StoreError:
+    except CannotRead:
         return 0
     return index_codec.decode_header(head).entries if len(head) == index_codec.HEADER_SIZE else 0
-
-
-def _subfolders(folder: Path) -> list[Path]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(Path(e.path) for e in entries if e.is_dir())
-    except OSError:
-        return []

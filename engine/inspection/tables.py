@@ -9,26 +9,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.codec.tables import BACKUP, TABLES, Table, TableFile, load_table, look_at
-from engine.errors import CannotRead
+from engine.errors import CannotRead, CorruptUnit
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
 
 def read_table(store: StoreSnapshot, name: str) -> Table | None:
-    """One table by its file name; None where neither file nor ``.bak`` is there."""
+    """One table by its file name; None where neither file nor ``.bak`` is there.
+
+    Raises :class:`CannotRead` where what it holds hangs on a file that could not be read.
+    """
+    unread: list[CannotRead] = []
+    table = _look_at_table(store, name, unread)
+    if unread:
+        raise unread[0]
+    return table
+
+
+def _look_at_table(store: StoreSnapshot, name: str, unread: list[CannotRead] | None = None) -> Table | None:
     if store.paths is None:
         return None
     folder = store.paths.config
-    table = load_table(name, lambda file: _read(store, folder / file))
+    table = load_table(name, lambda file: _read(store, folder / file, unread))
     absent = table.main.state == "missing" and (table.bak is None or table.bak.state == "missing")
     return None if absent else table
 
 
 def read_tables(store: StoreSnapshot) -> Iterator[Table]:
-    """Every table that is there, in the order of ``engine.codec.tables.TABLES``."""
+    """Every table that is there, in the order of ``engine.codec.tables.TABLES``; one whose file could not be read says
+    so itself.
+    """
     for name in TABLES:
-        table = read_table(store, name)
+        table = _look_at_table(store, name)
         if table is not None:
             yield table
 
@@ -42,9 +55,13 @@ def read_backup(store: StoreSnapshot, name: str) -> TableFile | None:
     return None if found.state == "missing" else found
 
 
-def _read(store: StoreSnapshot, file: Path) -> bytes | None:
-    """The bytes of a table; what stands in the way comes as the ``OSError`` that the table loader tells."""
+def _read(store: StoreSnapshot, file: Path, unread: list[CannotRead] | None = None) -> bytes | None:
+    """The bytes of a table; what stands in the way comes as the ``OSError`` that the table loader tells, and is added
+    to ``unread`` where the file is one.
+    """
     try:
         return store.small_file(file)
-    except CannotRead as error:
+    except (CannotRead, CorruptUnit) as error:
+        if unread is not None and isinstance(error, CannotRead):
+            unread.append(error)
         raise OSError(error.what) from error

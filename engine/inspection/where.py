@@ -108,7 +108,7 @@ class _Search:
             return
         parsed = parse_offset_message_id(text)
         if parsed is not None:
-            unit = self._store.log.unit_at(parsed[1])
+            unit = self._store.log.seen_at(parsed[1])
             if isinstance(unit, Unit) and unit.offset_msg_id == text.upper():
                 yield self._judge(self._family(unit), asked=unit)
                 return
@@ -152,7 +152,7 @@ class _Search:
             yield from units_at(self._store.log, topic, queue_id, offset, start, stop)
 
     def _by_offset(self, offset: int) -> WhereResult:
-        unit = self._store.log.unit_at(offset)
+        unit = self._store.log.seen_at(offset)
         if isinstance(unit, Unit):
             return self._judge(self._family(unit), asked=unit)
         return self._lost.offset(offset, f"{offset:,}")
@@ -201,7 +201,7 @@ class _Search:
         """The unit at ``offset`` with its body's CRC checked; the last :data:`AT_HAND` are not read again."""
         if offset in self._at_hand:
             return self._at_hand[offset]
-        found = self._store.log.unit_at(offset)
+        found = self._store.log.seen_at(offset)
         if len(self._at_hand) == AT_HAND:
             del self._at_hand[next(iter(self._at_hand))]
         unit = self._at_hand[offset] = found if isinstance(found, Unit) else None
@@ -255,7 +255,7 @@ class _Search:
 
     def _is_store_host(self, host: bytes) -> bool:
         log = self._store.log
-        unit = log.unit_at(log.min_offset, crc=False) if log.files else None
+        unit = log.seen_at(log.min_offset, crc=False) if log.files else None
         tail = log.items_before(log.max_offset, 1, crc=False)
         return any(isinstance(one, Unit) and one.store_host_raw == host for one in (unit, *tail))
 

@@ -160,7 +160,7 @@ class FactFinder:
         seen = 0
         for queue in self._store.topics().get(rules.OP_TOPIC, {}).values():
             for entry in queue.entries(max(queue.min_offset, 0)):
-                unit = self._store.log.unit_at(entry.physical_offset) if entry.state == "entry" else None
+                unit = self._store.log.seen_at(entry.physical_offset) if entry.state == "entry" else None
                 if isinstance(unit, Unit):
                     for piece in unit.body.decode("ascii", "replace").split(","):
                         if piece.strip().isdecimal():

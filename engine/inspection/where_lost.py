@@ -64,7 +64,7 @@ class LostFinder:
                 return _gone("neverSeen", [span], offset=offset)
             verdict, signs = self._behind_the_end()
             return _gone(verdict, [span, *signs], offset=offset)
-        found = log.unit_at(log.align(offset))
+        found = log.seen_at(log.align(offset))
         if isinstance(found, Unit) and found.offset < offset < found.end:
             inside = self._facts.at(found, "unit", f"{said} lies inside the unit that begins here")
             overwritten = self._written_after_a_crash(found)
@@ -207,7 +207,7 @@ class LostFinder:
         log = self._store.log
         if offset < log.min_offset:
             return "expired"
-        if isinstance(log.unit_at(offset, crc=False), Unit):
+        if isinstance(log.seen_at(offset, crc=False), Unit):
             return None
         return "truncated" if offset >= log.max_offset else "damaged"
 
@@ -241,7 +241,7 @@ class LostFinder:
     def _span_of_times(self) -> tuple[int | None, int | None]:
         """Times of the log's first and last unit."""
         log = self._store.log
-        head = log.unit_at(log.min_offset, crc=False) if log.files else None
+        head = log.seen_at(log.min_offset, crc=False) if log.files else None
         tail = log.items_before(log.max_offset, 1, crc=False)
         first = head.store_timestamp if isinstance(head, Unit) else None
         last = tail[-1].store_timestamp if tail and isinstance(tail[-1], Unit) else None

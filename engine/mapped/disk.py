@@ -6,6 +6,7 @@ tests of power loss. Everything that the engine writes goes through here.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import suppress
@@ -66,7 +67,11 @@ class DiskLock(Protocol):
 
 
 class Disk(Protocol):
-    """Files and folders as the engine needs them. Paths are absolute; all calls may raise ``OSError``."""
+    """Files and folders as the engine needs them. Paths are absolute; all calls may raise ``OSError``.
+
+    Absent is only what nobody has listed and the system does not know: what is there and cannot be listed, looked at
+    or read raises.
+    """
 
     def open(self, path: Path, size: int) -> DiskFile:
         """The file at ``path``, made with its parents where it is missing and grown to ``size`` with zeros."""
@@ -160,6 +165,7 @@ class RealDisk:
             try:
                 found = path.stat()
             except FileNotFoundError:
+                _refuse_link(path)
                 return self._file(text, size, self._create(path, size))
             if not stat.S_ISREG(found.st_mode):
                 raise OSError(22, "expected a regular file", text)
@@ -180,35 +186,19 @@ class RealDisk:
         return tuple(str(folder) for folder in touched)
 
     def names(self, folder: Path) -> list[tuple[str, int]]:
-        try:
-            with os.scandir(folder) as entries:
-                found = [(entry.name, entry.stat().st_size) for entry in entries if not entry.is_dir()]
-        except FileNotFoundError:
-            return []
-        return sorted(found)
+        return [(name, size) for name, size, is_folder in self.entries(folder) if not is_folder]
 
     def entries(self, folder: Path) -> list[tuple[str, int, bool]]:
-        try:
-            with os.scandir(folder) as entries:
-                found = [
-                    (entry.name, 0, True) if entry.is_dir() else (entry.name, entry.stat().st_size, False)
-                    for entry in entries
-                ]
-        except FileNotFoundError:
-            return []
-        return sorted(found)
+        return sorted(_as_entry(entry) for entry in _listed(folder))
 
     def folders(self, path: Path) -> list[str]:
-        try:
-            with os.scandir(path) as entries:
-                return sorted(entry.name for entry in entries if entry.is_dir())
-        except FileNotFoundError:
-            return []
+        return sorted(entry.name for entry in _listed(path) if _as_entry(entry)[2])
 
     def read_file(self, path: Path) -> bytes | None:
         try:
             return path.read_bytes()
         except FileNotFoundError:
+            _refuse_link(path)
             return None
 
     def write_file(self, path: Path, data: bytes, *, sync: bool = False) -> None:
@@ -241,7 +231,12 @@ class RealDisk:
         return True
 
     def exists(self, path: Path) -> bool:
-        return path.exists()
+        try:
+            path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            _refuse_link(path)
+            return False
+        return True
 
     def modified(self, path: Path) -> int:
         return path.stat().st_mtime_ns // 1_000_000
@@ -278,3 +273,30 @@ class RealDisk:
     def shut(self) -> None:
         """Close for good, once the calls under way are through: nothing is opened, made or removed any more."""
         self._files.shut()
+
+
+def _listed(folder: Path) -> list[os.DirEntry[str]]:
+    """What is in ``folder``; nothing where there is no such folder. Raises ``OSError`` where it cannot be listed."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        _refuse_link(folder)
+        return []
+
+
+def _as_entry(entry: os.DirEntry[str]) -> tuple[str, int, bool]:
+    """Name, length and whether it is a folder. What was listed and cannot be looked at is an ``OSError``: it is not
+    missing, and a link to nothing may lead to a disk that is not mounted.
+    """
+    if entry.is_dir(follow_symlinks=False):
+        return entry.name, 0, True
+    info = entry.stat()
+    is_folder = stat.S_ISDIR(info.st_mode)
+    return entry.name, 0 if is_folder else info.st_size, is_folder
+
+
+def _refuse_link(path: Path) -> None:
+    """Raise where ``path`` is a link to nothing: it is not absent, its disk may not be mounted."""
+    if path.is_symlink():
+        raise FileNotFoundError(errno.ENOENT, "a link to nothing: is its disk mounted?", str(path))

@@ -1,7 +1,8 @@
 """Files opened with read rights only: nothing is created, locked, mapped or touched.
 
 Reading goes by ``pread``, never through a memory map: a file that shrinks under a map kills the process, a short
-``pread`` is a value. Descriptors are opened when first needed and a bounded number of them stays open.
+``pread`` is a value. Descriptors are opened when first needed and a bounded number of them stays open. Every call goes
+through the door (:mod:`engine.mapped.reading`), which knows of all that could not be read.
 """
 
 from __future__ import annotations
@@ -17,56 +18,53 @@ from pathlib import Path
 from engine.errors import CannotRead
 from engine.layout import parse_file_name
 from engine.mapped.extents import data_extents
+from engine.mapped.reading import Identity, Reading
 
 OPEN_FILES = 128
 
 
 class DescriptorCache:
-    """At most ``limit`` open descriptors, the longest unused closed first. Safe to use from several threads."""
+    """At most ``limit`` open descriptors, the longest unused closed first; all go through one door, :attr:`reading`.
 
-    def __init__(self, limit: int = OPEN_FILES) -> None:
+    A descriptor belongs to a path and, where it is known, to the (device, inode) that was listed there: a file that
+    has taken the name of another is never read in its place. Safe to use from several threads.
+    """
+
+    def __init__(self, limit: int = OPEN_FILES, reading: Reading | None = None) -> None:
+        self.reading = reading or Reading()
         self._limit = limit
-        self._open: OrderedDict[str, int] = OrderedDict()
+        self._open: OrderedDict[tuple[str, Identity | None], int] = OrderedDict()
         self._lock = threading.Lock()
 
-    def pread(self, path: str, size: int, position: int) -> bytes:
-        """Up to ``size`` bytes from ``position``; raises ``OSError`` as it comes."""
-        with self._lock:
-            descriptor = self._descriptor(path)
-            if size <= 1 << 16:
-                return os.pread(descriptor, size, position)
-            own = os.dup(descriptor)
+    def pread(self, file: ReadOnlyFile, size: int, position: int) -> bytes:
+        """Up to ``size`` bytes from ``position``; raises :class:`CannotRead`."""
+        if size <= 1 << 16:
+            with self._lock:
+                return self.reading.read(file.path, self._descriptor(file), size, position, file.size)
+        own = self.duplicate(file)
         try:
-            return _pread_all(own, size, position)
+            return self.reading.read(file.path, own, size, position, file.size)
         finally:
             os.close(own)
 
-    def pread_into(self, path: str, view: memoryview, position: int) -> int:
+    def pread_into(self, file: ReadOnlyFile, view: memoryview, position: int) -> int:
         """Fill ``view`` from ``position`` as far as the file goes; gives the number of bytes read."""
-        with self._lock:
-            own = os.dup(self._descriptor(path))
+        own = self.duplicate(file)
         try:
-            done = 0
-            while done < len(view):
-                n = os.preadv(own, [view[done:]], position + done)
-                if n == 0:
-                    break
-                done += n
-            return done
+            return self.reading.read_into(file.path, own, view, position, file.size)
         finally:
             os.close(own)
 
-    def duplicate(self, path: str) -> int:
+    def duplicate(self, file: ReadOnlyFile) -> int:
         """A descriptor of the caller's own, to be closed by the caller."""
         with self._lock:
-            return os.dup(self._descriptor(path))
+            return os.dup(self._descriptor(file))
 
     def forget(self, path: str) -> None:
         """Close what is open of ``path``: the next read opens it anew."""
         with self._lock:
-            descriptor = self._open.pop(path, None)
-            if descriptor is not None:
-                os.close(descriptor)
+            for key in [key for key in self._open if key[0] == path]:
+                os.close(self._open.pop(key))
 
     def close(self) -> None:
         with self._lock:
@@ -74,47 +72,18 @@ class DescriptorCache:
                 os.close(descriptor)
             self._open.clear()
 
-    def _descriptor(self, path: str) -> int:
-        descriptor = self._open.get(path)
+    def _descriptor(self, file: ReadOnlyFile) -> int:
+        key = (file.path, file.identity)
+        descriptor = self._open.get(key)
         if descriptor is None:
-            descriptor = open_read_only(path)
-            while len(self._open) >= self._limit:
+            descriptor = self.reading.open(file.path, identity=file.identity)
+            while len(self._open) >= self._limit and self._open:
                 _, oldest = self._open.popitem(last=False)
                 os.close(oldest)
-            self._open[path] = descriptor
+            self._open[key] = descriptor
         else:
-            self._open.move_to_end(path)
+            self._open.move_to_end(key)
         return descriptor
-
-
-def open_read_only(path: str) -> int:
-    """A descriptor of a regular file with read rights only; the file's access time is left alone where that is
-    allowed.
-    """
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-    try:
-        descriptor = os.open(path, flags | getattr(os, "O_NOATIME", 0))
-    except PermissionError:
-        descriptor = os.open(path, flags)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(22, "expected a regular file", path)
-    return descriptor
-
-
-def _pread_all(descriptor: int, size: int, position: int) -> bytes:
-    first = os.pread(descriptor, size, position)
-    if len(first) == size or not first:
-        return first
-    pieces = [first]
-    done = len(first)
-    while done < size:
-        piece = os.pread(descriptor, size - done, position + done)
-        if not piece:
-            break
-        pieces.append(piece)
-        done += len(piece)
-    return b"".join(pieces)
 
 
 LARGEST_OFFSET = (1 << 63) - 1
@@ -122,16 +91,19 @@ LARGEST_OFFSET = (1 << 63) - 1
 
 class ReadOnlyFile:
     """One file of a file queue; ``start_offset`` is the absolute offset (bytes) of its first byte, ``size`` its length
-    when last looked at.
+    when last looked at, ``identity`` its (device, inode), None where nobody looked.
     """
 
-    __slots__ = ("_cache", "name", "path", "size", "start_offset")
+    __slots__ = ("_cache", "identity", "name", "path", "size", "start_offset")
 
-    def __init__(self, path: str, start_offset: int, size: int, cache: DescriptorCache) -> None:
+    def __init__(
+        self, path: str, start_offset: int, size: int, cache: DescriptorCache, identity: Identity | None = None
+    ) -> None:
         self.path = path
         self.name = path.rpartition(os.sep)[2]
         self.start_offset = start_offset
         self.size = size
+        self.identity = identity
         self._cache = cache
 
     @property
@@ -141,21 +113,15 @@ class ReadOnlyFile:
     def read(self, position: int, size: int) -> bytes:
         """Bytes from ``position`` (in the file) on: fewer than ``size`` where the file ends, or has shrunk.
 
-        Raises :class:`CannotRead` where the file is gone or cannot be read.
+        Raises :class:`CannotRead` where the file is gone, is another one, or cannot be read.
         """
         if size <= 0 or position < 0:
             return b""
-        try:
-            return self._cache.pread(self.path, size, position)
-        except OSError as error:
-            raise CannotRead(f"cannot be read: {error.strerror}", file=self.path, offset=position) from error
+        return self._cache.pread(self, size, position)
 
     def read_into(self, view: memoryview, position: int) -> int:
         """Fill ``view`` from ``position`` on; gives the number of bytes, short where the file ends or has shrunk."""
-        try:
-            return self._cache.pread_into(self.path, view, position)
-        except OSError as error:
-            raise CannotRead(f"cannot be read: {error.strerror}", file=self.path, offset=position) from error
+        return self._cache.pread_into(self, view, position)
 
     def lend(self, position: int, size: int) -> memoryview | None:  # noqa: ARG002 (a file that may shrink is never mapped)
         """The bytes themselves where somebody has made sure that the file cannot shrink, else None: read them then."""
@@ -172,12 +138,14 @@ class ReadOnlyFile:
         finally:
             os.close(descriptor)
 
+    @property
+    def reads_by_itself(self) -> bool:
+        """Whether compiled code may read through :meth:`descriptor`; what it fails at is read again by :meth:`read`."""
+        return self._cache.reading.is_system
+
     def descriptor(self) -> int:
         """A descriptor of the caller's own for bulk reading, to be closed by the caller."""
-        try:
-            return self._cache.duplicate(self.path)
-        except OSError as error:
-            raise CannotRead(f"cannot be read: {error.strerror}", file=self.path) from error
+        return self._cache.duplicate(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +164,7 @@ class FileSequence:
     """The files of one file queue in the order of their names, over one folder or several (multi-path commit logs).
 
     The reading face of MappedFileQueue (spec 1, 6.3). Files that do not fit are kept out and named in ``oddities``.
+    ``trouble`` is set where not all of its folders and files could be looked at: what is missing may be there then.
     """
 
     def __init__(self, folders: Iterable[Path], cache: DescriptorCache, file_size: int | None = None) -> None:
@@ -204,26 +173,71 @@ class FileSequence:
         self._given_size = file_size
         self.files: list[ReadOnlyFile] = []
         self.oddities: list[Oddity] = []
+        self.trouble: CannotRead | None = None
         self.refresh()
 
     def refresh(self) -> bool:
-        """List the folders again; True where files came, went or changed their length."""
-        before = [(f.path, f.size) for f in self.files]
+        """List the folders again; True where files came, went, changed their length or are others by the same name."""
+        before = self._seen()
         known = {f.path: f for f in self.files}
         found: list[ReadOnlyFile] = []
         odd: list[Oddity] = []
+        self.trouble = None
         for folder in self.folders:
-            for path, start, size in _list_folder(folder, odd):
-                file = known.get(path)
-                if file is None or size < file.size:
-                    self._cache.forget(path)
-                    file = ReadOnlyFile(path, start, size, self._cache)
-                file.size = size
-                found.append(file)
+            for path, start, info in self._list_folder(folder, odd):
+                found.append(self._known(known.pop(path, None), path, start, info))
+        for gone in known:
+            self._cache.forget(gone)
         found.sort(key=lambda f: (f.name, f.path))
         self.files = _without_doubles(found, odd)
         self.oddities = odd
-        return before != [(f.path, f.size) for f in self.files]
+        return before != self._seen()
+
+    def whole(self) -> None:
+        """Raise :class:`CannotRead` where a folder or a file could not be looked at: nothing is known to be absent."""
+        if self.trouble is not None:
+            raise self.trouble
+
+    def _seen(self) -> list[tuple[str, int, Identity | None]]:
+        return [(f.path, f.size, f.identity) for f in self.files]
+
+    def _known(self, file: ReadOnlyFile | None, path: str, start: int, info: os.stat_result) -> ReadOnlyFile:
+        """The file that is open already, or a new one where another has its name or it became shorter."""
+        identity = (info.st_dev, info.st_ino)
+        if file is None or file.identity != identity or info.st_size < file.size:
+            self._cache.forget(path)
+            return ReadOnlyFile(path, start, info.st_size, self._cache, identity)
+        file.size = info.st_size
+        return file
+
+    def _list_folder(self, folder: Path, odd: list[Oddity]) -> list[tuple[str, int, os.stat_result]]:
+        reading = self._cache.reading
+        found = []
+        try:
+            listed = reading.entries(folder)
+        except CannotRead as error:
+            self.trouble = error
+            odd.append(Oddity("folder", str(folder), error.what))
+            return []
+        for entry in listed:
+            try:
+                info = reading.look_at(entry)
+            except CannotRead as error:
+                self.trouble = error
+                odd.append(Oddity("link", entry.path, error.what))
+                continue
+            start = parse_file_name(entry.name)
+            if stat.S_ISDIR(info.st_mode):
+                continue
+            if start is None or start < 0:
+                odd.append(Oddity("name", entry.path, "the name is no number: a broker does not start with it"))
+            elif not stat.S_ISREG(info.st_mode):
+                odd.append(Oddity("name", entry.path, "expected a regular file"))
+            elif start > LARGEST_OFFSET - info.st_size:
+                odd.append(Oddity("name", entry.path, "the file would end beyond the offsets that 64 bits hold"))
+            else:
+                found.append((entry.path, start, info))
+        return found
 
     @property
     def file_size(self) -> int:
@@ -278,35 +292,6 @@ class FileSequence:
         return file.read(offset - file.start_offset, size) if file else b""
 
 
-def _list_folder(folder: Path, odd: list[Oddity]) -> list[tuple[str, int, int]]:
-    try:
-        with os.scandir(folder) as entries:
-            listed = sorted(entries, key=lambda e: e.name)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        odd.append(Oddity("folder", str(folder), f"cannot be listed: {error.strerror}"))
-        return []
-    found = []
-    for entry in listed:
-        try:
-            info = entry.stat()
-            if stat.S_ISDIR(info.st_mode):
-                continue
-            start = parse_file_name(entry.name)
-            if start is None or start < 0:
-                odd.append(Oddity("name", entry.path, "the name is no number: a broker does not start with it"))
-            elif not stat.S_ISREG(info.st_mode):
-                odd.append(Oddity("name", entry.path, "expected a regular file"))
-            elif start > LARGEST_OFFSET - info.st_size:
-                odd.append(Oddity("name", entry.path, "the file would end beyond the offsets that 64 bits hold"))
-            else:
-                found.append((entry.path, start, info.st_size))
-        except OSError as error:
-            odd.append(Oddity("link", entry.path, f"cannot be read: {error.strerror}"))
-    return found
-
-
 def _without_doubles(files: list[ReadOnlyFile], odd: list[Oddity]) -> list[ReadOnlyFile]:
     kept: list[ReadOnlyFile] = []
     for file in sorted(files, key=lambda f: f.start_offset):
@@ -326,18 +311,16 @@ class LoneFile(FileSequence):
         super().__init__((path.parent,), cache)
 
     def refresh(self) -> bool:
-        """Look at the file's length again; True where it changed."""
-        before = [(f.path, f.size) for f in self.files]
+        """Look at the file's length again; True where it changed, or where another file has its name."""
+        before = self._seen()
         self.oddities = []
+        self.trouble = None
         try:
-            size = Path(self._path).stat().st_size
-        except OSError as error:
-            self.oddities.append(Oddity("link", self._path, f"cannot be read: {error.strerror}"))
-            self.files = []
-            return bool(before)
-        if self.files and size >= self.files[0].size:
-            self.files[0].size = size
-        else:
-            self._cache.forget(self._path)
-            self.files = [ReadOnlyFile(self._path, self._start, size, self._cache)]
-        return before != [(f.path, f.size) for f in self.files]
+            info = self._cache.reading.look(self._path, listed=True)
+        except CannotRead as error:
+            self.trouble = error
+            self.oddities.append(Oddity("link", self._path, error.what))
+            info = None
+        known = self.files[0] if self.files else None
+        self.files = [self._known(known, self._path, self._start, info)] if info is not None else []
+        return before != self._seen()

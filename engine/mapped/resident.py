@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from engine.errors import StoreError
-from engine.mapped.read_only import open_read_only
+from engine.mapped.reading import Reading
 
 PIECE = 1 << 30
 """Bytes that are mapped at once."""
@@ -48,10 +48,10 @@ class PageMap:
         return tuple(self.flags.count(1, low, high) / (high - low) for low, high in pairwise(edges))
 
 
-def page_map(path: str) -> PageMap:
-    """Ask the system about the whole file. Raises :class:`ResidencyUnknown`, ``OSError`` where it cannot be opened."""
+def page_map(path: str, reading: Reading | None = None) -> PageMap:
+    """Ask the system about the whole file. Raises :class:`ResidencyUnknown`, :class:`CannotRead`."""
     system = _system()
-    descriptor = open_read_only(path)
+    descriptor = (reading or Reading()).open(path)
     try:
         info = os.fstat(descriptor)
         if not may_know(info.st_uid, path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
 
 CHUNK = 4 << 20
@@ -13,15 +12,12 @@ CHUNK = 4 << 20
 def last_byte(file: ReadOnlyFile, position: int = 0) -> int:
     """Position behind the last byte of ``file`` at or behind ``position`` that is not zero; ``position`` for none.
 
-    Where the file cannot be read (any more) the answer is ``position`` too.
+    Raises :class:`engine.errors.CannotRead`.
     """
-    try:
-        for start, end in reversed(file.extents(position)):
-            found = _last_in(file, start, end)
-            if found > start:
-                return found
-    except CannotRead:
-        return position
+    for start, end in reversed(file.extents(position)):
+        found = _last_in(file, start, end)
+        if found > start:
+            return found
     return position
 
 

@@ -16,7 +16,7 @@ from engine.codec import config_tables as codec
 from engine.codec.config_tables import SubscriptionGroup, TopicConfig
 from engine.codec.json_writer import render
 from engine.codec.tables import BACKUP, load_table
-from engine.errors import StoreError, UsageError
+from engine.errors import CannotRead, StoreError, UsageError
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk, put_file
 from engine.rules.unit_check import Release
@@ -233,8 +233,10 @@ class ConfigTable:
         self._sound = False  # the file holds what a broker reads: fit to become the .bak
 
     def load(self) -> None:
-        """Take the file, else its ``.bak``; raises :class:`BadTable` where both are bad."""
-        found = load_table(self.path.name, lambda name: self._disk.read_file(self.path.with_name(name)))
+        """Take the file, else its ``.bak``; raises :class:`BadTable` where both are bad, :class:`CannotRead` where one
+        that counts cannot be read.
+        """
+        found = load_table(self.path.name, self._read)
         if not found.will_load:
             raise BadTable(found.why, file=str(self.path))
         if found.used == "bak":
@@ -242,6 +244,15 @@ class ConfigTable:
         self.value = found.value
         self._sound = found.used == "main"
         self.changed = False
+
+    def _read(self, name: str) -> bytes | None:
+        path = self.path.with_name(name)
+        try:
+            return self._disk.read_file(path)
+        except IsADirectoryError:
+            raise  # there is no table of this name, and the loader says so
+        except OSError as error:  # not a missing table: a broker with other rights may have it
+            raise CannotRead(f"cannot be read: {error.strerror}", file=str(path)) from error
 
     def save(self) -> None:
         """Copy the sound file to ``.bak``, then put the new text in its place; raises ``OSError``."""

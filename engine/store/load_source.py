@@ -6,6 +6,7 @@ Nothing is created or changed. Sizes come from the configuration, as a broker ta
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -102,6 +103,8 @@ class LoadedFile(ReadOnlyFile):
     def _asked(self, ask: Callable[[DiskFile], Answer], position: int) -> Answer:
         try:
             if self._file is None:
+                if not self._disk.exists(Path(self.path)):  # opening would make it anew
+                    raise FileNotFoundError(errno.ENOENT, "it was listed and is gone", self.path)
                 self._file = self._disk.open(Path(self.path), self.size)
             return ask(self._file)
         except OSError as error:
@@ -185,6 +188,8 @@ def _reader(paths: StorePaths, disk: Disk) -> Callable[[str], bytes | None]:
     def read(name: str) -> bytes | None:
         try:
             return disk.read_file(paths.config / name)
+        except IsADirectoryError as error:
+            raise CorruptUnit("expected a file, found a folder", file=str(paths.config / name)) from error
         except OSError as error:
             raise CannotRead(f"cannot be read: {error.strerror}", file=str(paths.config / name)) from error
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2
-from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
 from engine.rules.unit_check import Release, Rules
 from engine.store import empty_log, recovery_blockers
@@ -67,7 +66,10 @@ class _Passes(NamedTuple):
 
 
 def plan(source: RecoverySource, like: Release = "5.3", deed: Deed | None = None) -> RecoveryPlan:
-    """What starting a broker of release ``like`` would do. Nothing is written, locked or created, but by ``deed``."""
+    """What starting a broker of release ``like`` would do. Nothing is written, locked or created, but by ``deed``.
+
+    Raises :class:`engine.errors.CannotRead` where bytes could not be read: no plan is made over them.
+    """
     source = _as_seen_by(source, like)
     loaded = recovery_blockers.load(source, like)
     files = _log_files(source, loaded)
@@ -285,10 +287,7 @@ def _start(source: RecoverySource, files: list[ReadOnlyFile], known: int, like: 
 
 def _first_store_time(file: ReadOnlyFile, like: Release) -> int:
     """Store time (ms) of the first unit of a file by its bytes alone, 0 where there is no unit."""
-    try:
-        head = file.read(0, _HEAD_BYTES)
-    except CannotRead:
-        return 0
+    head = file.read(0, _HEAD_BYTES)
     if len(head) < _HEAD_BYTES:
         return 0
     magic = struct.unpack_from(">I", head, 4)[0]

@@ -6,7 +6,6 @@ import numpy as np
 
 from engine.codec.columns import BLANK, UnitColumns, next_unit, scan_block
 from engine.codec.topic_table import TopicTable
-from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
 
@@ -37,10 +36,7 @@ class Dropped:
         columns = self._columns = self._columns or UnitColumns(ROWS)
         topics, want = TopicTable(), CHUNK
         while position < last:
-            try:
-                data = file.read(position, want)
-            except CannotRead:
-                return
+            data = file.read(position, want)
             base, n = file.start_offset + position, len(data)
             buffer = np.frombuffer(data, np.uint8)
             at = max(next_unit(buffer, n, base, 0, file.end_offset), -1)

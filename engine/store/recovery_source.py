@@ -5,7 +5,6 @@ Recovery stands below the readers of a store and knows only files; :mod:`engine.
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from engine.codec.checkpoint import Checkpoint
 from engine.codec.index import IndexHeader
 from engine.config import MessageStoreConfig
 from engine.mapped.read_only import FileSequence
+from engine.mapped.reading import Reading
 
 QueueKind = Literal["simple", "batch"]
 TableState = Literal["missing", "empty", "ok", "bad"]
@@ -32,18 +32,12 @@ class Entry(NamedTuple):
     folder: bool
 
 
-def list_folder(folder: Path) -> Iterator[Entry]:
-    """What is in ``folder`` as the operating system has it, in no order; nothing where it cannot be listed."""
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                try:
-                    info = entry.stat()
-                except OSError:
-                    continue
-                yield Entry(entry.path, entry.name, info.st_size, stat.S_ISDIR(info.st_mode))
-    except OSError:
-        return
+def list_folder(folder: Path, reading: Reading | None = None) -> Iterator[Entry]:
+    """What is in ``folder``, by name; nothing where there is no such folder. Raises :class:`CannotRead`."""
+    reading = reading or Reading()
+    for entry in reading.entries(folder):
+        info = reading.look_at(entry)
+        yield Entry(entry.path, entry.name, info.st_size, stat.S_ISDIR(info.st_mode))
 
 
 @dataclass(frozen=True, slots=True)

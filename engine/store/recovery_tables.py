@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from engine.codec import json_dialect
-from engine.errors import StoreError
+from engine.errors import CorruptUnit
 from engine.store.recovery_source import GroupOffset, Table, TableState
 
 NAMES = (
@@ -22,8 +22,9 @@ _GROUP_SEPARATOR = "@"
 
 
 class Tables:
-    """The tables below ``folder``; ``read`` gives a file's bytes by its name, None without one, or raises
-    :class:`StoreError`.
+    """The tables below ``folder``; ``read`` gives a file's bytes by its name, None without one, and raises
+    :class:`CorruptUnit` for what is no file. What else it raises comes through: a table that could not be read is
+    neither missing nor bad.
     """
 
     def __init__(self, read: Callable[[str], bytes | None], folder: str) -> None:
@@ -77,7 +78,7 @@ class Tables:
     def _parse(self, name: str) -> tuple[TableState, Any]:
         try:
             data = self._read(name)
-        except StoreError:
+        except CorruptUnit:
             return "bad", None
         if data is None:
             return "missing", None

@@ -91,10 +91,7 @@ class LogWalk:
         bulk = not (self._rules.property_crc or self._rules.dup_info)
         want = BLOCK
         while True:
-            try:
-                block, n = self._block(file, position, min(want, size - position))
-            except CannotRead as error:
-                return position, str(error)
+            block, n = self._block(file, position, min(want, size - position))
             at = 0
             while True:
                 if bulk:
@@ -107,7 +104,9 @@ class LogWalk:
             self._bytes += at
             position += at
             if isinstance(answer, MoreBytes):
-                if n < min(want, size - position + at) or answer.size > LARGEST_READ:
+                if n < min(want, size - position + at):
+                    raise CannotRead("the file is shorter than it was", file=file.path, offset=position)
+                if answer.size > LARGEST_READ:
                     return position, "the file is shorter than it was"
                 want = max(BLOCK, answer.size)
                 continue

@@ -11,8 +11,9 @@ from typing import Any
 
 from engine.codec.consume_queue import CQ_UNIT_SIZE
 from engine.codec.message import parts
+from engine.errors import CannotRead
 from engine.layout import parse_file_name
-from engine.mapped.read_only import open_read_only
+from engine.mapped.reading import Reading
 from engine.rules.catalogue import RULES
 from engine.rules.findings import SEVERITIES, SNAPSHOT_FIRST, Finding, rank
 from viewer.assets import language, tr, words
@@ -281,12 +282,15 @@ def _span(one: Finding) -> int:
 
 def _file_reader(path: str) -> Callable[[int, int], bytes]:
     def read(offset: int, size: int) -> bytes:
+        reading = Reading()
         try:
-            descriptor = open_read_only(path)
-        except OSError:
+            descriptor = reading.open(path)
+        except CannotRead:
             return b""
         try:
-            return os.pread(descriptor, size, max(0, offset))
+            return reading.read(path, descriptor, size, max(0, offset), 0)
+        except CannotRead:
+            return b""
         finally:
             os.close(descriptor)
 

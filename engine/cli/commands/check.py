@@ -48,7 +48,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 record = item.record()
                 out.record(record)
                 counts = ", ".join(f"{record[name]} {name}" for name in reversed(SEVERITIES) if record.get(name))
-                out.line(f"-- {counts or 'nothing to complain about'}")
+                clean = "nothing to complain about" if item.complete else "no finding in what could be read"
+                out.line(f"-- {counts or clean}")
     for number, step in enumerate(steps, 1):
         out.line(f"{number}. {plain(step)}")
     return code

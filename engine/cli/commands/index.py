@@ -8,7 +8,7 @@ from typing import Any
 from engine.cli import records
 from engine.cli.options import common, masked, open_given
 from engine.cli.output import Column, Output
-from engine.errors import StoreError
+from engine.errors import CannotRead, StoreError
 from engine.inspection.index_reader import IndexReader
 
 _HEADERS = (
@@ -52,6 +52,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 out.record({"type": "indexFile", **records.index_header(reader.name, reader.header)}, _HEADERS)
                 if args.entries:
                     _entries(reader, out)
+            except CannotRead:
+                continue  # the root of the command line names it
             except StoreError as error:
                 out.say(str(error))
                 code = 1

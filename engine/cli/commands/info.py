@@ -8,7 +8,7 @@ from typing import Any
 from engine.cli import records
 from engine.cli.options import common, open_given
 from engine.cli.output import Column, Output, iso, plain, size_text
-from engine.inspection.info import StoreInfo, messages_in, store_info
+from engine.inspection.info import QueueInfo, StoreInfo, messages_in, store_info
 
 _QUEUES = (
     Column("Topic", "topic"),
@@ -45,15 +45,18 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _for_people(info: StoreInfo, out: Output) -> None:
-    state = "not closed (abort is there)" if info.abort else "closed cleanly" if info.kind == "store" else "not known"
-    lock = {"held": "held: a broker has it open", "free": "free", "absent": "no lock file"}[info.lock]
+    lock = {
+        "held": "held: a broker has it open", "free": "free", "absent": "no lock file", "unknown": "not known",
+    }[info.lock]  # fmt: skip
+    end = "an end that is not known" if info.max_offset is None else f"{info.max_offset:,}"
+    messages = "messages not known" if _is_partial(info) else f"{messages_in(info):,} messages in their queues"
     out.fields(
         (
             ("Store", plain(info.path)),
-            ("State", f"{state}; lock {lock}"),
+            ("State", f"{_state(info)}; lock {lock}"),
             ("Flavour", " ".join(info.flavour)),
-            ("Commit log", f"{info.min_offset:,} to {info.max_offset:,} in {len(info.log_files)} files"),
-            ("Topics", f"{len(info.topics)}, {messages_in(info):,} messages in their queues"),
+            ("Commit log", f"{info.min_offset:,} to {end} in {len(info.log_files)} files"),
+            ("Topics", f"{len(info.topics)}, {messages}"),
             ("Bytes", ", ".join(f"{kind} {size_text(size)}" for kind, size in info.bytes.items())),
             *((f"Size: {name}", how) for name, how in info.sizes.items()),
         )
@@ -75,7 +78,7 @@ def _for_people(info: StoreInfo, out: Output) -> None:
             {
                 "topic": topic,
                 "queues": len(queues),
-                "messages": sum(q.max_offset - max(q.min_offset, 0) for q in queues),
+                "messages": _messages(queues),
                 "min": _few([q.min_offset for q in queues]),
                 "max": _few([q.max_offset for q in queues]),
             },
@@ -87,6 +90,25 @@ def _for_people(info: StoreInfo, out: Output) -> None:
         out.record(records.index_header(name, header) | {"entries": header.entries}, _INDEX)
 
 
-def _few(offsets: list[int]) -> str:
-    shown = " ".join(f"{n:,}" for n in offsets[:4])
+def _state(info: StoreInfo) -> str:
+    """How the store was left. Nothing is called closed over files that could not be read."""
+    if info.unread:
+        return f"not known: {len(info.unread):,} files or folders could not be read"
+    if info.abort:
+        return "not closed (abort is there)"
+    return "closed cleanly" if info.kind == "store" else "not known"
+
+
+def _is_partial(info: StoreInfo) -> bool:
+    return bool(info.unread) or any(q.max_offset is None for queues in info.topics.values() for q in queues)
+
+
+def _messages(queues: list[QueueInfo]) -> int | None:
+    """Messages of a topic, None where a queue's bounds are not known."""
+    known = [(q.min_offset, q.max_offset) for q in queues if q.min_offset is not None and q.max_offset is not None]
+    return sum(high - max(low, 0) for low, high in known) if len(known) == len(queues) else None
+
+
+def _few(offsets: list[int | None]) -> str:
+    shown = " ".join("?" if n is None else f"{n:,}" for n in offsets[:4])
     return f"{shown} …" if len(offsets) > 4 else shown

@@ -201,5 +201,5 @@ def _queue(store: StoreSnapshot, args: argparse.Namespace) -> QueueReader:
 
 def unit_of(store: StoreSnapshot, entry: CqEntry) -> Unit | None:
     """The unit that begins where an entry points, or None."""
-    found = store.log.unit_at(entry.physical_offset) if entry.state == "entry" else None
+    found = store.log.seen_at(entry.physical_offset) if entry.state == "entry" else None
     return found if isinstance(found, Unit) else None

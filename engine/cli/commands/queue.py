@@ -8,7 +8,7 @@ from typing import Any
 from engine.cli import records
 from engine.cli.options import common, number, open_given
 from engine.cli.output import Column, Output
-from engine.errors import StoreError
+from engine.errors import CannotRead, StoreError
 from engine.inspection.entry_verdict import resolve
 
 COLUMNS = (
@@ -43,5 +43,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for entry in queue.entries(args.start, args.stop):
             verdict = resolve(store.log, args.topic, args.queue, entry).verdict if args.resolve else None
             out.record(records.cq(entry, verdict), COLUMNS)
-        out.line(f"-- {args.topic}/{args.queue}: offsets {queue.min_offset:,} to {queue.max_offset:,}")
+        try:
+            span = f"offsets {queue.min_offset:,} to {queue.max_offset:,}"
+        except CannotRead:
+            span = "which of the entries count is not known"
+        out.line(f"-- {args.topic}/{args.queue}: {span}")
     return 0

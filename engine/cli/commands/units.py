@@ -69,8 +69,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
                     return 0
                 units += 1
                 emit(store, item, out, body=args.body)
-        complete = last.kind in ("end", "zero") or (last.kind == "limit" and args.stop is not None)
-        out.record(records.end(last, units, complete or last.kind in ("cut", "damage")))
+        whole = last.kind in ("end", "zero", "cut", "damage") or (last.kind == "limit" and args.stop is not None)
+        complete = whole and not store.unread
+        out.record(records.end(last, units, complete))
         out.line(f"-- {units:,} units; the log was read to {last.offset:,}: {last.reason}")
     return 0
 

@@ -12,7 +12,7 @@ from engine.codec import bulk_walk
 from engine.codec.columns import UnitColumns
 from engine.codec.message import Unit
 from engine.codec.topic_table import TopicTable
-from engine.codec.unit_scan import Blank, Stop
+from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import DescriptorCache, FileSequence
@@ -149,14 +149,16 @@ def test_a_file_cut_short_in_the_middle_of_a_scan_ends_it_with_a_value(tmp_path,
 
 
 @TWINS
-def test_a_file_that_vanishes_ends_the_scan_with_a_value(tmp_path, plain):
+def test_a_file_that_vanishes_is_a_value_of_its_own(tmp_path, plain):
+    """Nothing is said of what stood in it; the scan goes on behind it."""
     size = 1 << 16
     folder = write(tmp_path / "log", units(100, 0), units(100, size), size=size)
     log = log_at(folder)
     for path in folder.iterdir():
         path.unlink()
     story = list(scan_log(log))
-    assert [type(item) for item in story] == [Stop]
+    assert [type(item) for item in story] == [Damage, Damage, Stop]
+    assert [(item.offset, item.size, item.unread) for item in story[:2]] == [(0, size, True), (size, size, True)]
     assert "cannot be read" in story[0].reason
 
 

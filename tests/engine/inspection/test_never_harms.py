@@ -367,7 +367,7 @@ def test_links_out_of_the_store_are_read_and_loops_survived(tmp_path):
         store.index_files()
     for command in ("info", "check", "positions"):
         status, _, err = agree.command(command, path, "--json")
-        assert status in {0, 1}, err
+        assert status == 3, err  # what the links name could not be looked at: it may be on a disk that is not mounted
 
 
 def test_pipes_and_sockets_are_never_opened_for_reading(tmp_path):

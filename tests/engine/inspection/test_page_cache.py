@@ -34,7 +34,7 @@ def test_a_file_that_went_is_left_out(tmp_path):
 
 
 def test_what_the_system_does_not_tell_is_a_reason(tmp_path, monkeypatch):
-    def refuse(_path):
+    def refuse(_path, _reading):
         raise ResidencyUnknown("this system has no mincore")
 
     monkeypatch.setattr(page_cache, "page_map", refuse)

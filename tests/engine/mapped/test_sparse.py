@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from engine.errors import CannotRead
 from engine.mapped.read_only import DescriptorCache, ReadOnlyFile
 from engine.mapped.sparse import last_byte
 
@@ -38,8 +39,9 @@ def test_the_last_byte_that_says_something(written, position, expected, tmp_path
     assert last_byte(ReadOnlyFile(str(path), 0, SIZE, cache), position) == expected
 
 
-def test_a_file_that_is_gone_says_nothing(tmp_path, cache):
-    assert last_byte(ReadOnlyFile(str(tmp_path / "gone"), 0, SIZE, cache), 7) == 7
+def test_a_file_that_is_gone_is_not_one_that_says_nothing(tmp_path, cache):
+    with pytest.raises(CannotRead, match="gone"):
+        last_byte(ReadOnlyFile(str(tmp_path / "gone"), 0, SIZE, cache), 7)
 
 
 def test_a_file_that_has_shrunk(tmp_path, cache):

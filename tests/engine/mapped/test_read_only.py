@@ -1,0 +1,170 @@
+"""Files that are only looked at: one of another inode is another file, and what cannot be read is never forgotten."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from failing_reads import FailingDisk
+
+from engine.errors import CannotRead
+from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile
+from engine.mapped.reading import Reading, Unread, gather_unread, read_through
+
+NAMES = [f"{start:020d}" for start in (0, 100, 200)]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "queue"
+    made.mkdir()
+    for number, name in enumerate(NAMES):
+        (made / name).write_bytes(bytes([97 + number]) * 100)
+    return made
+
+
+def replaced(path, data):
+    """Another file takes the name at once, as a rename does."""
+    beside = path.with_name("beside")
+    beside.write_bytes(data)
+    beside.replace(path)
+
+
+def sequence_at(folder):
+    return FileSequence([folder], DescriptorCache())
+
+
+def test_a_file_of_the_same_name_and_length_is_another_file(folder):
+    """A topic that is deleted and made again has the same names and lengths: its old bytes were shown for ever, because
+    a file was forgotten only where its path was new or its length less.
+    """
+    sequence = sequence_at(folder)
+    assert sequence.read(0, 4) == b"aaaa"
+    replaced(folder / NAMES[0], b"z" * 100)
+    assert sequence.refresh()
+    assert sequence.read(0, 4) == b"zzzz"
+    assert not sequence.refresh()
+
+
+def test_a_whole_folder_that_is_made_again_is_read_again(folder):
+    sequence = sequence_at(folder)
+    assert sequence.read(150, 4) == b"bbbb"
+    folder.rename(folder.with_name("old"))
+    folder.mkdir()
+    for name in NAMES:
+        (folder / name).write_bytes(b"n" * 100)
+    assert sequence.refresh()
+    assert sequence.read(150, 4) == b"nnnn"
+
+
+def test_a_file_opened_by_itself_is_another_one_too(folder):
+    lone = LoneFile(folder / NAMES[1], 100, DescriptorCache())
+    assert lone.read(100, 2) == b"bb"
+    replaced(folder / NAMES[1], b"q" * 100)
+    assert lone.refresh()
+    assert lone.read(100, 2) == b"qq"
+
+
+def test_between_two_looks_another_file_is_never_read_in_its_place(folder):
+    """The length and place of the old file and the bytes of the new one are a store that never was."""
+    sequence = sequence_at(folder)
+    replaced(folder / NAMES[0], b"z" * 100)
+    with pytest.raises(CannotRead, match="another file has taken its name"):
+        sequence.read(0, 4)
+    assert sequence.refresh()
+    assert sequence.read(0, 4) == b"zzzz"
+
+
+def test_descriptors_of_files_that_went_are_given_back(folder):
+    sequence = sequence_at(folder)
+    assert sequence.read(0, 1) == b"a"
+    open_before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    (folder / NAMES[0]).unlink()
+    assert sequence.refresh()
+    assert len(os.listdir("/proc/self/fd")) == open_before - 1  # noqa: PTH208
+
+
+def test_what_cannot_be_read_is_in_the_ledger_whoever_catches_the_error(folder):
+    with read_through(FailingDisk(folder, "open", 0, "EACCES")):
+        sequence = sequence_at(folder)
+    reading = sequence._cache.reading
+    with pytest.raises(CannotRead):
+        sequence.read(0, 1)
+    assert reading.unread == (Unread(str(folder / NAMES[0]), "Permission denied", "open"),)
+    assert sequence.read(100, 1) == b"b"
+    with pytest.raises(CannotRead, match="no plan"):
+        reading.refuse("no plan")
+
+
+@pytest.mark.parametrize("how", ["EACCES", "EIO", "ESTALE", "vanish"])
+@pytest.mark.parametrize("call", ["look_at", "entries"])
+def test_a_folder_that_cannot_be_looked_at_is_no_empty_folder(call, how, folder):
+    if (call, how) == ("entries", "vanish"):
+        return  # a folder that nobody listed before is simply absent
+    with read_through(FailingDisk(folder, call, 0, how)):
+        sequence = sequence_at(folder)
+    with pytest.raises(CannotRead):
+        sequence.whole()
+    assert sequence._cache.reading.unread
+
+
+def test_a_folder_that_is_not_there_is_nothing_to_tell(tmp_path):
+    sequence = sequence_at(tmp_path / "none")
+    sequence.whole()
+    assert sequence.files == []
+    assert sequence._cache.reading.unread == ()
+
+
+@pytest.mark.parametrize("size", [10, 70_000])
+def test_a_read_that_is_cut_short_is_no_end_of_the_file(size, tmp_path):
+    path = tmp_path / NAMES[0]
+    path.write_bytes(b"x" * 100_000)
+    with read_through(FailingDisk(tmp_path, "read", 0, "short")):
+        sequence = sequence_at(tmp_path)
+    with pytest.raises(CannotRead, match="cut short"):
+        sequence.read(0, size)
+
+
+def test_a_file_that_became_shorter_is_said_and_read_as_far_as_it_goes(folder):
+    sequence = sequence_at(folder)
+    os.truncate(folder / NAMES[0], 40)
+    assert sequence.read(0, 100) == b"a" * 40
+    (noted,) = sequence._cache.reading.unread
+    assert "became shorter" in noted.error
+
+
+def test_reading_over_the_end_is_no_fault(folder):
+    sequence = sequence_at(folder)
+    view = memoryview(bytearray(500))
+    assert sequence.files[2].read(90, 500) == b"c" * 10
+    assert sequence.files[2].read_into(view, 90) == 10
+    assert sequence._cache.reading.unread == ()
+
+
+def test_doors_made_inside_are_gathered(folder):
+    (folder / "gone").symlink_to(folder / "nowhere")
+    with gather_unread() as found:
+        reading = Reading()
+    with pytest.raises(CannotRead):
+        reading.open(folder / "never")
+    with gather_unread():
+        pass
+    assert [one.action for one in found] == ["open"]
+
+
+def test_a_link_to_nothing_may_lead_to_a_disk_that_is_not_mounted(folder):
+    (folder / f"{300:020d}").symlink_to(folder / "nowhere")
+    sequence = sequence_at(folder)
+    assert len(sequence.files) == 3
+    assert [odd.kind for odd in sequence.oddities] == ["link"]
+    with pytest.raises(CannotRead):
+        sequence.whole()
+
+
+def test_a_folder_that_is_a_link_to_nothing_is_not_absent(tmp_path):
+    (tmp_path / "queue").symlink_to(tmp_path / "not mounted")
+    reading = Reading()
+    for ask in (reading.entries, reading.look, lambda path: reading.open(path, listed=False)):
+        with pytest.raises(CannotRead):
+            ask(tmp_path / "queue")
+    assert reading.look(tmp_path / "nothing") is None

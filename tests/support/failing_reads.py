@@ -1,0 +1,73 @@
+"""A disk behind the reading side whose n-th call of a kind fails: for every open, list, look and read of a program."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from engine.mapped.reading import SystemDisk
+
+CALLS = ("open", "entries", "look", "look_at", "read", "read_into")
+ERRORS = {"EACCES": errno.EACCES, "EIO": errno.EIO, "ESTALE": errno.ESTALE}
+
+
+class FailingDisk(SystemDisk):
+    """Counts the calls below ``root``; the call number ``at`` (from 0) of the kind ``call`` fails as ``how`` says, and
+    so does every later one for the same path: a rotten place stays rotten.
+
+    ``how`` is a name of :data:`ERRORS`, ``vanish`` (what was listed is gone) or ``short`` (no bytes come).
+    ``hit`` is the path that failed, "" until then.
+    """
+
+    def __init__(self, root: Path, call: str = "", at: int = -1, how: str = "EIO") -> None:
+        self._root = str(root)
+        self._call, self._at, self._how = call, at, how
+        self.counts = dict.fromkeys(CALLS, 0)
+        self.hit = ""
+
+    def open(self, path: str) -> int:
+        self._fail("open", path)
+        return super().open(path)
+
+    def entries(self, folder: str) -> list[os.DirEntry[str]]:
+        self._fail("entries", folder)
+        return super().entries(folder)
+
+    def look(self, path: str, follow: bool) -> os.stat_result:
+        self._fail("look", path)
+        return super().look(path, follow)
+
+    def look_at(self, entry: os.DirEntry[str], follow: bool) -> os.stat_result:
+        self._fail("look_at", entry.path)
+        return super().look_at(entry, follow)
+
+    def read(self, descriptor: int, size: int, position: int) -> bytes:
+        if self._short("read", descriptor):
+            return b""
+        return super().read(descriptor, size, position)
+
+    def read_into(self, descriptor: int, view: memoryview, position: int) -> int:
+        if self._short("read_into", descriptor):
+            return 0
+        return super().read_into(descriptor, view, position)
+
+    def _short(self, call: str, descriptor: int) -> bool:
+        """Whether nothing is read; raises where it is to be an error."""
+        path = os.path.realpath(f"/proc/self/fd/{descriptor}")
+        return self._fail(call, path)
+
+    def _fail(self, call: str, path: str) -> bool:
+        if not path.startswith(self._root):
+            return False
+        number = self.counts[call]
+        self.counts[call] += 1
+        if call == self._call and number == self._at:
+            self.hit = path
+        if not self.hit or call != self._call or path != self.hit:
+            return False
+        if self._how == "short":
+            return call.startswith("read")
+        if self._how == "vanish":
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        raise OSError(ERRORS[self._how], os.strerror(ERRORS[self._how]), path)
