@@ -111,6 +111,7 @@ def _run(arguments: list[str], unread: Gathered) -> int:
         markdown=getattr(args, "markdown", False),
         quiet=getattr(args, "quiet", False),
         mask=getattr(args, "mask", None),
+        unread=unread,
     )
     run: Run = args.run
     failed = True
@@ -133,7 +134,7 @@ def _tell_unread(unread: Gathered, out: Output, *, failed: bool) -> None:
     listed = list(unread)
     for number, one in enumerate(listed):
         out.record(dict(one.record()))
-        if number < MOST_SAID:
+        if number < MOST_SAID and (len(listed) > 1 or not failed):
             out.line(f"-- {one.words}")
     if len(listed) > MOST_SAID:
         out.line(f"-- {len(listed) - MOST_SAID:,} more could not be read")

@@ -10,7 +10,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TextIO
@@ -119,8 +119,10 @@ class Output:
         quiet: bool = False,
         stream: TextIO | None = None,
         mask: Masking | None = None,
+        unread: Collection[object] = (),
     ) -> None:
         self.mask = mask
+        self._unread = unread
         self.as_json = as_json
         self.markdown = markdown
         self.quiet = quiet
@@ -163,6 +165,16 @@ class Output:
             self._table.close()
             self._table = None
         self._stream.flush()
+
+    def nothing(self, text: str) -> None:
+        """A line for people that something is not there; not said where a part of the store could not be read."""
+        if not self._unread:
+            self.line(text)
+
+    def say_nothing(self, text: str) -> None:
+        """The same on standard error."""
+        if not self._unread:
+            self.say(text)
 
     def say(self, text: str) -> None:
         """A message on standard error."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -9,7 +11,7 @@ from pathlib import Path
 
 from engine.codec.checkpoint import Checkpoint
 from engine.config import MessageStoreConfig
-from engine.errors import CorruptUnit, UsageError
+from engine.errors import CannotRead, CorruptUnit, UsageError
 from engine.inspection import foreign
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import COMMIT_LOG_FILE_SIZE
@@ -31,9 +33,21 @@ def plan(store: StoreSnapshot, like: Release = "5.3", *, heal: bool = False) -> 
 
     With ``heal``, what the engine does: it deletes an empty last file of a queue, on which a 5.3 broker dies.
     """
-    found = recovery.plan(replace(source_of(store), heal=heal), like)
+    source = source_of(store)
+    _open_each(source)
+    store.refuse_unread(NO_PLAN)
+    found = recovery.plan(replace(source, heal=heal), like)
     store.refuse_unread(NO_PLAN)
     return found
+
+
+def _open_each(source: RecoverySource) -> None:
+    """Try each file: recovery reads a few of them, a start maps them all."""
+    queues = (files for queue in source.queues for files in (queue.sequence, queue.ext) if files is not None)
+    for sequence in (source.log, *queues):
+        for file in sequence.files:
+            with contextlib.suppress(CannotRead):  # the door has noted it
+                os.close(file.descriptor())
 
 
 def without_log(store: StoreSnapshot) -> EmptyLog | None:

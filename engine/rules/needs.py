@@ -28,6 +28,7 @@ NEEDS: dict[str, frozenset[Part]] = {
     "CL09": _BOTH,
     "CL10": _SEEN,
     "CL11": _LOG,
+    "CL12": _LOG,
     "CQ01": _QUEUE,
     "CQ03": _BOTH,
     "CQ04": _BOTH,

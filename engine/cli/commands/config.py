@@ -47,7 +47,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             out.record({"type": "config", "table": name, "file": name, "used": "main", "why": None, "value": value})
             out.line(f"{name}: {json.dumps(value)}")
     if not found:
-        out.line("-- the store has no tables below config/")
+        out.nothing("-- the store has no tables below config/")
     return code
 
 

@@ -56,5 +56,5 @@ def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
             }
             out.record(record, _COLUMNS)
     if not shown:
-        out.line("-- no group has an offset in this store" if group is None else f"-- no offsets of group {group}")
+        out.nothing("-- no group has an offset in this store" if group is None else f"-- no offsets of group {group}")
     return 1 if group is not None and not shown else 0

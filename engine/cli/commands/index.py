@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 out.say(str(error))
                 code = 1
         if not readers:
-            out.line("-- the store has no index files")
+            out.nothing("-- the store has no index files")
     return code
 
 

@@ -32,7 +32,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
         unit = find_message(store, args.id)
         if unit is None:
-            out.say(f"no unit has the id, unique key or offset {args.id}")
+            out.say_nothing(f"no unit has the id, unique key or offset {args.id}")
             return 1
         show(unit, file_name(store, unit.offset), out, args.body)
     return 0

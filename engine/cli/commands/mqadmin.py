@@ -102,7 +102,7 @@ def _query_by_id(args: argparse.Namespace, out: Output) -> int:
         for text in args.id.split(","):
             unit = by_offset_id(store, text.strip())
             if unit is None:
-                out.say(f"no unit has the offset message id {text}")
+                out.say_nothing(f"no unit has the offset message id {text}")
                 code = 1
             else:
                 show(unit, file_name(store, unit.offset), out)
@@ -122,7 +122,7 @@ def _query_by_offset(args: argparse.Namespace, out: Output) -> int:
         entry = _queue(store, args).entry(args.offset)
         unit = unit_of(store, entry) if entry is not None else None
         if unit is None:
-            out.say(f"no message at {args.topic}/{args.queue}/{args.offset}")
+            out.say_nothing(f"no message at {args.topic}/{args.queue}/{args.offset}")
             return 1
         show(unit, file_name(store, unit.offset), out)
     return 0
