@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from engine import __version__
-from engine.cli.options import Parser
+from engine.cli.options import Parser, masking
 from engine.cli.output import Output, plain
 from engine.errors import StoreError, UsageError
 from engine.mapped.reading import Gathered, gather_unread
@@ -110,7 +110,7 @@ def _run(arguments: list[str], unread: Gathered) -> int:
         as_json=getattr(args, "as_json", False),
         markdown=getattr(args, "markdown", False),
         quiet=getattr(args, "quiet", False),
-        mask=getattr(args, "mask", None),
+        mask=masking(args),
         unread=unread,
     )
     run: Run = args.run

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from engine.config import MessageStoreConfig, read_properties
 from engine.errors import UsageError
 from engine.inspection.lookup import parse_number
 from engine.inspection.snapshot import StoreSnapshot, open_store
+
+if TYPE_CHECKING:
+    from engine.rules.masking import Masking
 
 
 class Parser(argparse.ArgumentParser):
@@ -47,12 +50,26 @@ def common(store: bool = True) -> argparse.ArgumentParser:
 
 
 def masked(parser: argparse.ArgumentParser) -> None:
-    """Give ``parser`` the option ``--mask``."""
-    from engine.rules.masking import Masking
+    """Give ``parser`` the options ``--mask`` and ``--keep-properties``; :func:`masking` puts them together."""
+    from engine.rules.masking import PARTS, Masking
 
     parser.add_argument(
-        "--mask", type=Masking.of, metavar="PARTS", help="hide bodies, keys, hosts (any of them, with commas)"
+        "--mask", type=Masking.of, metavar="PARTS", help=f"hide {', '.join(PARTS)} (any of them, with commas)"
     )
+    parser.add_argument(
+        "--keep-properties", metavar="NAMES", help="users' properties that '--mask properties' leaves (with commas)"
+    )
+
+
+def masking(args: argparse.Namespace) -> Masking | None:
+    """What the command line asks to mask; None without ``--mask``."""
+    mask: Masking | None = getattr(args, "mask", None)
+    kept = getattr(args, "keep_properties", None)
+    if not kept:
+        return mask
+    from engine.rules.masking import Masking
+
+    return (mask or Masking()).keeping(name.strip() for name in kept.split(",") if name.strip())
 
 
 def read_config(args: argparse.Namespace) -> MessageStoreConfig | None:

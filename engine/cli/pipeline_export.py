@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import __version__
-from engine.cli.options import masked
+from engine.cli.options import masked, masking
 from engine.cli.output import Output
 from engine.cli.pipeline_jobs import options, split_option, staged_output, started
 from engine.config import MessageStoreConfig
@@ -40,10 +40,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
         from engine.query import parse
 
         where = parse(args.where)  # a mistake in the filter is told before anything is opened
-    mask, out.mask = args.mask, None
+    mask, out.mask = masking(args), None
     with staged_output(args.out, "export") as folder, started(args, out, "export") as job:
         from engine.pipeline import parquet_files
         from engine.pipeline.export import Wish, exported, write_text
+        from engine.query.lexer import without_values
 
         splits = job.plan(args.stores, args.split_bytes)
         job.watch.step("writing rows", job.bytes)
@@ -60,8 +61,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
         about = {
             "storescope": __version__,
             "format": args.format,
-            "where": args.where,
+            "where": without_values(args.where) if args.where and mask is not None and mask.any else args.where,
             "masked": list(mask.parts) if mask is not None else [],
+            "keptProperties": sorted(mask.kept) if mask is not None else [],
             "stores": [{"store": one.path, "broker": one.broker, "config": _config(one.path)} for one in job.stores],
         }
         if mask is not None and mask.hosts:

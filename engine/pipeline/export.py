@@ -43,7 +43,8 @@ BATCH_BYTES = 16 << 20
 """Bytes of units in one batch of rows: a task holds about three times as much."""
 _PLACES = ("store", "broker")
 _MASKED = (
-    "properties", "propertiesRaw", "body", "bodyCRC", "keys", "uniqueKey", "offsetMsgId", "bornHost", "storeHost",
+    "topic", "properties", "propertiesRaw", "body", "bodyCRC", "keys", "uniqueKey", "offsetMsgId", "bornHost",
+    "storeHost",
 )  # fmt: skip
 _LATEST = 253_402_300_799_999
 
@@ -221,7 +222,7 @@ def masked(batch: pa.RecordBatch, mask: Masking | None) -> pa.RecordBatch:
         if name == "propertiesRaw" or value is None:
             return None
         if name == "properties":
-            return list(mask.properties(dict(value)).items())
+            return list(mask.property_values(dict(value)).items())
         return mask.pseudonym("store", value) if name in _PLACES else mask.value(name, value)
 
     arrays = []

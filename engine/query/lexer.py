@@ -179,3 +179,13 @@ def quote(text: str) -> str:
         else:
             pieces.append(character)
     return '"' + "".join(pieces) + '"'
+
+
+def without_values(text: str) -> str:
+    """The filter with ``…`` for each number, time, text and expression: what it asks of, and not for what."""
+    pieces, done = [], 0
+    for word in words(text):
+        if word.kind in ("number", "duration", "text", "regex"):
+            pieces += [text[done : word.at], "…"]
+            done = word.end
+    return "".join((*pieces, text[done:]))

@@ -1,9 +1,14 @@
-"""Masking what leaves the house: bodies, keys and hosts of records and of sentences; what was equal stays equal.
+"""Masking what leaves the house: bodies, keys, hosts, groups, light queues and properties of records and of sentences;
+what was equal stays equal.
 
 One rule for the window's exports and reports, the command line and the pipeline. A pseudonym is made with a salt that
 is drawn anew for each export and kept nowhere, so that values cannot be guessed and two exports cannot be held against
 each other; within one export the same value has the same pseudonym wherever it stands. A :class:`Masking` is a plain
 value and travels with its salt: what several processes write of one export is masked alike. Pure.
+
+A property that RocketMQ does not know is a user's: ``properties`` hides the values of these, but of those that are to
+be kept. A user's property that stays is searched for what is hidden elsewhere in its message (its keys, its group) and
+for what looks like a host, an id, a retry topic or a light queue. Names of properties, tags and topics stay.
 """
 
 from __future__ import annotations
@@ -11,12 +16,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.errors import UsageError
+from engine.rules.known_properties import OF_GROUPS, OF_HOSTS, OF_IDS, OF_KEYS, OF_LIGHT_QUEUES, OF_ROCKETMQ, OF_TOPICS
 
-PARTS = ("bodies", "keys", "hosts")
+PARTS = ("bodies", "keys", "hosts", "groups", "lmq", "properties")
 """What can be masked, in the words of ``--mask``."""
 HIDDEN = "(masked)"
 
@@ -25,12 +32,9 @@ _IDS = ("uniqueKey", "offsetMsgId", "msgId")
 _HOST_FIELDS = ("bornHost", "storeHost")
 _HASHES = ("keyHash", "slot")
 """Fields of index entries: whoever guesses a key can compare its hash."""
-_KEY_PROPERTIES = ("KEYS", "__SHARDINGKEY", "CORRELATION_ID")
-_ID_PROPERTIES = ("UNIQ_KEY", "__transactionId__", "ORIGIN_MESSAGE_ID", "TIMER_DEL_UNIQKEY", "EXTEND_UNIQ_INFO")
-"""Ids name their message, and begin with an address: masked with keys and with hosts."""
-_HOST_PROPERTIES = (
-    "BORN_HOST", "CLIENT_HOST", "REPLY_TO_CLIENT", "MSG_REGION", "INSTANCE_ID", "CLUSTER", "DUP_INFO", "POP_CK",
-)  # fmt: skip
+_GROUP_FIELDS = ("consumerGroup", "producerGroup")
+_LIGHT = "%LMQ%"
+_RETRY = ("%RETRY%", "%DLQ%")
 
 _SIX = r"[0-9A-Fa-f]{1,4}"
 _ADDRESS = re.compile(
@@ -42,6 +46,8 @@ _ADDRESS = re.compile(
 _ID = re.compile(r"\b(?:[0-9A-F]{56}|[0-9A-F]{32})\b")
 _KEY = re.compile(r"(?<=[\w%-])#[^\s,;]+")
 """A key behind its topic."""
+_NAMED = re.compile(r"%(?:RETRY|DLQ|LMQ)%[^\s,;:'\"]+")
+"""A topic that names a group or a light queue."""
 _PATH = re.compile(r"(?<![\w.…/])/(?:[^\s/:,;']+/)+")
 
 
@@ -52,21 +58,33 @@ class Masking:
     bodies: bool = False
     keys: bool = False
     hosts: bool = False
+    groups: bool = False
+    lmq: bool = False
+    properties: bool = False
+    kept: frozenset[str] = frozenset()
+    """Names of users' properties that stay where ``properties`` hides all others."""
     salt: bytes = field(default_factory=lambda: os.urandom(16), repr=False, compare=False)
 
     @classmethod
     def of(cls, text: str) -> Masking:
-        """The masking that ``bodies,keys,hosts`` (any of them) asks for; UsageError where a word is another one."""
+        """The masking that words of :data:`PARTS` with commas between ask for; UsageError for another word."""
         wanted = [word.strip() for word in text.split(",") if word.strip()]
         for word in wanted:
             if word not in PARTS:
                 raise UsageError(f"expected {', '.join(PARTS)} (any of them, with commas) to mask, found '{word}'")
-        return cls(bodies="bodies" in wanted, keys="keys" in wanted, hosts="hosts" in wanted)
+        named: dict[str, Any] = dict.fromkeys(wanted, True)
+        return cls(**named)
+
+    def keeping(self, names: Iterable[str]) -> Masking:
+        """The same with ``names`` of users' properties that stay; UsageError where properties are not masked."""
+        if not self.properties:
+            raise UsageError("expected 'properties' among what is masked where some are to be kept")
+        return replace(self, kept=frozenset(names))
 
     @property
     def any(self) -> bool:
         """Whether anything is masked."""
-        return self.bodies or self.keys or self.hosts
+        return any(getattr(self, name) for name in PARTS)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -91,6 +109,21 @@ class Masking:
             host, colon, port = value, "", ""  # no port behind it
         return f"{self.pseudonym('host', host.strip('[]'))}{colon}{port}"
 
+    def group(self, value: str) -> str:
+        """A consumer's or producer's group as a pseudonym."""
+        return self.pseudonym("group", value) if value and self.groups else value
+
+    def topic(self, name: str) -> str:
+        """A topic, or a light queue: what names a group or a light queue in it as a pseudonym."""
+        head, mark, rest = name.partition(_LIGHT)
+        if mark and self.lmq:
+            return f"{self.topic(head)}{mark}{self.pseudonym('lmq', rest) if rest else ''}"
+        prefix = next((one for one in _RETRY if name.startswith(one)), None)
+        if prefix is None or not self.groups:
+            return name
+        group, plus, of = name.removeprefix(prefix).partition("+")  # retries of pop: GROUP+TOPIC
+        return f"{prefix}{self.group(group)}{plus}{self.topic(of)}"
+
     # ---- records -----------------------------------------------------------------------------------------------------
 
     def value(self, name: str, value: Any) -> Any:
@@ -110,19 +143,58 @@ class Masking:
         if name == "key":
             return self.key(value) if self.keys else value
         if name == "properties":
-            return self.properties(value)
-        return value
+            return self.property_values(value)
+        if name == "topic" and isinstance(value, str):
+            return self.topic(value)
+        return self.group(value) if name in _GROUP_FIELDS and isinstance(value, str) else value
 
-    def properties(self, properties: dict[str, str]) -> dict[str, str]:
+    def property_values(self, properties: dict[str, str]) -> dict[str, str]:
         """The properties of a message; changed in a copy."""
-        return {name: self._property(name, value) for name, value in properties.items()}
+        known = {name: self._known(name, value) for name, value in properties.items()}
+        hidden = self._hidden(properties, known)
+        return {
+            name: self._users(name, properties[name], hidden) if new is None else new for name, new in known.items()
+        }
 
-    def _property(self, name: str, value: str) -> str:
-        if (name in _KEY_PROPERTIES and self.keys) or (name in _ID_PROPERTIES and (self.keys or self.hosts)):
+    def _known(self, name: str, value: str) -> str | None:
+        """A property that RocketMQ knows, None for a user's own."""
+        if name not in OF_ROCKETMQ:
+            return None
+        if (name in OF_KEYS and self.keys) or (name in OF_IDS and (self.keys or self.hosts)):
             return " ".join(self.key(part) for part in value.split(" "))
-        if name in _HOST_PROPERTIES and self.hosts:
+        if name in OF_HOSTS and self.hosts:
             return self.pseudonym("host", value)
-        return value
+        if name in OF_GROUPS:
+            return self.group(value)
+        if name in OF_LIGHT_QUEUES and (self.lmq or self.groups):
+            return ",".join(self._light_queue(one) for one in value.split(","))
+        return self.topic(value) if name in OF_TOPICS else value
+
+    def _light_queue(self, name: str) -> str:
+        if _LIGHT in name or name.startswith(_RETRY) or not self.lmq:
+            return self.topic(name)
+        return self.pseudonym("lmq", name) if name else name
+
+    def _hidden(self, properties: dict[str, str], known: dict[str, str | None]) -> dict[str, str]:
+        """What was hidden of a message, in whole words and in its parts, and what stands for it."""
+        found: dict[str, str] = {}
+        for name, new in known.items():
+            value = properties[name]
+            if new is None or new == value or name in OF_TOPICS:
+                continue
+            sign = "," if name in OF_LIGHT_QUEUES else " "
+            if value.count(sign) == new.count(sign):
+                found |= dict(zip(value.split(sign), new.split(sign), strict=True))
+            else:
+                found[value] = new
+        return {value: new for value, new in found.items() if value and value != new}
+
+    def _users(self, name: str, value: str, hidden: dict[str, str]) -> str:
+        if self.properties and name not in self.kept:
+            return self.pseudonym("value", value) if value else value
+        for secret in sorted((one for one in hidden if one in value), key=len, reverse=True):
+            value = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", hidden[secret], value)
+        return self._names(value)
 
     def record(self, record: dict[str, Any]) -> dict[str, Any]:
         """A record of any type of the command line, masked; it is changed in a copy."""
@@ -134,8 +206,10 @@ class Masking:
 
     def _finding(self, record: dict[str, Any]) -> dict[str, Any]:
         made = dict(record)
-        made["message"] = self.words(str(made.get("message") or ""))
-        made["nextStep"] = self.words(str(made.get("nextStep") or ""))
+        group = str((made.get("evidence") or {}).get("group") or "") if self.groups else ""
+        for name in ("message", "nextStep"):
+            said = str(made.get(name) or "")
+            made[name] = self.words(said.replace(group, self.group(group)) if group else said)
         made["file"] = self.path(made.get("file"))
         made["evidence"] = self.evidence("", made.get("evidence") or {})
         return made
@@ -143,14 +217,20 @@ class Masking:
     # ---- sentences ---------------------------------------------------------------------------------------------------
 
     def words(self, text: str) -> str:
-        """A sentence without hosts and folders (with hosts), ids (with keys or hosts) and keys behind a topic."""
+        """A sentence without hosts and folders (with hosts), ids (with keys or hosts), keys behind a topic, topics that
+        name a group or a light queue.
+        """
+        text = self._names(text)
+        if self.keys:
+            text = _KEY.sub(lambda found: f"#{self.key(found[0][1:])}", text)
+        return _PATH.sub("…/", text) if self.hosts else text
+
+    def _names(self, text: str) -> str:
         if self.hosts:
             text = _ADDRESS.sub(lambda found: self.host(found[0]) or "", text)
         if self.keys or self.hosts:
             text = _ID.sub(lambda found: self.key(found[0]), text)
-        if self.keys:
-            text = _KEY.sub(lambda found: f"#{self.key(found[0][1:])}", text)
-        return _PATH.sub("…/", text) if self.hosts else text
+        return _NAMED.sub(lambda found: self.topic(found[0]), text) if self.groups or self.lmq else text
 
     def path(self, path: str | None) -> str | None:
         """A path without the folders above the store: they name machines and people."""
@@ -173,4 +253,8 @@ class Masking:
             return self.key(value)
         if self.hosts and low.endswith(("host", "hosts", "address")):
             return self.host(value)
+        if self.groups and low.endswith(("group", "groups")):
+            return self.group(value)
+        if self.properties and low.endswith(("property", "properties")):
+            return self.pseudonym("value", value) if value else value
         return self.words(value)

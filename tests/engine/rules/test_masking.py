@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from engine.errors import UsageError
-from engine.rules.masking import Masking
+from engine.rules.masking import PARTS, Masking
 
 RECORD = {
     "type": "unit", "topic": "Orders", "bornHost": "10.1.2.3:4711", "storeHost": "10.1.2.9:10911", "keys": ["A7", "B8"],
@@ -92,3 +92,56 @@ def test_what_is_to_be_masked_is_said_in_words() -> None:
     assert Masking.of("").any is False
     with pytest.raises(UsageError, match="found 'host'"):
         Masking.of("keys,host")
+
+
+PROPERTIES = {
+    "KEYS": "A7 B8", "PGROUP": "billing", "REAL_TOPIC": "%RETRY%billing", "TAGS": "paid", "DELAY": "3",
+    "INNER_MULTI_DISPATCH": "%LMQ%u1,u2,%RETRY%billing", "colour": "blue", "note": "A7 of billing, at 10.1.2.3:10911",
+}  # fmt: skip
+
+
+def test_every_word_hides_what_it_names_and_no_other_does() -> None:
+    """Walks the words: a new one that hides nothing, or whose secret another word leaves, is seen here."""
+    secrets = {
+        "bodies": ["c2VjcmV0"], "keys": ["A7", "B8"], "hosts": ["10.1.2.3"], "groups": ["billing"],
+        "lmq": ["u1", "u2"], "properties": ["blue"],
+    }  # fmt: skip
+    assert tuple(secrets) == PARTS
+    record = RECORD | {"topic": "%DLQ%billing", "properties": PROPERTIES}
+    for word, hidden in secrets.items():
+        text = json.dumps(Masking.of(word).record(record))
+        assert [one for one in hidden if one in text] == []
+        others = {name: [one for one in values if one in text] for name, values in secrets.items() if name != word}
+        assert others == {name: values for name, values in secrets.items() if name != word}, word
+    text = json.dumps(Masking.of(",".join(PARTS)).record(record))
+    assert [one for hidden in secrets.values() for one in hidden if one in text] == []
+    assert "paid" in text
+
+
+def test_users_properties_may_stay_by_name() -> None:
+    mask = Masking.of("properties,keys").keeping(["note"])
+    made = mask.property_values(PROPERTIES)
+    assert made["colour"] == mask.pseudonym("value", "blue")
+    assert made["note"] == f"{mask.key('A7')} of billing, at 10.1.2.3:10911"
+    assert made["DELAY"] == "3"
+    with pytest.raises(UsageError, match="expected 'properties' among what is masked"):
+        Masking.of("keys").keeping(["note"])
+
+
+def test_groups_and_light_queues_are_the_same_wherever_they_stand() -> None:
+    mask = Masking.of("groups,lmq")
+    made = mask.property_values(PROPERTIES)
+    group, light = mask.group("billing"), mask.pseudonym("lmq", "u1")
+    assert made["PGROUP"] == group
+    assert made["REAL_TOPIC"] == mask.topic("%RETRY%billing") == f"%RETRY%{group}"
+    assert made["INNER_MULTI_DISPATCH"].split(",")[0] == mask.topic("%LMQ%u1") == f"%LMQ%{light}"
+    assert mask.topic("%RETRY%billing+Orders") == f"%RETRY%{group}+Orders"
+    assert mask.topic("Orders") == "Orders"
+    assert mask.words("of %RETRY%billing, %LMQ%u1: none") == f"of %RETRY%{group}, %LMQ%{light}: none"
+    finding = {
+        "type": "finding",
+        "message": "billing is ahead",
+        "nextStep": "reset billing",
+        "evidence": {"group": "billing"},
+    }
+    assert "billing" not in json.dumps(mask.record(finding))

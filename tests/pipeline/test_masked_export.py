@@ -1,0 +1,102 @@
+"""A masked export holds nothing of what it hides: in no file, no name of a file, no manifest, no word that is said."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from engine.cli.main import main
+from engine.codec.encode import Message
+from engine.config import from_mapping
+from engine.message_store import MessageStore
+from engine.pipeline import session
+
+pytestmark = pytest.mark.spark
+
+KEYS = [f"SO-{number:06d}" for number in range(40)]
+GROUPS = ["billing-group", "audit-group"]
+LIGHT = ["user-77", "user-78"]
+HOSTS = ["10.11.12.13", "host-a.example"]
+BODIES = [f"body of {key}" for key in KEYS]
+VALUES = ["blue-velvet", "secret-colour"]
+SECRETS = [*KEYS, *GROUPS, *LIGHT, *HOSTS, *VALUES, "body of"]
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Messages with keys, groups in properties and in retry topics, light queues, hosts and properties of users."""
+    config, _ = from_mapping({"mappedFileSizeCommitLog": 1 << 16, "enableLmq": "true", "enableMultiDispatch": "true"})
+    with MessageStore(tmp_path / "s", config) as made:
+        for number, key in enumerate(KEYS):
+            group, light = GROUPS[number % 2], LIGHT[number % 2]
+            topic = (f"%RETRY%{group}", "Orders", f"%DLQ%{group}", f"%RETRY%{group}+Orders")[number % 4]
+            properties = {
+                "KEYS": f"{key} also-{key}", "PGROUP": group, "CLIENT_HOST": HOSTS[1], "colour": VALUES[number % 2],
+                "orderId": key, "note": f"see {key} of {group} at {HOSTS[0]}:10911, %LMQ%{light}", "weight": "7 kg",
+            }  # fmt: skip
+            if topic == "Orders":
+                properties["INNER_MULTI_DISPATCH"] = f"%LMQ%{light},%LMQ%{light}-b"
+            made.put_message(
+                Message(topic, f"body of {key}".encode(), properties=properties, born_host=f"{HOSTS[0]}:4711")
+            )
+    return tmp_path / "s"
+
+
+def all_words(folder):
+    """Everything that an export tells: names, bytes, and the values of Parquet, which are packed."""
+    told = []
+    for path in sorted(folder.rglob("*")):
+        told.append(str(path.relative_to(folder)))
+        if path.suffix == ".parquet":
+            table = pq.ParquetFile(path)
+            told.append(str(table.read().to_pylist()) + str(table.metadata.metadata))
+        if path.is_file():
+            told.append(path.read_bytes().decode("utf-8", "replace"))
+    return "\n".join(told)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
+def test_nothing_that_is_masked_stands_anywhere(spark, store, tmp_path, capsys, kind):
+    """The manifest told the filter with the key that was looked for; properties, groups and light queues were hidden
+    by no word.
+    """
+    out, log = tmp_path / "out", Path(session._running[0].log.name)
+    code = main([
+        "pipeline", "export", str(store), "--out", str(out), "--format", kind, "--master", "local[2]", "--json",
+        "--mask", "bodies,keys,hosts,groups,lmq,properties", "--keep-properties", "weight,note",
+        "--where", "(keys contains \"SO-0000\" or size > 77) and properties.colour != 'secret-colour-2'",
+    ])  # fmt: skip
+    said = capsys.readouterr()
+    assert (code, said.err) == (0, "")
+    words = all_words(out)
+    assert [secret for secret in SECRETS if secret in words] == []
+    assert [secret for secret in SECRETS if secret in said.out or secret in log.read_text()] == []
+    about = json.loads((out / "_storescope.json").read_text())
+    assert about["where"] == "(keys contains … or size > …) and properties.colour != …"
+    assert about["masked"] == ["bodies", "keys", "hosts", "groups", "lmq", "properties"]
+    assert "7 kg" in words
+    assert words.count("%LMQ%lmq-") > 10
+
+
+def test_what_was_equal_is_equal_behind_the_masks(spark, store, tmp_path, capsys):
+    """Keys join with properties, retry topics with groups, light queues with each other."""
+    out = tmp_path / "out"
+    parts = ["--mask", "keys,groups,lmq,hosts", "--master", "local[2]", "--format", "json"]
+    assert main(["pipeline", "export", str(store), "--out", str(out), *parts]) == 0
+    capsys.readouterr()
+    rows = [json.loads(line) for path in out.glob("part-*") for line in Path(path).read_text().splitlines()]
+    assert len(rows) == len(KEYS)
+    lights = set()
+    for row in rows:
+        properties = row["properties"]
+        assert properties["KEYS"] == " ".join(row["keys"])
+        assert properties["orderId"] == row["keys"][0]
+        assert properties["note"].split()[1] == row["keys"][0]
+        assert properties["note"].split()[3] == properties["PGROUP"]
+        assert properties["colour"] in VALUES
+        assert row["topic"] == "Orders" or properties["PGROUP"] in row["topic"]
+        lights.update(properties.get("INNER_MULTI_DISPATCH", "").split(",")[:1])
+    assert len({row["properties"]["PGROUP"] for row in rows}) == 2
+    assert len({row["keys"][0] for row in rows}) == len(KEYS)
+    assert {row["properties"]["note"].split()[-1] for row in rows} >= lights - {""}
