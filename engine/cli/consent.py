@@ -23,10 +23,12 @@ def refuse_empty(args: argparse.Namespace, found: EmptyLog | None) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options ``--yes`` and ``--empty-log``."""
+    """The options ``--yes``, ``--empty-log`` and ``--no-backup``."""
     parser.add_argument("--yes", action="store_true", help="do it without asking")
     text = "go on though the log is empty or gone and other files know of its messages"
     parser.add_argument("--empty-log", action="store_true", help=text)
+    text = "keep nothing of what is changed; else it is kept in a folder beside the store, for recover --undo"
+    parser.add_argument("--no-backup", action="store_true", help=text)
 
 
 def given(

@@ -7,8 +7,6 @@ everything as it was. A tree of a store that is there is exchanged for the new o
 
 from __future__ import annotations
 
-import ctypes
-import os
 import shutil
 import signal
 import time
@@ -30,6 +28,9 @@ from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk, RealDisk
+from engine.mapped.keeping import Keeper
+from engine.mapped.kept_folder import TREES
+from engine.mapped.kept_undo import exchange
 from engine.rules.unit_check import Request
 from engine.services.rebuild import Rebuild
 from engine.store.config_tables import ConfigTables
@@ -38,7 +39,6 @@ from engine.store.index_service import IndexService
 
 STAGING = ".dispatch"
 """Folder inside a store in which its new trees grow. Left there only by a process that was killed."""
-_EXCHANGE, _HERE = 2, -100
 Progress = Callable[[int], None]
 
 
@@ -67,9 +67,21 @@ def rebuild_beside(
         return build(source, staging, config, RealDisk(), progress)
 
 
-def rebuild_in_place(source: StoreSnapshot, config: MessageStoreConfig, progress: Progress | None = None) -> Rebuilt:
-    """Build the trees anew inside the store and exchange them for the old ones. The caller holds the store's lock."""
+def rebuild_in_place(
+    source: StoreSnapshot, config: MessageStoreConfig, keeper: Keeper | None, progress: Progress | None = None
+) -> Rebuilt:
+    """Build the trees anew and exchange them for the old ones, which stay with ``keeper``: without one they are built
+    inside the store, and the old ones are gone. The caller holds the store's lock.
+    """
     root = source.path
+    if keeper is not None:
+        staging = keeper.folder / TREES
+        if (root / STAGING).exists():
+            keeper.before_exchange(STAGING)
+            (root / STAGING).rename(staging / STAGING)
+        done = build(source, staging, config, RealDisk(), progress)
+        put_in_place(staging, root, config, keeper.before_exchange)
+        return done
     staging = root / STAGING
     shutil.rmtree(staging, ignore_errors=True)
     try:
@@ -163,41 +175,26 @@ def _drop_deleted(source: StoreSnapshot, queues: ConsumeQueueStore) -> list[str]
 # -- names
 
 
-def put_in_place(staging: Path, root: Path, config: MessageStoreConfig) -> None:
-    """Exchange the trees of the store at ``root`` for those in ``staging``, where the old ones are afterwards."""
+def put_in_place(
+    staging: Path, root: Path, config: MessageStoreConfig, before: Callable[[str], None] | None = None
+) -> None:
+    """Exchange the trees of the store at ``root`` for those in ``staging``, where the old ones are afterwards;
+    ``before`` is told each name in front of its exchange.
+    """
     names = ["consumequeue", "batchconsumequeue"]
     names += ["consumequeue_ext"] if config.enable_consume_queue_ext else []
     names += ["index"] if config.message_index_enable else []
     with _undisturbed():
         for name in names:
             new, old = staging / name, root / name
+            if before is not None and (old.exists() or new.exists()):
+                before(name)
             if old.exists():
                 new.mkdir(exist_ok=True)
-                _exchange(new, old)
+                exchange(new, old)
             elif new.exists():
                 new.rename(old)
         sync_folder(root)
-
-
-def _system_call() -> Callable[..., int] | None:
-    """``renameat2`` of the C library; None where it has none."""
-    found: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    return found
-
-
-def _exchange(new: Path, old: Path) -> None:
-    """Swap the names of two folders: in one step where the system can, else in two with a way back."""
-    swap = _system_call()
-    if swap is not None and swap(_HERE, os.fsencode(new), _HERE, os.fsencode(old), _EXCHANGE) == 0:
-        return
-    aside = new.with_name(f"{new.name}.old")
-    old.rename(aside)
-    try:
-        new.rename(old)
-    except OSError:
-        aside.rename(old)
-        raise
-    aside.rename(new)
 
 
 @contextmanager

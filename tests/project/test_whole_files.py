@@ -13,6 +13,8 @@ ALLOWED = {
     "engine/whole_file.py": "the one place",
     "engine/mapped/disk.py": "the disk itself, and the one place for files of a store behind it",
     "engine/mapped/real_file.py": "a file without a name gets one",
+    "engine/mapped/keeping.py": "a file that is about to go keeps a second name",
+    "engine/mapped/kept_undo.py": "what was kept gets its names and bytes back, in a store that is no open one",
     "engine/lab/shadow_disk.py": "what is on the disk and what a power loss leaves: links to one file's bytes",
     "engine/lab/shadow_file.py": "as above",
     "engine/lab/lab_store.py": "a store's folder comes back from before its plug was pulled",

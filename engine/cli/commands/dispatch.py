@@ -6,19 +6,25 @@ import argparse
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.cli import consent
+from engine.cli.keeping import Keeping, keeping
 from engine.cli.options import common, open_given
 from engine.cli.output import Output, Progress, size_text
 from engine.cli.rebuilt_words import rebuilt_figures, say_rebuilt
 from engine.cli.writing import refuse_used
+from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.inspection.derived_config import derived_config
 from engine.inspection.foreign import rocksdb_queues
 from engine.inspection.recovery import without_log
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.store_lock import StoreLock
+
+if TYPE_CHECKING:
+    from engine.cli.rebuilding import Rebuilt
+    from engine.mapped.keeping import Keeper
 
 _SIZES = {"mappedFileSizeConsumeQueue": "the size of queue files", "maxHashSlotNum": "the slots of an index file"}
 
@@ -41,13 +47,18 @@ def run(args: argparse.Namespace, out: Output) -> int:
             raise StoreError("its consume queues are a RocksDB, which is not built here", file=str(store.path))
         target = refuse_used(args.to, store.path) if args.to is not None else None
         if target is not None:
-            return _build(store, target, out)
+            config = _settled(store, out)
+            _tell(_built(store, config, target, None, out), str(target), out)
+            return 0
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
         if not consent.given(args, _deeds(store), "Build them again?", empty_log=without_log(store)):
             return 2
-        with StoreLock(store.path / "lock"):
-            return _build(store, None, out)
+        config = _settled(store, out)
+        with keeping(args, store.path, config) as kept, kept.lock():
+            done = _built(store, config, None, kept.keeper, out)
+        _tell(done, str(store.path), out, kept)
+        return 0
 
 
 def _deeds(store: StoreSnapshot) -> Iterator[str]:
@@ -71,25 +82,29 @@ def _count(*folders: Path) -> tuple[int, int]:
     return len(files), sum(status.st_size for status in files)
 
 
-def _build(store: StoreSnapshot, target: Path | None, out: Output) -> int:
-    from engine.cli.rebuilding import rebuild_beside, rebuild_in_place
-
+def _settled(store: StoreSnapshot, out: Output) -> MessageStoreConfig:
     config = derived_config(store)
     for key, what in _SIZES.items():
         if key not in config.given:
             out.say(f"no file tells {what}: RocketMQ's default is taken, --config settles it ({key})")
+    return config
+
+
+def _built(
+    store: StoreSnapshot, config: MessageStoreConfig, target: Path | None, keeper: Keeper | None, out: Output
+) -> Rebuilt:
+    from engine.cli.rebuilding import rebuild_beside, rebuild_in_place
+
     length = store.log.end_offset - max(store.log.min_offset, 0)
     with Progress("dispatch", length, out.quiet) as progress:
         if target is None:
-            done = rebuild_in_place(store, config, progress.at)
-        else:
-            done = rebuild_beside(store, target, config, progress.at)
-    out.record(
-        {
-            "type": "dispatched",
-            "path": str(target or store.path),
-            **rebuilt_figures(done),
-        }
-    )
-    say_rebuilt(out, done, str(target or store.path))
-    return 0
+            return rebuild_in_place(store, config, keeper, progress.at)
+        return rebuild_beside(store, target, config, progress.at)
+
+
+def _tell(done: Rebuilt, path: str, out: Output, kept: Keeping | None = None) -> None:
+    record = kept.record if kept is not None else None
+    out.record({"type": "dispatched", "path": path, **rebuilt_figures(done), "kept": record})
+    say_rebuilt(out, done, path)
+    if kept is not None:
+        kept.say(out)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from engine.cli import consent, records
+from engine.cli.keeping import keeping
 from engine.cli.options import common, number
 from engine.cli.output import Column, Output
 from engine.cli.put_plan import PutPlan, read_plan
@@ -59,15 +60,22 @@ def _put(args: argparse.Namespace, out: Output, target: WriteTarget, plan: PutPl
     from engine.message_store import MessageStore
 
     stored = True
-    with MessageStore(target.path, target.config, like=args.like, empty_log=args.empty_log) as store:
-        for name, queues in plan.batch_topics:
-            if not store.tables.is_batch_topic(name):
-                store.tables.create_topic(name, queues, attributes={"queue.type": "BatchCQ"})
-        for message in plan.messages:
-            result = store.put_message(message)
-            stored &= result.ok
-            out.record(records.put(result), _COLUMNS)
-        store.wait_dispatched()
+    changes = target.recovery is not None and not target.recovery.changes_nothing
+    with keeping(args, target.path, target.config, wanted=changes) as kept:
+        opened = MessageStore(
+            target.path, target.config, disk=kept.store_disk, like=args.like, empty_log=args.empty_log
+        )
+        with opened as store:
+            kept.settled = True
+            for name, queues in plan.batch_topics:
+                if not store.tables.is_batch_topic(name):
+                    store.tables.create_topic(name, queues, attributes={"queue.type": "BatchCQ"})
+            for message in plan.messages:
+                result = store.put_message(message)
+                stored &= result.ok
+                out.record({**records.put(result), **kept.place}, _COLUMNS)
+            store.wait_dispatched()
+    kept.say(out)
     return stored
 
 

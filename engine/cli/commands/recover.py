@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.cli import consent
+from engine.cli.keeping import keeping
 from engine.cli.options import common, open_given
 from engine.cli.output import Column, Output, plain, size_text
+from engine.cli.undoing import undo
 from engine.errors import StoreError, UsageError
 from engine.inspection.derived_config import derived_config
 from engine.inspection.recovery import plan
@@ -28,14 +30,19 @@ def register(commands: Any) -> None:
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--plan", action="store_true", help="show it and change nothing")
     parser.add_argument("--apply", action="store_true", help="do it, after asking; writes into the store")
+    text = "bring back every byte that a command changed, from the folder where it kept them"
+    parser.add_argument("--undo", metavar="FOLDER", help=text)
     parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release that would start")
     consent.add_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    if args.plan == args.apply:
-        raise UsageError("recover needs either --plan (shows it and changes nothing) or --apply (does it)")
+    if args.plan + args.apply + (args.undo is not None) != 1:
+        needs = "either --plan (shows it and changes nothing), --apply (does it) or --undo FOLDER (takes it back)"
+        raise UsageError(f"recover needs {needs}")
+    if args.undo is not None:
+        return undo(args, out)
     return _apply(args, out) if args.apply else _plan(args, out)
 
 
@@ -61,9 +68,14 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
         return 2
     from engine.message_store import MessageStore
 
-    with MessageStore(path, config, like=args.like, services=False, empty_log=args.empty_log) as store_open:
-        done = store_open.recovery_plan
-    _show(done, out)
+    with keeping(args, path, config) as kept:
+        opened = MessageStore(
+            path, config, disk=kept.store_disk, like=args.like, services=False, empty_log=args.empty_log
+        )
+        with opened:
+            done = opened.recovery_plan
+    _show(done, out, kept.record)
+    kept.say(out)
     if (done.end_offset, done.queues) != (shown.end_offset, shown.queues):
         raise StoreError("the store had changed since it was looked at: what was done is not what was shown")
     return 0
@@ -84,8 +96,8 @@ def _deeds(found: RecoveryPlan, broker: RecoveryPlan, path: str) -> Iterator[str
     yield f"  {len(found.files_deleted):,} files and {len(found.index_deleted):,} index files are deleted"
 
 
-def _show(found: RecoveryPlan, out: Output) -> None:
-    record = found.record()
+def _show(found: RecoveryPlan, out: Output, kept: dict[str, Any] | None = None) -> None:
+    record = {**found.record(), "kept": kept}
     out.record(record)
     if not out.as_json:
         _for_people(found, record, out)

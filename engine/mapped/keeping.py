@@ -1,0 +1,281 @@
+"""Keeping what is about to change: each thing is in the folder, and in its journal, before it changes.
+
+A file that will be removed gets a second name in the folder, which costs nothing. One that is written in place shares
+its bytes with such a name, so of it the bytes that may change are copied, holes left holes. Whoever writes goes through
+:class:`engine.mapped.keeping_disk.KeepingDisk`, which asks here first.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import itertools
+import json
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from engine.errors import StoreError
+from engine.folders import sync_folder
+from engine.mapped.extents import data_extents
+from engine.mapped.kept_folder import FILES, JOURNAL, TREES, VERSION, is_plain, stamps
+
+_CHUNK = 1 << 20
+_ZEROS = bytes(_CHUNK)
+_FICLONE = 0x40049409
+_CLONED_FROM = 8 << 20
+"""Bytes from which on sharing a file's blocks is tried before they are copied."""
+_NO_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS}
+
+
+class CannotKeep(StoreError):
+    """What is about to change cannot be kept beside the store. Nothing was changed."""
+
+
+class Keeper:
+    """The folder for what ``command`` changes of the store at ``root``, made beside it; ``logs`` are the folders of its
+    log. Raises :class:`CannotKeep`.
+    """
+
+    def __init__(self, root: Path, command: str, logs: Iterable[Path] = ()) -> None:
+        self.root = root.absolute()
+        self.logs = tuple(log.absolute() for log in logs)
+        self._lock = threading.RLock()
+        self._number = 0
+        self._from: dict[str, int] = {}  # file that was there → lowest byte of it that is safe
+        self._sizes: dict[str, os.stat_result] = {}
+        self._absent: set[str] = set()
+        self._folders: set[str] = set()
+        self._journal = -1
+        real = self.root.resolve()
+        self.folder = real
+        try:
+            self.folder = _new_folder(real)
+            (self.folder / FILES).mkdir()
+            (self.folder / TREES).mkdir()
+            self._journal = os.open(self.folder / JOURNAL, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            head = {"storescopeKept": VERSION, "store": str(real), "inode": real.stat().st_ino, "command": command}
+            self._write({**head, "logs": list(map(str, self.logs)), "before": stamps(self.root, self.logs)})
+            self._note_lock(self.root / "lock")
+            sync_folder(self.folder)
+            sync_folder(self.folder.parent)
+        except OSError as error:
+            self.close()
+            place = str(self.folder if self.folder != real else real.parent)
+            text = f"what is about to change cannot be kept here: {error.strerror}"
+            raise CannotKeep(f"{text} (nothing was changed; --no-backup does without)", file=place) from error
+
+    def is_log(self, path: str) -> bool:
+        """Whether a file is one of the log: written behind its end only."""
+        return Path(path).absolute().parent in self.logs
+
+    # -- before a change
+
+    def before_change(self, path: Path, start: int = 0) -> int:
+        """Bytes from ``start`` on are about to change, or the length is; gives the lowest byte that is safe now."""
+        with self._lock:
+            name = self._name(path)
+            if name in self._absent:
+                return 0
+            info = self._sizes.get(name)
+            if info is None:
+                try:
+                    info = path.stat()
+                except FileNotFoundError:
+                    self.before_make(path)
+                    return 0
+                start = min(start, info.st_size)
+                self._copy(path, name, info, start, info.st_size)
+            elif start < self._from[name]:
+                self._copy(path, name, info, start, self._from[name])
+            self._from[name] = min(start, self._from.get(name, start))
+            return self._from[name]
+
+    def before_delete(self, path: Path) -> None:
+        """The file is about to lose its name, by removal or because another takes it."""
+        with self._lock:
+            name = self._name(path)
+            if name in self._absent:
+                return
+            if name in self._sizes:
+                if self._from[name] > 0:  # what could not change until now goes, too
+                    self.before_change(path)
+                return
+            try:
+                info = path.lstat()
+            except FileNotFoundError:
+                return
+            self._note_folder(path.parent)
+            kept = self._next()
+            try:
+                os.link(path, self.folder / kept, follow_symlinks=False)
+            except OSError as error:
+                if error.errno not in _NO_LINK or not is_plain(info.st_mode):
+                    raise
+                self.before_change(path)
+                return
+            sync_folder(self.folder / FILES)
+            self._write({**_of_file(name, info), "link": kept})
+            self._sizes[name], self._from[name] = info, 0
+
+    def before_make(self, path: Path) -> None:
+        """The file is about to be made; its folders, too, where they are missing."""
+        with self._lock:
+            name = self._name(path)
+            if name in self._absent or name in self._sizes or os.path.lexists(path):
+                return
+            missing = list(itertools.takewhile(lambda folder: not folder.exists(), path.parents))
+            self._note_folder(path.parents[len(missing)])
+            for folder in reversed(missing):
+                self._write({"newFolder": self._name(folder)})
+                self._folders.add(self._name(folder))
+            self._write({"absent": name})
+            self._absent.add(name)
+
+    def before_folder_goes(self, path: Path) -> None:
+        """The folder is about to be removed, if it is empty."""
+        with self._lock:
+            if path.is_dir():
+                self._note_folder(path.parent)
+                self._note_folder(path)
+
+    def before_exchange(self, name: str) -> None:
+        """The folder ``name`` of the store is about to change places with what is built in the folder's ``trees``."""
+        with self._lock:
+            place = self.root / name
+            self._note_folder(self.root)
+            self._write({"tree": name, "inode": place.stat().st_ino if place.exists() else None})
+
+    # -- at the end
+
+    def finish(self) -> None:
+        """The command has done its work: tell how it leaves the store."""
+        self._write({"after": stamps(self.root, self.logs)})
+        self.close()
+
+    def close(self) -> None:
+        """Close the journal."""
+        if self._journal >= 0:
+            os.close(self._journal)
+            self._journal = -1
+
+    def _name(self, path: Path) -> str:
+        place = path.absolute()
+        return str(place.relative_to(self.root)) if place.is_relative_to(self.root) else str(place)
+
+    def _next(self) -> str:
+        self._number += 1
+        return f"{FILES}/{self._number}"
+
+    def _note_lock(self, path: Path) -> None:
+        """Whoever takes the lock makes its file, or gives it another time and text."""
+        self._note_folder(path.parent)
+        try:
+            info, text = path.stat(), path.read_bytes()
+        except FileNotFoundError:
+            self._write({"absent": "lock"})
+            self._absent.add("lock")
+            return
+        self._write({**_of_file("lock", info), "text": text.decode("latin-1")})
+        self._sizes["lock"], self._from["lock"] = info, 0
+
+    def _note_folder(self, path: Path) -> None:
+        name = self._name(path)
+        if name not in self._folders:
+            info = path.stat()
+            self._write({"folder": name, "mode": stat.S_IMODE(info.st_mode), "modified": info.st_mtime_ns})
+            self._folders.add(name)
+
+    def _copy(self, path: Path, name: str, info: os.stat_result, start: int, stop: int) -> None:
+        entry = _of_file(name, info)
+        if start < stop:
+            kept = self._next()
+            digest = copy_span(path, self.folder / kept, start, stop)
+            sync_folder(self.folder / FILES)
+            entry |= {"kept": kept, "start": start, "stop": stop, "sha256": digest}
+        self._note_folder(path.parent)
+        self._write(entry)
+        self._sizes[name] = info
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        line = memoryview(json.dumps(entry, ensure_ascii=True, separators=(",", ":")).encode() + b"\n")
+        while line:
+            line = line[os.write(self._journal, line) :]
+        os.fsync(self._journal)
+
+
+def copy_span(source: Path, target: Path, start: int, stop: int) -> str | None:
+    """Copy bytes [start, stop) to the same place of the new file ``target``, zeros left out, and sync it; gives their
+    SHA-256 (see :func:`digest_span`), None where the blocks are shared. Raises ``OSError``.
+    """
+    reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        writing = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            if stop - start >= _CLONED_FROM and _clone(reading, writing):
+                os.fsync(writing)
+                return None
+            os.ftruncate(writing, stop)
+            digest = hashlib.sha256()
+            for at, data in pieces(reading, start, stop):
+                digest.update(b"%d:" % at + data)
+                written = 0
+                while written < len(data):
+                    written += os.pwrite(writing, memoryview(data)[written:], at + written)
+            os.fsync(writing)
+            return digest.hexdigest()
+        finally:
+            os.close(writing)
+    finally:
+        os.close(reading)
+
+
+def digest_span(descriptor: int, start: int, stop: int) -> str:
+    """SHA-256 over place and bytes of each stretch of :func:`pieces`."""
+    digest = hashlib.sha256()
+    for at, data in pieces(descriptor, start, stop):
+        digest.update(b"%d:" % at + data)
+    return digest.hexdigest()
+
+
+def pieces(descriptor: int, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+    """(place, bytes) of the stretches of [start, stop), cut at whole MiB, that are not all zeros."""
+    behind = start
+    for low, high in data_extents(descriptor, start, stop):
+        at = max(low - low % _CHUNK, behind)
+        while at < high:
+            behind = min(at - at % _CHUNK + _CHUNK, stop)
+            data = os.pread(descriptor, behind - at, at)
+            if data and data != _ZEROS[: len(data)]:
+                yield at, data
+            at = behind
+
+
+def _clone(reading: int, writing: int) -> bool:
+    try:
+        fcntl.ioctl(writing, _FICLONE, reading)
+    except OSError:
+        return False
+    return True
+
+
+def _of_file(name: str, info: os.stat_result) -> dict[str, Any]:
+    mode = stat.S_IMODE(info.st_mode)
+    return {"file": name, "size": info.st_size, "modified": info.st_mtime_ns, "mode": mode, "inode": info.st_ino}
+
+
+def _new_folder(real: Path) -> Path:
+    name = f"{real.name}.kept-{time.strftime('%Y%m%d-%H%M%S')}"
+    for number in itertools.count(1):
+        folder = real.with_name(name if number == 1 else f"{name}-{number}")
+        try:
+            folder.mkdir(mode=0o755)
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError
