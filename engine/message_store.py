@@ -421,14 +421,11 @@ class MessageStore:
         self._services.wakeup("clean")
 
     def delete_topics(self, names: Iterable[str]) -> int:
-        """Delete the queues of topics, their table rows and offsets; messages stay in the log. How many had queues."""
-        names = list(names)
-        deleted = 0
-        for name in names:
-            deleted += self._parts.queues.delete_topic(name)
-            self._parts.commit_log.queue_offsets.forget(name)
-        self._parts.tables.delete_topics(names)
-        return deleted
+        """Delete the queues of topics, their table rows and offsets; messages stay in the log. How many had queues.
+
+        A topic is deleted or it is not: ``OSError`` comes before anything of the topic that it met was changed.
+        """
+        return self._services.delete_topics(names)
 
     # -- services by hand
 

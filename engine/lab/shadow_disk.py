@@ -148,6 +148,18 @@ class ShadowDisk(RealDisk):
                 shadow.live = target
                 self._change({str(target): shadow, str(source): None})
 
+    def move_folder(self, source: Path, target: Path) -> None:
+        self.check_alive()
+        with self.guard:
+            super().move_folder(source, target)
+            changes: dict[str, Shadow | None] = {}
+            for path, shadow in self.names_now.items():
+                if path.startswith(f"{source}/"):
+                    shadow.live = target / path[len(str(source)) + 1 :]
+                    changes[str(shadow.live)] = shadow
+                    changes[path] = None
+            self._change(changes)
+
     def delete(self, path: Path) -> None:
         self.check_alive()
         with self.guard:

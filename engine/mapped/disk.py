@@ -96,6 +96,9 @@ class Disk(Protocol):
     def replace(self, source: Path, target: Path) -> None:
         """Rename ``source`` over ``target`` at once."""
 
+    def move_folder(self, source: Path, target: Path) -> None:
+        """Rename a folder with all that is in it at once (``target``'s parents are made, itself is not there yet)."""
+
     def delete(self, path: Path) -> None:
         """Remove a file; gone already is as good."""
 
@@ -215,6 +218,11 @@ class RealDisk:
     def replace(self, source: Path, target: Path) -> None:
         with self._files.at_work(str(target)):
             source.replace(target)
+
+    def move_folder(self, source: Path, target: Path) -> None:
+        with self._files.at_work(str(source)):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            source.rename(target)
 
     def delete(self, path: Path) -> None:
         with self._files.at_work(str(path)):

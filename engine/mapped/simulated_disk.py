@@ -54,8 +54,8 @@ class SimulatedDisk:
 
     ``crash_at``: the call of this number raises :class:`PowerLoss`. ``on_call``: is told every call before it reaches
     the disk, as (number, kind, path). ``write_back``: lets dirty pages reach the disk by chance as time goes by. Kinds
-    of calls: ``create open write reserve flush write_file replace delete remove_folder sync_folder``, and ``read``,
-    which is not counted.
+    of calls: ``create open write reserve flush write_file replace move_folder delete remove_folder sync_folder``, and
+    ``read``, which is not counted.
     """
 
     def __init__(
@@ -193,6 +193,23 @@ class SimulatedDisk:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(source))
             self._rename({str(target): node, str(source): None})
             self.call("replace", str(target))
+
+    def move_folder(self, source: Path, target: Path) -> None:
+        with self.guard:
+            text = str(source)
+            self.refuse("move_folder", text)
+            if text not in self._folders:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)
+            self._make_parents(target / "x")
+            changes: dict[str, Node | None] = {}
+            for path, node in self._nodes.items():
+                if path.startswith(text + "/"):
+                    changes[str(target) + path[len(text) :]] = node
+                    changes[path] = None
+            moved = {folder for folder in self._folders if folder == text or folder.startswith(text + "/")}
+            self._folders = self._folders - moved | {str(target) + folder[len(text) :] for folder in moved}
+            self._rename(changes)
+            self.call("move_folder", text)
 
     def delete(self, path: Path) -> None:
         with self.guard:

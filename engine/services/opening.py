@@ -60,6 +60,7 @@ def load(
     def rebuild() -> Rebuild:
         return Rebuild(parts.queues, parts.index, parts.config, bit_map=bit_map)
 
+    parts.queues.remove_deleted()
     plan = recovery_apply.recover(source, parts, parts.like, rebuild, empty_log=empty_log)
     if plan.exit == "abnormal":
         _flush_what_was_found(parts, services, plan.start_offset)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from engine.errors import StoreClosed
@@ -135,6 +136,12 @@ class ServiceThread:
             return False
         self._thread = None
         return True
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Between two rounds: none begins before the block ends."""
+        with self._stepping:
+            yield
 
     def end(self) -> None:
         """Nobody steps any more; returns when a round under way on a caller's thread is over. The thread has ended."""

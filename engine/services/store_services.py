@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
+from contextlib import ExitStack
 from typing import Final
 
 from engine.errors import UsageError
@@ -149,6 +151,33 @@ class StoreServices:
             if self.reput.reput_from == before:
                 break
         return self.reput.reput_from >= offset
+
+    def delete_topics(self, names: Iterable[str]) -> int:
+        """Delete the queues of topics, their table rows and offsets; how many had queues. Raises ``OSError``: the topic
+        that it met is as it was, those before it are deleted.
+
+        Nothing is dispatched, flushed or cleaned meanwhile. Units of the topics that are in the log now get no entry
+        any more, those put later begin at queue offset 0.
+        """
+        parts, gone, deleted = self._parts, list[str](), 0
+        with ExitStack() as held:
+            for service in ("clean", "queues", "reput"):
+                held.enter_context(self._threads[service].held())
+            try:
+                for name in names:
+                    deleted += parts.queues.delete_topic(name)
+                    end = parts.commit_log.forget_topic(name)
+                    parts.queues.pass_over(name, end, self.reput.reput_from)
+                    gone.append(name)
+            finally:
+                self._drop_rows(gone)
+        return deleted
+
+    def _drop_rows(self, topics: list[str]) -> None:
+        try:
+            self._parts.tables.delete_topics(topics)
+        except OSError as error:
+            _log.warning("rows of deleted topics are taken out of the tables by the next save: %s", error)
 
     def shutdown(self) -> None:
         """End every service: the log flushed, what is in it dispatched (five seconds at most), queues and index

@@ -75,6 +75,10 @@ class BatchConsumeQueue(StoredQueue):
             offset += len(raw)
         self._min_offset = found
 
+    def detach(self) -> None:
+        super().detach()
+        self._min_offset, self._max_offset = -1, 0
+
     def destroy(self) -> None:
         super().destroy()
         self._min_offset, self._max_offset = -1, 0

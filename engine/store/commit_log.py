@@ -319,6 +319,12 @@ class CommitLog:
         """Store a whole unit again: see :func:`engine.store.put_ruled.append_raw`."""
         return put_ruled.append_raw(self, unit)
 
+    def forget_topic(self, name: str) -> int:
+        """The topic was deleted: its queues begin at 0 again. Gives the end of the log, behind which units are new."""
+        with self.lock:
+            self.queue_offsets.forget(name)
+            return self.wrote
+
     # What the ways to put share; the caller holds the lock where places and files are concerned
 
     def topic(self, name: str) -> Topic:

@@ -110,16 +110,19 @@ class ConfigTables:
             return self.topics()[name]
 
     def delete_topics(self, names: Iterable[str]) -> int:
-        """Take topics out of the tables, their consumer offsets too; the number of those that were declared."""
+        """Take topics out of the tables, their consumer offsets too; the number of those that were declared. Raises
+        ``OSError`` where they cannot be written now: they are out all the same, and the next :meth:`save` writes that.
+        """
         gone = set(names)
         with self._lock:
             deleted = _drop(self._members(TOPICS, "topicConfigTable"), gone.__contains__)
-            if deleted:
-                self._changed(TOPICS, save=True)
-                self._batch -= gone
-            offsets = self._members(self._offsets_file, "offsetTable")
-            if _drop(offsets, lambda key: key.partition("@")[0] in gone):
-                self._changed(self._offsets_file, save=True)
+            offsets = _drop(self._members(self._offsets_file, "offsetTable"), lambda key: key.partition("@")[0] in gone)
+            self._batch -= gone
+            changed = [name for name, rows in ((TOPICS, deleted), (self._offsets_file, offsets)) if rows]
+            for name in changed:
+                self._changed(name)
+            for name in changed:
+                self._save(name)
         return deleted
 
     def create_group(self, name: str, *, retry_queues: int = 1, retry_max_times: int = 16) -> SubscriptionGroup:

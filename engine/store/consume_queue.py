@@ -124,6 +124,12 @@ class ConsumeQueue(StoredQueue):
         if self.ext is not None:
             self.ext.files.forget()
 
+    def detach(self) -> None:
+        super().detach()
+        self.min_logic_offset = 0
+        if self.ext is not None:
+            self.ext.files.detach()
+
     def destroy(self) -> None:
         super().destroy()
         self.min_logic_offset = 0

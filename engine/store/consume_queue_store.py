@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from engine.codec.batch_consume_queue import BatchCqUnit
 from engine.codec.java import i32
 from engine.codec.queue_builder import EntryColumns, QueueRuns
@@ -23,6 +25,7 @@ from engine.store.consume_queue_ext import ConsumeQueueExt
 from engine.store.pending_entries import PendingEntries
 from engine.store.queue_files import QueueFiles
 from engine.store.recovery_source import Entry
+from engine.store.set_aside import ASIDE, remove_aside, set_aside
 from engine.store.stored_queue import Release
 
 Queue = ConsumeQueue | BatchConsumeQueue
@@ -53,6 +56,8 @@ class ConsumeQueueStore:
         self._topics: dict[str, dict[int, Queue]] = {}
         self._dirty: set[Queue] = set()
         self._refused: set[str] = set()  # topics that no folder can be named after
+        self._deleted: dict[str, int] = {}  # topic → offset in the log, before which its units get no entry any more
+        self._kinds = (paths.consumequeue, paths.batchconsumequeue, paths.consumequeue_ext)
         self.pending = PendingEntries(self._put_group)
         self._plain_names: tuple[Sequence[str], int] = ((), 0)  # how many of them make plain entries
         self._file_size = config.consume_queue_file_size
@@ -61,21 +66,27 @@ class ConsumeQueueStore:
 
     def __iter__(self) -> Iterator[Queue]:
         self.pending.settle()
-        for queues in list(self._topics.values()):
-            yield from list(queues.values())
+        yield from self._all()
+
+    def _all(self) -> list[Queue]:
+        with self.lock:
+            return [queue for queues in self._topics.values() for queue in queues.values()]
 
     def __len__(self) -> int:
-        return sum(len(queues) for queues in list(self._topics.values()))
+        with self.lock:
+            return sum(len(queues) for queues in self._topics.values())
 
     def topics(self) -> list[str]:
         """Names of the topics that have queues."""
         self.pending.settle()
-        return list(self._topics)
+        with self.lock:
+            return list(self._topics)
 
     def queues_of(self, topic: str) -> dict[int, Queue]:
         """The queues of a topic by id; empty where it has none."""
         self.pending.settle()
-        return dict(self._topics.get(topic, {}))
+        with self.lock:
+            return dict(self._topics.get(topic, {}))
 
     def queue(self, topic: str, queue_id: int) -> Queue | None:
         """The queue, None where there is none (getConsumeQueue)."""
@@ -154,6 +165,8 @@ class ConsumeQueueStore:
 
     def put(self, request: Request, bit_map: bytes = b"") -> None:
         """The entry of one dispatched unit (spec 3.3, 3.7), with an ext unit where those are on. Raises ``OSError``."""
+        if self._deleted and request.physical_offset < self._deleted.get(request.topic, 0):
+            return
         if self.pending.count and self.has_plain_entries(request.topic):
             if self.pending.add_one(request):
                 return
@@ -184,7 +197,7 @@ class ConsumeQueueStore:
         """The queue that a unit of the log names, with or without what waits for it; None where no folder can have the
         topic's name (a torn unit, or one that was made up): its message stays in the log.
         """
-        if topic not in self._topics and not is_folder_name(topic):
+        if topic not in self._topics and (topic == ASIDE or not is_folder_name(topic)):
             if topic not in self._refused:
                 self._refused.add(topic)
                 _log.warning("units of topic %.100r get no queue: no folder can have that name", topic)
@@ -199,6 +212,8 @@ class ConsumeQueueStore:
 
     def put_light(self, request: Request, name: str, queue_id: int, queue_offset: int) -> None:
         """A further entry of a unit, in the queue ``name`` (spec 3.8); it never has an ext unit. Raises ``OSError``."""
+        if request.physical_offset < self._deleted.get(name, 0):
+            return
         queue = self._queue_for_unit(name, queue_id)
         if isinstance(queue, ConsumeQueue):
             self._dirty.add(queue)
@@ -244,11 +259,16 @@ class ConsumeQueueStore:
 
     def _put_group(self, topic: str, queue_id: int, runs: QueueRuns, group: int) -> None:
         """The entries of one queue, which has plain ones."""
+        begin, stop = int(runs.start[group]), int(runs.start[group + 1])
+        end = self._deleted.get(topic)
+        if end is not None:
+            begin += int(np.count_nonzero(runs.entries["physical_offset"][begin:stop] < end))
+            if begin == stop:
+                return
         queue = self._find_for_unit(topic, queue_id)
         if not isinstance(queue, ConsumeQueue):
             return
         self._dirty.add(queue)
-        begin, stop = int(runs.start[group]), int(runs.start[group + 1])
         if runs.follows[group]:
             queue.put_run(runs.end[begin:stop], runs.queue_offset[begin:stop], runs.entries[begin:stop])
             return
@@ -293,7 +313,7 @@ class ConsumeQueueStore:
     def dirty(self) -> list[Queue]:
         """The queues that were written since they were last clean."""
         self.pending.settle_idle()
-        return list(self._dirty)
+        return list(self._dirty.copy())  # copied in one step: others add to it
 
     def flush_queue(self, queue: Queue, least_pages: int = 0) -> bool:
         """Flush one queue that is worth it; True where nothing of it waits. Raises ``OSError``."""
@@ -319,18 +339,34 @@ class ConsumeQueueStore:
         return gone
 
     def delete_topic(self, topic: str) -> bool:
-        """Delete every queue of a topic and the folders that are empty then; whether there was any (spec 11)."""
-        self.pending.settle()
-        with self.lock:
-            queues = self._topics.pop(topic, None)
-        if queues is None:
+        """Delete every queue of a topic with its folders; whether there was any (spec 11). Nobody puts meanwhile.
+
+        Raises ``OSError``; the topic has all its queues then.
+        """
+        if self.pending.count:
+            self.pending.settle_queue(topic, None)
+        if topic not in self._topics:
             return False
+        set_aside(self._disk, self._kinds, topic)
+        with self.lock:
+            queues = self._topics.pop(topic)
         for queue in queues.values():
             self._dirty.discard(queue)
-            queue.destroy()
-        for folder in (self._paths.consumequeue, self._paths.consumequeue_ext, self._paths.batchconsumequeue):
-            self._disk.remove_folder(folder / topic)
+            queue.detach()
+        self.remove_deleted()
         return True
+
+    def pass_over(self, topic: str, end: int, dispatched: int) -> None:
+        """Units of a topic that was deleted, before ``end`` in the log, get no entry when their turn comes: its queues
+        begin at 0 again. Everything before ``dispatched`` had its turn, short of what is pending.
+        """
+        waiting = self.pending.count
+        self._deleted = {name: stop for name, stop in self._deleted.items() if waiting or stop > dispatched}
+        self._deleted[topic] = end
+
+    def remove_deleted(self) -> None:
+        """Remove files of deleted topics that are still there, from before a crash for instance."""
+        remove_aside(self._disk, self._kinds)
 
     def destroy_all(self) -> None:
         """Delete the files of every queue, as RocketMQ does where the log is empty; the queues stay known."""
@@ -340,9 +376,8 @@ class ConsumeQueueStore:
 
     def close(self) -> None:
         """Give back what is open; entries that still wait are not written."""
-        for queues in list(self._topics.values()):
-            for queue in queues.values():
-                queue.forget()
+        for queue in self._all():
+            queue.forget()
 
 
 def _folders(entries: Iterable[Entry]) -> list[str]:

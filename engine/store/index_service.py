@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -65,6 +66,7 @@ class IndexService:
         self._most = config.max_msgs_num_batch
         self.files: tuple[IndexFile, ...] = ()
         """Oldest first, by name; replaced and never changed."""
+        self._changing = threading.Lock()  # one thread adds files, another deletes
         self._seen: tuple[tuple[IndexFile, ...], MappedFiles] = (), mapped_files(())
 
     def load(self, *, abnormal: bool = False, index_msg_timestamp: int = 0) -> list[str]:
@@ -157,7 +159,8 @@ class IndexService:
         before = self.files[-1] if self.files else None
         name = index_file_name(self._clock(), before.name if before else "")
         file = self._open(name, before)
-        self.files = (*self.files, file)
+        with self._changing:
+            self.files = (*self.files, file)
         if before is not None:
             if self._on_full is not None:
                 self._on_full(before)
@@ -222,11 +225,12 @@ class IndexService:
     def delete_expired(self, log_min: int) -> list[str]:
         """Delete the oldest files that end below ``log_min``, never the last; gives their names (spec 4.5)."""
         gone = []
-        for file in self.files[:-1]:
-            if file.end_phy_offset >= log_min:
-                break
-            gone.append(file)
-        self.files = self.files[len(gone) :]
+        with self._changing:
+            for file in self.files[:-1]:
+                if file.end_phy_offset >= log_min:
+                    break
+                gone.append(file)
+            self.files = self.files[len(gone) :]
         self._forget_seen()
         for file in gone:
             file.delete()

@@ -96,23 +96,28 @@ class PendingEntries:
         self.count += rows
         self._added += rows
 
-    def settle_queue(self, topic: str, queue_id: int) -> None:
-        """Write what waits for one queue."""
+    def settle_queue(self, topic: str, queue_id: int | None) -> None:
+        """Write what waits for one queue, or for all queues of a topic."""
         with self._lock:
             numbers, runs, rows = self._ids.get(topic), self._runs, self._rows
             if numbers is None:
                 return
             if runs is not None:
-                for group in np.flatnonzero(_one_of(runs.topic_id, numbers) & (runs.queue_id == queue_id)).tolist():
+                own_runs = _one_of(runs.topic_id, numbers)
+                if queue_id is not None:
+                    own_runs &= runs.queue_id == queue_id
+                for group in np.flatnonzero(own_runs).tolist():
                     self._write(runs, group)
             if rows is None or not rows.count:
                 return
-            wanted = _one_of(rows.topic_id[: rows.count], numbers) & (rows.queue_id[: rows.count] == queue_id)
+            wanted = _one_of(rows.topic_id[: rows.count], numbers)
+            if queue_id is not None:
+                wanted &= rows.queue_id[: rows.count] == queue_id
             chosen = np.flatnonzero(wanted)
             if len(chosen):
                 own = build_runs(rows.chosen(chosen), 0, len(chosen))
                 for group in range(len(own)):
-                    self._put_group(self._names[int(own.topic_id[group])], queue_id, own, group)
+                    self._put_group(self._names[int(own.topic_id[group])], i32(int(own.queue_id[group])), own, group)
                 rows.sys_flag[chosen] = PREPARED & TRANSACTION_MASK  # such rows go into no queue: they are there now
 
     def settle(self) -> None:

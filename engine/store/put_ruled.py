@@ -178,7 +178,8 @@ def _light_queues(log: CommitLog, message: Message) -> list[str]:
 
 
 def _light_queue_count(log: CommitLog) -> int:
-    return sum(1 for name, _ in log.queue_offsets.offsets() if name.startswith(LMQ_PREFIX))
+    with log.lock:
+        return log.queue_offsets.count_of(LMQ_PREFIX)
 
 
 def _with_light_offsets(log: CommitLog, message: Message, light: list[str]) -> Message:

@@ -165,6 +165,12 @@ class QueueFiles:
         """Let go of the map."""
         self._hot = None
 
+    def detach(self) -> None:
+        """Have no files any more: they lie elsewhere now, or are about to go."""
+        with self._lock:
+            self._replace(())
+            self.end = self.flushed = 0
+
     def cut(self, last_start: int | None, end: int) -> list[str]:
         """Keep the files up to the one that begins at ``last_start`` (None: no file) and append at ``end`` from now on.
 
@@ -206,7 +212,8 @@ class QueueFiles:
             file = waiting[start] if waiting and start in waiting else self._file(start)
             file.flush(begin, stop - start)
             if waiting and full:
-                self._waiting = {at: file for at, file in waiting.items() if at != start} or None
+                with self._lock:  # whoever appends may have added another one meanwhile
+                    self._waiting = {at: file for at, file in (self._waiting or {}).items() if at != start} or None
             following = starts[at + 1] if at + 1 < len(starts) else stop
             self.flushed = max(stop, following) if full else stop
         return True
@@ -262,11 +269,14 @@ class QueueFiles:
             with self._lock:
                 file = self._last
                 if file is None:
+                    if not self.starts:
+                        raise FileNotFoundError(2, "deleted meanwhile", self.folder)
                     file = self._last = self._open(self.starts[-1])
         return file
 
     def _file(self, start: int) -> DiskFile:
-        if start == self.starts[-1]:
+        starts = self.starts
+        if starts and start == starts[-1]:
             return self._last_file()
         other = self._other
         if other is None or other[0] != start:

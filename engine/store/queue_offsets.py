@@ -1,7 +1,7 @@
 """Next queue offset of every queue (spec 3.2; Java: topicQueueTable, QueueOffsetOperator).
 
 One array of numbers, so that many messages can take theirs in one compiled call; a queue keeps its place in it for
-good. Whoever holds the append lock may change it, nobody else.
+good. Whoever holds the append lock may ask and change it, nobody else.
 """
 
 from __future__ import annotations
@@ -18,29 +18,34 @@ class QueueOffsetTable:
     Light queues stand here too, as queue 0 of their name.
     """
 
-    __slots__ = ("_places", "numbers")
+    __slots__ = ("_count", "_places", "numbers")
 
     def __init__(self) -> None:
-        self._places: dict[tuple[str, int], int] = {}
+        self._places: dict[str, dict[int, int]] = {}
+        self._count = 0
         self.numbers = array("q", bytes(8 * _FIRST_SIZE))
         """The offsets, by place. Replaced by a longer one when it is full: never keep it beyond the append lock."""
 
     def __len__(self) -> int:
-        return len(self._places)
+        return self._count
 
     def place(self, topic: str, queue_id: int) -> int:
         """Where in :attr:`numbers` the queue's offset stands; entered when it is new."""
-        key = (topic, queue_id)
-        place = self._places.get(key)
+        places = self._places.get(topic)
+        if places is None:
+            places = self._places[topic] = {}
+        place = places.get(queue_id)
         if place is None:
-            place = self._places[key] = len(self._places)
+            place = self._count
             if place == len(self.numbers):
                 self.numbers = self.numbers + array("q", bytes(8 * len(self.numbers)))
+            self._count = place + 1
+            places[queue_id] = place
         return place
 
     def next(self, topic: str, queue_id: int) -> int:
         """The offset that the queue's next message gets."""
-        place = self._places.get((topic, queue_id))
+        place = self._places.get(topic, {}).get(queue_id)
         return 0 if place is None else self.numbers[place]
 
     def increase(self, topic: str, queue_id: int, count: int = 1) -> None:
@@ -55,11 +60,20 @@ class QueueOffsetTable:
             self.numbers[place] = offset
 
     def forget(self, topic: str) -> None:
-        """The topic was deleted: its queues begin at 0 again."""
-        for (name, _), place in self._places.items():
-            if name == topic:
-                self.numbers[place] = 0
+        """The topic was deleted: its queues begin at 0 again. Takes as long as the topic has queues, however many there
+        are of others: puts wait meanwhile.
+        """
+        for place in self._places.get(topic, {}).values():
+            self.numbers[place] = 0
+
+    def count_of(self, prefix: str) -> int:
+        """How many queues have names that begin with ``prefix``."""
+        return sum(len(places) for topic, places in self._places.items() if topic.startswith(prefix))
 
     def offsets(self) -> dict[tuple[str, int], int]:
         """All of them, as a copy."""
-        return {key: self.numbers[place] for key, place in list(self._places.items())}
+        return {
+            (topic, queue_id): self.numbers[place]
+            for topic, places in self._places.items()
+            for queue_id, place in places.items()
+        }

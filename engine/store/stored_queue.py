@@ -134,6 +134,11 @@ class StoredQueue(ABC):
         self.files.destroy()
         self.max_physic_offset = -1
 
+    def detach(self) -> None:
+        """Stand empty, without files: the topic was deleted, and whoever still holds this queue finds nothing in it."""
+        self.files.detach()
+        self.max_physic_offset = -1
+
     def forget(self) -> None:
         """Give back open files."""
         self.files.forget()

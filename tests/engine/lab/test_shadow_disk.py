@@ -143,3 +143,19 @@ def test_it_seems_as_large_as_it_is_told(tmp_path: Path) -> None:
     file.write(0, b"z" * 64 * PAGE)
     assert disk.total(tmp_path) == 100 * PAGE
     assert 0.64 <= disk.usage(tmp_path / "store") <= 0.70
+
+
+def test_a_folder_that_was_moved_is_here_or_there(disk: ShadowDisk, tmp_path: Path) -> None:
+    for name in ("0", "1"):
+        file = disk.open(disk.root / "consumequeue/a" / name, SIZE)
+        file.write(0, b"entries")
+        file.flush(0, 7)
+    disk.sync_folder(disk.root / "consumequeue/a")
+    disk.move_folder(disk.root / "consumequeue/a", disk.root / "consumequeue/.deleted/a")
+    assert {*found_after(disk, tmp_path / "none", 0.0)} == {"consumequeue/a/0", "consumequeue/a/1"}
+    moved = found_after(disk, tmp_path / "all", 1.0)
+    assert {*moved} == {"consumequeue/.deleted/a/0", "consumequeue/.deleted/a/1"}
+    assert moved["consumequeue/.deleted/a/0"].startswith(b"entries")
+    disk.delete(disk.root / "consumequeue/.deleted/a/0")
+    disk.sync_folder(disk.root / "consumequeue")
+    assert {*found_after(disk, tmp_path / "synced", 0.0)} == {"consumequeue/.deleted/a/1"}

@@ -164,3 +164,15 @@ def test_a_file_too_large_for_the_disk_leaves_nothing_behind(tmp_path):
     with pytest.raises(OSError, match=r"too large: .*f"):
         RealDisk().open(tmp_path / "f", 1 << 62)
     assert not Path(tmp_path / "f").exists()
+
+
+def test_a_folder_moves_with_all_that_is_in_it(disk, root):
+    for name in ("0", "1"):
+        disk.write_file(root / "a" / name / "f", name.encode())
+    disk.move_folder(root / "a", root / "beside" / "b")
+    assert disk.folders(root) == ["beside"]
+    assert disk.folders(root / "beside" / "b") == ["0", "1"]
+    assert disk.read_file(root / "beside" / "b" / "1" / "f") == b"1"
+    assert not disk.exists(root / "a")
+    with pytest.raises(FileNotFoundError):
+        disk.move_folder(root / "a", root / "c")

@@ -1,0 +1,215 @@
+"""Topics are deleted beside everything else that goes on: wholly or not at all, and their queues begin at 0 again."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import random
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.codec.message import decode
+from engine.config import from_mapping
+from engine.mapped.mapped_file import MappedFile
+from engine.mapped.power_loss import PowerLoss
+from engine.mapped.simulated_disk import SimulatedDisk
+from engine.message_store import Message, MessageStore
+from engine.store.set_aside import ASIDE
+
+SMALL: dict[str, Any] = {
+    "mappedFileSizeCommitLog": 1 << 16, "mappedFileSizeConsumeQueue": 200, "maxHashSlotNum": 50, "maxIndexNum": 400,
+    "mappedFileSizeConsumeQueueExt": 1 << 12,
+}  # fmt: skip
+ROOT = Path("/store")
+
+
+def put(store: MessageStore, count: int, topic: str = "Orders", queues: int = 2) -> list[tuple[int, int]]:
+    """Queue and queue offset of each message."""
+    made = []
+    for number in range(count):
+        result = store.put_message(Message(topic, b"x" * 50, queue_id=number % queues))
+        assert result.append is not None
+        made.append((number % queues, result.append.queue_offset))
+    return made
+
+
+def bodies(store: MessageStore, topic: str, queue_id: int) -> list[bytes]:
+    found: list[bytes] = []
+    for block in store.stream(topic, queue_id):
+        with block:
+            found += [decode(message).body for message in block.messages()]
+    return found
+
+
+def test_a_put_under_way_does_not_write_the_old_offset_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table was emptied without the append lock: a put that had read 5 wrote 6 back, and the topic's next queue
+    began with a hole of six entries.
+    """
+    inside, go, append = threading.Event(), threading.Event(), MappedFile.append
+
+    def held(file: MappedFile, data: bytes, stamp: int = 0) -> bool:
+        if threading.current_thread().name == "late":
+            inside.set()
+            assert go.wait(60)
+        return append(file, data, stamp)
+
+    monkeypatch.setattr(MappedFile, "append", held)
+    with MessageStore(tmp_path, from_mapping(SMALL)[0]) as store:
+        put(store, 10)
+        late = threading.Thread(name="late", target=lambda: put(store, 1), daemon=True)
+        late.start()
+        assert inside.wait(60)
+        deletes = threading.Thread(target=lambda: store.delete_topics(["Orders"]), daemon=True)
+        deletes.start()
+        go.set()
+        late.join(60)
+        deletes.join(60)
+        assert put(store, 4) == [(0, 0), (1, 0), (0, 1), (1, 1)]
+        assert store.wait_dispatched()
+        assert store.max_offset_in_queue("Orders", 0) == 2
+
+
+def test_topics_are_deleted_beside_puts_to_new_queues(tmp_path: Path) -> None:
+    """``dictionary changed size during iteration``: the queues were gone then, the rows of the table were not."""
+    over, before = threading.Event(), sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with MessageStore(tmp_path, from_mapping({**SMALL, "mappedFileSizeCommitLog": 1 << 22})[0]) as store:
+            for number in range(600):
+                store.put_message(Message(f"T{number % 40}", b"x", queue_id=number // 40))
+
+            def produce() -> None:
+                for number in range(500):
+                    if over.is_set():
+                        return
+                    store.put_message(Message(f"N{number}", b"x"))
+
+            producer = threading.Thread(target=produce, daemon=True)
+            producer.start()
+            for topic in range(40):
+                store.delete_topics([f"T{topic}"])
+                assert put(store, 1, f"T{topic}") == [(0, 0)]
+            over.set()
+            producer.join(60)
+            assert store.wait_dispatched()
+            assert {store.max_offset_in_queue(f"T{topic}", 0) for topic in range(40)} == {1}
+    finally:
+        sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("count", [4, 3000])
+@pytest.mark.parametrize("kind", ["plain", "ext", "batch", "light"])
+def test_units_that_wait_for_dispatch_belong_to_the_topic_that_was_deleted(kind: str, count: int) -> None:
+    """Their entries came after the deletion, at their old queue offsets, and those put later found their places taken:
+    they were in the log and in no queue. (RocketMQ does that.) One by one or a block at a time, they get none now.
+    """
+    settings = {**SMALL, "mappedFileSizeCommitLog": 1 << 22, "enableConsumeQueueExt": kind == "ext"}
+    if kind == "light":
+        settings |= {"enableLmq": True, "enableMultiDispatch": True}
+    with MessageStore(ROOT, from_mapping(settings)[0], disk=SimulatedDisk(), services=False) as store:
+        if kind == "batch":
+            store.tables.create_topic("Orders", 2, attributes={"queue.type": "BatchCQ"})
+        put(store, 4)
+        assert store.wait_dispatched()
+        light = {"INNER_MULTI_DISPATCH": "%LMQ%one"} if kind == "light" else {}
+        for number in range(count):
+            store.put_message(Message("Orders", b"old", queue_id=number % 2, properties={"k": "v", **light}))
+        put(store, 3, "Others", 1)
+        deleted = ["Orders", "%LMQ%one"] if kind == "light" else ["Orders"]
+        assert store.delete_topics(deleted) == 1
+        if kind == "batch":
+            store.tables.create_topic("Orders", 2, attributes={"queue.type": "BatchCQ"})
+        assert put(store, 4) == [(0, 0), (1, 0), (0, 1), (1, 1)]
+        store.put_message(Message("Orders", b"new", properties={"k": "v", **light}))
+        assert store.wait_dispatched()
+        assert bodies(store, "Orders", 0) == [b"x" * 50, b"x" * 50, b"new"]
+        assert store.max_offset_in_queue("Orders", 1) == 2
+        assert store.max_offset_in_queue("Others", 0) == 3
+        assert store.max_offset_in_queue("%LMQ%one", 0) == (kind == "light")
+    assert not store.closed or store.positions().dispatched == store.positions().wrote
+
+
+FAULTS = [("move_folder", "*"), ("sync_folder", "*consumequeue*"), ("delete", "*"), ("remove_folder", "*"),
+          ("write_file", "*config*"), ("replace", "*config*")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "path"), FAULTS)
+@pytest.mark.parametrize("after", range(3))
+def test_whichever_call_fails_a_topic_is_there_or_gone(kind: str, path: str, after: int) -> None:
+    disk = SimulatedDisk()
+    settings = from_mapping({**SMALL, "enableConsumeQueueExt": True})[0]
+    with MessageStore(ROOT, settings, disk=disk, services=False) as store:
+        for topic in ("Orders", "Others"):
+            store.tables.create_topic(topic, 2)
+            put(store, 60, topic)
+        store.wait_dispatched()
+        disk.fail(errno.EIO, kind=kind, path=path, after=after)
+        try:
+            store.delete_topics(["Orders", "Others"])
+        except OSError:
+            assert kind == "move_folder"
+        disk.heal()
+        for topic in ("Orders", "Others"):
+            there = topic in disk.folders(ROOT / "consumequeue")
+            assert there == (topic in store.tables.topics())
+            assert len(bodies(store, topic, 0)) == 30 * there
+            assert put(store, 1, topic) == [(0, 30 * there)]
+        store.wait_dispatched()
+        store.tables.save()
+    with MessageStore(ROOT, settings, disk=disk, services=False) as store:
+        assert store.recovery_plan.exit == "normal"
+        assert ASIDE not in disk.folders(ROOT / "consumequeue") + disk.folders(ROOT / "consumequeue_ext")
+        for topic in ("Orders", "Others"):
+            assert len(bodies(store, topic, 0)) in {1, 31}
+            assert (topic in store.tables.topics()) == (len(bodies(store, topic, 0)) == 31)
+
+
+@pytest.mark.parametrize("keep", [0.0, 1.0])
+def test_wherever_the_power_fails_a_topic_has_all_of_its_queue_files_or_none(keep: float) -> None:
+    settings = from_mapping(SMALL)[0]
+    for call in range(1, 40):
+        disk = SimulatedDisk()
+        store = MessageStore(ROOT, settings, disk=disk, services=False)
+        put(store, 60)
+        store.wait_dispatched()
+        for name in ("flush", "queues", "checkpoint"):
+            store.step(name)
+        store.flush()
+        store._parts.queues.flush()
+        disk.crash_at = disk.calls + call
+        try:
+            store.delete_topics(["Orders"])
+        except PowerLoss:
+            done = False
+        else:
+            done = True
+        disk.pull_the_plug()
+        with contextlib.suppress(PowerLoss):
+            store.abandon()
+        found = disk.after_power_loss(random.Random(call), keep)
+        files = {queue: len(found.names(ROOT / "consumequeue" / "Orders" / queue)) for queue in ("0", "1")}
+        assert files in ({"0": 3, "1": 3}, {"0": 0, "1": 0}), f"power failed at call {call}"
+        with MessageStore(ROOT, settings, disk=found, services=False) as again:
+            assert found.folders(ROOT / "consumequeue").count(ASIDE) == 0
+            assert again.positions().wrote == store.positions().wrote
+        if done:
+            return
+    raise AssertionError("it never ended")
+
+
+def test_a_reader_that_holds_a_queue_of_a_deleted_topic_finds_nothing_in_it(tmp_path: Path) -> None:
+    with MessageStore(tmp_path, from_mapping(SMALL)[0], services=False) as store:
+        put(store, 60)
+        store.wait_dispatched()
+        queue = store.parts.queues.find_or_create("Orders", 0)
+        assert len(queue.read_bytes(0, 200)) == 200
+        store.delete_topics(["Orders"])
+        assert queue.read_bytes(0, 200) == queue.files.read(0, 200) == b""
+        with pytest.raises(FileNotFoundError, match="deleted meanwhile"):
+            queue.files.write(0, b"late")
+        assert (queue.min_offset, queue.max_offset, queue.flush()) == (0, 0, True)
+        assert list((tmp_path / "consumequeue").iterdir()) == []
