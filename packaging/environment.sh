@@ -71,10 +71,11 @@ make_venv() {
 qt_loads() { QT_QPA_PLATFORM=offscreen "$venv/bin/python" -c 'from PySide6.QtWidgets import QApplication; QApplication([])' >"$log" 2>&1; }
 
 # True where the X plug-in lacks a library; its own error would be an abort.
+# Here and below grep reads to the end: with pipefail, a writer that meets a closed pipe would make the answer "no".
 display_libraries_missing() {
   local plugins
   plugins=$("$venv/bin/python" -c 'import PySide6, pathlib; print(pathlib.Path(PySide6.__file__).parent / "Qt/plugins/platforms")')
-  [ -e "$plugins/libqxcb.so" ] && command -v ldd >/dev/null && ldd "$plugins/libqxcb.so" 2>/dev/null | grep -q 'not found'
+  [ -e "$plugins/libqxcb.so" ] && command -v ldd >/dev/null && ldd "$plugins/libqxcb.so" 2>/dev/null | grep 'not found' >/dev/null
 }
 
 # The packages of the fonts that Qt does not find here.
@@ -105,10 +106,12 @@ ready_qt() { # run|desk|test
 }
 
 java_is_there() {
-  command -v mvn >/dev/null && command -v javac >/dev/null && javac -version 2>&1 | grep -Eq '^javac (1[7-9]|[2-9][0-9])'
+  command -v mvn >/dev/null && command -v javac >/dev/null && javac -version 2>&1 | grep -E '^javac (1[7-9]|[2-9][0-9])' >/dev/null
 }
 
-java_runs() { java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' || "${JAVA_HOME:-/nowhere}/bin/java" -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])'; }
+is_java() { "$1" -version 2>&1 | grep -E 'version "(1[7-9]|[2-9][0-9])' >/dev/null; }
+
+java_runs() { is_java java || is_java "${JAVA_HOME:-/nowhere}/bin/java"; }
 
 # Spark runs in Java; without it everything but `storescope pipeline` works, and that says what it lacks.
 ready_spark() {
