@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
     from engine.message_store import MessageStore
 
+MOST_EMPTY = 64
+"""Log files without a unit that an import makes, to give units the place they had: a filter, or damage, took what was
+there. More than that no log of a broker has between two units, and each costs 8 MiB of the disk.
+"""
+_LARGEST = (1 << 63) - 1
 _WAIT_MS = 1000.0
 
 
@@ -40,7 +45,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
     about = _about(args.source)
     config, store = _chosen(about, args)
     with staged_output(args.out, "import") as folder, started(args, out, "import") as job:
-        from engine.pipeline.imports import read, units_of
+        from engine.pipeline.imports import must_be_rows, read, units_of
+
+        must_be_rows(args.source, about["format"])
 
         rows = read(job.spark, str(Path(args.source).absolute()), about["format"])
         if store is not None:
@@ -96,6 +103,7 @@ class _Writer:
     def __init__(self, folder: Path, config: MessageStoreConfig) -> None:
         self._folder, self._config = folder, config
         self.units = self.size = self.left = self.end = 0
+        self._read, self._empty = 0, 0
 
     def run(self, rows: DataFrame, job: Job) -> _Writer:
         """Append all of ``rows`` (offset, crc, unit), which are in order."""
@@ -107,6 +115,7 @@ class _Writer:
             for offset, crc, unit in rows.toLocalIterator(prefetchPartitions=True):
                 if self.units % 10_000 == 0:
                     job.watch.check()
+                self._must_follow(offset, len(unit))
                 if crc == "bad":
                     self.left += 1
                     continue
@@ -129,9 +138,27 @@ class _Writer:
             raise StoreError(f"the new store could not be closed: {store.flags.why}", file=str(self._folder))
         return self
 
+    def _must_follow(self, offset: int, size: int) -> None:
+        """Raise :class:`StoreError` where a log cannot hold a unit of ``size`` bytes there behind those before it."""
+        if not 0 <= offset <= _LARGEST - 2 * self._config.mapped_file_size_commit_log:
+            raise StoreError(f"expected an offset in a log, found a unit with the physicalOffset {offset:,}")
+        if offset < self._read:
+            raise StoreError(
+                f"the unit at {offset:,} begins in front of the end of the one before it, {self._read:,}: the rows are "
+                "not those of one log"
+            )
+        self._read = offset + size
+
     def _reach(self, store: MessageStore, offset: int) -> None:
         """End files until ``offset`` lies in the one that is written, as blanks did that are no rows."""
         size = self._config.mapped_file_size_commit_log
+        empty = max(offset // size - self.end // size - 1, 0)
+        self._empty += empty
+        if self._empty > MOST_EMPTY:
+            raise StoreError(
+                f"between the units up to {self.end:,} and the one at {offset:,} lie {empty:,} whole log files of "
+                f"{size:,} bytes without a unit: at most {MOST_EMPTY} such files are made in one import"
+            )
         while self.end // size < offset // size:
             store.begin_at(self.end)
             store.append_blank()

@@ -170,6 +170,11 @@ class MappedFile:
         """All three positions at once: what recovery and truncation do. The bytes behind stay as they are."""
         self.wrote = self.committed = self.flushed = position
 
+    def note_rolled(self) -> None:
+        """Nothing is appended here any more: the map, and the descriptor that is in it, may go when nobody reads."""
+        if self._buffer is None:
+            self._target = None
+
     def _append_slowly(self, start: int, data: bytes | memoryview) -> None:
         if self._mapped:
             self._open_target()[start : start + len(data)] = data

@@ -209,6 +209,7 @@ class MappedFileQueue:
             last = files[-1]
             if last.wrote < last.size:
                 return last
+            last.note_rolled()
             start = last.start_offset + self.file_size
         else:
             start = start_offset - start_offset % self.file_size

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.codec.encode import HEADS, HOST_BITS, host_bits, host_raw
 from engine.codec.message import MAGIC_V1, MAGIC_V2
 from engine.errors import StoreError
-from engine.pipeline.export import COLUMNS, CSV, SCHEMA
+from engine.pipeline.export import COLUMNS, CSV, SCHEMA, arrow_schema
 from engine.pipeline.workers import settling
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _NEEDED = (
 )  # fmt: skip
 _GLOB = re.compile(r"[{}\[\]*?\\]")
 """What Spark takes for a pattern in the name of a folder."""
+_IN_FOLDERS = ("topic", "day")
 UNITS = "physicalOffset bigint, crc string, unit binary"
 
 
@@ -49,6 +51,27 @@ def read(spark: SparkSession, folder: str, kind: str) -> DataFrame:
         "body": F.unbase64("body"),
     }
     return rows.select(*(back[name].alias(name) if name in back else F.col(name) for name, _ in COLUMNS))
+
+
+def must_be_rows(folder: str, kind: str) -> None:
+    """Raise :class:`StoreError` where Parquet of an export lacks a column, or has one of another type."""
+    if kind != "parquet":
+        return
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_schema
+
+    wanted = arrow_schema()
+    for path in sorted(Path(folder).glob("topic=*/day=*/*.parquet")):
+        try:
+            found = read_schema(path)
+        except (OSError, ArrowException) as error:
+            told = str(error).partition("\n")[0]
+            raise StoreError(f"expected Parquet that 'pipeline export' wrote: {told}", file=str(path)) from None
+        for name in _NEEDED:
+            kinds = found.field(name).type if name in found.names else None
+            if name not in _IN_FOLDERS and kinds != wanted.field(name).type:
+                is_now = "found none" if kinds is None else f"found {kinds}"
+                raise StoreError(f"column {name}: expected {wanted.field(name).type}, {is_now}", file=str(path))
 
 
 def units_of(rows: DataFrame) -> DataFrame:

@@ -1,14 +1,21 @@
 """Stores that were exported and imported: every golden store's units again, byte for byte, for the engine to use."""
 
+import os
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from golden_stores import names
-from imported_stores import imported
+from imported_stores import imported, written
+from raw_units import raw_unit
 
 from engine.cli.main import main
+from engine.cli.pipeline_import import MOST_EMPTY
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Damage
+from engine.errors import StoreError
 from engine.inspection.derived_config import derived_config
 from engine.inspection.snapshot import open_store
 from engine.message_store import MessageStore
@@ -57,3 +64,81 @@ def test_the_engine_opens_what_was_imported_and_finds_nothing_wrong(golden, tmp_
         assert store.look_message_by_offset(unit.offset).body == unit.body
         found = store.query_message("TopicA", unit.unique_key, 32, 0, 1 << 62).units()
         assert [one.offset for one in found] == [unit.offset]
+
+
+SMALL = {"mappedFileSizeCommitLog": 4096}
+MANY_FILES = """
+import resource, sys
+sys.path[:0] = sys.argv[2:]
+resource.setrlimit(resource.RLIMIT_NOFILE, (480, 480))
+from pathlib import Path
+from imported_stores import written
+from raw_units import raw_unit
+rows = [(number * 4096, "ok", raw_unit(number * 4096, body=bytes(3000), queue_offset=number)) for number in range(900)]
+print(written(Path(sys.argv[1]), {"mappedFileSizeCommitLog": 4096}, rows).units)
+"""
+
+
+def test_a_store_of_more_files_than_there_are_descriptors_is_imported(tmp_path):
+    """Each full file of the log kept its map, and with it a descriptor, until it was flushed: "Too many open files"."""
+    root = Path(__file__).parents[2]
+    told = subprocess.run(
+        [sys.executable, "-c", MANY_FILES, str(tmp_path / "fresh"), str(root), str(root / "tests" / "support")],
+        capture_output=True, text=True, timeout=280, env={**os.environ, "PYTHONPATH": str(root)}, check=False,
+    )  # fmt: skip
+    assert (told.returncode, told.stdout, told.stderr) == (0, "900\n", "")
+    assert len(list((tmp_path / "fresh" / "commitlog").iterdir())) == 900
+
+
+def rows_at(*offsets):
+    return [(offset, "ok", raw_unit(max(offset, 0), queue_offset=n)) for n, offset in enumerate(offsets)]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "why"),
+    [
+        pytest.param((0, 1 << 50), "whole log files of 4,096 bytes without a unit: at most 64", id="a gap of 2^50"),
+        pytest.param((0, *((n * 3) << 12 for n in range(1, 40))), "at most 64", id="many gaps"),
+        pytest.param((-5, 0), "expected an offset in a log, found a unit with the physicalOffset -5", id="negative"),
+        pytest.param(((1 << 63) - 100,), "expected an offset in a log", id="behind all offsets"),
+        pytest.param((0, 50), "begins in front of the end of the one before it", id="over one another"),
+        pytest.param((0, 0), "the rows are not those of one log", id="twice"),
+    ],
+)
+def test_what_no_log_can_hold_is_refused_before_it_is_written(tmp_path, offsets, why):
+    """An export of two rows, 2^50 bytes apart, made an import write blank files until nothing could be opened."""
+    with pytest.raises(StoreError, match=why):
+        written(tmp_path / "fresh", SMALL, rows_at(*offsets))
+    assert len(list((tmp_path / "fresh" / "commitlog").glob("*"))) <= MOST_EMPTY + 45
+
+
+def test_what_a_filter_left_out_is_no_gap_that_matters(tmp_path):
+    offsets = (7 << 12, (7 << 12) + 400, 9 << 12, (20 << 12) + 96)
+    written(tmp_path / "fresh", SMALL, rows_at(*offsets))
+    with open_store(tmp_path / "fresh") as store:
+        found = [unit.offset for unit in store.units() if isinstance(unit, Unit)]
+    assert [offset >> 12 for offset in found] == [7, 7, 9, 20]
+    assert (found[0], found[2]) == (7 << 12, 9 << 12)
+
+
+def test_parquet_of_another_schema_is_told_in_a_line(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from engine.pipeline.export import arrow_schema
+    from engine.pipeline.imports import must_be_rows
+
+    place = tmp_path / "topic=a" / "day=2026-01-01"
+    place.mkdir(parents=True)
+    whole = [field for field in arrow_schema() if field.name not in ("topic", "day")]
+    pq.write_table(pa.schema(whole).empty_table(), place / "part.parquet")
+    must_be_rows(str(tmp_path), "parquet")
+    changed = [field.with_type(pa.string()) if field.name == "queueOffset" else field for field in whole]
+    for fields, why in ((changed, "column queueOffset: expected int64, found string"), (whole[1:3], "found none")):
+        pq.write_table(pa.schema(fields).empty_table(), place / "part.parquet")
+        with pytest.raises(StoreError, match=why):
+            must_be_rows(str(tmp_path), "parquet")
+    (place / "part.parquet").write_bytes(b"no Parquet")
+    with pytest.raises(StoreError, match="expected Parquet that 'pipeline export' wrote"):
+        must_be_rows(str(tmp_path), "parquet")
+    must_be_rows(str(tmp_path), "csv")

@@ -39,7 +39,12 @@ def imported(store: Path, fresh: Path, split_bytes: int) -> Any:
     rows = pa.Table.from_batches(rows_of(splits, Wish()), arrow_schema()).sort_by("physicalOffset")
     batches = rows.select(list(imports._NEEDED)).to_batches(max_chunksize=997)
     units = [tuple(row.values()) for batch in imports._encode(batches) for row in batch.to_pylist()]
-    config, _ = from_mapping(_config(str(store)))
+    return written(fresh, _config(str(store)), units)
+
+
+def written(fresh: Path, settings: dict[str, Any], units: list[tuple[int, str, bytes]]) -> Any:
+    """Append (offset, crc, unit) to the new store ``fresh``, as an import does; gives the writer."""
+    config, _ = from_mapping(settings)
     fresh.mkdir()
     job = SimpleNamespace(watch=SimpleNamespace(check=lambda: None))
     return _Writer(fresh, quiet(target_config(config, None))).run(_Rows(units), job)  # type: ignore[arg-type]
