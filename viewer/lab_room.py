@@ -223,6 +223,10 @@ class LabRoom(QObject):
                 self._pane.say_why(engine_words(str(error)))
             return
         await self._open_window(store)
+        opened = self.desk.client.opened if self.desk.client is not None else None
+        if opened is not None and opened.kept is not None:
+            window.say(tr("What opening changed is kept in {folder}; recover --undo brings it back.",
+                          folder=str(opened.kept)))  # fmt: skip
 
     def put(self) -> None:
         """Put what stands in the form."""

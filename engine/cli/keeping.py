@@ -11,14 +11,12 @@ from typing import Any
 
 from engine.cli.output import Output, size_text
 from engine.config import MessageStoreConfig
-from engine.errors import StoreError, StoreLocked
-from engine.folders import take_away
 from engine.layout import StorePaths
-from engine.mapped import kept_undo
 from engine.mapped.disk import Disk
 from engine.mapped.keeping import Keeper
 from engine.mapped.keeping_disk import KeepingDisk
 from engine.mapped.kept_folder import read
+from engine.mapped.kept_undo import take_back
 from engine.mapped.store_lock import StoreLock
 from engine.store.load_source import log_folders
 
@@ -85,26 +83,10 @@ def keeping(
     except BaseException as error:
         found.disk.close()
         if not found.settled:
-            _take_back(keeper, error)
+            take_back(keeper, error)
         else:
             with suppress(OSError):
                 keeper.finish()
         raise
     files, size = read(keeper.folder).amount
     found.record = {"folder": str(keeper.folder), "files": files, "bytes": size}
-
-
-def _take_back(keeper: Keeper, error: BaseException) -> None:
-    """Nothing of what was begun stays. Raises :class:`StoreError` where that cannot be done, with the folder's name."""
-    keeper.close()
-    try:
-        kept = read(keeper.folder)
-        if {*kept.files, *kept.absent, *kept.trees, *kept.new_folders} != {"lock"}:
-            with StoreLock(keeper.root / "lock"):
-                kept_undo.undo(kept, keeper.root)
-        if not isinstance(error, StoreLocked):  # then the lock's file is somebody else's
-            kept_undo.finish(kept, keeper.root)
-    except (OSError, StoreError) as second:
-        text = f"{error}; what was changed until then is kept here and could not be put back ({second})"
-        raise StoreError(text, file=str(keeper.folder)) from error
-    take_away(keeper.folder)

@@ -30,6 +30,7 @@ from engine.lab.acknowledged import Acknowledged
 from engine.lab.again import keep_disk, recover_again
 from engine.lab.lab_store import LabStore, is_lab
 from engine.lab.load import Load, LoadSettings
+from engine.lab.own_store import OwnStore
 from engine.lab.plug import PlugReport
 from engine.lab.pulling import finish_report, pull_the_plug, timed_open
 from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer, TopicFed
@@ -50,7 +51,7 @@ _OTHERS: Final = 4
 @dataclass(frozen=True, slots=True)
 class Opened:
     """A store that is open now. ``is_lab`` says whether its plug may be pulled; ``plan`` is the recovery that opening
-    it carried out.
+    it carried out, ``kept`` where what that changed is kept of somebody's own store.
     """
 
     folder: Path
@@ -61,6 +62,7 @@ class Opened:
     services: tuple[str, ...]
     plan: RecoveryPlan
     pid: int
+    kept: Path | None = None
 
 
 class Lab:
@@ -69,6 +71,7 @@ class Lab:
     def __init__(self) -> None:
         self._lab: LabStore | None = None
         self._store: MessageStore | None = None
+        self._own: OwnStore | None = None
         self._load: Load | None = None
         self._by_hand: dict[str, int] = {}
         self._earlier: dict[str, int] = {}  # statuses of loads that were ended
@@ -93,7 +96,8 @@ class Lab:
     def open_store(self, path: Path, config: MessageStoreConfig, like: Release) -> Opened:
         """Open somebody's own store for writing: it has no plug."""
         self._refuse_second()
-        self._store = MessageStore(path, config, like=like)
+        self._own = OwnStore(Path(path), config, like)
+        self._store = self._own.store
         return self._opened(Path(path), is_lab=False)
 
     def close(self) -> None:
@@ -101,6 +105,7 @@ class Lab:
         with self._lock:
             store, self._store = self._store, None
             lab, self._lab = self._lab, None
+            own, self._own = self._own, None
             self._watches.clear()
             if store is None:
                 return
@@ -110,8 +115,8 @@ class Lab:
                 self._load.stop()
             if lab is not None:
                 lab.close()
-            else:
-                store.close()
+            elif own is not None:
+                own.close()
 
     # -- the plug
 
@@ -250,8 +255,9 @@ class Lab:
     def _opened(self, folder: Path, *, is_lab: bool) -> Opened:
         store = self._open
         return Opened(
-            folder, store.paths.root, is_lab, store.config, store.like, store.services, store.recovery_plan, os.getpid()
-        )
+            folder, store.paths.root, is_lab, store.config, store.like, store.services, store.recovery_plan,
+            os.getpid(), self._own.kept if self._own is not None else None,
+        )  # fmt: skip
 
     def _bank(self, load: Load) -> None:
         flushed = self._open.positions().flushed

@@ -13,10 +13,11 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from engine.errors import StoreError
-from engine.folders import sync_folder
-from engine.mapped.keeping import digest_span, pieces
-from engine.mapped.kept_folder import JOURNAL, TREES, Kept, Stamp, WasFile, stamps
+from engine.errors import StoreError, StoreLocked
+from engine.folders import sync_folder, take_away
+from engine.mapped.keeping import Keeper, digest_span, pieces
+from engine.mapped.kept_folder import JOURNAL, TREES, Kept, Stamp, WasFile, read, stamps
+from engine.mapped.store_lock import StoreLock
 
 _EXCHANGE, _HERE = 2, -100
 _BLOCK = 1 << 20
@@ -161,6 +162,25 @@ def finish(kept: Kept, root: Path) -> None:
         os.utime(place, ns=(place.stat().st_atime_ns, modified))
     sync_folder(root)
     _note(kept, "done")
+
+
+def take_back(keeper: Keeper, error: BaseException) -> None:
+    """Nothing of what was begun stays, and neither does the folder: ``error`` has stopped the command.
+
+    Raises :class:`StoreError` where that cannot be done, with the folder's name.
+    """
+    keeper.close()
+    try:
+        kept = read(keeper.folder)
+        if {*kept.files, *kept.absent, *kept.trees, *kept.new_folders} != {"lock"}:
+            with StoreLock(keeper.root / "lock"):
+                undo(kept, keeper.root)
+        if not isinstance(error, StoreLocked):  # then the lock's file is somebody else's
+            finish(kept, keeper.root)
+    except (OSError, StoreError) as second:
+        text = f"{error}; what was changed until then is kept here and could not be put back ({second})"
+        raise StoreError(text, file=str(keeper.folder)) from error
+    take_away(keeper.folder)
 
 
 def _note(kept: Kept, word: str) -> None:

@@ -188,7 +188,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
     for name in ("write", "delete", "flush", "_map", "reserve"):
         monkeypatch.setattr(KeepingFile, name, guard(name, getattr(KeepingFile, name)))
     monkeypatch.setattr(Keeper, "_write", guard("journal", Keeper._write))
-    monkeypatch.setattr("engine.cli.keeping._take_back", lambda *_: None)  # a killed process does nothing more
+    monkeypatch.setattr("engine.cli.keeping.take_back", lambda *_: None)  # a killed process does nothing more
     return calls
 
 
