@@ -7,6 +7,7 @@ ext queues, which topics were deleted, and the tables under ``config``.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from engine.codec.message import PREPARED, ROLLBACK, TRANSACTION_MASK, Unit
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.config import MessageStoreConfig
-from engine.errors import StoreError
+from engine.errors import CannotRead, StoreError
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
@@ -29,6 +30,7 @@ from engine.message_store import MessageStore
 from engine.rules.unit_check import Request
 from engine.store.append_units import with_property_crc
 
+NOTHING_COPIED = "nothing is copied over it"
 _WAIT_MS = 1000.0
 _QUEUELESS = (PREPARED, ROLLBACK)
 Chosen = Callable[[Unit], bool]
@@ -64,6 +66,7 @@ def copy_store(
     with staged(target, ".copy") as staging:
         done = _Copy(source, staging, config, chosen, progress).run()
         _take_tables_along(source, staging)
+        source.refuse_unread(NOTHING_COPIED)
     return done
 
 
@@ -85,7 +88,8 @@ class _Copy:
 
     def run(self) -> Copied:
         _take_tables_along(self._source, self._staging)
-        store = MessageStore(self._staging, self._config, bit_map=self._bit_map if self._has_ext() else None)
+        bit_map = self._bit_map if self._has_ext() else None
+        store = MessageStore(self._staging, self._config, bit_map=bit_map, empty_log=True)  # the tables came first
         try:
             for name, queues in self._source.topics().items():
                 if any(queue.kind == "batch" for queue in queues.values()) and not store.tables.is_batch_topic(name):
@@ -121,7 +125,7 @@ class _Copy:
                 self._take(store, item)
                 self._seen(item.end - first)
             elif isinstance(item, Damage):
-                self._leave(item.size)
+                self._leave_damage(item)
             elif isinstance(item, Stop):
                 break
 
@@ -130,7 +134,7 @@ class _Copy:
         topics = TopicTable()
         for block in scan_log(self._source.log, first, stop, topics=topics):
             if isinstance(block, Damage):
-                self._leave(block.size)
+                self._leave_damage(block)
             elif isinstance(block, UnitColumns):
                 self._take_block(store, block)
                 self._note_topics(block, topics)
@@ -201,6 +205,11 @@ class _Copy:
         if unit.transaction_type not in _QUEUELESS:
             self._first_of.setdefault(unit.topic, unit.offset)
 
+    def _leave_damage(self, item: Damage) -> None:
+        if item.unread:
+            raise CannotRead(f"{item.reason}: {NOTHING_COPIED}")
+        self._leave(item.size)
+
     def _leave(self, size: int) -> None:
         """Damage: what comes behind it moves up."""
         self._left += 1
@@ -247,5 +256,8 @@ def _take_tables_along(source: StoreSnapshot, staging: Path) -> None:
     assert source.paths is not None
     there, here = source.paths.config, staging / "config"
     shutil.rmtree(here, ignore_errors=True)
-    if there.is_dir():
+    if source.reading.is_folder(there):
+        for entry in source.reading.entries(there, listed=True):
+            if entry.is_file():
+                os.close(source.reading.open(entry.path))
         shutil.copytree(there, here, symlinks=True)

@@ -22,6 +22,7 @@ from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
+from engine.errors import CannotRead
 from engine.folders import sync_folder
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
@@ -37,6 +38,7 @@ from engine.store.config_tables import ConfigTables
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.index_service import IndexService
 
+NOTHING_BUILT = "nothing is built over it"
 STAGING = ".dispatch"
 """Folder inside a store in which its new trees grow. Left there only by a process that was killed."""
 Progress = Callable[[int], None]
@@ -64,7 +66,9 @@ def rebuild_beside(
 ) -> Rebuilt:
     """Build the trees in the new directory ``target`` (absent or empty); nothing is left where it is stopped."""
     with staged(target, STAGING) as staging:
-        return build(source, staging, config, RealDisk(), progress)
+        done = build(source, staging, config, RealDisk(), progress)
+        source.refuse_unread(NOTHING_BUILT)
+        return done
 
 
 def rebuild_in_place(
@@ -87,6 +91,7 @@ def rebuild_in_place(
     try:
         staging.mkdir()
         done = build(source, staging, config, RealDisk(), progress)
+        source.refuse_unread(NOTHING_BUILT)
         put_in_place(staging, root, config)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
@@ -105,6 +110,8 @@ def build(
     with Rebuild(queues, index, config, bit_map=bit_map) as rebuild:
         for block in scan_log(source.log, first, stop, crc=False, topics=topics, levels=config.delay_levels()):
             if isinstance(block, Damage):
+                if block.unread:
+                    raise CannotRead(f"{block.reason}: {NOTHING_BUILT}")
                 done.damaged += 1
                 done.damaged_bytes += block.size
             if not isinstance(block, UnitColumns):

@@ -17,7 +17,9 @@ import numpy.typing as npt
 from engine.codec import index as codec
 from engine.codec.columns import twin
 from engine.codec.java import index_key_hash
+from engine.errors import CannotRead
 from engine.inspection.index_reader import IndexReader
+from engine.mapped.read_only import ReadOnlyFile
 
 MOST = 64
 BYTES_A_READ = 8192
@@ -62,24 +64,36 @@ def find_matches(
     """
     header, slots = index.header, index.slots
     count = min(header.index_count, index.last_entry + 1)
-    descriptor = index.file.descriptor()
+    arguments = (index.file, slots, count, header.begin_timestamp, begin, end, most)
+    if twin() is None or not index.file.reads_by_itself:
+        return _plain(hashes, *arguments)
+    found = _compiled(hashes, *arguments)
+    failed = found.state == UNREADABLE
+    if failed.any():
+        _plain(hashes[failed], *arguments)  # compiled code met it; the door has to know
+    return found
+
+
+def _compiled(
+    hashes: npt.NDArray[np.int32], file: ReadOnlyFile, slots: int, count: int, first: int, begin: int, end: int,
+    most: int,
+) -> Matches:  # fmt: skip
+    descriptor = file.descriptor()
     try:
-        arguments = (descriptor, slots, count, header.begin_timestamp, begin, end, most)
-        if twin() is None:
-            return _plain(hashes, *arguments)
-        return _compiled(hashes, *arguments)
+        newest = _newest(hashes, file, slots)
+        return _chains(hashes, descriptor, newest, slots, count, first, begin, end, most)
     finally:
         os.close(descriptor)
 
 
-def _compiled(
-    hashes: npt.NDArray[np.int32], descriptor: int, slots: int, count: int, first: int, begin: int, end: int, most: int
-) -> Matches:
+def _chains(
+    hashes: npt.NDArray[np.int32], descriptor: int, newest: npt.NDArray[np.int32], slots: int, count: int, first: int,
+    begin: int, end: int, most: int,
+) -> Matches:  # fmt: skip
     from engine.codec import compiled_chains
 
     state = np.zeros(len(hashes), np.uint8)
     most = min(most, max(count, 1))
-    newest = _newest(hashes, descriptor, slots)
     room = 2 * len(hashes) + most
     keys, offsets, entries = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
     key, filled = 0, 0
@@ -106,29 +120,30 @@ def _compiled(
     return Matches(keys[:filled], offsets[:filled], entries[:filled], state)
 
 
-def _newest(hashes: npt.NDArray[np.int32], descriptor: int, slots: int) -> npt.NDArray[np.int32]:
+def _newest(hashes: npt.NDArray[np.int32], file: ReadOnlyFile, slots: int) -> npt.NDArray[np.int32]:
     """The slot's value for each key where reading the whole table costs less than a read a key; else nothing."""
     size = codec.SLOT_SIZE * slots
     if len(hashes) * BYTES_A_READ < size or size > LARGEST_TABLE:
         return np.empty(0, np.int32)
     table = np.zeros(slots, ">i4")
-    got = os.preadv(descriptor, [table.data.cast("B")], codec.HEADER_SIZE)
+    got = file.read_into(table.data.cast("B"), codec.HEADER_SIZE)
     return table[hashes % slots].astype(np.int32) if got == size else np.empty(0, np.int32)
 
 
 def _plain(
-    hashes: npt.NDArray[np.int32], descriptor: int, slots: int, count: int, first: int, begin: int, end: int, most: int
-) -> Matches:
+    hashes: npt.NDArray[np.int32], file: ReadOnlyFile, slots: int, count: int, first: int, begin: int, end: int,
+    most: int,
+) -> Matches:  # fmt: skip
     geometry = codec.Geometry(slots, 0)
     state = np.zeros(len(hashes), np.uint8)
     found: list[tuple[int, int, int]] = []
     for key, wanted in enumerate(hashes.tolist()):
         taken, above = 0, count + 1
-        data = os.pread(descriptor, codec.SLOT_SIZE, geometry.slot_position(wanted % slots))
+        data = _read(file, codec.SLOT_SIZE, geometry.slot_position(wanted % slots))
         number = _I32.unpack(data)[0] if len(data) == codec.SLOT_SIZE else 0
         state[key] = ENDED if len(data) == codec.SLOT_SIZE else UNREADABLE
         while 0 < number <= count and count > 1 and taken < most:
-            data = os.pread(descriptor, codec.ENTRY_SIZE, geometry.entry_position(number)) if number < above else b""
+            data = _read(file, codec.ENTRY_SIZE, geometry.entry_position(number)) if number < above else b""
             if len(data) < codec.ENTRY_SIZE:
                 state[key] = UNREADABLE if number < above else UPWARDS
                 break
@@ -144,3 +159,11 @@ def _plain(
             above, number = number, previous
     columns = np.array(found, np.int64).reshape(-1, 3)
     return Matches(columns[:, 0], columns[:, 1], columns[:, 2], state)
+
+
+def _read(file: ReadOnlyFile, size: int, position: int) -> bytes:
+    """Nothing where it cannot be read: the door has noted it."""
+    try:
+        return file.read(position, size)
+    except CannotRead:
+        return b""

@@ -16,10 +16,11 @@ def deleted_topics(store: StoreSnapshot, first_of: Mapping[str, int]) -> list[st
 
 
 def topics_known(store: StoreSnapshot) -> TopicsKnown:
-    """What the store's folders and tables tell of its topics."""
+    """What the store's folders and tables tell of its topics. Raises :class:`CannotRead`."""
     assert store.paths is not None
     folders, listed = store.topics(), frozenset(store.table_topics())
-    told = (store.paths.config / "topics.json").exists() or not (store.abort or not folders)
+    store.whole_topics()
+    told = store.reading.exists(store.paths.config / "topics.json") or not (store.abort or not folders)
     newest = max(
         (found[0] for queues in folders.values() for queue in queues.values() if (found := queue.newest())),
         default=_BEYOND,

@@ -27,10 +27,11 @@ def derived_config(store: StoreSnapshot) -> MessageStoreConfig:
     where no file does.
 
     What was worked out counts as given. Raises :class:`StoreError` where index files are there and their slots cannot
-    be told: they would be misread.
+    be told: they would be misread; :class:`CannotRead` where not everything could be read: nothing is written then.
     """
     config = store.config or MessageStoreConfig()
     found = [setting for setting in _settings(store) if setting[0] not in config.given]
+    store.refuse_unread("a store of sizes that are not known is not written")
     keys = frozenset(key for key, _, _ in found)
     return replace(config, given=config.given | keys, **{name: value for _, name, value in found})
 

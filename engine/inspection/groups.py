@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.codec.config_tables import ConsumerOffset, client_offsets, consumer_offsets
 from engine.codec.json_dialect import parse
-from engine.errors import StoreError
+from engine.errors import CannotRead, StoreError
 from engine.inspection.get_message import store_time
 from engine.inspection.tables import read_table
 
@@ -41,14 +42,15 @@ class GroupProgress:
 def group_progress(store: StoreSnapshot, client_file: str | Path | None = None) -> Iterator[GroupProgress]:
     """Progress of every group in the store's tables, or of the client whose own ``offsets.json`` is given.
 
-    Raises :class:`StoreError` where the given file cannot be read.
+    Of a queue or table that cannot be read nothing is told. Raises :class:`StoreError` where the given file cannot be.
     """
     if client_file is not None:
         yield from _of_client(store, Path(client_file))
         return
     for row in _rows(store):
         for queue_id, offset in sorted(row.offsets.items()):
-            yield _progress(store, row.group, row.topic, queue_id, offset, _mode(row))
+            with contextlib.suppress(CannotRead):
+                yield _progress(store, row.group, row.topic, queue_id, offset, _mode(row))
 
 
 def queue_progress(store: StoreSnapshot, topic: str, queue_id: int) -> Iterator[GroupProgress]:
@@ -60,7 +62,9 @@ def queue_progress(store: StoreSnapshot, topic: str, queue_id: int) -> Iterator[
 
 def _rows(store: StoreSnapshot) -> Iterator[ConsumerOffset]:
     for name in ("consumerOffset.json", "lmqConsumerOffset.json"):
-        table = read_table(store, name)
+        table = None
+        with contextlib.suppress(CannotRead):
+            table = read_table(store, name)
         if table is not None:
             yield from consumer_offsets(table.value).rows
 
@@ -78,7 +82,8 @@ def _of_client(store: StoreSnapshot, file: Path) -> Iterator[GroupProgress]:
         raise StoreError(f"expected a client's offsets.json: {parsed.complaint or 'found no object'}", file=str(file))
     group = file.resolve().parent.name
     for row in sorted(client_offsets(parsed.value).rows, key=lambda r: (r.topic, r.queue_id)):
-        yield _progress(store, group, row.topic, row.queue_id, row.offset, "broadcast")
+        with contextlib.suppress(CannotRead):
+            yield _progress(store, group, row.topic, row.queue_id, row.offset, "broadcast")
 
 
 def _progress(store: StoreSnapshot, group: str, topic: str, queue_id: int, offset: int, mode: Mode) -> GroupProgress:

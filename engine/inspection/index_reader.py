@@ -40,6 +40,15 @@ def list_index(folder: Path, cache: DescriptorCache) -> tuple[list[ReadOnlyFile]
     return files, trouble
 
 
+def stored_count(file: ReadOnlyFile) -> int:
+    """Entries by the header; 0 where it cannot be read."""
+    try:
+        head = file.read(0, codec.HEADER_SIZE)
+    except CannotRead:
+        return 0
+    return codec.decode_header(head).entries if len(head) == codec.HEADER_SIZE else 0
+
+
 class IndexReader:
     """Reading face of one index file; the header is read anew on each ask, as a broker may be writing it."""
 

@@ -86,7 +86,7 @@ def trace(
         yield chosen
         if chosen.chosen:
             yield from walk.chain(reader)
-    yield TraceEnd(walk.matches, walk.steps, walk.complete)
+    yield TraceEnd(walk.matches, walk.steps, walk.complete and not store.unread)
 
 
 class _Walk:
@@ -194,7 +194,7 @@ class _Walk:
             return "outOfTime", None, None
         if entry.phy_offset >= self._settle_start:
             self._store.settle_log_end()
-        unit = self._store.log.unit_at(entry.phy_offset) if entry.phy_offset < self._store.log.max_offset else None
+        unit = self._store.log.seen_at(entry.phy_offset) if entry.phy_offset < self._store.log.max_offset else None
         if not isinstance(unit, Unit):
             return "gone", None, None
         if unit.topic == self._topic and (self._key == unit.unique_key or self._key in unit.keys):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.codec.java import index_key_hash
 from engine.codec.message import Unit, parse_offset_message_id
-from engine.errors import StoreError
+from engine.errors import CorruptUnit
 from engine.inspection.key_trace import Match, trace
 
 if TYPE_CHECKING:
@@ -100,5 +100,5 @@ def _offsets(reader: IndexReader, hashes: dict[int, str]) -> Iterator[int]:
                 if entry.key_hash == key_hash:
                     yield entry.phy_offset
                 number = entry.prev
-    except StoreError:
+    except CorruptUnit:
         return

@@ -70,7 +70,7 @@ def _recognise_folder(folder: Path, reading: Reading) -> Opening:
         return Opening("store", folder)
     if _is_log_folder(names):
         return _recognise_log_folder(folder, names, reading)
-    search = Reading()  # what is no store is none of its bytes
+    search = Reading(alone=True)  # what is no store is none of its bytes
     below = _stores_below(folder, search)
     closed = tuple(f"{one.file} could not be looked into: {one.error}" for one in search.unread)
     if len(below) == 1:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
-from engine.errors import StoreError
+from engine.errors import CannotRead, CorruptUnit, StoreError
 from engine.store.offset_by_time import store_time
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
+
+_NO_ENTRY = "no consume queue holds an entry, so how far dispatch came is not written anywhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +43,36 @@ class Positions:
 
 
 def positions(store: StoreSnapshot) -> Positions:
-    """One look at all positions."""
-    return positions_of(
-        store, store.log.max_offset, held=store.lock_state == "held", abort=store.abort, queue_end=_queue_end(store),
-        index_end=index_position(store), checkpoint=checkpoint_positions(store),
+    """One look at all positions; one that hangs on bytes that could not be read says so and is not known."""
+    queue_end, index_end = if_read(lambda: _queue_end(store)), if_read(lambda: index_position(store))
+    try:
+        end, held, abort = store.log.max_offset, store.lock_state == "held", store.abort
+    except CannotRead as error:
+        return _end_unread(store, Position(None, why=str(error)), queue_end, index_end)
+    found = positions_of(
+        store, end, held=held, abort=abort, queue_end=queue_end, index_end=index_end,
+        checkpoint=checkpoint_positions(store),
+    )  # fmt: skip
+    if not store.unread:
+        return found
+    unread = Position(None, why=store.unread[0].words)
+    return replace(found, committed=unread, flushed=unread, confirm=unread)
+
+
+def if_read(ask: Callable[[], Position]) -> Position:
+    """The position, or why it could not be read."""
+    try:
+        return ask()
+    except CannotRead as error:
+        return Position(None, why=str(error))
+
+
+def _end_unread(store: StoreSnapshot, unread: Position, queue_end: Position, index_end: Position) -> Positions:
+    """Where the log ends is not known."""
+    low = Position(max(store.log.min_offset, 0), "start of the first commit log file") if store.log.files else unread
+    return Positions(
+        min=low, wrote=unread, committed=unread, flushed=unread, confirm=unread, dispatched=unread,
+        queue_max=queue_end, index_end=index_end, checkpoint=checkpoint_positions(store),
     )  # fmt: skip
 
 
@@ -104,6 +134,7 @@ def _confirm(end: int, held: bool) -> Position:
 
 def _queue_end(store: StoreSnapshot) -> Position:
     best: tuple[int, str] | None = None
+    store.whole_topics()
     for topic, queues in store.topics().items():
         for number, queue in queues.items():
             newest = queue.newest()
@@ -122,7 +153,7 @@ def queue_position(best: tuple[int, str] | None) -> Position:
 def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position:
     """Every unit before it is in its queue: followed from the newest queue entry over units that get no entry."""
     if queue_end.offset is None:
-        return Position(None, why="no consume queue holds an entry, so how far dispatch came is not written anywhere")
+        return queue_end if store.unread else Position(None, why=_NO_ENTRY)
     offset = min(queue_end.offset, end)
     for item in store.log.walk(offset, end, crc=False, resync=False):
         if isinstance(item, Unit) and item.transaction_type in (0x4, 0xC):
@@ -136,11 +167,12 @@ def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position
 
 
 def index_position(store: StoreSnapshot) -> Position:
-    """The end of the unit that the newest index entry points at."""
+    """The end of the unit that the newest index entry points at. Raises :class:`CannotRead`."""
+    store.whole_index()
     for reader in reversed(store.index_files()):
         try:
             header = reader.header
-        except StoreError:
+        except CorruptUnit:
             continue
         if header.entries:
             unit = store.log.seen_at(header.end_phy_offset, crc=False)
@@ -169,7 +201,7 @@ def checkpoint_positions(store: StoreSnapshot) -> dict[str, Position]:
         ("logicsMsgTimestamp", page.logics_msg_timestamp),
         ("indexMsgTimestamp", page.index_msg_timestamp),
     ):
-        found[name] = _at_time(store, time)
+        found[name] = if_read(partial(_at_time, store, time))
     if page.master_flushed_offset:
         found["masterFlushedOffset"] = Position(page.master_flushed_offset, "written in the checkpoint")
     if page.confirm_phy_offset:

@@ -34,20 +34,23 @@ def plan(store: StoreSnapshot, like: Release = "5.3", *, heal: bool = False) -> 
     With ``heal``, what the engine does: it deletes an empty last file of a queue, on which a 5.3 broker dies.
     """
     source = source_of(store)
-    _open_each(source)
+    open_each(store)
     store.refuse_unread(NO_PLAN)
     found = recovery.plan(replace(source, heal=heal), like)
     store.refuse_unread(NO_PLAN)
     return found
 
 
-def _open_each(source: RecoverySource) -> None:
-    """Try each file: recovery reads a few of them, a start maps them all."""
-    queues = (files for queue in source.queues for files in (queue.sequence, queue.ext) if files is not None)
-    for sequence in (source.log, *queues):
-        for file in sequence.files:
-            with contextlib.suppress(CannotRead):  # the door has noted it
-                os.close(file.descriptor())
+def open_each(store: StoreSnapshot) -> None:
+    """Try each file of the log, the queues and the index before anything is written: recovery reads a few of them, a
+    start maps them all. What cannot be opened is in the store's ledger afterwards.
+    """
+    readers = [queue for queues in store.topics().values() for queue in queues.values()]
+    sequences = (files for queue in readers for files in (queue.sequence, queue.ext) if files is not None)
+    files = [file for sequence in (store.log.sequence, *sequences) for file in sequence.files]
+    for file in (*files, *(reader.file for reader in store.index_files())):
+        with contextlib.suppress(CannotRead):  # the door has noted it
+            os.close(file.descriptor())
 
 
 def without_log(store: StoreSnapshot) -> EmptyLog | None:

@@ -99,7 +99,7 @@ def retention(store: StoreSnapshot, now: int | None = None, used: tuple[float, f
     rule = pressure(log_used, queue_used, limits, share, config.logical_disk_space_clean_forcibly_threshold)
     hours = delete_hours(config.delete_when)
     files = list(store.log.files)
-    modified = [_modified(file.path, at) for file in files]
+    modified = [round(file.about().st_mtime * 1000) for file in files]
     expiries = forecast(
         modified, at, reserved_hours=config.file_reserved_time, hours=hours, rule=rule,
         forcibly=config.clean_file_forcibly_enable,
@@ -146,13 +146,6 @@ def _share(store: StoreSnapshot, stores: int) -> float:
     used += sum(queue.sequence.total_size for queues in store.topics().values() for queue in queues.values())
     used += sum(reader.size for reader in store.index_files())
     return used / (total / stores) if total > 0 else 0.0
-
-
-def _modified(path: str, otherwise: int) -> int:
-    try:
-        return round(Path(path).stat().st_mtime * 1000)
-    except OSError:
-        return otherwise
 
 
 def _readers(store: StoreSnapshot) -> Iterator[Reader]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from engine.codec.unit_scan import Blank, Damage, Stop
-from engine.errors import StoreError
+from engine.errors import CannotRead
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import ReadOnlyFile
 from engine.whole_file import PRIVATE, put_whole
@@ -29,7 +29,7 @@ EVERY = 4096
 CACHE_LIMIT = 256 << 20
 """Bytes that all side indexes together may take; the longest unused go first."""
 MOST_DAMAGES = 64
-FORMAT = 1
+FORMAT = 2
 _HEAD = 4096
 _ANCHOR = struct.Struct("<qq")
 
@@ -162,7 +162,11 @@ class SideIndex:
         if segment is None or (segment.start_offset, segment.size) != (file.start_offset, file.size):
             return None
         modified, head = stamp_of(file)
-        return segment if segment.head == head and (segment.modified_ns == modified or not segment.complete) else None
+        return (
+            segment
+            if head and segment.head == head and (segment.modified_ns == modified or not segment.complete)
+            else None
+        )
 
     def _walk(
         self, known: Segment | None, file: ReadOnlyFile, stop: int, cancelled: Cancelled | None
@@ -181,13 +185,15 @@ class SideIndex:
             segment = _rewound(known, segment) if known is not None else segment
         topics = TopicTable()
         counted = _Counter(segment, topics)
+        whole = True
         for block in scan_log(self._log, start, stop, crc=False, topics=topics):
             if cancelled is not None and cancelled():
                 return None
             if isinstance(block, Stop):
-                segment.complete = block.kind == "limit"
+                segment.complete = block.kind == "limit" and whole
                 break
             if isinstance(block, Damage):
+                whole &= not block.unread
                 counted.damage(block)
             else:
                 counted.block(block)
@@ -312,12 +318,15 @@ def _rewound(known: Segment, segment: Segment) -> Segment:
 
 
 def stamp_of(file: ReadOnlyFile) -> tuple[int, str]:
-    """Time of the last change (ns) and a hash of the head bytes."""
+    """Time of the last change (ns) and what tells the file from another one: its inode and a hash of the head bytes.
+    "" where it cannot be read, which is like nothing else.
+    """
     try:
         head = hashlib.sha256(file.read(0, _HEAD)).hexdigest()[:24]
-        return Path(file.path).stat().st_mtime_ns, head
-    except (OSError, StoreError):
+        about = file.about()
+    except CannotRead:
         return 0, ""
+    return about.st_mtime_ns, f"{about.st_ino:x} {head}"
 
 
 def _trim(folder: Path) -> None:

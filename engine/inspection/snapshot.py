@@ -1,7 +1,7 @@
 """A store directory opened with read rights only: its log, queues, index files, positions and tables.
 
-Nothing is created, locked or written in or beside the store; a broker may go on writing. What is kept does not grow
-with the store but for the lists of files and queues.
+Nothing is created, locked or written in or beside the store; a broker may go on writing. Of what grows with the store
+only the lists of files and queues are kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from engine.codec.message import Unit
 from engine.codec.unit_scan import Stop
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit
-from engine.inspection.index_reader import IndexReader, list_index
+from engine.inspection.index_reader import IndexReader, list_index, stored_count
 from engine.inspection.lock_state import LockState, lock_state
 from engine.inspection.log_reader import LogReader
 from engine.inspection.opening import Kind, Opening, recognise
@@ -66,8 +66,7 @@ def open_store(path: str | Path, config: MessageStoreConfig | None = None) -> St
 
     Raises :class:`NotAStore` with what was found instead, :class:`CannotRead` where rights are missing.
     """
-    reading = Reading()
-    return StoreSnapshot(recognise(path, reading), config, reading)
+    return StoreSnapshot(recognise(path, reading := Reading()), config, reading)
 
 
 class StoreSnapshot:
@@ -89,6 +88,7 @@ class StoreSnapshot:
         self._cache = DescriptorCache(reading=self.reading)
         self._topics: dict[str, dict[int, QueueReader]] | None = None
         self._unlisted: CannotRead | None = None
+        self._any_ext = False
         self._listing = threading.Lock()
         self._index: list[IndexReader] | None = None
         self._index_trouble: CannotRead | None = None
@@ -142,7 +142,7 @@ class StoreSnapshot:
             for reader in known.values():
                 changed |= reader.refresh()
             self._topics = self._list_topics(known)
-            changed |= len(known) != sum(len(queues) for queues in self._topics.values())
+            changed |= known.keys() != {q.sequence.folders[0] for q in self._all_queues()}
         return changed
 
     def _forget_index(self, before: list[IndexReader]) -> bool:
@@ -234,7 +234,7 @@ class StoreSnapshot:
 
     def _commit_log_folders(self, paths: StorePaths) -> tuple[Path, ...]:
         """The folders of a multi-path commit log as configured, else ``commitlog`` (spec 1)."""
-        listed: list[Path] = []
+        listed = []
         if self.config and "storePathCommitLog" in self.config.given:
             for text in str(self.config.store_path_commit_log).split(","):
                 folder = Path(text.strip())
@@ -279,6 +279,7 @@ class StoreSnapshot:
         self._unlisted = None
         if self.paths is None:
             return found
+        self._any_ext = self._may_hold(self.paths.consumequeue_ext)
         kinds: tuple[tuple[Literal["simple", "batch"], Path], ...] = (
             ("simple", self.paths.consumequeue),
             ("batch", self.paths.batchconsumequeue),
@@ -289,9 +290,9 @@ class StoreSnapshot:
                     queue_id = parse_file_name(queue_folder.name)
                     if queue_id is None:
                         continue
-                    reader = known.get(queue_folder) or self._queue_reader(
-                        kind, topic_folder.name, queue_id, queue_folder
-                    )
+                    reader = known.get(queue_folder)
+                    if reader is None or self._ext_came_or_went(reader):
+                        reader = self._queue_reader(kind, topic_folder.name, queue_id, queue_folder)
                     found.setdefault(topic_folder.name, {})[queue_id] = reader
         return {topic: dict(sorted(found[topic].items())) for topic in sorted(found)}
 
@@ -307,8 +308,16 @@ class StoreSnapshot:
         name = "mappedFileSizeConsumeQueue" if kind == "simple" else "mapperFileSizeBatchConsumeQueue"
         sequence = FileSequence((folder,), self._cache, self._given(name))
         ext_folder = self.paths.ext_folder(topic, queue_id)
-        ext = FileSequence((ext_folder,), self._cache) if kind == "simple" and self._may_hold(ext_folder) else None
+        ext = FileSequence((ext_folder,), self._cache) if self._has_ext(kind, ext_folder) else None
         return QueueReader(topic, queue_id, kind, sequence, self.log, ext)
+
+    def _ext_came_or_went(self, reader: QueueReader) -> bool:
+        assert self.paths is not None
+        folder = self.paths.ext_folder(reader.topic, reader.queue_id)
+        return self._has_ext(reader.kind, folder) != (reader.ext is not None)
+
+    def _has_ext(self, kind: str, folder: Path) -> bool:
+        return kind == "simple" and self._any_ext and self._may_hold(folder)
 
     def _may_hold(self, folder: Path) -> bool:
         """Whether a folder is there, or could not be looked at: its files then say what stands in the way."""
@@ -361,7 +370,7 @@ class StoreSnapshot:
         if slots and entries:
             return index_codec.Geometry(slots, entries), "the configuration says so"
         answers: dict[tuple[index_codec.Geometry | None, str], int] = {}
-        for file in sorted(files, key=_stored_count, reverse=True)[:4]:
+        for file in sorted(files, key=stored_count, reverse=True)[:4]:
             answer = derive_geometry(file)
             if answer[0] is not None:
                 return answer
@@ -439,11 +448,3 @@ class StoreSnapshot:
             return None
         value = getattr(self.config, _ATTRIBUTES[key])
         return int(value) if value else None
-
-
-def _stored_count(file: ReadOnlyFile) -> int:
-    try:
-        head = file.read(0, index_codec.HEADER_SIZE)
-    except CannotRead:
-        return 0
-    return index_codec.decode_header(head).entries if len(head) == index_codec.HEADER_SIZE else 0

@@ -6,11 +6,13 @@ queues only; :func:`space_of` walks the log as well and tells units, blanks, dam
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from engine.errors import CannotRead
 from engine.inspection.space_files import LOG, QUEUE_KINDS, StoreFile, list_files, still_as_listed
 from engine.inspection.space_queues import PartSpace, index_parts, queue_parts, share_out, spread
 
@@ -145,7 +147,9 @@ def _account(
     for file in files:
         one = kinds.get(file.kind, KindSpace(file.kind, 0, 0, 0))
         kinds[file.kind] = KindSpace(file.kind, one.files + 1, one.bytes + file.size, one.allocated + file.allocated)
-    gone = deleted_topics(store, first_of) if first_of and store.paths is not None else []
+    gone: list[str] = []
+    with contextlib.suppress(CannotRead):
+        gone = deleted_topics(store, first_of) if first_of and store.paths is not None else []
     return Space(
         at=round(time.time() * 1000),
         how=how,
@@ -154,7 +158,7 @@ def _account(
         bytes=sum(file.size for file in files),
         allocated=sum(file.allocated for file in files),
         counted=sum(row.bytes for row in merged),
-        changed=still_as_listed(files),
+        changed=still_as_listed(store.reading, files),
         tags=tags,
         producers=producers,
         compressed=compressed,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from engine.inspection.log_reader import LogReader
     from engine.mapped.read_only import ReadOnlyFile
 
-FORMAT = 1
+FORMAT = 2
 SUFFIX = ".space"
 CACHE_LIMIT = 128 << 20
 """Bytes that the accounts of all logs together may take; the longest unused go first."""
@@ -50,7 +50,8 @@ class SpaceCache:
             return None
         try:
             told = json.loads(line)
-            if told["stamp"] != _stamp(file):
+            stamp = _stamp(file)
+            if not stamp[-1] or told["stamp"] != stamp:
                 return None
             found = _decoded(told, file)
         except (ValueError, KeyError, TypeError):
@@ -61,7 +62,7 @@ class SpaceCache:
     def keep(self, file: ReadOnlyFile, found: LogSpace, stamp: list[Any]) -> None:
         """Keep the account of a file that was walked to its end; ``stamp`` was taken before the walk."""
         rows = len(found.cells) + len(found.tags) + len(found.producers)
-        if rows <= MOST_ROWS and stamp == _stamp(file):
+        if rows <= MOST_ROWS and stamp[-1] and stamp == _stamp(file):
             self._used[file.name] = json.dumps({"name": file.name, "stamp": stamp, **_encoded(found)})
             self._changed = True
 

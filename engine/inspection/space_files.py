@@ -5,6 +5,7 @@ Folders that hold the store's parts may be links to other disks; any other link 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator
@@ -12,8 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.errors import CannotRead
+
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
+    from engine.mapped.reading import Reading
 
 SECTOR = 512
 """Bytes that ``st_blocks`` counts in."""
@@ -49,30 +53,29 @@ class StoreFile:
 
 
 def list_files(store: StoreSnapshot) -> list[StoreFile]:
-    """Every file of the store: those of the log first, in its order, then by name. What vanishes meanwhile is left
-    out; nothing is raised.
+    """Every file of the store: those of the log first, in its order, then by name. What cannot be looked at is
+    left out, and noted by the store's door; nothing is raised.
     """
     found: dict[str, StoreFile] = {}
     for file in store.log.files if store.kind == "file" else ():
-        try:
-            found[file.path] = _file(file.path, f"{LOG}/{file.name}", LOG, Path(file.path).stat())
-        except OSError:
-            continue
+        with contextlib.suppress(CannotRead):
+            found[file.path] = _file(file.path, f"{LOG}/{file.name}", LOG, file.about())
     if store.kind != "file":
         for number, folder in enumerate(store.log_folders):
-            for entry in _walk(str(folder), links=True):
+            for entry in _walk(store.reading, str(folder), links=True):
                 name = entry.path[len(str(folder)) + 1 :]
                 shown = f"{LOG}/{name}" if len(store.log_folders) == 1 else f"{LOG}[{number}]/{name}"
-                _add(found, entry, shown, LOG, follow=True)
+                _add(store.reading, found, entry, shown, LOG, follow=True)
     if store.paths is not None:
         root = store.paths.root
-        for entry in sorted(_scan(str(root)), key=lambda e: e.name):
+        for entry in _scan(store.reading, str(root)):
             kind = entry.name if entry.name in KINDS and entry.name != LOG else "other"
             if Path(entry.path) in store.log_folders:
                 continue
-            entries = _walk(entry.path, links=kind != "other") if _is_folder(entry, kind) else (entry,)
-            for one in entries:
-                _add(found, one, one.path[len(str(root)) + 1 :], kind, follow=kind != "other")
+            links = kind != "other"
+            inside = _is_folder(store.reading, entry, links)
+            for one in _walk(store.reading, entry.path, links=links) if inside else (entry,):
+                _add(store.reading, found, one, one.path[len(str(root)) + 1 :], kind, follow=kind != "other")
     return list(found.values())
 
 
@@ -81,30 +84,31 @@ def bytes_of(files: list[StoreFile]) -> int:
     return sum(file.size for file in files)
 
 
-def still_as_listed(files: list[StoreFile]) -> int:
+def still_as_listed(reading: Reading, files: list[StoreFile]) -> int:
     """How many of the files have another length now, or are gone: a broker went on meanwhile."""
     changed = 0
     for file in files:
         try:
-            changed += Path(file.path).stat().st_size != file.size and Path(file.path).lstat().st_size != file.size
-        except OSError:
+            now, own = reading.look(file.path, listed=True), reading.look(file.path, listed=True, follow=False)
+            changed += file.size not in {info.st_size for info in (now, own) if info is not None}
+        except CannotRead:
             changed += 1
     return changed
 
 
-def _add(found: dict[str, StoreFile], entry: os.DirEntry[str], name: str, kind: str, *, follow: bool) -> None:
+def _add(
+    reading: Reading, found: dict[str, StoreFile], entry: os.DirEntry[str], name: str, kind: str, *, follow: bool
+) -> None:
     path = entry.path
     if path in found:
         return
-    try:
-        info = entry.stat(follow_symlinks=follow)
-    except OSError:
-        try:
-            info = entry.stat(follow_symlinks=False)  # a link to nowhere is still a name with a length
-        except OSError:
-            return
-    if not stat.S_ISDIR(info.st_mode):
-        found[path] = _file(path, name, kind, info)
+    with contextlib.suppress(CannotRead):
+        info = reading.look_at(entry, follow=False)
+        if follow and stat.S_ISLNK(info.st_mode):
+            with contextlib.suppress(CannotRead):  # a link to nowhere is still a name with a length
+                info = reading.look_at(entry)
+        if not stat.S_ISDIR(info.st_mode):
+            found[path] = _file(path, name, kind, info)
 
 
 def _file(path: str, name: str, kind: str, info: os.stat_result) -> StoreFile:
@@ -115,42 +119,42 @@ def _file(path: str, name: str, kind: str, info: os.stat_result) -> StoreFile:
     )
 
 
-def _is_folder(entry: os.DirEntry[str], kind: str) -> bool:
+def _is_folder(reading: Reading, entry: os.DirEntry[str], follow: bool) -> bool:
+    if entry.is_dir(follow_symlinks=False):
+        return True
+    if not follow or not entry.is_symlink():
+        return False
     try:
-        return entry.is_dir(follow_symlinks=kind != "other")
-    except OSError:
+        return stat.S_ISDIR(reading.look_at(entry).st_mode)
+    except CannotRead:
         return False
 
 
-def _walk(folder: str, *, links: bool) -> Iterator[os.DirEntry[str]]:
+def _walk(reading: Reading, folder: str, *, links: bool) -> Iterator[os.DirEntry[str]]:
     """Everything below ``folder`` that is no folder, by name; each folder once, whatever links say."""
     seen: set[tuple[int, int]] = set()
     pending = [folder]
     while pending:
         one = pending.pop()
         try:
-            place = Path(one).stat()
-        except OSError:
+            place = reading.look(one)
+        except CannotRead:
             continue
-        if (place.st_dev, place.st_ino) in seen:
+        if place is None or (place.st_dev, place.st_ino) in seen:
             continue
         seen.add((place.st_dev, place.st_ino))
         folders = []
-        for entry in sorted(_scan(one), key=lambda e: e.name):
-            try:
-                inside = entry.is_dir(follow_symlinks=links)
-            except OSError:
-                inside = False
-            if inside:
+        for entry in _scan(reading, one):
+            if _is_folder(reading, entry, links):
                 folders.append(entry.path)
             else:
                 yield entry
         pending += reversed(folders)
 
 
-def _scan(folder: str) -> list[os.DirEntry[str]]:
+def _scan(reading: Reading, folder: str) -> list[os.DirEntry[str]]:
+    """What is in a folder, by name; nothing where it cannot be listed: the door has noted it."""
     try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
+        return reading.entries(folder)
+    except CannotRead:
         return []

@@ -111,13 +111,17 @@ def walk_space(
 
     Files that ``cache`` knows are not walked; all but the last one, and what lies behind the log's end, are kept there.
 
-    Stopped by ``cancelled`` it tells what it saw, the rest as not looked at. Raises nothing for what the store holds.
+    Stopped by ``cancelled`` it tells what it saw, the rest as not looked at, as what could not be read. Raises nothing
+    for what the store holds.
     """
-    end = _NOWHERE if live else log.max_offset
+    try:
+        end = _NOWHERE if live else log.max_offset
+    except CannotRead:
+        end = _NOWHERE
     walk, found = _Walk(end, live), LogSpace()
     files = list(log.files)
     total, done = sum(file.size for file in files), 0
-    complete = True
+    complete = whole = True
     for number, file in enumerate(files):
         last = number + 1 == len(files)
         stop = file.end_offset if last else min(file.end_offset, files[number + 1].start_offset)
@@ -133,7 +137,8 @@ def walk_space(
                     complete = False
                     break
             known = walk.take(one)
-            if kept is not None and stamp is not None and complete:
+            whole &= not walk.unread
+            if kept is not None and stamp is not None and complete and not walk.unread:
                 kept.keep(file, known, stamp)
         else:
             walk.skip(known.files[0].messages)
@@ -146,7 +151,7 @@ def walk_space(
         cache.save()
     if progress is not None and complete:
         progress(total, total)
-    found.complete = complete
+    found.complete = complete and whole
     return found
 
 
@@ -179,6 +184,8 @@ class _Walk:
         self._day_numbers: dict[str, int] = {}
         self._quarters: dict[int, int] = {}
         self._read = 0
+        self.unread = 0
+        """Bytes of the file that was walked last which could not be read."""
 
     def _begin(self) -> None:
         self._cells: dict[int, Count] = {}
@@ -194,14 +201,18 @@ class _Walk:
     def file(self, log: LogReader, file: ReadOnlyFile, one: LogFileSpace, stop: int) -> Iterator[int]:
         """Walk one file; yields the offset reached after each block."""
         at = file.start_offset
+        self.unread = 0
         by_topic: dict[int, int] = {}
         for block in scan_log(log, at, stop, crc=False, topics=self._topics):
             if isinstance(block, Stop):
                 break
             if isinstance(block, Damage):
                 size = max(min(block.offset + block.size, file.end_offset) - max(block.offset, at), 0)
-                one.unreadable += size
-                one.spans += 1
+                if block.unread:
+                    self.unread += size
+                else:
+                    one.unreadable += size
+                    one.spans += 1
                 at = max(at, block.offset + size)
             else:
                 at = self._block(block, one, by_topic, min(stop, file.end_offset))
@@ -212,14 +223,15 @@ class _Walk:
 
     def _rest(self, file: ReadOnlyFile, one: LogFileSpace, at: int) -> None:
         """What the walk did not name: bytes that say something, then zeros."""
-        left = file.size - one.units - one.stale - one.beyond - one.blank - one.unreadable
+        left = file.size - one.units - one.stale - one.beyond - one.blank - one.unreadable - self.unread
         if left <= 0:
             return
         position = min(max(at - file.start_offset, 0), file.size)
         try:
             written = min(max(last_byte(file, position) - position, 0), left)
-        except (CannotRead, OSError):
-            written = left
+        except CannotRead:
+            self.unread += left
+            return
         if not self._live:
             one.unreadable += written
             one.spans += written > 0

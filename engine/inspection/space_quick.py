@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.codec.config_tables import LMQ_PREFIX
-from engine.errors import StoreError
+from engine.errors import CannotRead
 from engine.inspection.space_files import LOG, StoreFile
 from engine.inspection.space_queues import PartSpace, share_out, spread
 
@@ -29,14 +29,15 @@ def log_rows(store: StoreSnapshot, files: list[StoreFile]) -> tuple[list[PartSpa
     low, high = max(store.log.min_offset, 0), max(store.log.max_offset, 0)
     tail = min(max(store.log.end_offset - high, 0), size)
     rows: list[PartSpace] = []
-    sampled = False
+    sampled, unread = False, store.log.sequence.trouble is not None
     for topic, queues in store.topics().items():
         if topic.startswith(LMQ_PREFIX):
             continue  # light queues point at units of other topics
         for number, queue in queues.items():
             try:
                 found, whole = _bytes_of(queue, low, high)
-            except StoreError:
+            except CannotRead:
+                unread = True
                 continue
             sampled |= not whole
             if found[1]:
@@ -52,7 +53,11 @@ def log_rows(store: StoreSnapshot, files: list[StoreFile]) -> tuple[list[PartSpa
         for row, share in zip(rows, given[:-1], strict=True)
     ]
     if size - tail - counted:
-        found_rows.append(PartSpace(LOG, "notInQueues", size - tail - counted, given[-1], files=len(known)))
+        found_rows.append(
+            PartSpace(
+                LOG, "notLookedAt" if unread else "notInQueues", size - tail - counted, given[-1], files=len(known)
+            )
+        )
     if tail:
         found_rows.append(PartSpace(LOG, "zeroTail", tail, shares["zeroTail"], files=1))
     found_rows += [PartSpace(LOG, "notRead", f.size, f.allocated, files=1) for f in own if f.path not in known]

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 from engine.codec.message import MAGIC_BLANK, MAGIC_V1, MAGIC_V2, Unit
 from engine.codec.unit_scan import Blank
-from engine.errors import CannotRead, StoreError
+from engine.errors import CannotRead, CorruptUnit
 from engine.inspection.positions import (
     Position,
     Positions,
     checkpoint_positions,
+    if_read,
     index_position,
     positions_of,
     queue_position,
@@ -203,11 +204,12 @@ def _hop(data: bytes, base: int) -> tuple[bool, int, int | None]:
 class QueueTail:
     """The newest entry of one queue, at each :meth:`find`."""
 
-    __slots__ = ("_end", "_last", "looked", "newest", "queue", "warm")
+    __slots__ = ("_end", "_last", "looked", "newest", "queue", "trouble", "warm")
 
     def __init__(self, queue: QueueReader) -> None:
         self.queue = queue
         self.newest: tuple[int, int] | None = None
+        self.trouble: CannotRead | None = None
         self.warm = 0
         self.looked = False
         self._end: int | None = None
@@ -279,7 +281,8 @@ class StoreTail:
             self.held, self.abort = store.lock_state == "held", store.abort
             queue_end = self._queue_end()
             return positions_of(
-                store, end, held=self.held, abort=self.abort, queue_end=queue_end, index_end=index_position(store),
+                store, end, held=self.held, abort=self.abort, queue_end=queue_end,
+                index_end=if_read(lambda: index_position(store)),
                 checkpoint=self._checkpoint(queue_end.offset),
             )  # fmt: skip
 
@@ -309,10 +312,14 @@ class StoreTail:
 
     def _queue_end(self) -> Position:
         for tail in self._asked():
+            tail.trouble = None
             try:
                 tail.find()
-            except CannotRead:
-                tail.newest = None
+            except CannotRead as error:
+                tail.newest, tail.trouble = None, error
+        trouble = next((tail.trouble for tail in self._queues.values() if tail.trouble is not None), None)
+        if trouble is not None:
+            return Position(None, why=str(trouble))
         best: tuple[int, str] | None = None
         for tail in self._queues.values():
             if tail.newest is not None and (best is None or sum(tail.newest) > best[0]):
@@ -340,7 +347,7 @@ class StoreTail:
         """
         try:
             page = self._store.checkpoint()
-        except StoreError:
+        except CorruptUnit:
             page = None
         before = self._searched_to
         open_ended = any((p.offset or 0) >= (before or 0) for p in self._times.values() if p.timestamp)

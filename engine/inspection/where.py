@@ -7,11 +7,12 @@ messages (unique key, key); one result a message. The verdicts are of :mod:`engi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.codec import properties as props
 from engine.codec.message import Unit, parse_offset_message_id
-from engine.errors import StoreError
+from engine.errors import CorruptUnit
 from engine.inspection.byte_scan import items_with, units_with
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.lookup import by_key, parse_number
@@ -28,6 +29,10 @@ FAMILY_SCAN = 256 << 20
 """Bytes of a log that are looked through for the units of one message; in a larger one the index is believed."""
 SOME = 16
 """Messages whose units are looked for one message at a time; those of more are found in one pass."""
+SEEN: frozenset[rules.Verdict] = frozenset({"found", "consumed"})
+"""Verdicts that what was read proves; every other one says that something is not there."""
+MOST_UNREAD = 8
+"""Files that could not be read which the evidence names."""
 AT_HAND = 16
 """Units that a question keeps: it comes back to those of one message."""
 Progress = Callable[[int], None]
@@ -47,7 +52,17 @@ def where(
     With ``topic`` only keys of messages of that topic are meant; with ``group`` the verdict speaks of that group's
     progress, its filter and its own retries and dead letters.
     """
-    yield from _Search(store, topic, group, progress).run(text)
+    for result in _Search(store, topic, group, progress).run(text):
+        yield _as_far_as_read(store, result)
+
+
+def _as_far_as_read(store: StoreSnapshot, result: WhereResult) -> WhereResult:
+    """The verdict, or ``unknown`` where it was concluded over a file that could not be read: it may hold the answer."""
+    if not store.unread or result.verdict in SEEN:
+        return result
+    unread = [Evidence("not read", one.file, None, one.error) for one in store.unread[:MOST_UNREAD]]
+    step = rules.NEXT_STEPS["unknown"]
+    return replace(result, verdict="unknown", evidence=[*result.evidence, *unread], next_step=step)
 
 
 class KnownPlaces:
@@ -63,6 +78,7 @@ class KnownPlaces:
         topic: str | None = None,
         group: str | None = None,
     ) -> None:
+        self._store = store
         self._search = _Search(store, topic, group, None)
         self._search.know(relatives)
 
@@ -74,7 +90,8 @@ class KnownPlaces:
         ``unreadable``: a place where it stands in bytes that are no unit, and where those begin.
         """
         self._search.tell(offsets, unreadable)
-        yield from self._search.run(text)
+        for result in self._search.run(text):
+            yield _as_far_as_read(self._store, result)
 
 
 class _Search:
@@ -249,7 +266,7 @@ class _Search:
         for reader in self._store.index_files():
             try:
                 end = max(end, reader.header.end_phy_offset)
-            except StoreError:
+            except CorruptUnit:
                 continue
         return end
 

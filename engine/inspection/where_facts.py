@@ -16,7 +16,7 @@ from engine.codec import properties as props
 from engine.codec.config_tables import consumer_filters, consumer_offsets
 from engine.codec.java import index_key_hash
 from engine.codec.message import PREPARED, ROLLBACK, Unit
-from engine.errors import StoreError
+from engine.errors import CorruptUnit, StoreError
 from engine.inspection.entry_verdict import compare
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.lookup import known_topics
@@ -110,7 +110,7 @@ class FactFinder:
             return False
         try:
             checkpoint = self._store.checkpoint()
-        except StoreError:
+        except CorruptUnit:
             return True
         return checkpoint is None or unit.store_timestamp > checkpoint.logics_msg_timestamp
 
@@ -134,7 +134,7 @@ class FactFinder:
                 if any(offset == unit.offset for offset in chain(reader, key_hash)):
                     evidence.append(Evidence("index", reader.path, None, f"{unit.topic}#{keys[0]} leads to it"))
                     return True
-            except StoreError:
+            except CorruptUnit:
                 continue
         evidence.append(Evidence("index", None, None, f"no entry for {unit.topic}#{keys[0]} leads to it"))
         return False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from engine.codec.java import index_key_hash
 from engine.codec.message import Unit, host_text, parse_unique_key
-from engine.errors import StoreError
+from engine.errors import CorruptUnit
 from engine.inspection.byte_scan import places_of
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.queue_reader import QueueReader
@@ -97,7 +97,7 @@ class LostFinder:
         _, last = self._span_of_times
         try:
             checkpoint = self._store.checkpoint()
-        except StoreError:
+        except CorruptUnit:
             return []
         if checkpoint is None or last is None:
             return []
@@ -112,10 +112,8 @@ class LostFinder:
         paths = self._store.paths
         if paths is None or not self._store.small_file(paths.abort_bak):
             return []
-        try:
-            started = paths.abort_bak.stat().st_mtime_ns // 1_000_000
-        except OSError:
-            return []
+        about = self._store.reading.look(paths.abort_bak)
+        started = about.st_mtime_ns // 1_000_000 if about is not None else unit.store_timestamp
         if unit.store_timestamp <= started:
             return []
         return [Evidence("abort.bak", str(paths.abort_bak), None, f"a start after a crash at {time_text(started)}")]
@@ -200,7 +198,7 @@ class LostFinder:
                             where = "in front of the log" if offset < log.min_offset else "where no unit can be read"
                             holds = f"an entry for {topic}#{key} points {where}"
                             yield verdict, Evidence("index", reader.path, offset, holds)
-            except StoreError:
+            except CorruptUnit:
                 continue
 
     def _lost_place(self, offset: int) -> rules.Verdict | None:

@@ -138,6 +138,12 @@ class ReadOnlyFile:
         finally:
             os.close(descriptor)
 
+    def about(self) -> os.stat_result:
+        """What the system knows of the file now. Raises :class:`CannotRead`."""
+        info = self._cache.reading.look(self.path, listed=True)
+        assert info is not None
+        return info
+
     @property
     def reads_by_itself(self) -> bool:
         """Whether compiled code may read through :meth:`descriptor`; what it fails at is read again by :meth:`read`."""

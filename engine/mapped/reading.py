@@ -127,11 +127,14 @@ def read_through(disk: ReadingDisk) -> Iterator[None]:
 
 
 class Reading:
-    """One door with its ledger :attr:`unread`. Safe to use from several threads."""
+    """One door with its ledger :attr:`unread`. Safe to use from several threads.
 
-    def __init__(self) -> None:
+    ``alone``: what it cannot read is nobody else's matter; it is in its own ledger only.
+    """
+
+    def __init__(self, *, alone: bool = False) -> None:
         self._disk = _disk.get()
-        self._sinks = _gathering.get()
+        self._sinks = () if alone else _gathering.get()
         self._noted: Gathered = {}
         self._lock = threading.Lock()
 

@@ -43,14 +43,12 @@ class FailingDisk(SystemDisk):
         return super().look_at(entry, follow)
 
     def read(self, descriptor: int, size: int, position: int) -> bytes:
-        if self._short("read", descriptor):
-            return b""
-        return super().read(descriptor, size, position)
+        data = super().read(descriptor, size, position)
+        return b"" if data and self._short("read", descriptor) else data
 
     def read_into(self, descriptor: int, view: memoryview, position: int) -> int:
-        if self._short("read_into", descriptor):
-            return 0
-        return super().read_into(descriptor, view, position)
+        count = super().read_into(descriptor, view, position)
+        return 0 if count and self._short("read_into", descriptor) else count
 
     def _short(self, call: str, descriptor: int) -> bool:
         """Whether nothing is read; raises where it is to be an error."""
@@ -62,7 +60,7 @@ class FailingDisk(SystemDisk):
             return False
         number = self.counts[call]
         self.counts[call] += 1
-        if call == self._call and number == self._at:
+        if call == self._call and number == self._at and (self._how != "vanish" or os.path.lexists(path)):
             self.hit = path
         if not self.hit or call != self._call or path != self.hit:
             return False

@@ -14,6 +14,7 @@ from engine.cli.writing import given_config, quiet, refuse_used
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
 from engine.inspection.derived_config import derived_config
+from engine.inspection.recovery import open_each
 from engine.inspection.snapshot import open_store
 
 _PLACES = frozenset({"storePathCommitLog", "readOnlyCommitLogStorePaths"})
@@ -33,6 +34,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_store(args.store, _places(given)) as source:
         if source.kind != "store":
             raise UsageError("expected a store, found a part of one", file=args.store)
+        open_each(source)
+        source.refuse_unread("nothing is copied over it")
         target = refuse_used(args.to, source.path)
         from engine.cli.copying import copy_store, target_config
 

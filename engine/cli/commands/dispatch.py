@@ -18,8 +18,9 @@ from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.inspection.derived_config import derived_config
 from engine.inspection.foreign import rocksdb_queues
-from engine.inspection.recovery import without_log
+from engine.inspection.recovery import open_each, without_log
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.space_files import QUEUE_KINDS, StoreFile, list_files
 from engine.mapped.store_lock import StoreLock
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
             raise UsageError("expected a store, found a part of one", file=args.store)
         if rocksdb_queues(store):
             raise StoreError("its consume queues are a RocksDB, which is not built here", file=str(store.path))
+        open_each(store)
+        store.refuse_unread("nothing is built over it")
         target = refuse_used(args.to, store.path) if args.to is not None else None
         if target is not None:
             config = _settled(store, out)
@@ -54,6 +57,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             StoreLock(store.path / "lock").release()  # raises, and names the holder
         if not consent.given(args, _deeds(store), "Build them again?", empty_log=without_log(store)):
             return 2
+        store.refuse_unread("nothing is built over it")
         config = _settled(store, out)
         with keeping(args, store.path, config) as kept, kept.lock():
             done = _built(store, config, None, kept.keeper, out)
@@ -67,19 +71,19 @@ def _deeds(store: StoreSnapshot) -> Iterator[str]:
     path = str(store.path)
     yield f"Advice first: storescope dispatch {shlex.quote(path)} --to DIR builds them elsewhere, to compare."
     queues = sum(len(queues) for queues in store.topics().values())
-    trees = (store.paths.consumequeue, store.paths.consumequeue_ext, store.paths.batchconsumequeue)
-    files, size = _count(*trees)
-    index_files, index_size = _count(store.paths.index)
+    listed = list_files(store)
+    files, size = _count(listed, *QUEUE_KINDS)
+    index_files, index_size = _count(listed, "index")
     length = store.log.max_offset - max(store.log.min_offset, 0)
     yield f"Consume queues and index of {path} are built again from {size_text(length)} of log:"
     yield f"  {queues:,} queues in {files:,} files ({size_text(size)}) are replaced"
     yield f"  {index_files:,} index files ({size_text(index_size)}) are replaced; the log is left alone"
 
 
-def _count(*folders: Path) -> tuple[int, int]:
-    """Files below the folders, and their bytes."""
-    files = [path.stat() for folder in folders for path in folder.rglob("*") if path.is_file()]
-    return len(files), sum(status.st_size for status in files)
+def _count(files: list[StoreFile], *kinds: str) -> tuple[int, int]:
+    """How many are of these kinds, and their bytes."""
+    sizes = [file.size for file in files if file.kind in kinds]
+    return len(sizes), sum(sizes)
 
 
 def _settled(store: StoreSnapshot, out: Output) -> MessageStoreConfig:

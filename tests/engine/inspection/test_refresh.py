@@ -1,0 +1,248 @@
+"""An open snapshot beside a store whose files are replaced, deleted, grown and cut: after a refresh it says what one
+that is opened anew says.
+
+RocketMQ's files have fixed lengths: a topic that was deleted and made again, or a log that was cut and rolled again,
+has the same names and lengths. An open window showed the old bytes for ever. ``--refresh-steps 100000`` is the full
+campaign.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+
+import made_stores
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+from engine.codec.message import Unit
+from engine.config import MessageStoreConfig
+from engine.errors import StoreError
+from engine.inspection import open_store
+from engine.inspection.tail import StoreTail
+from engine.message_store import Message, MessageStore
+
+STEPS = 25
+TREES = ("commitlog", "consumequeue", "index")
+ALONE = ("checkpoint", "abort", "config/consumerOffset.json", "consumequeue_ext/Orders/0/00000000000000000000")
+
+
+@functools.cache
+def worlds(root: Path) -> tuple[Path, ...]:
+    """Stores with the same names and lengths and other bytes in them."""
+    found = []
+    for number, count in enumerate((60, 61, 30)):
+        made = made_stores.healthy(count)
+        made.log = bytearray(bytes(made.log).replace(b"body", b"b%03d" % number)) if number else made.log
+        path = made.write(root / f"world {number}", abort=number == 1)
+        for name in ALONE[2:]:
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes(b'{"offsetTable":{"Orders@g":{"0":%d}}}' % number)
+        found.append(path)
+    return tuple(found)
+
+
+def said(ask):
+    """What is said, an error by its class."""
+    try:
+        return ask()
+    except StoreError as error:
+        return type(error).__name__
+
+
+def queue_account(queue):
+    entries = said(
+        lambda: [(e.queue_offset, e.physical_offset, e.size, e.tags_code) for e in queue.entries(0, 1 << 20)]
+    )
+    bounds = [said(lambda name=name: getattr(queue, name)) for name in ("min_offset", "max_offset", "raw_end")]
+    return entries, bounds, said(queue.newest), queue.ext is not None and [f.size for f in queue.ext.files]
+
+
+def index_account(reader):
+    return reader.name, said(lambda: reader.header), said(lambda: list(reader.entries()))
+
+
+def account(store):
+    """Everything that a store says, as values."""
+    log = store.log
+    return {
+        "files": [(f.path, f.size, f.start_offset) for f in log.files],
+        "units": [(type(i).__name__, i.offset, getattr(i, "raw_crc", 0), getattr(i, "body", b"")) for i in log.walk()],
+        "end": said(lambda: log.max_offset),
+        "queues": {
+            f"{topic}/{number}": queue_account(queue)
+            for topic, queues in store.topics().items()
+            for number, queue in queues.items()
+        },
+        "index": [
+            (i.name, said(lambda i=i: i.header), said(lambda i=i: list(i.entries()))) for i in store.index_files()
+        ],
+        "checkpoint": said(store.checkpoint),
+        "abort": store.abort,
+        "table": said(lambda: store.small_file(store.paths.config / "consumerOffset.json")),
+        "sizes": store.geometry.commit_log_file_size,
+        "positions": said(lambda: [getattr(store.positions(), one.name) for one in fields(store.positions())]),
+        "unread": store.unread,
+    }
+
+
+class RefreshedStore(RuleBasedStateMachine):
+    """Changes and questions in any order, then a refresh."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="storescope-refresh-"))
+        self.worlds = worlds(ROOT[0])
+        self.live = self.folder / "store"
+
+    @initialize(world=st.integers(0, 2))
+    def open_it(self, world):
+        shutil.copytree(self.worlds[world], self.live)
+        self.store = open_store(self.live)
+        self.tail = StoreTail(self.store)
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()
+        shutil.rmtree(self.folder)
+
+    def files(self, tree):
+        return sorted(path for path in (self.live / tree).rglob("*") if path.is_file())
+
+    # -- changes
+
+    @rule(tree=st.sampled_from(TREES), pick=st.integers(0, 99), world=st.integers(0, 2), how=st.sampled_from("rud"))
+    def replace_a_file(self, tree, pick, world, how):
+        """By a rename, by removing and making it, or in place as a broker writes."""
+        files = self.files(tree)
+        if not files:
+            return
+        path = files[pick % len(files)]
+        other = self.worlds[world] / path.relative_to(self.live)
+        data = other.read_bytes() if other.exists() else bytes(path.stat().st_size)
+        if how == "d":
+            path.write_bytes(data)
+            return
+        if how == "u":
+            path.unlink()
+        beside = path.parent.parent / "beside"
+        beside.write_bytes(data)
+        beside.replace(path)
+
+    @rule(tree=st.sampled_from(TREES), pick=st.integers(0, 99))
+    def delete_a_file(self, tree, pick):
+        files = self.files(tree)
+        if files:
+            files[pick % len(files)].unlink()
+
+    @rule(tree=st.sampled_from(TREES), pick=st.integers(0, 99), size=st.sampled_from([0, 1, 40, 400, 4096, 5000]))
+    def set_a_length(self, tree, pick, size):
+        """A file grows or is cut."""
+        files = self.files(tree)
+        if files:
+            with files[pick % len(files)].open("r+b") as file:
+                file.truncate(size)
+
+    @rule(topic=st.sampled_from(["Orders", "Payments"]), world=st.integers(0, 2), again=st.booleans())
+    def delete_a_topic(self, topic, world, again):
+        """And make it again with what another world's has."""
+        folder = self.live / "consumequeue" / topic
+        shutil.rmtree(folder, ignore_errors=True)
+        if again:
+            shutil.copytree(self.worlds[world] / "consumequeue" / topic, folder)
+
+    @rule(tree=st.sampled_from(TREES), world=st.integers(0, 2))
+    def make_a_tree_again(self, tree, world):
+        shutil.rmtree(self.live / tree, ignore_errors=True)
+        shutil.copytree(self.worlds[world] / tree, self.live / tree)
+
+    @rule(name=st.sampled_from(ALONE), world=st.integers(0, 2))
+    def change_what_stands_alone(self, name, world):
+        other, path = self.worlds[world] / name, self.live / name
+        path.unlink(missing_ok=True)
+        if other.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(other, path)
+
+    # -- questions
+
+    @rule()
+    def ask_in_between(self):
+        """Fills whatever is kept; files may be gone by now, so errors are answers."""
+        said(lambda: account(self.store))
+        said(self.tail.look)
+
+    @precondition(lambda self: hasattr(self, "store"))
+    @rule()
+    def refresh(self):
+        before = account(self.store)
+        changed = self.store.refresh()
+        with open_store(self.live) as fresh:
+            wanted, got = account(fresh), account(self.store)
+            for name, value in wanted.items():
+                assert got[name] == value, name
+            assert not self.store.refresh()
+            assert changed or before["files"] == got["files"]
+            self.same_by_the_tail(fresh)
+
+    def same_by_the_tail(self, fresh):
+        """What the status line goes by."""
+        wanted = said(lambda: fresh.log.max_offset)
+        found = said(lambda: self.tail.look().wrote.offset)
+        assert found == wanted or not isinstance(wanted, int)
+        self.store.refresh()
+
+
+ROOT: list[Path] = []
+
+
+def test_a_refreshed_snapshot_says_what_a_new_one_says(tmp_path_factory, request):
+    ROOT[:] = [tmp_path_factory.mktemp("worlds")]
+    count = max(request.config.getoption("--refresh-steps") // STEPS, 1)
+    run_state_machine_as_test(RefreshedStore, settings=settings(max_examples=count, stateful_step_count=STEPS))
+
+
+CONFIG = MessageStoreConfig(mapped_file_size_commit_log=1 << 20)
+
+
+def put_five(store, body):
+    for _ in range(5):
+        store.put_message(Message("Orders", body))
+    assert store.wait_dispatched()
+    store.flush()
+
+
+def test_a_topic_deleted_and_made_again_shows_its_new_entries(tmp_path):
+    with MessageStore(tmp_path, CONFIG) as store:
+        put_five(store, b"old")
+        with open_store(tmp_path) as seen:
+            assert [seen.queue("Orders", 0).entry(n).queue_offset for n in range(5)] == list(range(5))
+            store.delete_topics(["Orders"])
+            put_five(store, b"new")
+            assert seen.refresh()
+            units = [item for item in seen.units() if isinstance(item, Unit) and item.body == b"new"]
+            queue = seen.queue("Orders", 0)
+            assert [queue.entry(n).physical_offset for n in range(5)] == [unit.offset for unit in units]
+
+
+@pytest.mark.parametrize("rename", [True, False])
+def test_a_log_file_made_again_is_read_again(tmp_path, rename):
+    for name in (b"old", b"new"):
+        with MessageStore(tmp_path / name.decode(), CONFIG) as store:
+            for number in range(3):
+                store.put_message(Message("T", b"%s %d" % (name, number)))
+    first = f"commitlog/{0:020d}"
+    with open_store(tmp_path / "old") as seen:
+        assert [item.body for item in seen.units() if hasattr(item, "body")][0] == b"old 0"
+        if rename:
+            (tmp_path / "new" / first).replace(tmp_path / "old" / first)
+        else:
+            (tmp_path / "old" / first).unlink()
+            shutil.copy(tmp_path / "new" / first, tmp_path / "old" / first)
+        assert seen.refresh()
+        assert [item.body for item in seen.units() if hasattr(item, "body")] == [b"new 0", b"new 1", b"new 2"]

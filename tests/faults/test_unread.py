@@ -1,0 +1,206 @@
+"""No byte that could not be read is taken for one that is not there: whatever fails, wherever, in whatever command.
+
+Each open, list, look and read of each command fails in turn as a disk, a mount or missing rights would let it fail. A
+command that met it ends with 3, names the file, calls nothing clean and has changed no byte. A run takes some places of
+each command; ``STORESCOPE_UNREAD=all`` in the environment takes every one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import re
+import shutil
+import sys
+
+import made_stores
+import pytest
+from failing_reads import CALLS, ERRORS, FailingDisk
+from golden_stores import changes, fingerprint
+from other_user import NOBODY, as_nobody, open_folder
+
+from engine.cli import main as root
+from engine.cli.main import COMMANDS, main
+from engine.errors import CannotRead
+from engine.mapped.reading import read_through
+from engine.message_store import MessageStore
+
+OFFSETS = {"Orders@readers": {"0": 3, "1": 20}, "Payments@tellers": {"0": 2}}
+ASKED = {
+    "info": [["info", "STORE"]],
+    "units": [["units", "STORE"], ["units", "STORE", "--from", "5000", "--limit", "2"]],
+    "queue": [["queue", "STORE", "Orders", "0", "--resolve"]],
+    "index": [["index", "STORE", "--entries"]],
+    "trace": [["trace", "STORE", "Orders", "K1"]],
+    "get": [["get", "STORE", "Orders", "0", "0", "--tag", "TagA"]],
+    "message": [["message", "STORE", "U00001"], ["message", "STORE", "nothing"]],
+    "offset": [["offset", "STORE", "Orders", "0", "--time", "1700000000100"]],
+    "where": [
+        ["where", "STORE", "U00001", "--group", "readers"],
+        ["where", "STORE", "nothing"],
+        ["where", "STORE", "Orders/0/99"],
+    ],
+    "positions": [["positions", "STORE"]],
+    "groups": [["groups", "STORE"]],
+    "space": [["space", "STORE"], ["space", "STORE", "--quick"]],
+    "check": [["check", "STORE"]],
+    "config": [["config", "STORE"]],
+    "recover": [["recover", "STORE", "--plan"], ["recover", "STORE", "--apply", "--yes"]],
+    "dispatch": [["dispatch", "STORE", "--yes"], ["dispatch", "STORE", "--to", "NEW", "--yes"]],
+    "snapshot": [["snapshot", "STORE", "NEW"], ["snapshot", "STORE", "NEW", "--recovery-set"]],
+    "put": [["put", "STORE", "--topic", "Orders", "--queue", "0", "--body", "x", "--yes"]],
+    "copy": [["copy", "STORE", "NEW"]],
+    "mqadmin": [
+        ["queryMsgByKey", "-s", "STORE", "-t", "Orders", "-k", "K1"],
+        ["queryMsgById", "-s", "STORE", "-i", "7F00000100002A9F0000000000000090"],
+        ["queryMsgByUniqueKey", "-s", "STORE", "-t", "Orders", "-i", "U00001"],
+        ["queryMsgByOffset", "-s", "STORE", "-t", "Orders", "-i", "0", "-o", "3"],
+        ["queryCq", "-s", "STORE", "-t", "Orders", "-q", "0", "-i", "3", "-c", "2"],
+        ["printMsg", "-s", "STORE", "-t", "Orders"],
+        ["printMsgByQueue", "-s", "STORE", "-t", "Orders", "-i", "0"],
+        ["consumerProgress", "-s", "STORE", "-g", "readers"],
+        ["topicStatus", "-s", "STORE", "-t", "Orders"],
+    ],
+}
+NO_STORE = {"bench", "completion"}
+"""Commands that read no store of anybody's."""
+ON_SPARK = {"pipeline"}
+"""Reads in other processes, through :mod:`engine.pipeline.storage`; its own suite asks it."""
+QUESTIONS = [question for questions in ASKED.values() for question in questions]
+HOWS = (*ERRORS, "vanish", "short")
+CLEAN = re.compile(
+    r'closed cleanly|nothing to complain about|"willStart":true|would start +yes|"complete":true|'
+    r'"verdict":"neverSeen"|nothing would be lost|no unit has|no finding is'
+)
+
+
+def test_every_command_is_asked():
+    assert set(ASKED) | NO_STORE | ON_SPARK == set(COMMANDS)
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory):
+    store = made_stores.healthy().write(tmp_path_factory.mktemp("pristine") / "store")
+    (store / "config").mkdir()
+    (store / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": OFFSETS}))
+    (store / "lock").touch()
+    return store
+
+
+def told(store, question, new, disk, *more):
+    """Exit code and everything that was said, with the store read through ``disk``."""
+    words = [{"STORE": str(store), "NEW": str(new)}.get(word, word) for word in question]
+    out, err = io.StringIO(), io.StringIO()
+    with read_through(disk), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([*words, *more])
+    return code, out.getvalue(), err.getvalue()
+
+
+def changed(before, store):
+    """What is not as it was; the lock that was taken, and the time of the store's own folder, are no bytes of it."""
+    return [one for one in changes(before, fingerprint(store)) if one not in {"lock: changed", ".: changed"}]
+
+
+def planned(counts, seed):
+    """(call, number of it, how it fails): all, or one of each call and kind of error."""
+    rng = random.Random(seed)
+    for call in CALLS:
+        for how in HOWS:
+            if (how == "short" and not call.startswith("read")) or (call, how) == ("look", "vanish"):
+                continue  # what nobody listed and the system does not know is absent
+            numbers = range(counts[call])
+            everything = os.environ.get("STORESCOPE_UNREAD") == "all"
+            some = numbers if everything else rng.sample(numbers, min(1, len(numbers)))
+            yield from ((call, number, how) for number in some)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: " ".join(question[:5]).replace("STORE ", ""))
+def test_what_could_not_be_read_is_told_and_nothing_is_changed(question, pristine, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(pristine, store)
+    counting = FailingDisk(store)
+    counted = told(store, question, tmp_path / "counted", counting)
+    assert counted[0] in {0, 1}, counted
+    shutil.rmtree(store)
+    shutil.copytree(pristine, store)
+    before = fingerprint(store)
+    for case in planned(counting.counts, " ".join(question)):
+        disk, new = FailingDisk(store, *case), tmp_path / "new"
+        code, out, err = told(store, question, new, disk, "--json")
+        said = f"{case} {disk.hit}\n{out[-3000:]}\n{err}"
+        if disk.hit:
+            assert code == 3, said
+            assert disk.hit in out + err, said
+            assert not CLEAN.search(out + err), said
+            assert not new.exists(), said
+            assert changed(before, store) == [], said
+            assert err.count("storescope: ") == 1, said
+        else:
+            assert code in {0, 1}, said
+            shutil.rmtree(new, ignore_errors=True)
+            shutil.rmtree(store)
+            shutil.copytree(pristine, store)
+            before = fingerprint(store)
+
+
+@pytest.fixture
+def locked(pristine):
+    """A store of a user without rights, who may not read his own log files."""
+    with open_folder() as folder:
+        store = folder / "store"
+        shutil.copytree(pristine, store)
+        for path in (folder, store, *store.rglob("*")):
+            if os.geteuid() == 0:
+                os.chown(path, NOBODY, NOBODY)
+        for path in (store / "commitlog").iterdir():
+            path.chmod(0)
+        yield store
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: " ".join(question[:5]).replace("STORE ", ""))
+def test_log_files_without_rights(question, locked):
+    """``chmod 000 commitlog/*`` on a healthy store: ``recover --apply --yes`` ended with 0, cut 470 entries and deleted
+    four queue files, ``info`` said "closed cleanly, 0 messages".
+    """
+    sys.stdout.flush()
+    before = fingerprint(locked) if os.geteuid() == 0 else None
+    new = locked.with_name("new")
+
+    def ask():
+        words = [{"STORE": str(locked), "NEW": str(new)}.get(word, word) for word in question]
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = root.main(words)
+        return code, out.getvalue(), err.getvalue()
+
+    code, out, err = as_nobody(ask)
+    reads_no_log = question[0] in {"index", "config"} or question == ["message", "STORE", "nothing"]
+    assert code in ({0, 1} if reads_no_log else {3}), out + err
+    assert reads_no_log or "commitlog" in err
+    assert reads_no_log or not CLEAN.search(out + err), out + err
+    assert before is None or changed(before, locked) == []
+
+
+@pytest.mark.parametrize("what", ["commitlog", "consumequeue", "consumequeue/Orders", "index", "config", "checkpoint"])
+def test_the_engine_does_not_open_what_it_cannot_read(what, locked):
+    """A folder that could not be listed, a table or checkpoint that could not be read was missing for the engine."""
+    for path in (locked / "commitlog").iterdir():
+        path.chmod(0o644)
+    before = fingerprint(locked) if os.geteuid() == 0 else None
+    mode = (locked / what).stat().st_mode
+    (locked / what).chmod(0)
+
+    def start():
+        try:
+            MessageStore(locked, services=False).close()
+        except (CannotRead, OSError) as error:
+            return str(error)
+        return "it opened"
+
+    said = as_nobody(start)
+    (locked / what).chmod(mode)
+    assert what in said
+    assert before is None or changed(before, locked) == []
