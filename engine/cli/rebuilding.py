@@ -66,9 +66,7 @@ def rebuild_beside(
 ) -> Rebuilt:
     """Build the trees in the new directory ``target`` (absent or empty); nothing is left where it is stopped."""
     with staged(target, STAGING) as staging:
-        done = build(source, staging, config, RealDisk(), progress)
-        source.refuse_unread(NOTHING_BUILT)
-        return done
+        return build(source, staging, config, RealDisk(), progress)
 
 
 def rebuild_in_place(
@@ -91,7 +89,6 @@ def rebuild_in_place(
     try:
         staging.mkdir()
         done = build(source, staging, config, RealDisk(), progress)
-        source.refuse_unread(NOTHING_BUILT)
         put_in_place(staging, root, config)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
@@ -134,6 +131,7 @@ def build(
     queues.close()
     index.close()
     disk.close()
+    source.refuse_unread(NOTHING_BUILT)
     return done
 
 

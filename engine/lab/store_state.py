@@ -14,7 +14,6 @@ from engine.codec.columns import BLANK, UnitColumns, scan_block
 from engine.codec.dtypes import CQ_UNIT
 from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig
-from engine.errors import CannotRead
 from engine.lab.plug import Queue, StoreState
 from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
@@ -183,16 +182,13 @@ def _entries_end(queue: QueueFiles, plan: RecoveryPlan) -> int:
 def _last_entry(file: ReadOnlyFile) -> int:
     """Entries of one queue file up to the last that says something."""
     unit = CQ_UNIT.itemsize
-    try:
-        for start, stop in reversed(file.extents(0)):
-            first = start // unit
-            data = file.read(first * unit, stop - first * unit)
-            entries = np.frombuffer(data[: len(data) // unit * unit], CQ_UNIT)
-            filled = np.flatnonzero(entries["size"] > 0)
-            if len(filled):
-                return first + int(filled[-1]) + 1
-    except CannotRead:
-        return 0
+    for start, stop in reversed(file.extents(0)):
+        first = start // unit
+        data = file.read(first * unit, stop - first * unit)
+        entries = np.frombuffer(data[: len(data) // unit * unit], CQ_UNIT)
+        filled = np.flatnonzero(entries["size"] > 0)
+        if len(filled):
+            return first + int(filled[-1]) + 1
     return 0
 
 

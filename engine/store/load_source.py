@@ -28,15 +28,20 @@ Answer = TypeVar("Answer")
 
 
 def source(paths: StorePaths, config: MessageStoreConfig, disk: Disk) -> RecoverySource:
-    """The store below ``paths.root`` as it stands now. Raises ``OSError`` where a folder cannot be listed."""
+    """The store below ``paths.root`` as it stands now. Raises ``OSError`` where a folder cannot be listed, and
+    :class:`CannotRead` where a file of the log or a table cannot be read: before anything is changed.
+    """
     listing = _Listing(disk)
     checkpoint, note = read_checkpoint(
         disk.read_file(paths.checkpoint) if _is_file(listing, paths.checkpoint) else None
     )
     tables = recovery_tables.Tables(_reader(paths, disk), str(paths.config))
+    log = DiskSequence(log_folders(paths, config), listing, disk, config.mapped_file_size_commit_log)
+    for file in log.files:  # recovery reads the last ones, and begins to write on the way
+        file.read(0, 1)
     return RecoverySource(
         root=paths.root,
-        log=DiskSequence(log_folders(paths, config), listing, disk, config.mapped_file_size_commit_log),
+        log=log,
         log_file_size=config.mapped_file_size_commit_log,
         queues=tuple(_queues(paths, config, listing, disk)),
         queue_file_size=config.consume_queue_file_size,

@@ -8,6 +8,7 @@ each command; ``STORESCOPE_UNREAD=all`` in the environment takes every one.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -24,9 +25,13 @@ from other_user import NOBODY, as_nobody, open_folder
 
 from engine.cli import main as root
 from engine.cli.main import COMMANDS, main
-from engine.errors import CannotRead
+from engine.config import MessageStoreConfig
+from engine.errors import CannotRead, StoreError
+from engine.layout import StorePaths
+from engine.mapped.disk import RealDisk
 from engine.mapped.reading import read_through
 from engine.message_store import MessageStore
+from engine.store.load_source import source
 
 OFFSETS = {"Orders@readers": {"0": 3, "1": 20}, "Payments@tellers": {"0": 2}}
 ASKED = {
@@ -124,7 +129,8 @@ def test_what_could_not_be_read_is_told_and_nothing_is_changed(question, pristin
     counting = FailingDisk(store)
     counted = told(store, question, tmp_path / "counted", counting)
     assert counted[0] in {0, 1}, counted
-    shutil.rmtree(store)
+    for path in tmp_path.iterdir():
+        shutil.rmtree(path)
     shutil.copytree(pristine, store)
     before = fingerprint(store)
     for case in planned(counting.counts, " ".join(question)):
@@ -135,13 +141,13 @@ def test_what_could_not_be_read_is_told_and_nothing_is_changed(question, pristin
             assert code == 3, said
             assert disk.hit in out + err, said
             assert not CLEAN.search(out + err), said
-            assert not new.exists(), said
+            assert list(tmp_path.iterdir()) == [store], said  # neither a copy nor a folder of what was kept
             assert changed(before, store) == [], said
             assert err.count("storescope: ") == 1, said
         else:
             assert code in {0, 1}, said
-            shutil.rmtree(new, ignore_errors=True)
-            shutil.rmtree(store)
+            for path in tmp_path.iterdir():
+                shutil.rmtree(path)
             shutil.copytree(pristine, store)
             before = fingerprint(store)
 
@@ -204,3 +210,41 @@ def test_the_engine_does_not_open_what_it_cannot_read(what, locked):
     (locked / what).chmod(mode)
     assert what in said
     assert before is None or changed(before, locked) == []
+
+
+class FailingEngineDisk(RealDisk):
+    """The call number ``at`` of those by which the engine lists, looks and reads whole files fails with ``EIO``."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at, self.calls = at, 0
+
+    def _count(self) -> None:
+        self.calls += 1
+        if self.calls > self.at >= 0:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), "planted")
+
+    def entries(self, folder):
+        self._count()
+        return super().entries(folder)
+
+    def exists(self, path):
+        self._count()
+        return super().exists(path)
+
+    def read_file(self, path):
+        self._count()
+        return super().read_file(path)
+
+
+def test_whatever_the_engine_cannot_look_at_leaves_the_store_as_it_was(pristine, tmp_path):
+    """While it loads: afterwards it has recovered, and writes ``abort``."""
+    loading = FailingEngineDisk(-1)
+    source(StorePaths(pristine), MessageStoreConfig(), loading)
+    for at in range(loading.calls):
+        store = tmp_path / str(at)
+        shutil.copytree(pristine, store)
+        before = fingerprint(store)
+        with pytest.raises((OSError, StoreError), match=r"planted|Input"):
+            MessageStore(store, MessageStoreConfig(), disk=FailingEngineDisk(at), services=False)
+        assert changed(before, store) == [], at
