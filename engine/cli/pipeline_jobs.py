@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.options import common, count
 from engine.cli.output import Output, plain, size_text
 from engine.errors import StoreError, UsageError
-from engine.folders import take_away
 from engine.pipeline.defaults import NEEDED, SPLIT_BYTES
+from engine.scratch import growing, take_old_logs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 INSTALL = "pipeline jobs run on Spark, which is not installed here: pip install 'storescope[spark]', and Java 17 or 21"
 _LAST_LINE = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Read|Unit|Size|Store|Filter|Cancelled)): (.+)$")
 _ERRNO = re.compile(r"^\[Errno \d+\] ")
+_JAVA_CLASS = re.compile(r"\b(?:[a-z]\w*\.)+\w*(?:Exception|Error)\b")
 _JAVA_LINE = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error)(?:: (.+))?$")
 
 
@@ -236,9 +237,12 @@ def need_spark() -> None:
 
 
 def default_log(name: str) -> Path:
-    """A new file in the system's folder for temporary files: it is there as long as somebody may ask for it."""
+    """A new file in the system's folder for temporary files: it is there as long as somebody may ask for it, old ones
+    go.
+    """
     import tempfile
 
+    take_old_logs(Path(tempfile.gettempdir()))
     descriptor, path = tempfile.mkstemp(prefix=f"storescope-{name}-", suffix=".log")
     os.close(descriptor)
     return Path(path)
@@ -251,28 +255,25 @@ def default_log(name: str) -> Path:
 def staged_output(given: str | None, job: str) -> Iterator[Path]:
     """A hidden folder beside ``--out``, which gets that name at the end of the block and goes where the block raises.
 
+    What a killed run left beside the place goes too.
+
     Raises :class:`UsageError` without ``--out`` or where something is there already.
     """
     if not given:
         raise UsageError(f"pipeline {job} writes: name its place with --out DIR")
-    import tempfile
-
     target = Path(given).absolute()
     if target.exists():
         raise UsageError("expected a place that is not there yet, found something", file=given)
     above = [folder for folder in target.parents if not folder.exists()]
-    staging = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=f".{job}", dir=target.parent))
-        staging.chmod(0o755)
-        yield staging
-        if target.exists():
-            raise UsageError("expected a place that is not there yet, found something", file=given)
-        staging.rename(target)
+        with growing(target.parent, f".{target.name}.", f".{job}") as staging:
+            staging.chmod(0o755)
+            yield staging
+            if target.exists():
+                raise UsageError("expected a place that is not there yet, found something", file=given)
+            staging.rename(target)
     except BaseException:
-        if staging is not None:
-            take_away(staging)
         for folder in above:
             with contextlib.suppress(OSError):  # somebody else has put something there meanwhile
                 folder.rmdir()
@@ -325,7 +326,7 @@ def is_sparks(error: Exception) -> bool:
 
 
 def in_a_line(error: Exception) -> str:
-    """What went wrong, without a stack: the last words of the Python worker, else of Java's deepest cause."""
+    """What went wrong, without a stack: the last words of the Python worker, else Java's deepest cause in whole."""
     lines = [line.strip() for line in str(error).splitlines()]
     python = [found for line in lines if (found := _LAST_LINE.match(line))]
     if python:
@@ -334,5 +335,17 @@ def in_a_line(error: Exception) -> str:
         return said if last[1] not in {"MemoryError", "KeyError"} else f"{last[1]}: {said}"
     java = [found[1] for line in lines if (found := _JAVA_LINE.match(line)) and found[1]]
     if java:
-        return java[-1]
+        return _with_its_cause(java)
     return next((line for line in lines if line), type(error).__name__)
+
+
+def _with_its_cause(java: Sequence[str]) -> str:
+    """The deepest cause, and what names it in the error around it: a bare "Permission denied" tells of no program."""
+    said = java[-1]
+    for outer in reversed(java[:-1]):
+        if outer == said:
+            continue
+        if not outer.endswith(said) or _JAVA_CLASS.search(outer):
+            break
+        said = outer
+    return said

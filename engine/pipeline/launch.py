@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from engine.pipeline.java import CannotStart
+from engine.scratch import Scratch, hold_new
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -46,7 +46,7 @@ class Running:
     gateway: Any
     master: str
     log: IO[bytes]
-    scratch: Path
+    scratch: Scratch
 
 
 def launch(
@@ -63,7 +63,8 @@ def launch(
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    scratch = Path(tempfile.mkdtemp(prefix="storescope-spark-"))
+    held = hold_new(Path(tempfile.gettempdir()), "storescope-java-")
+    scratch = held.path
     java: list[subprocess.Popen[bytes]] = []
     whole, late = False, threading.Event()
     try:
@@ -75,7 +76,7 @@ def launch(
             with _ended_late(java, patience, late):
                 session = SparkSession(SparkContext(conf=_conf(master, scratch, settings), gateway=gateway))
         whole = True
-        return Running(session, gateway, master, log, scratch)
+        return Running(session, gateway, master, log, held)
     except Exception as error:
         if late.is_set():
             told = f"the master {master} does not answer within {patience:g} s"
@@ -87,7 +88,7 @@ def launch(
             SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001  the next start gets a Java of its own
             for process in java:
                 end(process)
-            shutil.rmtree(scratch, ignore_errors=True)
+            held.give_up()
             hear_py4j()
 
 

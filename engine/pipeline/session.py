@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import importlib.util
-import shutil
 import tempfile
 import threading
 import time
@@ -94,7 +93,7 @@ def stop() -> None:
         process.stdin.close()
         process.wait()
         running.log.close()
-        shutil.rmtree(running.scratch, ignore_errors=True)
+        running.scratch.give_up()
         hear_py4j()
 
 
@@ -117,7 +116,7 @@ def abandon() -> None:
     SparkSession._instantiatedSession = None  # noqa: SLF001
     end(running.gateway.proc)
     running.log.close()
-    shutil.rmtree(running.scratch, ignore_errors=True)
+    running.scratch.give_up()
 
 
 def _open_log(log_file: str | Path | None) -> IO[bytes]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import atexit
 import hashlib
-import shutil
 import tempfile
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from engine.scratch import hold_new
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,9 +45,9 @@ def ship_engine(spark: SparkSession) -> None:
     if is_local(spark) or spark.sparkContext.applicationId in _shipped:
         return
     # Executors fetch the file when they start, and one that takes the place of a lost one starts late.
-    folder = tempfile.mkdtemp(prefix="storescope-engine-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    archive = Path(folder, "storescope-engine.zip")
+    held = hold_new(Path(tempfile.gettempdir()), "storescope-engine-")
+    atexit.register(held.give_up)
+    archive = held.path / "storescope-engine.zip"
     pack_engine(archive)
     spark.sparkContext.addPyFile(str(archive))
     _shipped.add(spark.sparkContext.applicationId)
