@@ -61,7 +61,7 @@ def test_nothing_that_is_masked_stands_anywhere(spark, store, tmp_path, capsys, 
     """The manifest told the filter with the key that was looked for; properties, groups and light queues were hidden
     by no word.
     """
-    out, log = tmp_path / "out", Path(session._running[0].log.name)
+    out, log = tmp_path / "out", Path(session._Here.running.log.name)
     code = main([
         "pipeline", "export", str(store), "--out", str(out), "--format", kind, "--master", "local[2]", "--json",
         "--mask", "bodies,keys,hosts,groups,lmq,properties", "--keep-properties", "weight,note",

@@ -113,7 +113,7 @@ def test_one_of_several_that_listens_suffices():
 @pytest.mark.parametrize("master", ["yarn", "k8s://https://127.0.0.1:1", "spark://127.0.0.1:1"])
 def test_a_master_where_nobody_listens_is_one_line_of_the_command(golden, configured, capsys, monkeypatch, master):
     """Hadoop's client goes on asking for a ResourceManager that is not there, for fifteen minutes."""
-    monkeypatch.setattr(session, "_running", [])  # that of other tests
+    monkeypatch.setattr(session._Here, "running", None)  # that of other tests
     file = configured(yarn_resourcemanager_address="127.0.0.1:1")
     assert main(["pipeline", "stats", str(golden("clean-5.3.3")), "--master", master]) == 3
     who = f"the ResourceManager 127.0.0.1:1 (of {file})" if master == "yarn" else f"the master {master}"

@@ -239,7 +239,7 @@ def test_a_file_that_goes_while_it_is_counted_is_said(pipeline, golden, tmp_path
 
 
 def test_without_java_one_sentence_says_so(golden, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(session, "_running", [])
+    monkeypatch.setattr(session._Here, "running", None)
     monkeypatch.setattr(java, "_packaged", lambda: None)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))

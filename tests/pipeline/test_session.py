@@ -96,7 +96,7 @@ def test_the_packaged_java_is_asked_without_the_module_that_it_lacks(tmp_path, m
 
 
 def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setattr(session, "_running", [])
+    monkeypatch.setattr(session._Here, "running", None)
     monkeypatch.setattr(session, "NEEDED", ("pyarrow", "no_such_package_here"))
     with pytest.raises(
         CannotStart, match=r"the pipeline needs no_such_package_here: pip install 'storescope\[spark\]'"
@@ -106,7 +106,7 @@ def test_a_missing_package_is_named(monkeypatch):
 
 @pytest.mark.spark
 def test_a_master_that_does_not_answer_is_one_line(monkeypatch):
-    monkeypatch.setattr(session, "_running", [])
+    monkeypatch.setattr(session._Here, "running", None)
     with pytest.raises(CannotStart, match=r"the master spark://127\.0\.0\.1:1 does not answer: Connection refused"):
         session.start("spark://127.0.0.1:1")
     with pytest.raises(CannotStart, match="expected spark://HOST:PORT"):
