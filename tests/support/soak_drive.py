@@ -1,0 +1,87 @@
+"""What ``tests/journeys/test_soak.py`` has the program do: loads a lab store at full speed under every live view.
+
+Run as ``storescope view --drive``, in a process that holds the window and nothing else. Figures go into the file that
+``STORESCOPE_SOAK_FIGURES`` names, as JSON; bytes, milliseconds, seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QTimer
+
+from engine.lab.load import LoadSettings
+from engine.lab.presets import PRESETS
+
+SECONDS = float(os.environ["STORESCOPE_SOAK"])
+FULL = SECONDS >= 600
+FIGURES = Path(os.environ["STORESCOPE_SOAK_FIGURES"])
+VIEWS = ("positions", "log", "queue", "lab", "space", "groups", "findings", "where")
+WARM_UP = 0.25
+"""Share of the time after which memory is measured for the first time."""
+clock = time.perf_counter if FULL else time.thread_time
+"""In the short form other work runs beside us and takes its turns: there the loop's own time counts, not the wall's."""
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    with Path("/proc/self/statm").open() as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Gaps:
+    """Watches how long the event loop takes to come round."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+        self._last = clock()
+        self._timer = QTimer(interval=10)
+        self._timer.timeout.connect(self._tick)
+        self._timer.start()
+
+    def _tick(self) -> None:
+        now = clock()
+        self.longest = max(self.longest, (now - self._last) * 1000)
+        self._last = now
+
+    def stop(self) -> None:
+        """No more looks."""
+        self._timer.stop()
+
+
+async def drive(window: Any) -> None:
+    """Load, show every view in turn, measure, and leave everything closed."""
+    window.settings.lab_folder = FIGURES.parent / "lab"
+    assert await window.lab.start(window.settings.lab_folder / "soak", PRESETS[0].config, "5.3")
+    desk = window.lab.desk
+    for view in VIEWS:
+        window.show_view(view)
+        await asyncio.sleep(0.2)
+    await desk.set_load(LoadSettings(producers=2, topics=4, keys=200, body_size=200, batch=4))
+    begun, seen, warm = time.monotonic(), 0, 0
+    gaps = Gaps()
+    last = -1
+    while time.monotonic() - begun < SECONDS:
+        window.show_view(VIEWS[seen % len(VIEWS)])
+        seen += 1
+        await asyncio.sleep(min(1.0, SECONDS / 12))
+        wrote = desk.sample.positions.wrote
+        assert wrote >= last, "positions never fall"
+        last = wrote
+        if not warm and time.monotonic() - begun > SECONDS * WARM_UP:
+            gc.collect()
+            warm, gaps.longest = resident(), 0.0
+    gaps.stop()
+    await desk.set_load(None)
+    gc.collect()
+    figures = {"seen": seen, "put": last, "warm": warm, "end": resident(), "gap": gaps.longest}
+    window.close_store()
+    await asyncio.sleep(0.1)
+    await desk.close()
+    await asyncio.to_thread(FIGURES.write_text, json.dumps(figures), "utf-8")
