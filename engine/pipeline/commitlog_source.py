@@ -3,7 +3,8 @@
 Options: ``path`` (a store, or a pattern of stores), ``broker`` (the name for all of them), ``splitBytes`` (what a task
 reads, 256 MiB), ``crc`` (false leaves bodies unchecked), ``body`` (true adds it), ``blanks`` (true gives them rows),
 ``columns`` (names with commas between: only these are decoded, as with a schema that is given), ``queues`` and
-``times`` (what is believed to spare reading, see below).
+``times`` (what is believed to spare reading, see below), ``unreadable`` (``row``: a store, a folder or a file that
+cannot be read is a row of the type ``damage`` with the reason, and the others are read; ``fail``: the read fails).
 
 Conditions leave parts of the logs unread (:mod:`engine.pipeline.pruning`) and rows undecoded, and change nothing in
 what comes: those on physicalOffset, store and broker by themselves, those on topic, queueId and queueOffset where the
@@ -17,13 +18,16 @@ a query needs are decoded, and bodies are held against their CRC only where it n
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from engine.pipeline import filters, schema, splits
+from engine.pipeline.files import Unread
 from engine.pipeline.options import LogOptions, Parts, partitions, tell
+from engine.pipeline.part_source import unread_row
 from engine.pipeline.pruning import needed
 from engine.pipeline.rows import needs_crc, rows_of
 from engine.pipeline.splits import SplitPlan
@@ -52,18 +56,20 @@ class PlainLogReader(DataSourceReader):
         tell(NAME, plan.skipped)
         crc = needs_crc(self.columns, self.asked, self.conditions)
         told = words(self.columns, self.conditions, plan.splits, plan.skipped, crc)
-        return partitions(plan.splits, self.asked.split_bytes, told)
+        return partitions([*plan.unread, *plan.splits], self.asked.split_bytes, told)
 
     def plan(self) -> SplitPlan:
         """The splits that can hold what is asked for."""
         stores = filters.of_stores(self.conditions, self.asked.stores())
         want = needed(stores, filters.want(self.conditions), self.asked.trust)
-        return splits.plan(stores, self.asked.split_bytes, want)
+        return splits.plan(stores, self.asked.split_bytes, want, without_unread=not self.asked.fails)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition as Arrow batches."""
         assert isinstance(partition, Parts)
-        return settling(rows_of(partition.parts, self.columns, self.asked, self.conditions))
+        parts = [part for part in partition.parts if not isinstance(part, Unread)]
+        unread = (unread_row(self.columns, part) for part in partition.parts if isinstance(part, Unread))
+        return settling(itertools.chain(unread, rows_of(parts, self.columns, self.asked, self.conditions)))
 
 
 class CommitLogReader(filters.Pushed, PlainLogReader):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from engine.errors import NotAStore
+from engine.errors import CannotRead, NotAStore
 from engine.layout import FILE_NAME_DIGITS, parse_file_name
 from engine.pipeline.storage import Listed, LocalStorage, Storage, join, storage_of
 
@@ -26,12 +26,42 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """What of a store cannot be read: the path of a ``file`` or folder, and ``why``.
+
+    It is a part of a plan as a split is, of no bytes: nothing is concluded from it, and whoever reads the plan tells
+    it.
+    """
+
+    store: str
+    broker: str | None
+    file: str
+    why: str
+    start: int = 0
+    stop: int = 0
+
+    @classmethod
+    def of(cls, store: StorePlace, error: CannotRead) -> Unread:
+        """What ``error`` says of ``store``."""
+        return cls(store.path, store.broker, error.file or store.path, error.what)
+
+    @property
+    def error(self) -> CannotRead:
+        """As an error."""
+        return CannotRead(self.why, file=self.file)
+
+
+@dataclass(frozen=True, slots=True)
 class StorePlace:
-    """One store: its path, the broker that it belongs to where that is known, and the folders of its log."""
+    """One store: its path, the broker that it belongs to where that is known, and the folders of its log.
+
+    Where it cannot even be looked for, ``unread`` says why: whoever asks for its files is told that.
+    """
 
     path: str
     broker: str | None
     log_folders: tuple[str, ...]
+    unread: CannotRead | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +81,15 @@ def find_stores(paths: str | Sequence[str], broker: str | None = None) -> list[S
     """The stores at ``paths``: each a store, a directory that holds ``store/``, a log folder, or a pattern of these.
 
     Without ``broker`` a store is named after the path part that ``*`` matched (several parts: with ``/`` in between).
-    Raises :class:`NotAStore` for a path that names none.
+    What cannot be looked at may be one: it is a place that is ``unread``, named like the others. Raises
+    :class:`NotAStore` for a path that names none.
     """
     found: dict[str, StorePlace] = {}
     for path in (paths,) if isinstance(paths, str) else paths:
         storage, local = storage_of(path)
-        named = dict(_matches(storage, local))
+        lost: dict[str, CannotRead] = {}
+        named = dict(_matches(storage, local, lost))
+        named.update((folder, None) for folder in lost)
         places = at_once(partial(_place, storage), named)
         known = {p.path: replace(p, broker=broker or named[match]) for match, p in places if p is not None}
         if not known:
@@ -84,22 +117,26 @@ def at_once(look: Callable[[T], R], things: Iterable[T]) -> Iterator[tuple[T, R]
 
 
 def log_files(store: StorePlace) -> list[LogFile]:
-    """The files of the log in the order of their offsets."""
+    """The files of the log in the order of their offsets; raises :class:`CannotRead`."""
+    if store.unread is not None:
+        raise store.unread
     found: dict[int, LogFile] = {}
     listed: list[tuple[str, LogFile]] = []
     for folder in store.log_folders:
         storage, local = storage_of(folder)
         for entry in storage.listing(local):
             start = parse_file_name(entry.name)
-            if entry.size >= 0 and start is not None and 0 <= start <= LARGEST_OFFSET - entry.size:
+            if start is not None and entry.size >= 0 and 0 <= start <= LARGEST_OFFSET - entry.size:
                 listed.append((entry.name, LogFile(entry.path, start, entry.size)))
     for _, file in sorted(listed, key=lambda item: (item[0], item[1].path)):
         found.setdefault(file.start, file)
     return [found[start] for start in sorted(found)]
 
 
-def _matches(storage: Storage, path: str) -> list[tuple[str, str | None]]:
-    """Paths that ``path`` stands for, each with the parts that its wild cards matched."""
+def _matches(storage: Storage, path: str, lost: dict[str, CannotRead]) -> list[tuple[str, str | None]]:
+    """Paths that ``path`` stands for, each with the parts that its wild cards matched; folders that cannot be listed
+    are put into ``lost``.
+    """
     if not _SPECIAL & set(path):
         return [(path.rstrip("/") or "/", None)]
     head, mark, rest = path.partition("://")
@@ -112,10 +149,18 @@ def _matches(storage: Storage, path: str) -> list[tuple[str, str | None]]:
         found = [
             (_below(folder, entry.name), (*named, entry.name))
             for folder, named in found
-            for entry in storage.listing(folder or ".")
-            if entry.size < 0 and fnmatch.fnmatchcase(entry.name, part)
+            for entry in _inside(storage, folder or ".", lost)
+            if entry.may_be_folder and fnmatch.fnmatchcase(entry.name, part)
         ]
     return [(folder, "/".join(named)) for folder, named in found]
+
+
+def _inside(storage: Storage, folder: str, lost: dict[str, CannotRead]) -> list[Listed]:
+    try:
+        return storage.listing(folder)
+    except CannotRead as error:
+        lost[folder] = error
+        return []
 
 
 def _whole_path(path: str) -> str:
@@ -129,6 +174,13 @@ def _below(folder: str, name: str) -> str:
 
 
 def _place(storage: Storage, path: str) -> StorePlace | None:
+    try:
+        return _store_at(storage, path)
+    except CannotRead as error:
+        return StorePlace(path, None, (), error)
+
+
+def _store_at(storage: Storage, path: str) -> StorePlace | None:
     names = {entry.name: entry for entry in storage.listing(path)}
     if _holds_folder(storage, names, path, "commitlog"):
         return StorePlace(path, None, (join(path, "commitlog"),))
@@ -142,8 +194,8 @@ def _place(storage: Storage, path: str) -> StorePlace | None:
 
 
 def _holds_folder(storage: Storage, names: dict[str, Listed], path: str, name: str) -> bool:
-    return name in names and (names[name].size < 0 or storage.is_folder(join(path, name)))
+    return name in names and (names[name].may_be_folder or storage.is_folder(join(path, name)))
 
 
 def _is_log_file(entry: Listed) -> bool:
-    return entry.size >= 0 and len(entry.name) == FILE_NAME_DIGITS and parse_file_name(entry.name) is not None
+    return len(entry.name) == FILE_NAME_DIGITS and parse_file_name(entry.name) is not None and entry.size >= 0

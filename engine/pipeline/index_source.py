@@ -1,7 +1,8 @@
 """``rocketmq-index``: one row for each entry of the index files of one store, or of many (spec 4.1).
 
 Rows are those that ``storescope index --entries`` tells; a file that cannot be read as an index file is one row of the
-type ``damage``. Options: ``path``, ``broker``, ``columns``, ``headers``. Conditions on store and broker leave whole
+type ``damage``. Options: ``path``, ``broker``, ``columns``, ``headers``,
+``unreadable`` (``fail``: instead of that row the read fails). Conditions on store and broker leave whole
 stores unread. What a wrong header, or a clock that was set back, would hide is behind an option that says so: with
 ``headers`` as ``trust`` conditions on storeTimestamp and phyOffset pass over files by what their headers say. Spark's
 log tells how much is left unread.
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IndexPart:
-    """Bytes [``start``, ``stop``) of an index file, whole entries from number ``first`` on; or why there are none."""
+    """Bytes [``start``, ``stop``) of an index file, whole entries from number ``first`` on; or why there are none, and
+    whether that is because nobody can read them.
+    """
 
     store: str
     broker: str | None
@@ -46,6 +49,7 @@ class IndexPart:
     slots: int
     begin_timestamp: int
     reason: str | None = None
+    unread: bool = False
 
 
 class PlainIndexReader(PartReader):
@@ -60,7 +64,7 @@ class PlainIndexReader(PartReader):
 
     def rows_of(self, part: IndexPart) -> Iterator[pa.RecordBatch]:
         """See :func:`rows_of`."""
-        return rows_of(part, self.columns)
+        return rows_of(part, self.columns, self.asked.fails)
 
 
 class IndexReader(filters.Pushed, PlainIndexReader):
@@ -94,22 +98,28 @@ def index_parts(store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterat
     """Parts of at most :data:`PART_BYTES` of the index files of a store, in the order of their names; files that hold
     nothing that is wanted are put into ``skipped``.
     """
+    if store.unread is not None:
+        raise store.unread
     storage, local = storage_of(join(store.path, "index"))
-    files = [e for e in storage.listing(local) if e.size >= 0 and parse_file_name(e.name) is not None]
+    files = [e for e in storage.listing(local) if parse_file_name(e.name) is not None and e.size >= 0]
     known = {file.path: _looked_at(file) for file in files}
     # Files of a store have one geometry: what one gives away holds for all of its length.
     common = Counter(geometry for geometry, _, entries in known.values() if geometry is not None and entries)
     usual = common.most_common(1)[0][0] if common else None
     for file in files:
         geometry, why, entries = known[file.path]
-        if usual is not None and usual.file_size == file.size:
+        if usual is not None and usual.file_size == file.size and entries >= 0:
             geometry = usual
         if geometry is None:
             if entries:
-                yield IndexPart(store.path, store.broker, file.path, 0, 0, 0, 0, 0, why)
+                yield IndexPart(store.path, store.broker, file.path, 0, 0, 0, 0, 0, why, entries < 0)
             continue
-        with opened(file.path) as lent:
-            header = decode_header(lent.read(0, HEADER_SIZE))
+        try:
+            with opened(file.path) as lent:
+                header = decode_header(lent.read(0, HEADER_SIZE))
+        except CannotRead as error:
+            yield IndexPart(store.path, store.broker, file.path, 0, 0, 0, 0, 0, str(error), unread=True)
+            continue
         if not _may_hold(header, want, file is not files[-1]):
             why = "nothing of the store time or offset asked for lies there"
             skipped.append(Skipped(file.path, file.size, why))
@@ -135,7 +145,9 @@ def _may_hold(header: IndexHeader, want: Want, finished: bool) -> bool:
 
 
 def _looked_at(file: Listed) -> tuple[Geometry | None, str, int]:
-    """The geometry that a file gives away, how, and how many entries it says that it has."""
+    """The geometry that a file gives away, how, and how many entries it says that it has; −1 where it cannot
+    be read.
+    """
     try:
         with opened(file.path) as lent:
             head = lent.read(0, HEADER_SIZE)
@@ -143,18 +155,20 @@ def _looked_at(file: Listed) -> tuple[Geometry | None, str, int]:
                 return None, f"expected a header of {HEADER_SIZE} bytes, found {len(head)}", 1
             return (*derive_geometry(_Lent(file.size, lent)), decode_header(head).entries)
     except CannotRead as error:
-        return None, str(error), 1
+        return None, str(error), -1
 
 
-def rows_of(part: IndexPart, columns: schema.Columns) -> Iterator[pa.RecordBatch]:
+def rows_of(part: IndexPart, columns: schema.Columns, fail: bool = False) -> Iterator[pa.RecordBatch]:
     """The entries of a part in batches; a row of the type ``damage`` where the file is none, is gone, or shorter than
     it was.
     """
     same = {"file": part.path.rpartition("/")[2], "store": part.store, "broker": part.broker}
     if part.reason is not None:
+        if fail and part.unread:
+            raise CannotRead(part.reason)
         yield damage(columns, part.reason, same)
     else:
-        yield from whole(part, _entries(part, columns, same), columns, ENTRY_SIZE, same)
+        yield from whole(part, _entries(part, columns, same), columns, ENTRY_SIZE, same, fail)
 
 
 def _entries(part: IndexPart, columns: schema.Columns, same: dict[str, str | None]) -> Iterator[pa.RecordBatch]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from engine.codec.file_walk import walk_file
 from engine.codec.message import Unit
+from engine.pipeline.anchors import SplitBytes
 from engine.pipeline.files import LogFile, StorePlace, log_files
-from engine.pipeline.splits import NEAR, Split, SplitBytes, first_in
+from engine.pipeline.splits import NEAR, Split, first_in
 from engine.pipeline.storage import opened
 
 DIGESTED = 1 << 16

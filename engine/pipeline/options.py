@@ -24,11 +24,12 @@ class Options:
         self.path: str = given.get("path", "")
         self.broker: str | None = given.get("broker")
         names = [name.strip() for name in given.get("columns", "").split(",") if name.strip()]
+        self.fails = self.word("unreadable", "row", "fail") == "fail"
         self.headers = self.word("headers", "off", "trust") == "trust"
         self.columns = schema.chosen(columns, names or [name for name in columns if name not in set(left_out)])
 
     def stores(self) -> list[StorePlace]:
-        """Raises :class:`NotAStore`, :class:`CannotRead`."""
+        """Those that cannot be read too, see :func:`find_stores`; raises :class:`NotAStore`."""
         if not self.path:
             raise UsageError("name the store: load(PATH)")
         return seen_from_anywhere(find_stores(self.path, self.broker))

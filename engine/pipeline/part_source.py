@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from engine.errors import CannotRead
 from engine.pipeline import filters, schema
 from engine.pipeline.defaults import PART_BYTES
-from engine.pipeline.files import StorePlace
+from engine.pipeline.files import StorePlace, Unread
 from engine.pipeline.options import Options, Parts, partitions, tell
 from engine.pipeline.pruning import Want
 from engine.pipeline.splits import Skipped
@@ -44,7 +44,9 @@ class PartReader(DataSourceReader):
 
     @abstractmethod
     def parts_of(self, store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterable[Any]:
-        """What can hold what is wanted, at most :data:`PART_BYTES` each; what cannot is put into ``skipped``."""
+        """What can hold what is wanted, at most :data:`PART_BYTES` each, and :class:`Unread` for what cannot be read;
+        what holds nothing of it is put into ``skipped``. Raises :class:`CannotRead`.
+        """
 
     @abstractmethod
     def rows_of(self, part: Any) -> Iterator[pa.RecordBatch]:
@@ -55,14 +57,32 @@ class PartReader(DataSourceReader):
         want = filters.want(self.conditions)
         skipped: list[Skipped] = []
         stores = filters.of_stores(self.conditions, self.asked.stores())
-        parts = [part for store in stores for part in self.parts_of(store, want, skipped)]
+        parts = [part for store in stores for part in self._parts(store, want, skipped)]
         tell(self.NAME, skipped)
         return partitions(parts, PART_BYTES, words(self.columns, self.conditions, parts, skipped, crc=False))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition as Arrow batches."""
         assert isinstance(partition, Parts)
-        return settling(batch for part in partition.parts for batch in self.rows_of(part))
+        return settling(batch for part in partition.parts for batch in self._rows(part))
+
+    def _parts(self, store: StorePlace, want: Want, skipped: list[Skipped]) -> list[Any]:
+        found: list[Any] = []
+        try:
+            found.extend(self.parts_of(store, want, skipped))
+        except CannotRead as error:
+            found.append(Unread.of(store, error))
+        if self.asked.fails:
+            for part in found:
+                if isinstance(part, Unread):
+                    raise part.error
+        return found
+
+    def _rows(self, part: Any) -> Iterator[pa.RecordBatch]:
+        if isinstance(part, Unread):
+            yield unread_row(self.columns, part)
+        else:
+            yield from self.rows_of(part)
 
 
 class PartSource(DataSource):
@@ -88,10 +108,15 @@ class PartSource(DataSource):
 
 
 def whole(
-    part: Any, batches: Iterable[pa.RecordBatch], columns: schema.Columns, entry: int, named: dict[str, Any]
+    part: Any,
+    batches: Iterable[pa.RecordBatch],
+    columns: schema.Columns,
+    entry: int,
+    named: dict[str, Any],
+    fail: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The batches of a part with entries of ``entry`` bytes; behind them a row of the type ``damage``, with ``named``
-    beside it, where the file is gone or shorter than it was.
+    beside it, where the file is gone or shorter than it was. With ``fail`` raises :class:`CannotRead` instead.
     """
     reason, done = None, 0
     try:
@@ -103,8 +128,17 @@ def whole(
             reason = f"the file was cut short while it was read: {missing:,} bytes are missing"
     except CannotRead as error:
         reason = str(error)
+        if fail:
+            raise
     if reason is not None:
+        if fail:
+            raise CannotRead(reason, file=part.path)
         yield damage(columns, reason, named)
+
+
+def unread_row(columns: schema.Columns, part: Unread) -> pa.RecordBatch:
+    """The row that tells of a store, a folder or a file that nobody could even list."""
+    return damage(columns, str(part.error), {"store": part.store, "broker": part.broker})
 
 
 def damage(columns: schema.Columns, reason: str, named: dict[str, Any]) -> pa.RecordBatch:

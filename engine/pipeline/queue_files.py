@@ -8,16 +8,22 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from engine.codec.consume_queue import CQ_UNIT_SIZE
 from engine.codec.file_walk import walk_file
 from engine.codec.message import Unit
+from engine.errors import CannotRead
 from engine.layout import parse_file_name
+from engine.pipeline.anchors import Heard, SplitBytes
 from engine.pipeline.files import LogFile, StorePlace, log_files
-from engine.pipeline.splits import NEAR, Split, SplitBytes, edge_of_zeros, first_in
+from engine.pipeline.splits import NEAR, Split, edge_of_zeros, first_in
 from engine.pipeline.storage import Listed, join, opened, storage_of
 
 BATCH_UNIT_SIZE = 46
+_NO_LIMIT = 1 << 63
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +44,8 @@ class Queue:
 def numbered_folders(path: str) -> dict[int, str]:
     """The folders below ``path`` whose names are numbers."""
     storage, local = storage_of(path)
-    numbered = ((parse_file_name(entry.name), entry) for entry in storage.listing(local) if entry.size < 0)
-    return {number: entry.path for number, entry in numbered if number is not None}
+    numbered = ((parse_file_name(entry.name), entry) for entry in storage.listing(local))
+    return {number: entry.path for number, entry in numbered if number is not None and entry.size < 0}
 
 
 def files_of(folder: str) -> tuple[LogFile, ...]:
@@ -51,26 +57,69 @@ def files_of(folder: str) -> tuple[LogFile, ...]:
 
 def _file(entry: Listed) -> LogFile | None:
     start = parse_file_name(entry.name)
-    return LogFile(entry.path, start, entry.size) if entry.size >= 0 and start is not None and start >= 0 else None
+    return LogFile(entry.path, start, entry.size) if start is not None and start >= 0 and entry.size >= 0 else None
 
 
-def list_queues(store: StorePlace) -> Iterator[Queue]:
-    """Every queue that has a folder, with no end worked out."""
+def list_queues(store: StorePlace, unread: list[CannotRead] | None = None) -> Iterator[Queue]:
+    """Every queue that has a folder, with no end worked out. Folders that cannot be listed are put into ``unread``;
+    without it raises :class:`CannotRead`.
+    """
+    if store.unread is not None:
+        raise store.unread
     for name, batch in (("consumequeue", False), ("batchconsumequeue", True)):
-        root = join(store.path, name)
-        storage, local = storage_of(root)
-        for topic in storage.listing(local):
-            for queue_id, folder in sorted(numbered_folders(topic.path).items()) if topic.size < 0 else ():
-                yield Queue(topic.name, queue_id, batch, files_of(folder))
+        nothing: list[Listed] = []
+        for topic in _told(partial(_listing, join(store.path, name)), nothing, unread):
+            if not topic.may_be_folder:
+                continue
+            folders: dict[int, str] = _told(partial(numbered_folders, topic.path), {}, unread)
+            for queue_id, folder in sorted(folders.items()):
+                files = _told(partial(files_of, folder), None, unread)
+                if files is not None:
+                    yield Queue(topic.name, queue_id, batch, files)
 
 
-def bounded(store: StorePlace, wanted: Callable[[Queue], bool]) -> list[Queue]:
+def _listing(folder: str) -> list[Listed]:
+    storage, local = storage_of(folder)
+    return storage.listing(local)
+
+
+def _told(look: Callable[[], T], nothing: T, unread: list[CannotRead] | None) -> T:
+    try:
+        return look()
+    except CannotRead as error:
+        if unread is None:
+            raise
+        unread.append(error)
+        return nothing
+
+
+def bounded(store: StorePlace, wanted: Callable[[Queue], bool], unread: list[CannotRead]) -> list[Queue]:
     """The queues that are ``wanted``, with their ends: behind the last readable entry that points in front of the log's
     end, which the newest entries of all queues tell.
+
+    What cannot be read is put into ``unread``, and no queue is cut then: its end, or the log's, is not known.
     """
-    queues = list(list_queues(store))
-    limit = log_end(store, [entry for entry in map(newest, queues) if entry is not None])
-    return [dataclasses.replace(queue, end=_cut(queue, raw_end(queue), limit)) for queue in queues if wanted(queue)]
+    queues = list(list_queues(store, unread))
+    lacking: list[CannotRead] = []
+    hints = [_told(partial(newest, queue), None, lacking) for queue in queues]
+    limit = _NO_LIMIT
+    if not unread and not lacking:
+        limit = _told(lambda: log_end(store, [entry for entry in hints if entry is not None]), _NO_LIMIT, unread)
+    return [
+        dataclasses.replace(queue, end=_told(partial(_end, queue, limit), _all_of(queue), lacking))
+        for queue in queues
+        if wanted(queue)
+    ]
+
+
+def _end(queue: Queue, limit: int) -> int:
+    end = raw_end(queue)
+    return end if limit == _NO_LIMIT else _cut(queue, end, limit)
+
+
+def _all_of(queue: Queue) -> int:
+    """Behind its last file: who reads the file that cannot be read tells it."""
+    return queue.files[-1].end if queue.files else 0
 
 
 def newest(queue: Queue) -> tuple[int, int] | None:
@@ -148,12 +197,17 @@ def log_end(store: StorePlace, hints: Sequence[tuple[int, int]], live: bool = Fa
     """Behind the last unit in a row: from where the newest entries (place, size) point, else from near the zero tail.
 
     A last unit with a wrong CRC may still be on its way into the file where ``live``: the end lies in front of it.
+    Raises :class:`CannotRead`: where a byte cannot be read no log ends.
     """
     for file in reversed(log_files(store)):
         with opened(file.path) as lent:
             if any(lent.read(0, 8)):
                 split = Split(store.path, store.broker, file.path, file.start, 0, file.size, file.size, False)
-                return _end_in(split, SplitBytes(split, lent), hints, live)
+                heard = Heard(lent)
+                end = _end_in(split, SplitBytes(split, heard), hints, live)
+                if heard.error is not None:
+                    raise heard.error
+                return end
     return 0
 
 

@@ -1,13 +1,16 @@
 """``rocketmq-consumequeue``: one row for each entry of the queues of one store, or of many (spec 3.1, 3.6, 3.7).
 
 Rows are those that ``storescope queue`` tells of each queue, ``topic``, ``queueId`` and ``file`` beside them: up to the
-last entry that points in front of the end of the log. A file that cannot be read any more is one row of the type
-``damage``. Options: ``path``, ``broker``, ``columns``. Conditions on topic, queueId, queueOffset, store and broker
-leave files, and parts of them, unread; Spark's log tells how much.
+last entry that points in front of the end of the log. A store, a folder or a file that cannot be read is one row of the
+type ``damage``; where it would tell the end of the log, or of a queue, no queue ends before its last readable entry.
+With ``unreadable`` as ``fail`` the read fails instead. Options: ``path``, ``broker``, ``columns``, ``unreadable``.
+Conditions on topic, queueId, queueOffset, store and broker leave files, and parts of them, unread; Spark's log tells
+how much.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,9 +22,10 @@ from engine.codec.consume_queue import MAX_EXT_ADDRESS, PREFILLED_SIZE, ext_offs
 from engine.codec.cq_ext import CqExtStop
 from engine.codec.cq_ext import decode as decode_ext
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
+from engine.errors import CannotRead
 from engine.pipeline import filters, schema
 from engine.pipeline.defaults import PART_BYTES
-from engine.pipeline.files import LogFile, StorePlace
+from engine.pipeline.files import LogFile, StorePlace, Unread
 from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, whole
 from engine.pipeline.pruning import Want
 from engine.pipeline.queue_files import Queue, bounded, files_of
@@ -56,7 +60,7 @@ class PlainQueueReader(PartReader):
     NAME = "rocketmq-consumequeue"
     COLUMNS = schema.CQ
 
-    def parts_of(self, store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterator[QueuePart]:
+    def parts_of(self, store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterator[QueuePart | Unread]:
         """The parts of the store's queues, in the order of their files."""
         left_out: list[int] = []
         yield from _parts(store, want, left_out)
@@ -66,7 +70,7 @@ class PlainQueueReader(PartReader):
 
     def rows_of(self, part: QueuePart) -> Iterator[pa.RecordBatch]:
         """See :func:`rows_of`."""
-        return rows_of(part, self.columns)
+        return rows_of(part, self.columns, self.asked.fails)
 
 
 class QueueReader(filters.Pushed, PlainQueueReader):
@@ -85,8 +89,9 @@ class PlainQueueSource(QueueSource):
     READER = PlainQueueReader
 
 
-def _parts(store: StorePlace, want: Want, left_out: list[int]) -> Iterator[QueuePart]:
+def _parts(store: StorePlace, want: Want, left_out: list[int]) -> Iterator[QueuePart | Unread]:
     """What can hold what is wanted; the bytes of what cannot are put into ``left_out``."""
+    unread: list[CannotRead] = []
 
     def wanted(queue: Queue) -> bool:
         found = _wanted(queue, want)
@@ -94,7 +99,7 @@ def _parts(store: StorePlace, want: Want, left_out: list[int]) -> Iterator[Queue
             left_out.append(sum(file.size for file in queue.files))
         return found
 
-    for queue in bounded(store, wanted):
+    for queue in bounded(store, wanted, unread):
         stopped = False
         for file in queue.files:
             start, stop = _range(queue, file, want)
@@ -106,6 +111,7 @@ def _parts(store: StorePlace, want: Want, left_out: list[int]) -> Iterator[Queue
                 yield QueuePart(
                     store.path, store.broker, queue.topic, queue.queue_id, queue.batch, file.path, file.start, at, end
                 )
+    yield from (Unread.of(store, error) for error in unread)
 
 
 def _wanted(queue: Queue, want: Want) -> bool:
@@ -124,8 +130,8 @@ def _range(queue: Queue, file: LogFile, want: Want) -> tuple[int, int]:
 
 
 def _batch_stop(queue: Queue, file: LogFile, stop: int) -> tuple[int, bool]:
-    """Where the rows of a batch queue's file end, and whether at a unit that is none."""
-    with opened(file.path) as lent:
+    """Where the rows of a batch queue's file end, and whether at a unit that is none. Who reads it tells errors."""
+    with contextlib.suppress(CannotRead), opened(file.path) as lent:
         for at in range(0, stop, ROWS * queue.unit_size):
             data = lent.read(at, min(ROWS * queue.unit_size, stop - at))
             odd = np.flatnonzero(~_is_batch(np.frombuffer(data[: len(data) // 46 * 46], BATCH_CQ_UNIT)))
@@ -140,14 +146,14 @@ def _is_batch(units: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return found
 
 
-def rows_of(part: QueuePart, columns: schema.Columns) -> Iterator[pa.RecordBatch]:
+def rows_of(part: QueuePart, columns: schema.Columns, fail: bool = False) -> Iterator[pa.RecordBatch]:
     """The entries of a part in batches; a row of the type ``damage`` where the file is gone or shorter than it was."""
     named = {
         "topic": part.topic, "queueId": part.queue_id, "file": part.path.rpartition("/")[2],
         "store": part.store, "broker": part.broker,
     }  # fmt: skip
     entry = (BATCH_CQ_UNIT if part.batch else CQ_UNIT).itemsize
-    return whole(part, _entries(part, columns), columns, entry, named)
+    return whole(part, _entries(part, columns), columns, entry, named, fail)
 
 
 def _entries(part: QueuePart, columns: schema.Columns) -> Iterator[pa.RecordBatch]:

@@ -67,7 +67,7 @@ def split_rows(
     want_tags = bool(NEED_TAGS & (columns.keys() | {one.column for one in conditions}))
     maker = RowMaker(columns, split, topics)
     units_only = filters.units_only(conditions)
-    for block in read_split(split, crc, want_tags, topics):
+    for block in read_split(split, crc, want_tags, topics, fail=asked.fails):
         if isinstance(block, UnitColumns):
             rows = units_of(block, filters.kept(conditions, block, topics) if conditions else None)
             yield from maker.units(block, rows)

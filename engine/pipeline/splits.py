@@ -24,20 +24,19 @@ import numpy as np
 
 from engine.codec.bulk_walk import ROWS, BulkWalk
 from engine.codec.columns import BLANK, UnitColumns, scan_block
-from engine.codec.file_walk import find_in_file, walk_file
-from engine.codec.message import DEFAULT_DELAY_LEVELS, LARGEST_UNIT, MIN_UNIT_SIZE, Unit
+from engine.codec.file_walk import walk_file
+from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit
 from engine.codec.topic_table import TopicTable
-from engine.codec.unit_scan import Blank, Damage, Stop, look
+from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.errors import CannotRead
+from engine.pipeline.anchors import Heard, SplitBytes, anchor
 from engine.pipeline.defaults import SPLIT_BYTES
-from engine.pipeline.files import LogFile, StorePlace, at_once, log_files
-from engine.pipeline.storage import OpenFile, opened
+from engine.pipeline.files import LogFile, StorePlace, Unread, at_once, log_files
+from engine.pipeline.storage import opened
 
 MOST_SPLITS = 1 << 20
 LOOK_BACK = 5 << 20
 NEAR = 1 << 16
-_BLANK_MAGIC = (0xCB, 0xD4, 0x31, 0x94)
-_UNIT_MAGIC = (0xDA, 0xA3, 0x20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +99,13 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class SplitPlan:
-    """What is to be read, and what is not."""
+    """What is to be read, and what is not; ``unread`` are stores that cannot be, where the plan is made without
+    them.
+    """
 
     splits: tuple[Split, ...]
     skipped: tuple[Skipped, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -112,7 +114,10 @@ class SplitPlan:
 
 
 def plan(
-    stores: Iterable[StorePlace], split_bytes: int = SPLIT_BYTES, want: Mapping[str, Ranges] | None = None
+    stores: Iterable[StorePlace],
+    split_bytes: int = SPLIT_BYTES,
+    want: Mapping[str, Ranges] | None = None,
+    without_unread: bool = False,
 ) -> SplitPlan:
     """Splits of at most ``split_bytes`` bytes over the logs of ``stores``, in the order of the logs.
 
@@ -120,15 +125,26 @@ def plan(
     Only folders are listed and the newest file of each log is looked at, of several stores at once. Zero bytes behind
     its last unit are one split, however many there are. Where there would be more than ``MOST_SPLITS``, they are twice
     as long, or four times, at most whole files: the driver holds them all. Raises :class:`CannotRead` where a folder
-    cannot be listed.
+    cannot be listed, unless the plan is made ``without_unread`` stores; of a file that cannot be read there is one
+    split then, however it would be cut or asked for: its task tells it, once.
     """
     splits: list[Split] = []
     skipped: list[Skipped] = []
+    unread: list[Unread] = []
     parts: list[tuple[Split, int]] = []
-    for store, wholes in at_once(whole_files, stores):
+    for store, wholes in at_once(_files_or_error, stores):
+        if isinstance(wholes, CannotRead):
+            if not without_unread:
+                raise wholes
+            unread.append(Unread.of(store, wholes))
+            continue
         ranges = (want or {}).get(store.path)
         for whole in wholes:
             wanted, left_out = _wanted(whole, ranges)
+            cut = left_out > 0 or whole.file_size > split_bytes
+            if without_unread and wanted and cut and not _can_be_opened(whole):
+                parts.append((whole, -1))
+                continue
             edge = whole.file_size
             if not whole.followed and whole.file_size > split_bytes:
                 edge = edge_of_zeros(whole)
@@ -138,13 +154,30 @@ def plan(
     while sum(-(-(part.stop - part.start) // split_bytes) for part, _ in parts) > max(MOST_SPLITS, len(parts)):
         split_bytes *= 2
     for part, edge in parts:
-        if part.start == part.stop:
+        if edge < 0:
+            splits.append(part)
+        elif part.start == part.stop:
             splits += [part] if part.gap_to else []
         elif part.start // split_bytes == (part.stop - 1) // split_bytes and edge >= part.stop:
             splits.append(part)
         else:
             splits += cut_up(part, split_bytes, edge)
-    return SplitPlan(tuple(splits), tuple(skipped))
+    return SplitPlan(tuple(splits), tuple(skipped), tuple(unread))
+
+
+def _files_or_error(store: StorePlace) -> list[Split] | CannotRead:
+    try:
+        return whole_files(store)
+    except CannotRead as error:
+        return error
+
+
+def _can_be_opened(whole: Split) -> bool:
+    try:
+        with opened(whole.path):
+            return True
+    except CannotRead:
+        return False
 
 
 def whole_files(store: StorePlace) -> list[Split]:
@@ -192,17 +225,24 @@ def read_split(
     levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS,
     rows: int = ROWS,
     look_back: int = LOOK_BACK,
+    fail: bool = False,
 ) -> Iterator[Block]:
     """The units and the blank of ``split`` in blocks, its damage in between, last a :class:`SplitEnd`.
 
     A block and its buffer are good until the next one is asked for; memory is one of each, and one unit where it is
-    larger. A file that is gone or cannot be read is one span of damage over the split.
+    larger. A file that is gone or cannot be read is one span of damage over the split; with ``fail`` raises
+    :class:`CannotRead` for it, and for a part of it.
     """
     walk = BulkWalk(crc, want_tags, topics, levels, rows)
     try:
-        with opened(split.path) as file:
+        with opened(split.path) as lent:
+            file = Heard(lent)
             yield from _Reading(split, file, walk).blocks(look_back)
+        if fail and file.error is not None:
+            raise file.error
     except CannotRead as error:
+        if fail:
+            raise
         offset = split.file_start + split.start
         yield Damage(offset, split.stop - split.start, str(error))
         yield SplitEnd(offset, split.file_start + split.stop, str(error))
@@ -211,7 +251,7 @@ def read_split(
 def first_in(split: Split, look_back: int = LOOK_BACK) -> int:
     """Absolute offset of the first thing that starts at or behind ``split.start``, −1 where the file ends before."""
     with opened(split.path) as file:
-        return _Reading(split, file, BulkWalk(False, False)).first(look_back)
+        return _Reading(split, Heard(file), BulkWalk(False, False)).first(look_back)
 
 
 def broken_seams(ends: Sequence[tuple[Split, SplitEnd]]) -> list[str]:
@@ -226,7 +266,7 @@ def broken_seams(ends: Sequence[tuple[Split, SplitEnd]]) -> list[str]:
 class _Reading:
     """One split being read."""
 
-    def __init__(self, split: Split, file: OpenFile, walk: BulkWalk) -> None:
+    def __init__(self, split: Split, file: Heard, walk: BulkWalk) -> None:
         self._split = split
         self._file = file
         self._walk = walk
@@ -256,13 +296,13 @@ class _Reading:
         cut = split.file_start + split.start
         if split.exact or not split.start:
             return cut
-        at = split.file_start + self._anchor(split.start, look_back)
+        at = split.file_start + anchor(split, self._file, split.start, look_back, NEAR)
         if at == cut:
             return cut
         plain = BulkWalk(False, False, self._walk.topics, rows=min(len(self._walk.out.offset), 1024))
         for block in self._items(plain, at, None):
             if isinstance(block, int):
-                return -1
+                return self._no_more()
             if isinstance(block, Damage):
                 if block.offset >= cut:
                     return block.offset
@@ -271,6 +311,12 @@ class _Reading:
             row = int(np.searchsorted(offsets, cut))
             if row < len(offsets):
                 return int(offsets[row])
+        return self._no_more()
+
+    def _no_more(self) -> int:
+        """−1: the file ends; raises :class:`CannotRead` where that is only because nobody can read on."""
+        if self._file.error is not None:
+            raise self._file.error
         return -1
 
     def _items(self, walk: BulkWalk, offset: int, stop: int | None) -> Iterator[UnitColumns | Damage | int]:
@@ -327,70 +373,6 @@ class _Reading:
         if isinstance(following, Stop):
             yield following
 
-    def _anchor(self, cut: int, look_back: int) -> int:
-        """Position of something that starts at or before ``cut``, for certain: 0 where nothing nearer is certain."""
-        back = NEAR
-        while back < cut:
-            low = cut - back
-            found = find_in_file(self._bytes, low, cut)
-            if found >= 0 and self._is_whole(found) and not self._is_hidden(found, look_back):
-                return found
-            back *= 4
-        return 0
-
-    def _is_whole(self, position: int) -> bool:
-        head = self._file.read(position, MIN_UNIT_SIZE)
-        size = int.from_bytes(head[:4], "big", signed=True)
-        if tuple(head[4:8]) == _BLANK_MAGIC:
-            return position + size == self._split.file_size
-        data = self._file.read(position, max(size, 0)) if size <= LARGEST_UNIT else b""
-        return isinstance(look(data, 0, len(data), self._split.file_start + position), Unit)
-
-    def _is_hidden(self, position: int, look_back: int) -> bool:
-        """Whether a unit that begins before ``position`` reaches over it, or a blank stands there."""
-        low = max(position - look_back, 0)
-        data = np.frombuffer(self._file.read(low, position - low + 8), np.uint8)
-        if len(data) < position - low + 8:
-            return True
-        head = data[4:]
-        blanks = np.flatnonzero(head[:-3] == _BLANK_MAGIC[0])
-        blanks = blanks[blanks < position - low]
-        for i in (1, 2, 3):
-            blanks = blanks[head[blanks + i] == _BLANK_MAGIC[i]]
-        if len(blanks):
-            return True
-        units = np.flatnonzero(head[:-3] == _UNIT_MAGIC[0])
-        units = units[units < position - low]
-        for i in (1, 2):
-            units = units[head[units + i] == _UNIT_MAGIC[i]]
-        sizes = np.zeros(len(units), np.int64)
-        for i in range(4):
-            sizes = sizes << 8 | data[units + i]
-        reaching = (units + sizes > position - low) & (sizes <= LARGEST_UNIT)
-        found = zip(units[reaching].tolist(), sizes[reaching].tolist(), strict=True)
-        return any(self._is_unit(low + at, size) for at, size in found)
-
-    def _is_unit(self, position: int, size: int) -> bool:
-        data = self._file.read(position, size)
-        return isinstance(look(data, 0, len(data), self._split.file_start + position, crc=False), Unit)
-
-
-class SplitBytes:
-    """The file of a split as the walk wants it."""
-
-    __slots__ = ("_followed", "next_data", "read", "size", "start_offset")
-
-    def __init__(self, split: Split, file: OpenFile) -> None:
-        self.start_offset = split.file_start
-        self.size = split.file_size
-        self._followed = split.followed
-        self.read = file.read
-        self.next_data = file.next_data
-
-    def is_followed(self) -> bool:
-        """As it was when the log was listed."""
-        return self._followed
-
 
 def _whole(store: StorePlace, files: Sequence[LogFile], number: int, followed: bool) -> Split:
     file = files[number]
@@ -400,9 +382,12 @@ def _whole(store: StorePlace, files: Sequence[LogFile], number: int, followed: b
 
 def _last_with_data(files: Sequence[LogFile]) -> int:
     for number in range(len(files) - 1, -1, -1):
-        with opened(files[number].path) as file:
-            if any(file.read(0, 8)):
-                return number
+        try:
+            with opened(files[number].path) as file:
+                if any(file.read(0, 8)):
+                    return number
+        except CannotRead:  # it may hold data: whoever reads it tells that nobody knows
+            return number
     return -1
 
 
@@ -418,13 +403,16 @@ def _goes_on(whole: Split) -> bool:
 def edge_of_zeros(whole: Split) -> int:
     """A position near the end of what was written: found by halving, so a guess where zeros lie in between."""
     low, high = 0, whole.file_size // NEAR
-    with opened(whole.path) as file:
-        while low < high:
-            middle = (low + high) // 2
-            if any(file.read(middle * NEAR, NEAR)):
-                low = middle + 1
-            else:
-                high = middle
+    try:
+        with opened(whole.path) as file:
+            while low < high:
+                middle = (low + high) // 2
+                if any(file.read(middle * NEAR, NEAR)):
+                    low = middle + 1
+                else:
+                    high = middle
+    except CannotRead:
+        return whole.file_size
     return min((low + 1) * NEAR, whole.file_size)
 
 

@@ -24,13 +24,33 @@ from engine.errors import CannotRead
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://")
 
 
+_NOWHERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+"""What it says of a path, or of where a link leads, that nothing is there; all else says that nothing is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Something in a folder: its name, its whole path, and its length in bytes (−1 for a folder)."""
+    """Something in a folder: its name, its whole path, and what it is: a file's length in bytes, −1 for a folder.
+
+    Of what cannot be looked at ``why`` says why: who asks for its :attr:`size` is told that.
+    """
 
     name: str
     path: str
-    size: int
+    what: int
+    why: str = ""
+
+    @property
+    def size(self) -> int:
+        """Length in bytes, −1 for a folder; raises :class:`CannotRead` where that is not known."""
+        if self.why:
+            raise CannotRead(self.why, file=self.path)
+        return self.what
+
+    @property
+    def may_be_folder(self) -> bool:
+        """Whether it is a folder, or nobody knows what it is."""
+        return bool(self.why) or self.what < 0
 
 
 class OpenFile(Protocol):
@@ -57,7 +77,8 @@ class Storage(Protocol):
     def listing(self, folder: str) -> list[Listed]:
         """What is in ``folder``, by name; [] without it; raises :class:`CannotRead` where it cannot be listed."""
 
-    def is_folder(self, path: str) -> bool: ...
+    def is_folder(self, path: str) -> bool:
+        """Whether ``path`` is a folder; raises :class:`CannotRead` where that cannot be known."""
 
     def open(self, path: str) -> OpenFile:
         """Raises :class:`CannotRead`."""
@@ -104,15 +125,27 @@ class LocalStorage:
 
     def is_folder(self, path: str) -> bool:
         """Whether ``path`` is a folder."""
-        return os.path.isdir(path)  # noqa: PTH112  paths are text here, as in the other storage
+        try:
+            return stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116  paths are text here, as in the other storage
+        except OSError as error:
+            if error.errno in _NOWHERE:
+                return False
+            raise CannotRead(f"cannot be looked at: {error.strerror}", file=path) from error
+        except ValueError:  # a path that no disk can have
+            return False
 
     def open(self, path: str) -> LocalFile:
         """Open ``path`` with read rights; raises :class:`CannotRead`."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            try:
+                regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            except OSError:
+                os.close(descriptor)
+                raise
         except OSError as error:
             raise CannotRead(f"cannot be read: {error.strerror}", file=path) from error
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        if regular:
             return LocalFile(path, descriptor)
         os.close(descriptor)
         raise CannotRead("expected a regular file", file=path)
@@ -121,8 +154,10 @@ class LocalStorage:
 def _listed(entry: os.DirEntry[str]) -> Listed | None:
     try:
         info = entry.stat()
-    except OSError:
-        return None  # a link to nothing
+    except OSError as error:
+        if error.errno in _NOWHERE:
+            return None  # a link to nothing, or gone since it was listed
+        return Listed(entry.name, entry.path, 0, f"cannot be looked at: {error.strerror}")
     if stat.S_ISDIR(info.st_mode):
         return Listed(entry.name, entry.path, -1)
     return Listed(entry.name, entry.path, info.st_size) if stat.S_ISREG(info.st_mode) else None

@@ -19,7 +19,7 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import DescriptorCache, FileSequence
-from engine.pipeline import splits
+from engine.pipeline import anchors, splits
 from engine.pipeline.files import StorePlace, find_stores
 from engine.pipeline.splits import SplitEnd, broken_seams, cut_up, plan, read_split
 
@@ -163,13 +163,13 @@ def test_an_anchor_is_found_without_reading_the_whole_file(tmp_path, monkeypatch
     (whole,) = plan([place_of(folder)]).splits
     asked = []
     monkeypatch.setattr(splits, "LOOK_BACK", 1 << 16)
-    read = splits._Reading._is_hidden
+    read = anchors._is_hidden
 
-    def noted(self, position, look_back):
+    def noted(split, file, position, look_back):
         asked.append(position)
-        return read(self, position, look_back)
+        return read(split, file, position, look_back)
 
-    monkeypatch.setattr(splits._Reading, "_is_hidden", noted)
+    monkeypatch.setattr(anchors, "_is_hidden", noted)
     splits.first_in(dataclasses.replace(whole, start=3 << 20, exact=False), 1 << 16)
     assert len(asked) == 1
     assert (3 << 20) - splits.NEAR <= asked[0] < 3 << 20

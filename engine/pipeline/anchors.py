@@ -1,0 +1,123 @@
+"""Places in a log file from which a walk of it may begin (spec 2.9), and the file as such a walk wants it.
+
+An *anchor* is a unit, or a blank, that is whole, lies where it says that it lies, and that no other unit and no blank
+before it hides: for a body may hold units too, and behind a blank a file may hold what was written there before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.codec.file_walk import find_in_file
+from engine.codec.message import LARGEST_UNIT, MIN_UNIT_SIZE, Unit
+from engine.codec.unit_scan import look
+from engine.errors import CannotRead
+from engine.pipeline.storage import OpenFile
+
+if TYPE_CHECKING:
+    from engine.pipeline.splits import Split
+
+_BLANK_MAGIC = (0xCB, 0xD4, 0x31, 0x94)
+_UNIT_MAGIC = (0xDA, 0xA3, 0x20)
+
+
+def anchor(split: Split, file: OpenFile, cut: int, look_back: int, near: int) -> int:
+    """Position of something that starts at or before ``cut``, for certain: 0 where nothing nearer is certain."""
+    lent = SplitBytes(split, file)
+    back = near
+    while back < cut:
+        low = cut - back
+        found = find_in_file(lent, low, cut)
+        if found >= 0 and _is_whole(split, file, found) and not _is_hidden(split, file, found, look_back):
+            return found
+        back *= 4
+    return 0
+
+
+def _is_whole(split: Split, file: OpenFile, position: int) -> bool:
+    head = file.read(position, MIN_UNIT_SIZE)
+    size = int.from_bytes(head[:4], "big", signed=True)
+    if tuple(head[4:8]) == _BLANK_MAGIC:
+        return position + size == split.file_size
+    data = file.read(position, max(size, 0)) if size <= LARGEST_UNIT else b""
+    return isinstance(look(data, 0, len(data), split.file_start + position), Unit)
+
+
+def _is_hidden(split: Split, file: OpenFile, position: int, look_back: int) -> bool:
+    """Whether a unit that begins before ``position`` reaches over it, or a blank stands there."""
+    low = max(position - look_back, 0)
+    data = np.frombuffer(file.read(low, position - low + 8), np.uint8)
+    if len(data) < position - low + 8:
+        return True
+    head = data[4:]
+    blanks = np.flatnonzero(head[:-3] == _BLANK_MAGIC[0])
+    blanks = blanks[blanks < position - low]
+    for i in (1, 2, 3):
+        blanks = blanks[head[blanks + i] == _BLANK_MAGIC[i]]
+    if len(blanks):
+        return True
+    units = np.flatnonzero(head[:-3] == _UNIT_MAGIC[0])
+    units = units[units < position - low]
+    for i in (1, 2):
+        units = units[head[units + i] == _UNIT_MAGIC[i]]
+    sizes = np.zeros(len(units), np.int64)
+    for i in range(4):
+        sizes = sizes << 8 | data[units + i]
+    reaching = (units + sizes > position - low) & (sizes <= LARGEST_UNIT)
+    found = zip(units[reaching].tolist(), sizes[reaching].tolist(), strict=True)
+    return any(_is_unit(split, file, low + at, size) for at, size in found)
+
+
+def _is_unit(split: Split, file: OpenFile, position: int, size: int) -> bool:
+    data = file.read(position, size)
+    return isinstance(look(data, 0, len(data), split.file_start + position, crc=False), Unit)
+
+
+class Heard:
+    """An open file that keeps the first error of reading it."""
+
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+        self.descriptor = file.descriptor
+        self.next_data = file.next_data
+        self.close = file.close
+        self.error: CannotRead | None = None
+
+    def read(self, position: int, size: int) -> bytes:
+        """As the file reads."""
+        with self._hearing():
+            return self._file.read(position, size)
+
+    def read_into(self, view: memoryview, position: int) -> int:
+        """As the file reads."""
+        with self._hearing():
+            return self._file.read_into(view, position)
+
+    @contextlib.contextmanager
+    def _hearing(self) -> Iterator[None]:
+        try:
+            yield
+        except CannotRead as error:
+            self.error = self.error or error
+            raise
+
+
+class SplitBytes:
+    """The file of a split as the walk wants it."""
+
+    __slots__ = ("_followed", "next_data", "read", "size", "start_offset")
+
+    def __init__(self, split: Split, file: OpenFile) -> None:
+        self.start_offset = split.file_start
+        self.size = split.file_size
+        self._followed = split.followed
+        self.read = file.read
+        self.next_data = file.next_data
+
+    def is_followed(self) -> bool:
+        """As it was when the log was listed."""
+        return self._followed

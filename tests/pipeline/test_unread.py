@@ -1,0 +1,236 @@
+"""What cannot be read is not absent: it is told, and what can be read comes.
+
+A storage that fails at one call stands where disks would be: each listing, each look at a name, each opening and each
+read of each format is made to fail once.
+"""
+
+import errno
+import itertools
+import os
+
+import pytest
+from made_stores import healthy
+from other_user import as_nobody, open_folder
+from pyspark.sql.datasource import EqualTo, GreaterThan
+
+from engine.errors import CannotRead, NotAStore
+from engine.pipeline import files, storage
+from engine.pipeline.commitlog_source import CommitLogReader
+from engine.pipeline.files import find_stores, log_files
+from engine.pipeline.index_source import IndexReader
+from engine.pipeline.options import LogOptions, Options
+from engine.pipeline.queue_source import QueueReader
+from engine.pipeline.splits import plan
+from engine.pipeline.storage import Listed, LocalStorage
+
+pytestmark = pytest.mark.spark
+READERS = (CommitLogReader, QueueReader, IndexReader)
+
+
+class Failing:
+    """Disks that fail at the ``at``-th call, and at every later one for the same path; counts calls."""
+
+    def __init__(self, at=-1, below="", why=errno.EIO):
+        self.at, self.below, self.why = at, below, why
+        self.calls = 0
+        self.hurt = None
+        self.only = ""
+
+    def strike(self, what, path):
+        if self.hurt is None and self.below in path:
+            if self.calls == self.at:
+                self.hurt = path
+            self.calls += 1
+        within = self.hurt is not None and (path == self.hurt or path.startswith(f"{self.hurt}/"))
+        if within and what.endswith(self.only):
+            raise CannotRead(f"cannot be {what}: {os.strerror(self.why)}", file=path)
+
+    def listing(self, folder):
+        self.strike("listed", folder)
+        found = []
+        for one in LocalStorage().listing(folder):
+            try:
+                self.strike("looked at", one.path)
+                found.append(one)
+            except CannotRead as error:
+                found.append(Listed(one.name, one.path, 0, error.what))
+        return found
+
+    def is_folder(self, path):
+        self.strike("looked at", path)
+        return LocalStorage().is_folder(path)
+
+    def open(self, path):
+        self.strike("read", path)
+        return FailingFile(self, LocalStorage().open(path))
+
+
+class FailingFile:
+    descriptor = -1
+
+    def __init__(self, storage_, file):
+        self._storage, self._file = storage_, file
+        self.next_data, self.close = file.next_data, file.close
+
+    def read(self, position, size):
+        self._storage.strike("read", self._file.path)
+        return self._file.read(position, size)
+
+    def read_into(self, view, position):
+        self._storage.strike("read", self._file.path)
+        return self._file.read_into(view, position)
+
+
+@pytest.fixture
+def disks(monkeypatch):
+    """Puts a storage where disks are."""
+
+    def put(failing):
+        for module in (storage, files, *_users()):
+            monkeypatch.setattr(module, "storage_of", lambda path: (failing, path))
+        return failing
+
+    return put
+
+
+def _users():
+    from engine.pipeline import index_source, queue_files, tiling
+
+    return index_source, queue_files, tiling
+
+
+def rows_of(source, path, filters=(), **options):
+    given = {"path": str(path), "splitBytes": "3000", **options}
+    asked = LogOptions(given) if source is CommitLogReader else Options(given, source.COLUMNS)
+    reader = source(asked, list(asked.columns))
+    reader.pushFilters(list(filters))
+    return [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+
+
+def plain(rows):
+    return {str(row) for row in rows if row["type"] != "damage"}
+
+
+def reasons(rows):
+    return [row["reason"] for row in rows if row["type"] == "damage"]
+
+
+@pytest.fixture
+def fleet(tmp_path):
+    return made_fleet(tmp_path)
+
+
+def made_fleet(folder):
+    for name in ("a", "b"):
+        (folder / name).mkdir()
+        healthy(30).write(folder / name / "store")
+    return folder
+
+
+@pytest.mark.parametrize("source", READERS, ids=lambda one: one.NAME if hasattr(one, "NAME") else "log")
+@pytest.mark.parametrize("asked", [(), (EqualTo(("topic",), "Orders"),), (GreaterThan(("phyOffset",), 10),)], ids=str)
+def test_wherever_a_call_fails_it_is_told_and_the_rest_comes(fleet, disks, source, asked):
+    """A folder without rights was an empty store, and one that could not be listed ended the whole fleet."""
+    pattern = f"{fleet}/*/store"
+    asked = [one for one in asked if one.attribute[0] in source.COLUMNS] if source is not CommitLogReader else asked
+    asked = [one for one in asked if one.attribute != ("phyOffset",) or source is IndexReader]
+    counting = disks(Failing(below="/a/"))
+    whole = rows_of(source, pattern, asked)
+    of_b = plain(row for row in whole if row["broker"] == "b")
+    assert not reasons(whole)
+    assert of_b
+    for at in range(counting.calls):
+        failing = disks(Failing(at, "/a/"))
+        rows = rows_of(source, pattern, asked)
+        assert of_b <= plain(rows), failing.hurt
+        told = reasons(rows)
+        if plain(whole) - plain(rows) and not asked:  # a condition drops rows of damage like others
+            assert any(os.strerror(errno.EIO) in reason for reason in told), failing.hurt
+        assert all(row["broker"] == "a" for row in rows if row["type"] == "damage")
+
+
+@pytest.mark.parametrize("source", READERS, ids=lambda one: one.NAME if hasattr(one, "NAME") else "log")
+def test_a_read_fails_at_once_where_that_is_asked_for(fleet, disks, source):
+    counting = disks(Failing(below="/a/"))
+    whole = plain(rows_of(source, f"{fleet}/*/store", unreadable="fail"))
+    for at in range(0, counting.calls, 3):
+        failing = disks(Failing(at, "/a/"))
+        try:
+            rows = plain(rows_of(source, f"{fleet}/*/store", unreadable="fail"))
+        except CannotRead as error:
+            assert failing.hurt in str(error) or os.strerror(errno.EIO) in str(error)  # noqa: PT017
+            continue
+        assert rows == whole, failing.hurt
+
+
+def test_only_what_is_gone_is_absent(tmp_path, disks):
+    (tmp_path / "commitlog").mkdir()
+    (tmp_path / "commitlog" / "00000000000000004096").symlink_to("nowhere")
+    (tmp_path / "commitlog" / "00000000000000000000").write_bytes(bytes(4096))
+    (store,) = find_stores(str(tmp_path))
+    assert [file.start for file in log_files(store)] == [0]
+    disks(Failing(0, "/commitlog/00000000000000000000", errno.ESTALE))
+    (store,) = find_stores(str(tmp_path))
+    with pytest.raises(CannotRead, match="00000000000000000000: cannot be looked at: Stale file handle"):
+        log_files(store)
+    with pytest.raises(NotAStore):
+        find_stores(str(tmp_path / "nothing"))
+
+
+def test_a_store_that_cannot_be_looked_for_is_a_place_that_is_unread(fleet, disks):
+    for below in ("/a", "/a/store", "/a/store/commitlog"):
+        disks(Failing(0, f"{fleet}{below}"))
+        places = {place.broker: place for place in find_stores(f"{fleet}/*/store")}
+        assert set(places) == {"a", "b"}, below
+        with pytest.raises(CannotRead, match="Input/output error"):
+            log_files(places["a"])
+        planned = plan(places.values(), without_unread=True)
+        assert [one.broker for one in planned.unread] == ["a"]
+        assert {split.broker for split in planned.splits} == {"b"}
+        with pytest.raises(CannotRead):
+            plan(places.values())
+
+
+def test_an_unreadable_log_file_is_one_row_however_it_is_asked_for(fleet, disks):
+    """Conditions on offsets gave it another place and another length, and each split a row of its own."""
+    (store,) = find_stores(str(fleet / "a"))
+    *_, last = log_files(store)
+    for filters in ([], [GreaterThan(("physicalOffset",), last.start - 100)]):
+        failing = disks(Failing())
+        failing.hurt, failing.only = last.path, "read"
+        rows = [row for row in rows_of(CommitLogReader, fleet / "a", filters) if row["type"] == "damage"]
+        assert [(row["physicalOffset"], row["size"]) for row in rows] == [(last.start, last.size)]
+
+
+def test_queues_are_read_though_the_newest_file_of_the_log_is_not(fleet, disks):
+    """The end of the log is not known then: no entry is left out, and that is told."""
+    whole = plain(rows_of(QueueReader, fleet / "a"))
+    (store,) = find_stores(str(fleet / "a"))
+    failing = disks(Failing())
+    failing.only = "read"
+    failing.hurt = log_files(store)[-1].path
+    rows = rows_of(QueueReader, fleet / "a")
+    assert whole <= plain(rows)
+    (reason,) = reasons(rows)
+    assert failing.hurt in reason
+
+
+def test_rights_that_are_missing_are_told():
+    """``chmod 644`` of a folder made it an empty store, in all three formats, without a word."""
+    with open_folder() as folder:
+        made_fleet(folder)
+        pattern = f"{folder}/*/store"
+        for source, part in zip(READERS, ("commitlog", "consumequeue", "index"), strict=True):
+            whole = rows_of(source, pattern)
+            for mode, where in itertools.product((0o644, 0o311, 0o000), (f"a/store/{part}", "a/store", "a")):
+                (folder / where).chmod(mode)
+                rows = as_nobody(lambda: rows_of(source, pattern))  # noqa: B023  it is done at once
+                (folder / where).chmod(0o755)
+                if mode == 0o311 and where == "a":
+                    assert rows == whole
+                    continue
+                told = [row for row in rows if row["type"] == "damage"]
+                assert {row["broker"] for row in told} == {"a"}, (part, mode)
+                assert all("Permission denied" in row["reason"] for row in told)
+                of_b = [row for row in rows if row["broker"] == "b"]
+                assert of_b == [row for row in whole if row["broker"] == "b"]
