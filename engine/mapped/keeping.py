@@ -30,7 +30,8 @@ _ZEROS = bytes(_CHUNK)
 _FICLONE = 0x40049409
 _CLONED_FROM = 8 << 20
 """Bytes from which on sharing a file's blocks is tried before they are copied."""
-_NO_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS}
+NO_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS}
+"""What says that a file cannot have a second name there."""
 
 
 class CannotKeep(StoreError):
@@ -115,7 +116,7 @@ class Keeper:
             try:
                 os.link(path, self.folder / kept, follow_symlinks=False)
             except OSError as error:
-                if error.errno not in _NO_LINK or not is_plain(info.st_mode):
+                if error.errno not in NO_LINK or not is_plain(info.st_mode):
                     raise
                 self.before_change(path)
                 return

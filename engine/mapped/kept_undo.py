@@ -15,7 +15,7 @@ from pathlib import Path
 
 from engine.errors import StoreError, StoreLocked
 from engine.folders import sync_folder, take_away
-from engine.mapped.keeping import Keeper, digest_span, pieces
+from engine.mapped.keeping import NO_LINK, Keeper, copy_span, digest_span, pieces
 from engine.mapped.kept_folder import JOURNAL, TREES, Kept, Stamp, WasFile, read, stamps
 from engine.mapped.store_lock import StoreLock
 
@@ -40,6 +40,8 @@ def check(kept: Kept, root: Path) -> None:
         if inode is not None and _where(kept, root, name, inode) is None:
             text = f"the folder {name} as it was is missing"
             raise CannotUndo(text, file=str(kept.folder / TREES / name))
+    if kept.trees and kept.folder.stat().st_dev != real.stat().st_dev:
+        raise CannotUndo("whole folders are kept here: expected the file system of the store", file=str(kept.folder))
     _check_unchanged(kept, root)
 
 
@@ -199,7 +201,7 @@ def _put_back(kept: Kept, place: Path, was: WasFile) -> None:
     if was.link is not None:
         source = kept.folder / was.link
         if not (os.path.lexists(place) and place.lstat().st_ino == source.lstat().st_ino):
-            _replace(place, lambda beside: _link(source, beside))
+            _replace(place, lambda beside: _link(source, beside, was))
         return
     if place.exists() and (place.stat().st_ino == was.inode or was.size == 0):
         _write_back(kept, place, was)
@@ -218,9 +220,16 @@ def _replace(place: Path, make: Callable[[Path], None]) -> None:
     beside.replace(place)
 
 
-def _link(source: Path, target: Path) -> None:
-    """Another name of the file; where it was kept as a copy on another disk there is no link, but pieces."""
-    os.link(source, target, follow_symlinks=False)
+def _link(source: Path, target: Path, was: WasFile) -> None:
+    """Another name of the file; a copy where the folder was brought to another file system."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in NO_LINK or source.is_symlink():
+            raise
+        copy_span(source, target, 0, was.size)
+        target.chmod(was.mode)
+        os.utime(target, ns=(was.modified, was.modified))
 
 
 def _write_back(kept: Kept, place: Path, was: WasFile) -> None:

@@ -20,11 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_stores import healthy
 
-from engine.cli import consent
+from engine.cli import consent, rebuilding
 from engine.cli.main import COMMANDS, build_parser, main
 from engine.codec.encode import Message
 from engine.config import from_mapping
-from engine.mapped import kept_undo
+from engine.mapped import keeping, kept_undo
 from engine.mapped.disk import Disk, DiskFile, RealDisk
 from engine.mapped.keeping import Keeper
 from engine.mapped.keeping_disk import KeepingDisk, KeepingFile
@@ -314,6 +314,79 @@ def test_a_store_that_others_took_meanwhile_is_refused_and_no_folder_is_left(sto
     assert main(["recover", str(store), "--apply", "--yes"]) == 3
     assert same(store, before) == []
     assert kept_in(tmp_path) == []
+
+
+def test_killed_at_any_step_a_dispatch_comes_back(tmp_path):
+    """Also where folders cannot be exchanged in one step."""
+    for swap in (True, False):
+        for number in range(1, 30):
+            store = made(tmp_path / "store")
+            before, count, ended = golden_stores.fingerprint(store), 0, False
+
+            def stop(real, number=number):
+                def call(*arguments):
+                    nonlocal count
+                    count += 1
+                    if count == number:
+                        raise Stopped
+                    return real(*arguments)
+
+                return call
+
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr("engine.cli.keeping.take_back", lambda *_: None)
+                patched.setattr(Keeper, "_write", stop(Keeper._write))
+                if not swap:
+                    patched.setattr(kept_undo, "_system_call", lambda: None)
+                    patched.setattr(Path, "rename", stop(Path.rename))
+                patched.setattr(rebuilding, "exchange", stop(kept_undo.exchange))
+                try:
+                    ended = main(["dispatch", str(store), "--yes"]) == 0
+                except Stopped:
+                    assert not ended
+            (folder,) = kept_in(tmp_path)
+            if number > 1:
+                assert main(["recover", str(store), "--undo", str(folder), "--yes"]) == 0, number
+            assert same(store, before) == [], number
+            shutil.rmtree(store)
+            shutil.rmtree(folder)
+            if ended:
+                assert number > 8
+                break
+        else:
+            raise AssertionError("more steps than were tried")
+
+
+def test_where_there_are_no_links_files_are_copied(store, tmp_path, monkeypatch):
+    """A log on another disk, or a folder that was brought to one."""
+    before = golden_stores.fingerprint(store)
+
+    def other_disk(*_arguments: object, **_more: object) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "link", other_disk)
+        assert main(["recover", str(store), "--apply", "--yes"]) == 0
+        undone(store, before)
+    shutil.rmtree(kept_in(tmp_path)[0])
+    assert main(["recover", str(store), "--apply", "--yes"]) == 0
+    monkeypatch.setattr(os, "link", other_disk)
+    undone(store, before)
+
+
+def test_where_blocks_can_be_shared_nothing_is_copied(store, monkeypatch):
+    before = golden_stores.fingerprint(store)
+    shared = []
+
+    def clone(reading: int, writing: int) -> bool:
+        shared.append(os.copy_file_range(reading, writing, os.fstat(reading).st_size, 0, 0))
+        return True
+
+    monkeypatch.setattr(keeping, "_CLONED_FROM", 1)
+    monkeypatch.setattr(keeping, "_clone", clone)
+    assert main(["recover", str(store), "--apply", "--yes"]) == 0
+    assert len(shared) > 3
+    undone(store, before)
 
 
 # -- refused
