@@ -108,5 +108,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--spark-full", action="store_true", help="also what starts Spark anew or kills it, a minute each and more"
     )
-    parser.addoption("--refresh-steps", type=int, default=500, help="changes beside an open snapshot")
+    parser.addoption("--refresh-steps", type=int, default=300, help="changes beside an open snapshot")
     parser.addoption("--fuzz-workers", type=int, default=1, help="processes that these cases are divided among")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import shutil
 import tempfile
-from dataclasses import fields
 from pathlib import Path
 
 import made_stores
@@ -86,7 +85,7 @@ def account(store):
         "abort": store.abort,
         "table": said(lambda: store.small_file(store.paths.config / "consumerOffset.json")),
         "sizes": store.geometry.commit_log_file_size,
-        "positions": said(lambda: [getattr(store.positions(), one.name) for one in fields(store.positions())]),
+        "positions": said(store.positions),
         "unread": store.unread,
     }
 
