@@ -291,6 +291,15 @@ class MessageStoreConfig:
         return found
 
 
+def read_config(path: Path | str) -> MessageStoreConfig:
+    """The configuration in a broker's properties file (``broker.conf``). Keys that no broker knows are passed over, as
+    a broker does; :func:`read_properties` names them.
+
+    Raises :class:`CannotRead`, or :class:`UsageError` naming file, line, key, and what is permitted.
+    """
+    return read_properties(path)[0]
+
+
 def read_properties(path: Path | str, base: MessageStoreConfig | None = None) -> tuple[MessageStoreConfig, list[str]]:
     """The configuration in a broker's properties file, over ``base``, and the keys that no broker knows.
 

@@ -82,7 +82,7 @@ def system_clock() -> int:
 class MessageStore:
     """The store in the directory ``path``, made where there is none; open from construction until :meth:`close`.
 
-    ``config`` are a broker's settings (:func:`engine.config.read_properties` reads a ``broker.conf``). ``disk`` and
+    ``config`` are a broker's settings (:func:`engine.config.read_config` reads a ``broker.conf``). ``disk`` and
     ``clock`` (ms) are for tests; ``like`` is the release whose rules apply. With ``services=False`` no thread is
     started: whoever drives the store calls :meth:`step`. ``store_host`` is the broker's address in stored messages,
     ``bit_map`` gives each unit's filter bit map for ext queues; ``empty_log`` opens a store whose log is gone, too.

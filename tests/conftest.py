@@ -97,6 +97,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--peer-rounds", type=int, default=1, help="seeds whose plans the real RocketMQ store writes")
     parser.addoption("--peer-seed", type=int, default=1, help="the first of these seeds")
     parser.addoption("--fuzz-cases", type=int, default=400, help="mutated stores, each through one reading command")
+    parser.addoption("--machine-steps", type=int, default=900, help="steps of each test that acts on a store by chance")
     parser.addoption("--fuzz-first", type=int, default=0, help="number of the first of these cases")
     parser.addoption("--power-runs", type=int, default=1, help="scripted runs per flush mode, cut at every call")
     parser.addoption("--power-first", type=int, default=0, help="number of the first of these runs")

@@ -1,24 +1,123 @@
-"""What the README shows works as it stands there."""
+"""What the README shows works as it stands there; ``tests/pipeline/test_readme_on_spark.py`` runs what needs Spark."""
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
+import readme
+
 import engine.cli.main
+from engine.config import MessageStoreConfig, read_properties
+from engine.inspection import open_store
+from engine.inspection.samples import sample
+from engine.message_store import MessageStore
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+CONF = "mappedFileSizeCommitLog = 1048576\nflushDiskType = SYNC_FLUSH\nmaxIndexNum = 1000\n"
+EXECUTED_ELSEWHERE = ("storescope bench", "storescope pipeline", "bash packaging")
+"""Minutes each, or Spark: their own suites run them. Here it is asked whether they are understood."""
 
 
-def test_the_example_in_python_puts_and_finds_a_message(tmp_path, monkeypatch, capsys):
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that examples are run in: a broker's settings, a plan, a sample store."""
     monkeypatch.chdir(tmp_path)
-    exec(compile(example, "README.md", "exec"), {})
-    assert capsys.readouterr().out == "PutMessageStatus.PUT_OK\nb'one cup of tea'\n"
-    assert not (tmp_path / "orders-store" / "abort").exists()
+    (tmp_path / "broker.conf").write_text(CONF, "utf-8")
+    plan = {"config": {"mappedFileSizeCommitLog": 65_536}, "messages": [{"topic": "Orders", "body": "one cup of tea"}]}
+    (tmp_path / "PLAN.json").write_text(json.dumps(plan), "utf-8")
+    shutil.copytree(sample("orders", tmp_path / "cache"), tmp_path / "sample")
+    return tmp_path
 
 
-def test_every_command_in_the_readme_exists(capsys):
-    named = set(re.findall(r"^storescope (\w+)", README, re.MULTILINE)) - {"COMMAND", "view"}
+def test_the_examples_in_python_work(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = readme.python_blocks()
+    assert blocks
+    for block in blocks:
+        readme.run_block(block, {})
+    assert capsys.readouterr().out.startswith("PutMessageStatus.PUT_OK\nb'one cup of tea'\n")
+    assert not (place / "orders-store" / "abort").exists()
+
+
+def test_what_the_sentences_name_of_the_engine_is_there(place: Path) -> None:
+    expressions = readme.expressions()
+    assert expressions
+    for expression in expressions:
+        readme.value_of(expression, {})
+
+
+def test_a_store_takes_the_settings_that_the_readme_gives_it(place: Path) -> None:
+    """``MessageStore(path, engine.config.read_properties("broker.conf"))``, as it stood there, died: a tuple."""
+    (expression,) = [text for text in readme.expressions() if "broker.conf" in text]
+    config = readme.value_of(expression, {})
+    assert isinstance(config, MessageStoreConfig)
+    assert config == read_properties("broker.conf")[0]
+    with MessageStore("store", config) as store:
+        assert store.config.flush_disk_type == "SYNC_FLUSH"
+    assert f"`MessageStore(path, config)` takes a broker's settings (`{expression}`)" in readme.README
+
+
+def with_and_without(command: str) -> Iterator[str]:
+    """The command without what stands in brackets, and with it."""
+    yield " ".join(re.sub(r"\[[^]]*\]", "", command).split())
+    if "[" in command:
+        yield command.replace("[", "").replace("]", "")
+
+
+def arguments(command: str, place: Path) -> list[str]:
+    """The command's words, its capitals filled in as a reader would."""
+    copied = place / "copied"
+    if not copied.exists():
+        shutil.copytree(place / "sample", copied)
+    with open_store(place / "sample") as store:
+        unit = next(item for item in store.units() if hasattr(item, "topic"))
+    put = command.startswith("storescope put")
+    kept = sorted(place.glob("copied.kept-*"))
+    found = {
+        "STORE": str(place / f"new {len(command)}") if put else str(copied),
+        "STORE…": str(copied), "SRC": str(place / "sample"), "DST": str(place / f"new {len(command)}"),
+        "DIR": str(place / "out"), "FOLDER": str(kept[-1]) if kept else "FOLDER", "FILTER": 'topic = "OrderPaid"',
+        "BROKER.conf": "broker.conf", "KEYS": "keys.txt", "7F00000100002A9F…": unit.offset_msg_id,
+    }  # fmt: skip
+    words = [found.get(word, word) for word in shlex.split(command)[1:]]
+    return [*words, "--yes"] if words[0] in {"put", "dispatch"} or {"--apply", "--undo"} & {*words} else words
+
+
+def test_every_line_for_a_shell_is_done_as_it_stands(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commands = list(readme.commands())
+    assert len(commands) > 20
+    parser = engine.cli.main.build_parser()
+    for command in (one for line in commands for one in with_and_without(line)):
+        if command.startswith("bash "):
+            assert (ROOT / command.split()[1]).is_file()
+            continue
+        words = arguments(command, place)
+        parser.parse_args(words)
+        if not command.startswith(EXECUTED_ELSEWHERE):
+            code = engine.cli.main.main(words)
+            said = capsys.readouterr()
+            assert code == 0 or (code == 1 and words[0] == "check"), f"{command}: {code}, {said.err}"
+            assert said.out, command
+
+
+def test_every_command_in_the_readme_exists() -> None:
+    named = set(re.findall(r"^storescope (\w+)", readme.README, re.MULTILINE)) - {"COMMAND", "view"}
     assert len(named) > 10
     assert named <= set(engine.cli.main.COMMANDS)
+
+
+def test_spark_s_examples_are_told_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        "```python\nprint(1)\n```\n`engine.pipeline.register(spark)`, `engine.config`\n```python\nspark.range(1)\n```\n"
+    )
+    monkeypatch.setattr(readme, "README", text)
+    assert (readme.python_blocks(), readme.python_blocks(spark=True)) == (["print(1)\n"], ["spark.range(1)\n"])
+    assert readme.expressions(spark=True) == ["engine.pipeline.register(spark)"]
+    assert callable(readme.value_of("engine.pipeline.register", {}))
+    run: Callable[..., None] = readme.run_block
+    run("assert spark == 1", {"spark": 1})

@@ -1,0 +1,57 @@
+"""The README's examples, as they stand there: blocks of Python, expressions in a sentence, lines for a shell."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+_FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_ENGINE = re.compile(r"`(engine(?:\.\w+)+(?:\([^`]*\))?)`")
+
+
+def python_blocks(*, spark: bool = False) -> list[str]:
+    """Blocks of Python in their order: those that use a session of Spark, or the others."""
+    found = [text for kind, text in _FENCED.findall(README) if kind == "python"]
+    return [text for text in found if bool(re.search(r"\bspark\b", text)) == spark]
+
+
+def run_block(block: str, names: dict[str, Any]) -> None:
+    """Run a block in the working directory, with ``names`` at hand (``spark``, where it uses that)."""
+    exec(compile(block, "README.md", "exec"), dict(names))
+
+
+def expressions(*, spark: bool = False) -> list[str]:
+    """What stands in sentences and begins with ``engine.``: names, and calls that can be made."""
+    return [text for text in _ENGINE.findall(README) if bool(re.search(r"\bspark\b", text)) == spark]
+
+
+def value_of(expression: str, names: dict[str, Any]) -> object:
+    """What the expression gives, after its module was imported."""
+    module = expression.partition("(")[0]
+    while module:
+        module = module.rpartition(".")[0]
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError:
+            continue
+        break
+    return eval(expression, {"engine": importlib.import_module("engine"), **names})
+
+
+def commands() -> Iterator[str]:
+    """Every line for a shell that begins with our own commands, without what is said of it behind: two blanks part
+    them, or the column at which most lines of the block have it.
+    """
+    for kind, text in _FENCED.findall(README):
+        lines = [] if kind else text.splitlines()
+        columns = [found.end() for line in lines if (found := re.match(r"\S.*?\s{2,}(?=\S)", line))]
+        said = max(set(columns), key=columns.count) if columns else 0
+        for line in lines:
+            parts = re.split(r"\s{2,}", line, maxsplit=1)
+            command = line[:said] if len(parts) == 1 and line[:said].endswith(" ") else parts[0]
+            if command.startswith(("storescope ", "bash ")):
+                yield command.strip()
