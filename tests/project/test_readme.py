@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -76,11 +77,11 @@ def arguments(command: str, place: Path) -> list[str]:
         shutil.copytree(place / "sample", copied)
     with open_store(place / "sample") as store:
         unit = next(item for item in store.units() if hasattr(item, "topic"))
-    put = command.startswith("storescope put")
+    put, new = command.startswith("storescope put"), place / f"new {zlib.crc32(command.encode())}"
     kept = sorted(place.glob("copied.kept-*"))
     found = {
-        "STORE": str(place / f"new {len(command)}") if put else str(copied),
-        "STORE…": str(copied), "SRC": str(place / "sample"), "DST": str(place / f"new {len(command)}"),
+        "STORE": str(new) if put else str(copied),
+        "STORE…": str(copied), "SRC": str(place / "sample"), "DST": str(new),
         "DIR": str(place / "out"), "FOLDER": str(kept[-1]) if kept else "FOLDER", "FILTER": 'topic = "OrderPaid"',
         "BROKER.conf": "broker.conf", "KEYS": "keys.txt", "7F00000100002A9F…": unit.offset_msg_id,
     }  # fmt: skip

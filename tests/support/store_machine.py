@@ -68,8 +68,8 @@ class Put:
 
 @dataclass
 class Model:
-    """What a store has to hold. ``vague`` are topics that were deleted before a crash: recovery dispatches again what
-    it finds of them in the log, as RocketMQ's does.
+    """What a store has to hold. ``vague`` are topics that were deleted: after a crash, or where no unit of a queue
+    follows them, a start dispatches what it finds of them in the log, as RocketMQ's does.
     """
 
     puts: list[Put] = field(default_factory=list)
@@ -88,13 +88,21 @@ class Model:
             if (put.topic, put.queue_id) == (topic, queue_id) and put.queue_offset >= 0 and first <= put.offset < end
         ]
 
+    def is_sure(self, put: Put) -> bool:
+        """Whether its queue knows it: its topic was not deleted since."""
+        return put.topic not in self.vague and put.offset >= self.begins.get(put.topic, 0)
+
     def cut(self, end: int) -> list[Put]:
-        """The log ends at ``end`` now; gives what was lost."""
+        """A start found the log to end at ``end``; gives what was lost. Units behind the last one that is in a queue it
+        dispatches, those of deleted topics too.
+        """
+        queued = [put.offset for put in self.puts if put.queue_offset >= 0 and put.offset < end and self.is_sure(put)]
+        self.vague |= {topic for topic, begin in self.begins.items() if max(queued, default=-1) < begin}
         lost = [put for put in self.puts if put.offset >= end]
         self.puts = [put for put in self.puts if put.offset < end]
         self.next = {}
         for put in self.puts:
-            if put.queue_offset >= 0 and put.offset >= self.begins.get(put.topic, 0) and put.topic not in self.vague:
+            if put.queue_offset >= 0 and self.is_sure(put):
                 self.next[put.topic, put.queue_id] = put.queue_offset + 1
         self.flushed = min(self.flushed, end)
         return lost
@@ -111,6 +119,7 @@ class AnyStore(RuleBasedStateMachine):
     """What both machines do."""
 
     disk: SimulatedDisk | None = None
+    path: Path
 
     def __init__(self) -> None:
         super().__init__()
@@ -139,10 +148,6 @@ class AnyStore(RuleBasedStateMachine):
     def clock(self) -> int:
         self.now += 3
         return self.now
-
-    @property
-    def path(self) -> Path:
-        raise NotImplementedError
 
     @property
     def live(self) -> MessageStore:
@@ -486,19 +491,16 @@ class StoreMachine(AnyStore):
     def __init__(self) -> None:
         super().__init__()
         self.root = Path(tempfile.mkdtemp(prefix="store-machine-"))
+        self.path = self.root / "store"
         self.looking: StoreSnapshot | None = None
         self.patch = mock.patch("engine.message_store.RealDisk", Roomy)
         self.patch.start()
-
-    @property
-    def path(self) -> Path:
-        return self.root / "store"
 
     def clock(self) -> int:
         self.now = max(self.now + 3, 4_000_000_000_000)  # behind every time that a file was written
         return self.now
 
-    @precondition(lambda self: (self.root / "store" / "commitlog").exists())
+    @precondition(lambda self: (self.path / "commitlog").exists())
     @rule()
     def look(self) -> None:
         """After a refresh the one who looked all the while says what somebody says who comes now."""
@@ -539,11 +541,8 @@ class PowerMachine(AnyStore):
 
     def __init__(self) -> None:
         super().__init__()
+        self.path = Path("/store")
         self.disk = SimulatedDisk(clock=lambda: self.now)
-
-    @property
-    def path(self) -> Path:
-        return Path("/store")
 
     def open(self) -> None:
         try:
