@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cli.options import common, count
 from engine.cli.output import Output, plain, size_text
-from engine.errors import StoreError, UsageError
+from engine.errors import CannotRead, StoreError, UsageError
+from engine.mapped.reading import Action, Reading
 from engine.pipeline.defaults import NEEDED, SPLIT_BYTES
 from engine.scratch import growing, take_old_logs
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 INSTALL = "pipeline jobs run on Spark, which is not installed here: pip install 'storescope[spark]', and Java 17 or 21"
 _LAST_LINE = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Read|Unit|Size|Store|Filter|Cancelled)): (.+)$")
+_UNREAD = re.compile(r"cannot be (listed|looked at|read): (.*)", re.DOTALL)
 _ERRNO = re.compile(r"^\[Errno \d+\] ")
 _JAVA_CLASS = re.compile(r"\b(?:[a-z]\w*\.)+\w*(?:Exception|Error)\b")
 _JAVA_LINE = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error)(?:: (.+))?$")
@@ -87,19 +89,32 @@ class Job:
         """What tasks tell of units and bytes."""
         return self.watch.counter
 
-    def plan(self, stores: Sequence[str], split_bytes: int, want: Any = None) -> tuple[Split, ...]:
-        """The splits of the stores that the command names; what is skipped is said. Raises :class:`StoreError`."""
+    def plan(self, stores: Sequence[str], split_bytes: int, want: Any = None, whole: bool = False) -> tuple[Split, ...]:
+        """The splits of the stores that the command names; what is skipped is said.
+
+        What cannot be read is noted, so that the command tells it and ends with its exit code; stores that cannot be
+        are left out, and where a job needs them ``whole`` those of which a file cannot be, too. Raises
+        :class:`StoreError` where none is left.
+        """
         from engine.pipeline.files import find_stores
-        from engine.pipeline.splits import plan
+        from engine.pipeline.splits import plan, unread_files
         from engine.pipeline.stats_report import files_of
 
         self.stores = self.stores or find_stores(stores)
-        planned = plan(self.stores, split_bytes, want)
-        self.splits, self.bytes = len(planned.splits), sum(max(s.stop - s.start, 0) for s in planned.splits)
-        for one in planned.skipped:
-            self.out.say(f"{one.path}: skipped, {one.why}")
-        self.files = files_of(self.stores, planned.splits)
-        return planned.splits
+        planned = plan(self.stores, split_bytes, want, without_unread=True)
+        torn = list(unread_files(planned.splits))
+        for one in (*planned.unread, *torn):
+            note_unread(one.error)
+        lost = {one.store for one in (*planned.unread, *(torn if whole else ()))}
+        self.stores = [place for place in self.stores if place.path not in lost]
+        if lost and not self.stores:
+            raise (*planned.unread, *torn)[0].error
+        splits = tuple(split for split in planned.splits if split.store not in lost)
+        self.splits, self.bytes = len(splits), sum(max(s.stop - s.start, 0) for s in splits)
+        for skipped in planned.skipped:
+            self.out.say(f"{skipped.path}: skipped, {skipped.why}")
+        self.files = files_of(self.stores, splits)
+        return splits
 
     def _changed(self) -> int:
         """Say which files are gone, or have become shorter, since they were listed; gives how many."""
@@ -107,7 +122,11 @@ class Job:
 
         if not self.files:
             return 0
-        now = {(one.store, one.path): one.size for one in files_of(self.stores)}
+        try:
+            now = {(one.store, one.path): one.size for one in files_of(self.stores)}
+        except CannotRead as error:
+            note_unread(error)
+            return 0
         changed = 0
         for one in self.files:
             size = now.get((one.store, one.path), -1)
@@ -151,6 +170,14 @@ class Job:
         )
 
 
+def note_unread(error: CannotRead) -> None:
+    """Enter what could not be read where the command line asks for it: it tells it, and ends with its exit code."""
+    found = _UNREAD.match(error.what)
+    read: Action = "open" if error.offset is None else "read"
+    words: dict[str, Action] = {"listed": "list", "looked at": "look", "read": read}
+    Reading().note(error.file or "", found[2] if found else error.what, words[found[1]] if found else "read")
+
+
 @contextlib.contextmanager
 def started(args: argparse.Namespace, out: Output, name: str) -> Iterator[Job]:
     """A session of Spark, and a watch over the job that runs in it; errors of Spark leave as one line.
@@ -168,6 +195,10 @@ def started(args: argparse.Namespace, out: Output, name: str) -> Iterator[Job]:
     stores = find_stores(getattr(args, "stores", None) or ())
     if not names_this_process(args.master):
         stores = seen_from_anywhere(stores)
+    if stores and all(place.unread is not None for place in stores):
+        for place in stores:
+            note_unread(place.unread or CannotRead("", file=place.path))
+        raise stores[0].unread or CannotRead("", file=stores[0].path)
     log_file = Path(args.log_file) if args.log_file else default_log(name)
     bar = Bar(out)
     begun = time.monotonic()

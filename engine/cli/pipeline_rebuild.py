@@ -61,7 +61,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with started(args, out, "rebuild") as job:
         from engine.pipeline.rebuild import OnSpark, rebuild
 
-        splits = job.plan(args.stores, args.split_bytes)
+        splits = job.plan(args.stores, args.split_bytes, whole=True)
         stores = list(facts_of(job.stores, config, target))
         on = OnSpark(job.spark)
         done = rebuild(on, stores, splits, target, job.watch)

@@ -19,6 +19,7 @@ from engine.cli.options import masked
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import options, split_option, started
 from engine.errors import CannotRead, UsageError
+from engine.mapped.reading import Reading, gather_unread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,6 +147,9 @@ def _answers(
         frame = tasks.over(job.spark, [[pickle.dumps(one)] for one in some], _judge_all, "answer string")
         for text in (text for batch in frame.toArrow().to_batches() for text in batch.column(0).to_pylist()):
             row = json.loads(text)
+            if row["type"] == "unreadable":  # the worker's; this process tells it, and ends with its exit code
+                Reading().note(row["file"], row["error"], row["action"])
+                continue
             if row["verdict"] not in _LOST_ORDER or (row["physicalOffset"] is not None and row["topic"] is not None):
                 yield row
                 continue
@@ -169,7 +173,9 @@ def _judge_all(packed: Sequence[bytes]) -> Iterable[pa.RecordBatch]:
 
     for one in packed:
         question: Question = pickle.loads(one)  # noqa: S301  our own driver packed it
-        rows = [json.dumps(row, ensure_ascii=True) for row in judge(question)]
+        with gather_unread() as unread:
+            rows = [json.dumps(row, ensure_ascii=True) for row in judge(question)]
+        rows += [json.dumps(found.record()) for found in unread]
         yield pa.RecordBatch.from_arrays([pa.array(rows, pa.string())], names=["answer"])
 
 

@@ -21,6 +21,7 @@ from engine.cli.output import Column, Output, plain
 from engine.cli.pipeline_jobs import options, split_option, started
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
+from engine.mapped.reading import Reading, gather_unread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,7 +116,11 @@ def verify(
     rows = run([[task] for task in checks], check_stores, SCHEMA)
     found = [Verified(p.path, [], 0, sizes[p.path], len(proofs[n])) for n, p in enumerate(places)]
     for row in sorted(rows, key=lambda row: (row["store"], row["number"])):
-        found[row["store"]].records.append(json.loads(row["record"]))
+        record = json.loads(row["record"])
+        if record["type"] == "unreadable":  # the worker's; this process tells it, and ends with its exit code
+            Reading().note(record["file"], record["error"], record["action"])
+            continue
+        found[row["store"]].records.append(record)
         found[row["store"]].units += row["units"]
     return found
 
@@ -146,13 +151,15 @@ def check_stores(share: Sequence[CheckTask]) -> Iterator[pa.RecordBatch]:
     from engine.rules.findings import Summary
 
     for task in share:
-        with open_store(task.path, task.config) as store:
+        with gather_unread() as unread, open_store(task.path, task.config) as store:
             found = list(check(store, only=task.only, proofs=(proof.unpacked() for proof in task.proofs)))
+        records = [*(one.record() for one in unread), *(one.record() for one in found)]
+        units = [0] * len(unread) + [one.units if isinstance(one, Summary) else 0 for one in found]
         columns = {
-            "store": pa.array([task.number] * len(found), pa.int32()),
-            "number": pa.array(range(len(found)), pa.int32()),
-            "record": pa.array([json.dumps(one.record()) for one in found], pa.string()),
-            "units": pa.array([one.units if isinstance(one, Summary) else 0 for one in found], pa.int64()),
+            "store": pa.array([task.number] * len(records), pa.int32()),
+            "number": pa.array(range(len(records)), pa.int32()),
+            "record": pa.array([json.dumps(record) for record in records], pa.string()),
+            "units": pa.array(units, pa.int64()),
         }
         yield pa.RecordBatch.from_pydict(columns)
 

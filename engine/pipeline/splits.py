@@ -173,11 +173,22 @@ def _files_or_error(store: StorePlace) -> list[Split] | CannotRead:
 
 
 def _can_be_opened(whole: Split) -> bool:
+    return _opening(whole) is None
+
+
+def _opening(split: Split) -> CannotRead | None:
     try:
-        with opened(whole.path):
-            return True
-    except CannotRead:
-        return False
+        with opened(split.path):
+            return None
+    except CannotRead as error:
+        return error
+
+
+def unread_files(splits: Iterable[Split]) -> Iterator[Unread]:
+    """The files of ``splits`` that cannot be opened."""
+    for split, error in at_once(_opening, {split.path: split for split in splits}.values()):
+        if error is not None:
+            yield Unread(split.store, split.broker, error.file or split.path, error.what)
 
 
 def whole_files(store: StorePlace) -> list[Split]:

@@ -1,0 +1,70 @@
+"""Jobs over a fleet with a store that cannot be read: it is told, the exit code is 3, and the rest is done."""
+
+import json
+
+import pytest
+from failing_storage import Failing, made_fleet
+
+from engine.cli.main import main
+from engine.pipeline import files, queue_files, storage
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def job(spark, capsys, tmp_path, monkeypatch):
+    """Runs a job over the stores a and b, of which ``hurt`` (a path in the fleet) cannot be read here."""
+    fleet = made_fleet(tmp_path)
+
+    def run(*words, hurt):
+        failing = Failing()
+        failing.hurt = f"{fleet}/{hurt}".rstrip("/")
+        with monkeypatch.context() as patched:
+            for module in (storage, files, queue_files):
+                patched.setattr(module, "storage_of", lambda path: (failing, path))
+            capsys.readouterr()
+            log = ("--log-file", str(tmp_path / "spark.log"))
+            code = main(["pipeline", *map(str, words), f"{fleet}/*/store", "--master", "local[2]", "--json", *log])
+        records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        return code, {kind: [one for one in records if one["type"] == kind] for kind in {r["type"] for r in records}}
+
+    return run
+
+
+WORDS = {
+    "stats": ("stats", "--by", "topic", "--by-store"),
+    "verify": ("verify",),
+    "trace": ("trace", "--key", "K7"),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("hurt", ["a/store/commitlog", "a"])
+def test_the_other_stores_are_done(job, name, hurt):
+    """One folder that could not be listed ended the job of a whole fleet."""
+    code, said = job(*WORDS[name], hurt=hurt)
+    assert code == 3
+    (told,) = said["unreadable"]
+    assert told["file"].endswith(hurt) or told["file"].endswith("a/store")
+    assert told["error"] == "Input/output error"
+    assert told["action"] in ("list", "look")
+    (summary,) = said["jobSummary"]
+    assert (summary["stores"], summary["units"] > 0) == (1, True)
+
+
+def test_a_log_file_that_cannot_be_read_is_told(job):
+    code, said = job(*WORDS["stats"], hurt="a/store/commitlog/00000000000000000000")
+    assert code == 3
+    assert [one["file"].rpartition("/")[2] for one in said["unreadable"]] == ["00000000000000000000"]
+
+
+def test_nothing_is_written_of_a_store_that_is_not_read_whole(job, tmp_path):
+    code, _ = job("rebuild", "--out", tmp_path / "built", hurt="a/store/commitlog")
+    assert code == 3
+    assert sorted(path.name for path in tmp_path.joinpath("built").iterdir()) in (["b"], ["consumequeue", "index"])
+
+
+def test_stores_of_which_none_can_be_read_are_told_before_spark_starts(job):
+    code, said = job("stats", hurt="")
+    assert code == 3
+    assert "jobSummary" not in said
