@@ -236,3 +236,20 @@ def _show_about(window: MainWindow) -> None:
     from viewer.widgets.about_box import AboutBox
 
     AboutBox(window).open()
+
+
+def wire(window: MainWindow) -> None:
+    """What is pressed in the window's frame does what the commands do."""
+    act = window.actions_by_id
+    window.top.back.clicked.connect(act["go.back"].trigger)
+    window.top.forward.clicked.connect(act["go.forward"].trigger)
+    window.top.refresh.clicked.connect(act["view.refresh"].trigger)
+    window.top.follow.clicked.connect(act["view.follow"].trigger)
+    window.top.close_lab.clicked.connect(act["lab.close"].trigger)
+    window.top.bookmark.clicked.connect(act["bookmark.here"].trigger)
+    window.top.crumbs.followed.connect(window.go)
+    window.top.goto.asked.connect(window.news.asked)
+    window.top.goto.left.connect(lambda: window.pane(window.view).setFocus())
+    window.rail.chosen.connect(window.show_view)
+    window.side.placeRequested.connect(window.go)
+    window.status.counters.clicked.connect(lambda: window.show_view("findings"))

@@ -26,6 +26,7 @@ from viewer.bridge.resolve import NothingFound
 from viewer.bridge.samples import unpacked
 from viewer.bridge.store_session import StoreSession
 from viewer.crumbs import crumbs_of
+from viewer.deeds import wire
 from viewer.desk.desk import Desk
 from viewer.lab_room import LabRoom
 from viewer.layout import SMALLEST, Layout
@@ -40,6 +41,7 @@ from viewer.stages import Stages
 from viewer.theme import theme
 from viewer.views import FOOT, RAIL, VIEWS, make_pane
 from viewer.widgets.rail import Rail
+from viewer.widgets.record_state import StateLine
 from viewer.widgets.status_strip import StatusStrip
 from viewer.widgets.top_bar import TopBar
 from viewer.widgets.view_stack import ViewStack
@@ -96,6 +98,7 @@ class MainWindow(QMainWindow):
         self.strip = MenuStrip(self.actions_by_id)
         self.setMenuWidget(self.strip)
         self.top = TopBar()
+        self.unread = StateLine()
         self.rail = Rail(
             [(view, icon, tr(text), keys) for view, icon, text, keys in RAIL],
             [(view, icon, tr(text), keys) for view, icon, text, keys in FOOT],
@@ -116,7 +119,7 @@ class MainWindow(QMainWindow):
         self.pages.setObjectName("pages")
         self.pages.addWidget(self._store_page())
         self.setCentralWidget(self.pages)
-        self._wire()
+        wire(self)
         self._zooms.watch(self.side)
         self.layouts.fit()
         self.status.zone.setText(f"UTC{zone_text()}")
@@ -158,6 +161,7 @@ class MainWindow(QMainWindow):
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(0)
         line.addWidget(self.top)
+        line.addWidget(self.unread)
         line.addWidget(body, 1)
         beside = QHBoxLayout(body)
         beside.setContentsMargins(0, 0, 0, 0)
@@ -165,21 +169,6 @@ class MainWindow(QMainWindow):
         beside.addWidget(self.rail)
         beside.addWidget(self.split, 1)
         return page
-
-    def _wire(self) -> None:
-        act = self.actions_by_id
-        self.top.back.clicked.connect(act["go.back"].trigger)
-        self.top.forward.clicked.connect(act["go.forward"].trigger)
-        self.top.refresh.clicked.connect(act["view.refresh"].trigger)
-        self.top.follow.clicked.connect(act["view.follow"].trigger)
-        self.top.close_lab.clicked.connect(act["lab.close"].trigger)
-        self.top.bookmark.clicked.connect(act["bookmark.here"].trigger)
-        self.top.crumbs.followed.connect(self.go)
-        self.top.goto.asked.connect(self.news.asked)
-        self.top.goto.left.connect(lambda: self.pane(self.view).setFocus())
-        self.rail.chosen.connect(self.show_view)
-        self.side.placeRequested.connect(self.go)
-        self.status.counters.clicked.connect(lambda: self.show_view("findings"))
 
     # ---- a store -----------------------------------------------------------------------------------------------------
 
@@ -214,9 +203,7 @@ class MainWindow(QMainWindow):
 
     def _begin(self, session: StoreSession) -> None:
         self.session = session
-        session.surveyed.connect(self.news.surveyed)
-        session.grown.connect(self.news.grown)
-        session.findingsChanged.connect(self.news.found)
+        self.news.listen(session)
         session.followingChanged.connect(self.actions_by_id["view.follow"].setChecked)
         session.followingChanged.connect(self.top.follow.setChecked)
         self.desk.began(session)
@@ -233,8 +220,20 @@ class MainWindow(QMainWindow):
         self.side.set_session(session)
         self.strip.show_store(str(session.path) if session else "")
         self.setWindowTitle(f"{session.path} – Storescope" if session else "Storescope")
+        self.news.unread()
         self.pages.setCurrentIndex(0)
         self._enable()
+
+    def let_go(self) -> None:
+        """No view shows the store any more; the session stays."""
+        for pane in self.panes.values():
+            pane.set_session(None)
+        self.side.set_session(None)
+
+    def take_up(self, place: Place | None) -> None:
+        """The views show the store again, at ``place``."""
+        self._attach()
+        self._show(place or places.log())
 
     def close_store(self) -> None:
         """Back to a window without a store; work under way is stopped."""
@@ -244,13 +243,12 @@ class MainWindow(QMainWindow):
             return
         self.stages.stop_waiting()
         self.jobs.cancel_all(staying=True)
-        for pane in self.panes.values():
-            pane.set_session(None)
-        self.side.set_session(None)
+        self.let_go()
         self.session.close()
         self.session = None
         self.history.clear()
         self.status.counters.set_counts({})
+        self.news.unread()
         self.rail.set_mark("findings", "")
         self.status.format.setText("")
         self.strip.show_store("")
@@ -403,9 +401,7 @@ class MainWindow(QMainWindow):
         place = self.history.current
         session, shown = self.session, self.pages.currentIndex() == 0
         take_back()
-        for pane in self.panes.values():
-            pane.set_session(None)
-        self.side.set_session(None)
+        self.let_go()
         retranslate_actions(self.actions_by_id)
         draw_icons(self.actions_by_id)
         if self._palette is not None:
@@ -413,8 +409,7 @@ class MainWindow(QMainWindow):
             self._palette = None
         self._build()
         if session is not None:
-            self._attach()
-            self._show(place or places.log())
+            self.take_up(place)
             self.layouts.restore_side()
             self.stages.go_on_again(session)
         elif not shown:

@@ -5,15 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from PySide6.QtWidgets import QWidget
+
 from viewer.assets import tr
 from viewer.bridge.operations import Operations
 from viewer.crumbs import beside, crumbs_of
 from viewer.pages import remember_store
+from viewer.widgets.record_state import UNREAD, State, StateLine
 
 if TYPE_CHECKING:
+    from viewer.bridge.store_session import StoreSession
     from viewer.main_window import MainWindow
     from viewer.panes import Pane
     from viewer.panes.following import Follower
+
+MOST_NAMED = 40
+"""Files that a tip names."""
 
 
 class News:
@@ -23,6 +30,21 @@ class News:
         self._window = window
         self.operations = Operations(lambda: str(window.session.path) if window.session is not None else "")
         self._followers: WeakKeyDictionary[Pane, Follower | None] = WeakKeyDictionary()
+
+    def listen(self, session: StoreSession) -> None:
+        """Take what ``session`` tells from now on."""
+        session.surveyed.connect(self.surveyed)
+        session.grown.connect(self.grown)
+        session.findingsChanged.connect(self.found)
+        session.unread.changed.connect(self.unread)
+        session.replaced.connect(self.replaced)
+
+    def replaced(self) -> None:
+        """Files of the store are others by the same names: every view reads anew, at the place where it is."""
+        window = self._window
+        window.let_go()
+        window.take_up(window.history.current)
+        window.say(tr("Files of the store were replaced: all of it was read anew."))
 
     def asked(self, text: str) -> None:
         """The go-to box was used: it is noted, and gone to."""
@@ -62,6 +84,27 @@ class News:
         follower = self._followers[pane]
         if follower is not None:
             follower.tail()
+
+    def unread(self) -> None:
+        """What cannot be read became more or less: it is said over every view, and in the status bar."""
+        window = self._window
+        session = window.session
+        noted = session.unread if session is not None else None
+        count = noted.count if noted is not None else ""
+        window.status.set_unread(count)
+        window.setProperty(UNREAD, count)
+        for line in QWidget.findChildren(window, StateLine):
+            line.show_state(line.state)
+        if session is None or not noted:
+            window.unread.show_state(None)
+            return
+        said = tr("Not all of this store can be read: {unread}. Nothing is concluded from it.", unread=noted.words)
+        steps = (
+            (tr("Show all"), lambda: window.show_view("findings")),
+            (tr("Look again"), lambda: session.look(anyway=True)),
+        )
+        window.unread.show_state(State("error", said, steps=steps))
+        window.unread.setToolTip("\n".join(noted.said(one) for one in noted.list[:MOST_NAMED]))
 
     def found(self) -> None:
         """Findings came: counters, and a mark on the rail."""

@@ -318,6 +318,10 @@ class StoreTail:
             except CannotRead as error:
                 tail.newest, tail.trouble = None, error
         trouble = next((tail.trouble for tail in self._queues.values() if tail.trouble is not None), None)
+        try:
+            self._store.whole_topics()
+        except CannotRead as error:
+            trouble = error
         if trouble is not None:
             return Position(None, why=str(trouble))
         best: tuple[int, str] | None = None

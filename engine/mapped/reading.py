@@ -41,8 +41,13 @@ class Unread:
     @property
     def words(self) -> str:
         """In one line."""
+        return f"{self.file}: {self.reason}"
+
+    @property
+    def reason(self) -> str:
+        """What could not be done with the file, and why."""
         word = {"list": "cannot be listed", "look": "cannot be looked at"}.get(self.action, "cannot be read")
-        return f"{self.file}: {word}: {self.error}"
+        return f"{word}: {self.error}"
 
     def record(self) -> dict[str, str]:
         """As the contract names it."""
@@ -162,7 +167,7 @@ class Reading:
             for noted in (self._noted, *self._sinks):
                 if len(noted) < MOST_NOTED:
                     noted[found] = None
-        return CannotRead(found.words.removeprefix(f"{found.file}: "), file=found.file)
+        return CannotRead(found.reason, file=found.file)
 
     def refuse(self, why: str) -> None:
         """Raise :class:`CannotRead` with the first file that could not be read, where there is one."""

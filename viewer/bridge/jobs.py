@@ -80,11 +80,16 @@ class Control:
 class Jobs(QObject):
     """All work that is under way.
 
-    ``changed`` as the list or a job in it changes, ``failed(error)`` for errors nobody waits for.
+    ``changed`` as the list or a job in it changes, ``failed(error)`` for errors nobody waits for; ``looked()`` when
+    work has ended that may have read a store, ``worked()`` when the worker's has, ``unread(tuple)`` with what long work
+    could not read; all before whoever waits for it gets its result.
     """
 
     changed = Signal()
     failed = Signal(object)
+    looked = Signal()
+    worked = Signal()
+    unread = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,7 +103,7 @@ class Jobs(QObject):
         self._controls: set[Control] = set()
         self._closed = False
         self.list: list[Job] = []
-        self.worker = Worker(post)
+        self.worker = Worker(post, self.unread.emit)
 
     # ---- short reads -------------------------------------------------------------------------------------------------
 
@@ -114,6 +119,7 @@ class Jobs(QObject):
             self._pending -= 1
             if self._closed:
                 return
+            self.looked.emit()
             if error is None:
                 done(result)
             elif failed is not None:
@@ -168,7 +174,24 @@ class Jobs(QObject):
         job = Job(next(self._numbers), title, control.stop.set)
         self._controls.add(control)
         self._begin(job)
-        run_in(self._long, lambda: work(control), lambda value, error: _settle(future, value, error))
+
+        def gathering() -> tuple[T | None, Exception | None, tuple[object, ...]]:
+            from engine.mapped.reading import gather_unread
+
+            with gather_unread() as unread:
+                try:
+                    return work(control), None, tuple(unread)
+                except Exception as error:  # noqa: BLE001 (handed to who waits, beside what could not be read)
+                    return None, error, tuple(unread)
+
+        def finish(found: Any, error: Exception | None) -> None:
+            value, raised, unread = found if error is None else (None, error, ())
+            if not self._closed:
+                self.unread.emit(unread)
+                self.looked.emit()
+            _settle(future, value, raised)
+
+        run_in(self._long, gathering, finish)
         try:
             return await future
         except asyncio.CancelledError:
@@ -188,12 +211,18 @@ class Jobs(QObject):
         """
         job: Job | None = None
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def finish(value: object, error: Exception | None) -> None:
+            if not self._closed:
+                self.worked.emit()
+            _settle(future, value, error)
+
         request = self.worker.request(
             target,
             args,
             on_items or (lambda _items: None),
             lambda *told: self._told(job, *told) if job else None,
-            lambda value, error: _settle(future, value, error),
+            finish,
         )
         job = Job(next(self._numbers), title, lambda: self.worker.cancel(request))
         self._begin(job)

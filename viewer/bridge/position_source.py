@@ -115,6 +115,7 @@ class TailWatch(QObject):
         self._looking = False
         if self._closed:
             return
+        self._session.note_unread()
         pause = REST_MS
         if answer is not None:
             seen, took = answer

@@ -8,10 +8,11 @@ from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QObject, Signal
 
-from engine.errors import StoreError
+from engine.errors import CannotRead, StoreError
 from viewer.assets import tr
 from viewer.bridge.jobs import Cancelled
 from viewer.bridge.store_session import StoreSession
+from viewer.sayings import engine_words
 
 if TYPE_CHECKING:
     from engine.rules.unit_check import Release
@@ -38,6 +39,7 @@ class RecoveryJob(QObject):
         """Seconds in which the plan was worked out; it reads what a start reads."""
         self.like: Release = "5.3"
         session.grown.connect(self._grown)
+        session.unread.changed.connect(self._unread)
 
     @property
     def possible(self) -> bool:
@@ -68,14 +70,33 @@ class RecoveryJob(QObject):
             )
         except Cancelled:
             self.error = tr("Stopped.")
+        except CannotRead as error:
+            self.plan, self.error = None, tr("No plan: {why}", why=engine_words(str(error)))
         except (StoreError, OSError, RuntimeError) as error:
             self.plan, self.error = None, str(error)
         else:
             self.plan, self.error, self.stale, self.at = plan, "", False, time.time()
             self.took = time.monotonic() - began
+            self._refuse()
         finally:
             self.running = False
             self.changed.emit()
+
+    def _unread(self) -> None:
+        """No plan stands over what was not seen."""
+        if self._session.unread:
+            if self._refuse():
+                self.changed.emit()
+        elif self.error and not self.running:
+            self.error = ""
+            self.changed.emit()
+
+    def _refuse(self) -> bool:
+        unread = self._session.unread
+        if not unread or self.plan is None:
+            return False
+        self.plan, self.error = None, tr("No plan: {why}", why=unread.words)
+        return True
 
     def _grown(self) -> None:
         if self.plan is not None and not self.stale:

@@ -8,22 +8,39 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from engine.errors import CannotRead
 from viewer.bridge.jobs import Jobs
 from viewer.bridge.places import Place, Search
 from viewer.bridge.position_source import TailWatch
 from viewer.bridge.survey import Survey
+from viewer.bridge.unread import UnreadLedger, still_unread
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.snapshot import StoreSnapshot
+    from engine.mapped.reading import Unread
 
 POLL_MS = 1000
 SEVERITIES = ("error", "warn", "note", "chat")
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """A look at the directory: whether something changed, and whether files of the log are others by the same names;
+    the log's end and number of files (None where that cannot be told), what still cannot be read, seconds it took.
+    """
+
+    changed: bool
+    replaced: bool
+    seen: tuple[int, int] | None
+    still: tuple[Unread, ...]
+    took: float
 
 
 class StoreSession(QObject):
@@ -38,6 +55,8 @@ class StoreSession(QObject):
     findingsChanged = Signal()
     """``findings`` or ``findings_complete`` changed."""
     followingChanged = Signal(bool)
+    replaced = Signal()
+    """Files of the log are others by the same names: what was read of them is gone."""
     tailed = Signal()
     """The log, a queue or the index grew since the last short look; nothing was listed anew."""
 
@@ -46,10 +65,12 @@ class StoreSession(QObject):
         self.snapshot = snapshot
         self.config = config
         self.jobs = jobs
+        self.unread = UnreadLedger(snapshot.path, self)
+        """What could not be read of the store, by whatever look or job."""
         self.survey: Survey | None = None
         self.selection: int | None = None
         self.findings: tuple[Any, ...] = ()
-        self.findings_complete = False
+        self._checked_all = False
         self.following = False
         self._looking = self._again = False
         self._held: list[Callable[[], object]] | None = None
@@ -60,6 +81,10 @@ class StoreSession(QObject):
         self._timer = QTimer(self)
         self._timer.setInterval(POLL_MS)
         self._timer.timeout.connect(self.look)
+        jobs.looked.connect(self.note_unread)
+        jobs.unread.connect(self.unread.note)
+        jobs.worked.connect(self.look)
+        self.unread.changed.connect(self.findingsChanged)
 
     @classmethod
     async def open(cls, path: Path, jobs: Jobs, config: MessageStoreConfig | None = None) -> StoreSession:
@@ -101,6 +126,9 @@ class StoreSession(QObject):
         """Stop watching and close every file."""
         self._closed = True
         self._timer.stop()
+        self.jobs.looked.disconnect(self.note_unread)
+        self.jobs.unread.disconnect(self.unread.note)
+        self.jobs.worked.disconnect(self.look)
         self.tail.close()
         self.snapshot.close()
 
@@ -122,12 +150,18 @@ class StoreSession(QObject):
 
     def set_findings(self, findings: Sequence[Any], *, complete: bool) -> None:
         """What the check has found so far; ``complete`` where it looked at everything."""
-        self.findings, self.findings_complete = tuple(findings), complete
+        self.findings, self._checked_all = tuple(findings), complete and not self.unread
         self.findingsChanged.emit()
 
+    @property
+    def findings_complete(self) -> bool:
+        """Whether the check has looked at everything, and everything can be read."""
+        return self._checked_all and not self.unread
+
     def counts(self) -> dict[str, int]:
-        """Findings by severity."""
+        """Findings by severity; what cannot be read counts as an error."""
         found = dict.fromkeys(SEVERITIES, 0)
+        found["error"] = len(self.unread.list)
         for finding in self.findings:
             if finding.severity in found:
                 found[finding.severity] += 1
@@ -147,26 +181,28 @@ class StoreSession(QObject):
             self._again = self._again or anyway
             return
         self._looking = True
+        noted = self.unread.list
 
-        def work() -> tuple[bool, tuple[int, int], float]:
-            begun = time.monotonic()
-            changed = self.snapshot.refresh()
-            seen = self.snapshot.log.max_offset, len(self.snapshot.log.files)
-            return changed, seen, time.monotonic() - begun
+        def work() -> Refreshed:
+            return _refreshed(self.snapshot, noted, anew=anyway)
 
-        def done(answer: tuple[bool, tuple[int, int], float]) -> None:
+        def done(found: Refreshed) -> None:
             self._looking = False
             if self._closed:
                 return
-            changed, seen, took = answer
-            self._timer.setInterval(max(POLL_MS, round(20_000 * took)))
+            readable = self.unread.keep((*found.still, *self.unread.list[len(noted) :]))
+            changed, seen = found.changed or readable, found.seen
+            self._timer.setInterval(max(POLL_MS, round(20_000 * found.took)))
+            if found.replaced:
+                self.set_findings((), complete=False)
+                self.replaced.emit()
             if self._again:
                 self._again = False
                 self.look(anyway=True)
             before = self._seen
-            if before is None and self.survey is not None:
+            if before is None and self.survey is not None and seen is not None:
                 before = self.survey.max_offset, seen[1]
-            moved = before is not None and seen != before
+            moved = before is not None and seen is not None and seen != before
             self._seen = seen
             if changed or moved or anyway:
                 self._survey()
@@ -177,6 +213,11 @@ class StoreSession(QObject):
 
         self.jobs.read(work, done, failed)
 
+    def note_unread(self) -> None:
+        """A short look has ended: what it could not read stands in the door's ledger."""
+        if not self._closed:
+            self.unread.note(self.snapshot.unread)
+
     def _survey(self) -> None:
         from viewer.bridge.survey import survey
 
@@ -186,3 +227,16 @@ class StoreSession(QObject):
                 self.surveyed.emit()
 
         self.jobs.read(lambda: survey(self.snapshot), done)
+
+
+def _refreshed(store: StoreSnapshot, noted: tuple[Unread, ...], *, anew: bool) -> Refreshed:
+    begun = time.monotonic()
+    before = {file.start_offset: file.identity for file in store.log.files}
+    changed = store.refresh()
+    after = {file.start_offset: file.identity for file in store.log.files}
+    replaced = any(after[start] not in (None, one) for start, one in before.items() if one and start in after)
+    try:
+        seen = store.log.max_offset, len(after)
+    except CannotRead:
+        seen = None
+    return Refreshed(changed, replaced, seen, still_unread(noted, anew=anew), time.monotonic() - begun)

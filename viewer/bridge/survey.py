@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from engine.codec.message import Unit
-from engine.errors import StoreError
+from engine.errors import CannotRead, StoreError
 from viewer.assets import tr, words
 
 if TYPE_CHECKING:
     from engine.inspection.queue_reader import QueueReader
     from engine.inspection.snapshot import StoreSnapshot
 
+T = TypeVar("T")
 MESSAGES_KNOWN = 4096
 """Queues whose newest unit is asked for its size; more would take too long for a card."""
 
@@ -53,6 +54,11 @@ class TopicFacts:
     def count(self) -> int:
         return sum(queue.count for queue in self.queues)
 
+    @property
+    def known(self) -> bool:
+        """Whether the bounds of all its queues could be read."""
+        return not any(queue.note for queue in self.queues)
+
 
 @dataclass(frozen=True, slots=True)
 class IndexFacts:
@@ -89,6 +95,8 @@ class Survey:
     format: str
     flavour: tuple[str, ...] = ()
     """What is special about the store, in the words of the ``info`` command."""
+    whole: bool = True
+    """Whether everything that was looked at could be read."""
 
     @property
     def kinds(self) -> str:
@@ -107,6 +115,8 @@ class Survey:
     @property
     def state(self) -> tuple[str, str]:
         """Mark and English word for the card: how the store was left."""
+        if not self.whole:
+            return "error", "not all readable"
         if self.kind != "store":
             return "note", {"commitlog": "log only", "file": "one file"}.get(self.kind, "a part")
         if self.lock == "held":
@@ -118,32 +128,42 @@ def survey(store: StoreSnapshot) -> Survey:
     """Look at heads and tails; what cannot be read is left out and said in ``notes``."""
     notes = list(store.notes)
     log = store.log
-    low, high = max(log.min_offset, 0), max(log.max_offset, 0)
-    first = _first_unit(store)
-    topics = tuple(_topics(store))
+    low, high = max(_told(lambda: log.min_offset, 0), 0), max(_told(lambda: log.max_offset, 0), 0)
+    first = _told(lambda: _first_unit(store), None)
+    none: tuple[TopicFacts, ...] = ()
+    topics = _told(lambda: tuple(_topics(store)), none)
     checkpoint = _checkpoint(store, notes)
     return Survey(
         name=_name_of(str(store.path)),
         path=str(store.path),
         kind=store.kind,
         log_files=len(log.files),
-        log_bytes=high - low,
+        log_bytes=max(high - low, 0),
         min_offset=low,
         max_offset=high,
         first_time=first.store_timestamp if first else None,
         last_time=_last_time(store),
         topics=topics,
-        index=tuple(_index(store)),
-        tables=tuple(_tables(store)),
+        index=_told(lambda: tuple(_index(store)), ()),
+        tables=_told(lambda: tuple(_tables(store)), ()),
         groups=_groups(store),
         checkpoint=checkpoint,
-        has_checkpoint=store.paths is not None and store.paths.checkpoint.exists(),
-        abort=store.abort,
+        has_checkpoint=_told(lambda: store.paths is not None and store.reading.exists(store.paths.checkpoint), True),
+        abort=_told(lambda: store.abort, False),
         lock=store.lock_state,
         notes=tuple(notes),
-        format=_format(store, first),
+        format=_told(lambda: _format(store, first), ""),
         flavour=_flavour(store),
+        whole=not store.unread,
     )
+
+
+def _told(ask: Callable[[], T], unknown: T) -> T:
+    """What ``ask`` gives, ``unknown`` where it needs bytes that cannot be read: the door has noted that."""
+    try:
+        return ask()
+    except CannotRead:
+        return unknown
 
 
 def _name_of(path: str) -> str:
@@ -178,7 +198,7 @@ def _topics(store: StoreSnapshot) -> Iterator[TopicFacts]:
         for number, queue in queues.items():
             one = _queue(number, queue)
             facts.append(one)
-            newest = queue.newest() if asked < MESSAGES_KNOWN and one.count else None
+            newest = _told(queue.newest, None) if asked < MESSAGES_KNOWN and one.count else None
             asked += 1
             size += one.count * (newest[1] if newest else 200)
         yield TopicFacts(topic, tuple(facts), size)
@@ -204,10 +224,7 @@ def _tables(store: StoreSnapshot) -> list[str]:
     """File names under ``config/``, backups left out."""
     if store.paths is None:
         return []
-    try:
-        names = sorted(entry.name for entry in store.paths.config.iterdir())
-    except OSError:
-        return []
+    names = sorted(entry.name for entry in store.reading.entries(store.paths.config))
     return [name for name in names if not name.endswith(".bak") or name.removesuffix(".bak") not in names]
 
 
@@ -246,7 +263,7 @@ def _flavour(store: StoreSnapshot) -> tuple[str, ...]:
 
 def _format(store: StoreSnapshot, first: Unit | None) -> str:
     """The oldest release family that writes what is here; the files hold no version number."""
-    if store.paths is not None and (store.paths.root / "timerwheel").exists():
+    if store.paths is not None and store.reading.exists(store.paths.root / "timerwheel"):
         return "RocketMQ 5.x"
     if first is not None and first.version == 2:
         return "RocketMQ 5.1+"

@@ -24,6 +24,7 @@ from typing import Any
 
 from engine import frames
 from engine.frames import CannotTravel, Frame
+from engine.mapped.reading import gather_unread
 from viewer.bridge.standing_back import stand_back
 
 REPORT_EVERY = 0.1
@@ -47,10 +48,13 @@ class _Request:
 
 
 class Worker:
-    """The window's end of the pipe. ``post`` has a call done on the loop's thread; all callbacks arrive there."""
+    """The window's end of the pipe. ``post`` has a call done on the loop's thread; all callbacks arrive there.
+    ``unread`` gets what a request could not read of the store, before the request is finished.
+    """
 
-    def __init__(self, post: Callable[..., None]) -> None:
+    def __init__(self, post: Callable[..., None], unread: Callable[[tuple[Any, ...]], object] = tuple) -> None:
         self._post = post
+        self._unread = unread
         self._numbers = itertools.count(1)
         self._requests: dict[int, _Request] = {}
         self._process: multiprocessing.process.BaseProcess | None = None
@@ -156,7 +160,9 @@ class Worker:
         elif kind == "told":
             request.told(*content)
         else:
-            self._finish(number, *content)
+            value, error, unread = content
+            self._unread(unread)
+            self._finish(number, value, error)
 
     def _lost(self, number: int, error: Exception) -> None:
         """Part of an answer could not be unpacked: no answer is complete without it."""
@@ -240,18 +246,19 @@ def serve(pipe: Connection) -> None:
         try:
             threading.Thread(target=body, name=f"request-{number}", daemon=True).start()
         except RuntimeError as error:  # no further thread is to be had
-            send(frames.pack(number, "end", None, frames.portable(error)))
+            send(frames.pack(number, "end", None, frames.portable(error), ()))
 
 
 def _answer(control: WorkerControl, frame: Frame) -> bytes:
-    """Do what ``frame`` asks for; its end, whatever became of it."""
-    try:
-        target, args = frame.content()
-        module, _, name = target.partition(":")
-        value = getattr(importlib.import_module(module), name)(control, *args)
-        return frames.pack(frame.number, "end", value, None)
-    except BaseException as error:  # noqa: BLE001 (carried to the process that waits for it)
-        return frames.pack(frame.number, "end", None, frames.portable(error))
+    """Do what ``frame`` asks for; its end, whatever became of it, with all that could not be read on the way."""
+    with gather_unread() as unread:
+        try:
+            target, args = frame.content()
+            module, _, name = target.partition(":")
+            value = getattr(importlib.import_module(module), name)(control, *args)
+            return frames.pack(frame.number, "end", value, None, tuple(unread))
+        except BaseException as error:  # noqa: BLE001 (carried to the process that waits for it)
+            return frames.pack(frame.number, "end", None, frames.portable(error), tuple(unread))
 
 
 def _warm_up() -> None:

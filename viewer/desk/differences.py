@@ -93,11 +93,13 @@ KIND = RecordKind(
 )  # fmt: skip
 
 
-def verdict_words(found: Differences) -> str:
-    """How much was compared, how much differs, and what is not in the table."""
+def verdict_words(found: Differences, *, whole: bool = True) -> str:
+    """How much was compared, how much differs, and what is not in the table; not ``whole`` where something could not be
+    read: then nothing is equal.
+    """
     compared = tr("{size} of log compared at the same physical offsets.", size=size(found.compared))
     if not found.total:
-        return tr("Both stores are equal.") + " " + compared
+        return (tr("Both stores are equal.") if whole else tr("No difference in what can be read.")) + " " + compared
     said = tr("{n:,} differences.", n=found.total) + " " + compared
     if found.cut:
         said += " " + tr("The table has the first {n:,} rows; all are counted.", n=MOST)
@@ -197,7 +199,10 @@ class DifferencesBox(QDialog):
             return
         self._count()
         self._fill()
-        said = said or verdict_words(found)
+        for side in (mine, theirs):
+            side.unread.note(side.snapshot.unread)
+        said = said or verdict_words(found, whole=not mine.unread and not theirs.unread)
+        said = theirs.unread.beside(mine.unread.beside(said))
         self.note.setText(said)
         self._window.say(said)
 

@@ -18,6 +18,7 @@ from viewer.bridge.store_session import StoreSession
 from viewer.desk.report import Wanted, gather
 from viewer.desk.report_html import Picture, render
 from viewer.desk.session_file import in_store
+from viewer.panes.finding_facts import unread_findings
 from viewer.theme import px, ui
 from viewer.widgets.about_box import facts
 from viewer.widgets.kit import Button, Label, row
@@ -109,7 +110,7 @@ async def save_report(window: MainWindow, target: Path, *, masked: bool = False,
     except (StoreError, OSError) as error:
         window.say(f"{target}: {error}")
         return False
-    window.say(tr("Report saved: {path}", path=str(target)))
+    window.say(session.unread.beside(tr("Report saved: {path}", path=str(target))))
     return True
 
 
@@ -117,8 +118,8 @@ def _wanted(window: MainWindow, session: StoreSession, masked: bool, pictures: b
     marks = bookmarks_of(session)
     grabbed = (_picture(window),) if pictures and not masked else ()
     return Wanted(
-        session.survey, tuple(session.findings), session.findings_complete, recovery_of(session).plan,
-        Kept(marks.list, marks.notes), facts(), grabbed, masked,
+        session.survey, (*unread_findings(session.unread), *session.findings), session.findings_complete,
+        recovery_of(session).plan, Kept(marks.list, marks.notes), facts(), grabbed, masked,
     )  # fmt: skip
 
 

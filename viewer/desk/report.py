@@ -149,7 +149,9 @@ def _findings(control: Control, store: StoreSnapshot, wanted: Wanted, mask: Mask
     )
     edge: tuple[str, ...] = ()
     if not wanted.complete:
-        edge = (tr("The check was stopped: this is what the part it saw shows."),)
+        unread = any(not one.id for one in wanted.findings)
+        edge = (tr("The check is incomplete: what cannot be read was not looked at.") if unread
+                else tr("The check was stopped: this is what the part it saw shows."),)  # fmt: skip
     if len(wanted.findings) > MOST_FINDINGS:
         edge += (tr("The first {n:,} of {all:,} findings.", n=MOST_FINDINGS, all=len(wanted.findings)),)
     parts = [Part(sentences=edge, figure=_where(store, wanted.findings), table=Table(heads, rows))]

@@ -17,6 +17,7 @@ from viewer.assets import tr
 from viewer.models.formats import clock, number, plain, size
 
 Index = QModelIndex | QPersistentModelIndex
+NOT_KNOWN = "?"
 RANK = {"": 0, "chat": 1, "note": 2, "warn": 3, "error": 4}
 NodeRole = int(Qt.ItemDataRole.UserRole)
 ValueRole = int(Qt.ItemDataRole.UserRole) + 1
@@ -189,7 +190,8 @@ def store_nodes(survey: Any, places: Any, is_system: Any, order: Sequence[str] =
     """The tree of a survey; ``places`` is the module that makes places, ``is_system`` tells RocketMQ's own topics.
     Topics stand by their bytes, those of ``order`` as they stand there.
     """
-    nodes = [Node("log", tr("Commit log"), size(survey.log_bytes), "log", place=places.log(), strong=True)]
+    held = size(survey.log_bytes) if survey.log_bytes or survey.whole else NOT_KNOWN
+    nodes = [Node("log", tr("Commit log"), held, "log", place=places.log(), strong=True)]
     if survey.kind != "store":
         return nodes
     nodes.append(_topic_nodes(survey, places, is_system, order))
@@ -204,7 +206,7 @@ def store_nodes(survey: Any, places: Any, is_system: Any, order: Sequence[str] =
             config.add(Node(f"config/{name}", name, "", dim=True, place=places.Place("config", name=name)))
         nodes.append(config)
     if survey.has_checkpoint:
-        when = clock(survey.checkpoint)[:8] if survey.checkpoint else tr("empty")
+        when = clock(survey.checkpoint)[:8] if survey.checkpoint else tr("empty") if survey.whole else NOT_KNOWN
         nodes.append(Node("checkpoint", "checkpoint", when, "file", place=places.Place("checkpoint")))
     if survey.abort:
         running = survey.lock == "held"
@@ -229,17 +231,20 @@ def _topic_nodes(survey: Any, places: Any, is_system: Any, order: Sequence[str])
 
 
 def _topic_node(topic: Any, places: Any) -> Node:
-    node = Node(f"topic/{topic.name}", plain(topic.name), short_count(topic.count), topic=topic.name,
+    count = short_count(topic.count) if topic.known else NOT_KNOWN
+    node = Node(f"topic/{topic.name}", plain(topic.name), count, topic=topic.name,
                 place=places.queue(topic.name), value=topic.count)  # fmt: skip
     for one in topic.queues:
+        count = NOT_KNOWN if one.note else number(one.count)
         node.add(Node(f"queue/{topic.name}/{one.queue_id}", tr("Queue {number}", number=one.queue_id),
-                      number(one.count), place=places.queue(topic.name, one.queue_id), dim=True, value=one.count,
+                      count, place=places.queue(topic.name, one.queue_id), dim=True, value=one.count,
                       own_mark="error" if one.note else ""))  # fmt: skip
     return node
 
 
 def _index_nodes(survey: Any, places: Any) -> Node:
-    top = Node("index", tr("Index files"), number(len(survey.index)), "index", place=places.index(), strong=True)
+    count = number(len(survey.index)) if survey.index or survey.whole else NOT_KNOWN
+    top = Node("index", tr("Index files"), count, "index", place=places.index(), strong=True)
     for file in survey.index:
         badge = short_count(file.count) if file.count >= 0 else tr("unreadable")
         top.add(Node(f"index/{file.name}", file.name, badge, place=places.index(file.name), dim=True, value=file.count,

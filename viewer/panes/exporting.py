@@ -61,7 +61,8 @@ def export(pane: Pane, table: RecordView, target: Path, to_record: ToRecord | No
         except OSError as error:
             pane.statusMessage.emit(f"{target}: {error.strerror or error}")
         else:
-            pane.statusMessage.emit(tr("{count:,} rows written to {path}", count=count, path=str(target)))
+            said = tr("{count:,} rows written to {path}", count=count, path=str(target))
+            pane.statusMessage.emit(session.unread.beside(said))
 
     session.jobs.start(work())
 

@@ -19,6 +19,7 @@ from engine.rules.findings import SEVERITIES, SNAPSHOT_FIRST, Finding, rank
 from viewer.assets import language, tr, words
 from viewer.bridge import places
 from viewer.bridge.places import Place
+from viewer.bridge.unread import UnreadLedger
 from viewer.models.columns import Chip, Column, RecordKind, chip_column
 from viewer.models.formats import full_moment, number
 from viewer.models.hex_pages import HexField, hex_fields
@@ -70,6 +71,12 @@ def finding_rows(found: Sequence[Finding], severities: frozenset[str]) -> list[F
     return [FindingRow(one, n == 0, len(groups[group])) for group in order for n, one in enumerate(groups[group])]
 
 
+def unread_findings(unread: UnreadLedger) -> list[Finding]:
+    """What could not be read, as the check lists it: no rule's finding, and the gravest of all."""
+    step = tr("Give this user the right to read it, or look at the disk; then look again.")
+    return [Finding("", "error", "disk", one.file, None, engine_words(one.reason), {}, (), step) for one in unread.list]
+
+
 def _grave(one: Finding) -> int:
     return SEVERITIES.index(one.severity)
 
@@ -102,7 +109,7 @@ def finding_kind() -> RecordKind:
 
 def command(row: FindingRow) -> list[str]:
     """The command that finds the same."""
-    return ["storescope", "check", "STORE", "--only", row.finding.id, "--json"]
+    return ["storescope", "check", "STORE", *(["--only", row.finding.id] if row.finding.id else []), "--json"]
 
 
 def title(one: Finding) -> str:

@@ -23,7 +23,7 @@ from viewer.models.formats import size, span
 from viewer.panes import Pane
 from viewer.panes.copying import command_copier, table_commands
 from viewer.panes.finding_detail import FindingDetail
-from viewer.panes.finding_facts import COUNTS, FindingRow, finding_kind, finding_rows, title
+from viewer.panes.finding_facts import COUNTS, FindingRow, finding_kind, finding_rows, title, unread_findings
 from viewer.panes.log_survey import LogSurvey
 from viewer.panes.recovery_panel import RecoveryPanel
 from viewer.widgets.kit import Button, Hairline, PaneHead, Paper, Tool, fill, row, splitter
@@ -154,6 +154,8 @@ class FindingsPane(Pane):
             return ""
         if self._running:
             return tr("The check is running.")
+        if session.unread:
+            return session.unread.beside(tr("Checked what can be read"))
         if not session.findings_complete and not session.findings:
             return tr("This store has not been checked.")
         edge = tr("complete") if session.findings_complete else tr("stopped before the end")
@@ -210,7 +212,7 @@ class FindingsPane(Pane):
 
     def _show_rows(self) -> None:
         session = self.session
-        found = session.findings if session is not None else ()
+        found = (*unread_findings(session.unread), *session.findings) if session is not None else ()
         chosen = self.table.current_row()
         self._rows = finding_rows(found, self._shown)
         self.table.set_rows(list(self._rows))
@@ -241,6 +243,9 @@ class FindingsPane(Pane):
             return self._running_state(session)
         if self._error:
             return State("error", self._error, steps=((tr("Check again"), self.check),))
+        if session.unread:
+            said = tr("The check is incomplete: what cannot be read was not looked at.")
+            return State("cut", said, steps=((tr("Check again"), self.check),))
         if not session.findings_complete and not session.findings:
             said = tr(
                 "This store has not been checked: {size} of log.", size=size(session.snapshot.log.sequence.total_size)

@@ -224,7 +224,7 @@ class LogFrequency(QObject):
             said.append(tr("in the rows of the filter"))
         looked = found.looked - log.start
         said.append(tr("scanned {done} of {all}", done=size(looked), all=size(max(whole, looked))))
-        said.append(tr("complete") if found.complete else tr("stopped"))
+        said.append(session.unread.edge if found.complete else tr("stopped"))
         if found.others:
             said.append(tr("{n:,} more values are not told apart", n=found.others))
         sheet.show_rows(value_rows(found.values, found.units, times), " · ".join(said))
@@ -285,7 +285,7 @@ def table_frequency(pane: Pane, table: RecordView) -> FrequencySheet | None:
         if closed:
             return
         ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-        said = tr("{n:,} values in {rows:,} rows of the table", n=len(ordered), rows=rows)
+        said = session.unread.beside(tr("{n:,} values in {rows:,} rows of the table", n=len(ordered), rows=rows))
         sheet.show_rows(value_rows(ordered, rows), said)
 
     def go(value: object) -> None:

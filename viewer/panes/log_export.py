@@ -123,7 +123,8 @@ class LogExport(QObject):
         parts = [tr("{count:,} rows written to {path}", count=done.rows, path=str(plan.target))]
         if plan.offsets is None:
             parts.append(tr("{size} of log read", size=size(done.looked)))
-            parts.append(tr("complete") if done.complete else tr("not complete: {reason}", reason=done.reason))
+            edge = self._pane.session.unread.edge if self._pane.session is not None else tr("complete")
+            parts.append(edge if done.complete else tr("not complete: {reason}", reason=done.reason))
         if done.odd:
             parts.append(tr("with {n:,} blanks and spans of damage", n=done.odd))
         if done.cut:

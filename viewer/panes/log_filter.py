@@ -156,7 +156,7 @@ class LogFilter(QObject):
         words = [tr("{count:,} units match", count=count) if count != 1 else tr("1 unit matches"), self._scanned()]
         if self.complete:
             words[-1] += " " + tr("in {seconds:.1f} s", seconds=self._spent)
-            words.append(tr("complete"))
+            words.append(self.session.unread.edge if self.session is not None else tr("complete"))
         return " · ".join(words)
 
     def _scanned(self) -> str:

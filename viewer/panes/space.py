@@ -210,7 +210,9 @@ class SpacePane(Pane):
 
     def status(self) -> str:
         """What is accounted for, and how."""
-        return status_words(self._account) if self._account is not None else ""
+        if self._account is None or self.session is None:
+            return ""
+        return self.session.unread.beside(status_words(self._account, whole=not self.session.unread))
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copying, exporting and stepping act on the table."""
@@ -276,7 +278,12 @@ class SpacePane(Pane):
             found = await session.jobs.in_worker(
                 tr("Looking at retention"), f"{WORK}:around", session.path, session.config, on_items=came
             )
-        except (Cancelled, StoreError, OSError, WorkerDied, RuntimeError):
+        except Cancelled:
+            return
+        except (StoreError, OSError, WorkerDied, RuntimeError) as error:
+            if session is self.session and self._around is None:
+                self.line.show_files(LogLine(0, 0, 0), (), (), str(error))
+                self.retention.setText(str(error))
             return
         if session is self.session:
             self._take(found)
@@ -338,7 +345,11 @@ class SpacePane(Pane):
             LogLine(low, high, high, files), blocks, flags_of(found, self._account), tr("The log has no files.")
         )
         self.retention_head.set_note(retention_note(found))
-        self.retention.setText(" ".join(retention_sentences(found)))
+        unread = self.session.unread if self.session is not None else None
+        if unread:
+            self.retention.setText(unread.beside(tr("What goes next and who still reads there is not known")))
+        else:
+            self.retention.setText(" ".join(retention_sentences(found)))
         self.cache.setText(cache_words(around.cache))
 
     def _regroup(self) -> None:

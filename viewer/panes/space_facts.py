@@ -236,11 +236,13 @@ def _few(rows: Iterable[NamedSpace], without: str) -> str:
     return " · ".join([*parts, *([tr("{n:,} more", n=rest)] if rest > 0 else [])])
 
 
-def status_words(space: Space) -> str:
-    """The sentence in the status bar."""
+def status_words(space: Space, *, whole: bool = True) -> str:
+    """The sentence in the status bar; not ``whole`` where something could not be read, listed or looked at."""
     how = {"walked": tr("the log was walked"), "cut": tr("stopped: the rest was not looked at"),
            "queues": tr("from file lists and queues, the log is being walked"),
            "sampled": tr("from file lists and samples of the queues, the log is being walked")}[space.how]  # fmt: skip
+    if space.equal and not whole:
+        return tr("{n} B in the files that can be looked at · {how}", n=number(space.bytes), how=how)
     if space.equal:
         return tr("{n} B accounted for to the byte · {how}, {seconds:.1f} s", n=number(space.bytes), how=how,
                   seconds=space.took_ms / 1000)  # fmt: skip

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 STATES = (
     words("log only"), words("one file"), words("a part"), words("broker is running"), words("not closed"),
-    words("closed"),
+    words("closed"), words("not all readable"),
 )  # fmt: skip
 
 
@@ -89,9 +89,12 @@ class StoreCard(Paper):
 
 def _facts_of(survey: Survey) -> list[str]:
     """``38 GiB · 13 topics · 36.7 M messages`` and a shorter form."""
+    if not survey.whole and not survey.messages:
+        return [tr("What it holds is not known.")]
     if survey.kind == "store":
         short = " · ".join((size(survey.log_bytes), tr("{n} messages", n=short_count(survey.messages))))
-        return [counted(survey.log_bytes, len(survey.topics), survey.messages), short]
+        said = [counted(survey.log_bytes, len(survey.topics), survey.messages), short]
+        return said if survey.whole else [tr("at least {said}", said=one) for one in said]
     files = tr("1 file") if survey.log_files == 1 else tr("{n:,} files", n=survey.log_files)
     return [f"{size(survey.log_bytes)} · {files}"]
 
@@ -105,7 +108,7 @@ def counted(log_bytes: int, topics: int, messages: int) -> str:
 def _spans_of(survey: Survey) -> list[str]:
     """``2026-11-17 22:04 → 11-20 09:41 +08:00`` and shorter forms, longest first."""
     if survey.first_time is None or survey.last_time is None:
-        return [tr("no message")]
+        return [tr("no message") if survey.whole else ""]
     first, last = moment(survey.first_time)[:16], moment(survey.last_time)[:16]
     zone = zone_text(survey.last_time)
     if first[:10] == last[:10]:

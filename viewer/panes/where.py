@@ -25,6 +25,7 @@ from viewer.panes.where_words import (
     EvidenceRow,
     entry_text,
     evidence_rows,
+    only_seen,
     verdict_chip,
     verdict_meaning,
 )
@@ -227,7 +228,7 @@ class WherePane(Pane):
         if session is not self.session:
             return
         self._running = False
-        self._fill(answer.results, error)
+        self._fill([only_seen(one) for one in answer.results] if session.unread else answer.results, error)
         if answer.cut:
             said = tr("The first {n:,} messages of this key. Name a topic to see others.", n=len(answer.results))
             self.table.set_state(State("cut", said))
@@ -271,7 +272,10 @@ class WherePane(Pane):
         layout.addWidget(Mark(chip.kind, 6))
         self._verdict.setText(chip.word)
         self._entry.setText(entry_text(result))
-        self._meaning.setText(verdict_meaning(result))
+        meaning = verdict_meaning(result)
+        if self.session is not None:
+            meaning = self.session.unread.beside(meaning)
+        self._meaning.setText(meaning)
         self._step.setText(engine_words(result.next_step))
         rows = evidence_rows(result)
         self.evidence.set_rows(list(rows))
@@ -279,8 +283,7 @@ class WherePane(Pane):
             self.evidence.go_to_row(0)
         if result.physical_offset is not None:
             self.strip.set_frame(result.physical_offset, result.physical_offset + 1)
-        self._said = tr("{text}: {verdict}. {meaning}", text=self.question.text, verdict=chip.word,
-                        meaning=verdict_meaning(result))  # fmt: skip
+        self._said = tr("{text}: {verdict}. {meaning}", text=self.question.text, verdict=chip.word, meaning=meaning)
         self.setAccessibleDescription(self._said)
         if self.isVisible():
             self.statusMessage.emit(self._said)

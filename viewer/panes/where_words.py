@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from viewer.assets import tr, words
@@ -40,6 +40,11 @@ VERDICTS = {
     "neverSeen": ("note", words("Never seen"), words("Nothing in this store speaks of it.")),
     "unknown": ("warn", words("Not knowable"), words("The files do not tell.")),
 }  # fmt: skip
+FROM_ABSENCE = frozenset(
+    ("expired", "truncated", "damaged", "notInQueue", "notInIndex", "half", "notYetDispatched", "notConsumed",
+     "neverSeen")
+)  # fmt: skip
+"""Verdicts that say that something is not there: bytes, an entry, an operation."""
 WHATS = {
     "unit": words("Unit"), "queue entry": words("Queue entry"), "queue": words("Queue"), "index": words("Index"),
     "group": words("Consumer group"), "filter": words("Filter of the group"), "commit log": words("Commit log"),
@@ -68,6 +73,11 @@ class EvidenceRow:
     def against(self) -> bool:
         """Whether it speaks against the message being where it belongs."""
         return self.evidence.what in {"body CRC", "end of the log"} or bool(_AGAINST.search(self.evidence.holds))
+
+
+def only_seen(result: WhereResult) -> WhereResult:
+    """The result where not all of the store could be read: what rests on something not being there is not knowable."""
+    return replace(result, verdict="unknown") if result.verdict in FROM_ABSENCE else result
 
 
 def verdict_chip(result: WhereResult) -> Chip:

@@ -15,6 +15,7 @@ from viewer.assets import tr, words
 from viewer.models.sought import KINDS, Kind, NotSought, Sought
 from viewer.theme import C, px, theme, ui
 from viewer.widgets.kit import Button, Elided, Field, Tool
+from viewer.widgets.record_state import unread_of
 from viewer.widgets.row_span import Bounds
 from viewer.widgets.row_table import RowTable
 from viewer.widgets.word_tabs import WordTabs
@@ -114,7 +115,11 @@ class FindLine(QWidget):
         return made
 
     def say(self, text: str, state: str = "") -> None:
-        """The line of the result; ``error`` paints the field's edge, ``ok`` for a hit."""
+        """The line of the result; ``error`` paints the field's edge, ``ok`` for a hit. What was not found may stand in
+        what could not be read.
+        """
+        if state == "warn" and (unread := unread_of(self)):
+            text = f"{text} · " + tr("Not for certain: {unread}", unread=unread)
         self.result.setText(text)
         self.result.setAccessibleName(text)
         self.result.set_role({"error": "error", "warn": "warn", "ok": "text2"}.get(state, "text3"))

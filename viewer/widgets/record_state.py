@@ -13,13 +13,27 @@ from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
+from viewer.assets import tr
 from viewer.theme import C, scale, ui
 from viewer.widgets.paint import mark
 
 MARKS = {"empty": "chat", "error": "error", "cut": "warn", "stale": "warn", "live": "live", "note": "chat"}
 IN_TABLE = ("empty", "error")
+UNREAD = "unread"
+"""Property of a window: how much of its store could not be read."""
 INDENT = 34
 """Px beside the words: the mark at the left, room at the right."""
+
+
+def unread_of(widget: QWidget) -> str:
+    """How much of the store in the widget's window could not be read, in two words: nothing may be concluded there."""
+    part: QWidget | None = widget
+    while part is not None:
+        said = part.property(UNREAD)
+        if said:
+            return str(said)
+        part = part.parentWidget()
+    return ""
 
 
 @dataclass(frozen=True)
@@ -77,15 +91,18 @@ class StateLine(QWidget):
         if state is None:
             self.hide()
             return
-        self._text.setText(state.text)
+        text = state.text
+        if state.kind == "empty" and (unread := unread_of(self)):
+            text += (" · " if self._strip else "\n") + tr("Not for certain: {unread}", unread=unread)
+        self._text.setText(text)
         self._text.setFont(ui(12, 600 if state.kind in ("cut", "live") else 400))
         role = {"cut": "warn", "live": "live", "error": "text"}.get(state.kind, "text2")
         colors = self._text.palette()
         colors.setColor(QPalette.ColorRole.WindowText, C(role))
         self._text.setPalette(colors)
-        self.setAccessibleName(state.text)
+        self.setAccessibleName(text)
         if not self._strip:
-            words = max(self._text.fontMetrics().horizontalAdvance(line) for line in state.text.split("\n")) + 4
+            words = max(self._text.fontMetrics().horizontalAdvance(line) for line in text.split("\n")) + 4
             self._text.setFixedWidth(round(min(words, 460 * scale(), self._room)))
         if not steps_stay:
             self._fill_steps()

@@ -143,7 +143,10 @@ class StatusStrip(QStatusBar):
         self.zone.setObjectName("status.zone")
         self.format = Label("", 12, "text3")
         self.format.setObjectName("status.format")
-        self.addWidget(row(self.counters, self.message, gap=6, margins=(14, 0, 0, 0)), 1)
+        self.unread = Label("", 12, "error", 600)
+        self.unread.setObjectName("status.unread")
+        self.unread.hide()
+        self.addWidget(row(self.counters, self.unread, self.message, gap=6, margins=(14, 0, 0, 0)), 1)
         self.addPermanentWidget(self.jobs)
         self.addPermanentWidget(row(self.zone, self.format, gap=14, margins=(8, 0, 14, 0)))
         self._fit()
@@ -153,6 +156,11 @@ class StatusStrip(QStatusBar):
         """The one sentence."""
         self.message.setText(words)
         self.message.setAccessibleDescription(words)
+
+    def set_unread(self, words: str) -> None:
+        """How much of the store could not be read, beside every sentence; nothing where all could be."""
+        self.unread.setText(words)
+        self.unread.setVisible(bool(words))
 
     def say_anew(self, words: str) -> None:
         """The sentence that stands there with newer figures; another one is left alone."""

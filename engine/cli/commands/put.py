@@ -23,16 +23,12 @@ _COLUMNS = (
     Column("Stored", "storeTimestamp", "time"),
     Column("Message id", "msgId"),
 )
-_A_PLAN = (
-    'A plan: {"messages": [{"topic": "Orders", "queue": 0, "body": "tea", "properties": {"KEYS": "order-1", '
-    '"TAGS": "tea"}}], "config": {"flushDiskType": "SYNC_FLUSH"}}'
-)
 _OF_ONE = ("queue", "body", "tags", "keys", "unique_key", "properties", "flag")
 
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
-        "put", parents=[common()], help="writes: puts messages into a store, or into a new one", epilog=_A_PLAN
+        "put", parents=[common()], help="writes: puts messages into a store, or into a new one"
     )
     parser.add_argument("store", metavar="STORE", help="a store, or a directory that is absent or empty")
     parser.add_argument("--plan", metavar="PLAN.json", help="the messages and the configuration of a new store")

@@ -238,14 +238,3 @@ def test_a_batch_topic_of_a_plan_is_declared(tmp_path, capsys):
     assert capsys.readouterr().err == ""
     with MessageStore(tmp_path / "store", read_plan(str(tmp_path / "p")).over(None)) as store:
         assert store.tables.is_batch_topic("B")
-
-
-def test_the_plan_that_the_help_shows_is_put_as_it_stands_there(tmp_path, capsys):
-    """The README names plans, and nothing that a user can see said what one looks like."""
-    with pytest.raises(SystemExit):
-        main(["put", "--help"])
-    shown = capsys.readouterr().out.partition("A plan: ")[2]
-    (tmp_path / "PLAN.json").write_text(shown, "utf-8")
-    assert main(["put", str(tmp_path / "store"), "--plan", str(tmp_path / "PLAN.json"), "--json"]) == 0
-    (put,) = [one for one in records(capsys) if one["type"] == "put"]
-    assert put["status"] == "PUT_OK"

@@ -1,0 +1,110 @@
+"""Every job of the worker tells what it could not read, and no result is clean over it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from failing_reads import FailingDisk
+
+import viewer.bridge
+from engine.errors import CannotRead
+from engine.frames import Frame, pack
+from engine.inspection.samples import sample
+from engine.mapped.reading import Unread, read_through
+from viewer.bridge import worker
+from viewer.bridge.export_work import Plan
+from viewer.bridge.jobs import Jobs
+from viewer.bridge.verdict_work import Verdicts
+from viewer.bridge.where_work import Question
+from viewer.bridge.worker import WorkerControl
+from viewer.models.sought import Sought
+
+END = 1 << 40
+NOWHERE = Sought("text", "nowhere to be found")
+Args = Callable[[Path], tuple[Any, ...]]
+JOBS: dict[str, tuple[str, Args]] = {
+    "count_work:count": ("commitlog", lambda tmp: (tmp / "cache",)),
+    "export_work:export": ("commitlog", lambda tmp: (Plan(tmp / "rows.jsonl"), 0, 0, END)),
+    "filter_work:scan": ("commitlog", lambda _tmp: ("size > 1", 0, 0, END, 100_000)),
+    "find_work:find": ("commitlog", lambda _tmp: (NOWHERE, "", 0, 0, 0, END, True)),
+    "find_work:hits": ("commitlog", lambda _tmp: (NOWHERE, "", 0, 0, END)),
+    "frequency_work:count": ("commitlog", lambda _tmp: ("topic", "", 0, 0, END)),
+    "space_work:account": ("consumequeue", lambda _tmp: (False,)),
+    "space_work:around": ("commitlog", lambda _tmp: ()),
+    "space_work:map_of": ("commitlog", lambda _tmp: (f"{0:020d}", 100)),
+    "store_work:check": ("index", lambda _tmp: ()),
+    "store_work:plan": ("consumequeue", lambda _tmp: ("5.3",)),
+    "verdict_work:count": ("commitlog", lambda _tmp: ([(("StockReserved", 0), Verdicts())], 100)),
+    "where_work:where_of": ("commitlog", lambda _tmp: (Question("nowhere to be found"),)),
+}
+"""Each function of the worker: a part of the store that it reads, and what it is asked beside the store."""
+IN_A_THREAD = {"rebuild_work:rebuild": "runs as a thread's job, which gathers likewise; its copy is compared elsewhere"}
+
+
+@pytest.fixture(scope="module")
+def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A healthy store of two log files, thirteen topics and six index files."""
+    return sample("orders", tmp_path_factory.mktemp("samples"))
+
+
+def functions() -> set[str]:
+    """What the worker may be asked for: public functions of the ``*_work`` modules that open a store by its path."""
+    found = set()
+    for file in Path(viewer.bridge.__path__[0]).glob("*_work.py"):
+        module = importlib.import_module(f"viewer.bridge.{file.stem}")
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            if not name.startswith("_") and list(inspect.signature(function).parameters)[:2] == ["control", "path"]:
+                found.add(f"{file.stem}:{name}")
+    return found
+
+
+def test_no_job_is_forgotten() -> None:
+    assert functions() == JOBS.keys() | IN_A_THREAD.keys()
+
+
+@pytest.mark.parametrize("how", ["EACCES", "EIO", "vanish"])
+@pytest.mark.parametrize("name", JOBS)
+def test_a_job_tells_what_it_could_not_read(name: str, how: str, orders: Path, tmp_path: Path) -> None:
+    """With the log's files unreadable the window's jobs answered as for an empty store: nothing found, no finding, a
+    clean plan.
+    """
+    part, args = JOBS[name]
+    store = tmp_path / "store"
+    shutil.copytree(orders, store)
+    disk = FailingDisk(store / part, "open", 0, how)
+    control = WorkerControl(1, lambda _frame: None)
+    asked = pack(1, "call", f"viewer.bridge.{name}", (store, None, *args(tmp_path)))
+    with read_through(disk):
+        frame = worker._answer(control, Frame(1, "call", asked[asked.index(b"call") + 4 :]))
+    value, error, unread = Frame(1, "end", frame[frame.index(b"end") + 3 :]).content()
+    assert disk.hit, "the job never came to the place that fails"
+    assert [one.file for one in unread] == [disk.hit]
+    assert isinstance(error, CannotRead | None), error
+    if name == "store_work:plan":
+        assert value is None, "no plan is made over what was not seen"
+
+
+def test_the_window_hears_of_it_before_the_result(run: Any, tmp_path: Path) -> None:
+    jobs, told = Jobs(), []
+    jobs.unread.connect(told.append)
+    missing = str(tmp_path / "commitlog" / "00000000000000000000")
+
+    async def work() -> None:
+        with pytest.raises(CannotRead):
+            await jobs.in_worker("Reading", "worker_tasks:read_listed", missing)
+        assert told == [(Unread(missing, "No such file or directory", "open"),)]
+        with pytest.raises(CannotRead):
+            await jobs.run("Reading", lambda _control: worker_tasks.read_listed(_control, missing))
+        assert len(told) == 2
+        assert told[1] == told[0]
+
+    import worker_tasks
+
+    run(work())
+    jobs.close()
