@@ -130,11 +130,7 @@ class Keeper:
             name = self._name(path)
             if name in self._absent or name in self._sizes or os.path.lexists(path):
                 return
-            missing = list(itertools.takewhile(lambda folder: not folder.exists(), path.parents))
-            self._note_folder(path.parents[len(missing)])
-            for folder in reversed(missing):
-                self._write({"newFolder": self._name(folder)})
-                self._folders.add(self._name(folder))
+            self._note_new_folder(path.parent)
             self._write({"absent": name})
             self._absent.add(name)
 
@@ -144,6 +140,17 @@ class Keeper:
             if path.is_dir():
                 self._note_folder(path.parent)
                 self._note_folder(path)
+
+    def before_folder_moves(self, source: Path, target: Path) -> None:
+        """The folder is about to get another name, with all that is in it."""
+        with self._lock:
+            for place, _folders, names in os.walk(source):
+                folder, moved = Path(place), target / Path(place).relative_to(source)
+                self._note_folder(folder)
+                self._note_new_folder(moved)
+                for name in names:
+                    self.before_delete(folder / name)
+                    self.before_make(moved / name)
 
     def before_exchange(self, name: str) -> None:
         """The folder ``name`` of the store is about to change places with what is built in the folder's ``trees``."""
@@ -191,6 +198,15 @@ class Keeper:
             info = path.stat()
             self._write({"folder": name, "mode": stat.S_IMODE(info.st_mode), "modified": info.st_mtime_ns})
             self._folders.add(name)
+
+    def _note_new_folder(self, path: Path) -> None:
+        """The folder is about to be made, and those above it that are missing; one that is there gets another name."""
+        missing = list(itertools.takewhile(lambda folder: not folder.exists(), (path, *path.parents)))
+        self._note_folder((path, *path.parents)[len(missing)])
+        for folder in reversed(missing):
+            if self._name(folder) not in self._folders:
+                self._write({"newFolder": self._name(folder)})
+                self._folders.add(self._name(folder))
 
     def _copy(self, path: Path, name: str, info: os.stat_result, start: int, stop: int) -> None:
         entry = _of_file(name, info)

@@ -61,6 +61,11 @@ class KeepingDisk(RealDisk):
             self.keeper.before_delete(path)
         super().delete(path)
 
+    def move_folder(self, source: Path, target: Path) -> None:
+        if self.keeps:
+            self.keeper.before_folder_moves(source, target)
+        super().move_folder(source, target)
+
     def remove_folder(self, path: Path) -> bool:
         if self.keeps:
             self.keeper.before_folder_goes(path)

@@ -38,6 +38,8 @@ def test_what_opening_changes_is_kept_and_all_of_it_comes_back(root: Path) -> No
     assert opened.kept is not None
     assert opened.kept.parent == root.parent
     assert lab._open.put_message(Message("Orders", b"one more")).ok
+    lab._open.delete_topics(["Orders"])
+    assert not (root / "consumequeue" / "Orders").exists()
     lab.close()
     assert main(["recover", str(root), "--undo", str(opened.kept), "--yes"]) == 0
     assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
