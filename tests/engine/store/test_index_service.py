@@ -1,4 +1,5 @@
 import errno
+import threading
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from engine.errors import WrongFileSize
 from engine.layout import StorePaths, index_file_name
 from engine.mapped.disk import RealDisk
 from engine.mapped.simulated_disk import SimulatedDisk
+from engine.store.index_file import IndexFile
 from engine.store.index_service import IndexService
 
 CONFIG, _ = from_mapping({"maxHashSlotNum": 3, "maxIndexNum": 5})  # four keys a file
@@ -242,3 +244,29 @@ def test_a_file_whose_header_was_lost_begins_without_its_old_entries():
     assert [file.name for file in place.index.files] == [name]
     assert not any(place.index.files[0]._view[40:])
     assert offsets(place.index, "a") == []
+
+
+def test_a_file_that_is_begun_while_old_ones_are_deleted_stays(monkeypatch):
+    """The list of files was read, shortened and put back while another thread had added one: it was forgotten, and what
+    it held was found by nobody until the next start.
+    """
+    place = Place(CONFIG)
+    log = log_of("a", "b", "c", "d", "e", "f")
+    place.dispatch(log)
+    index = place.index
+    added = threading.Event()
+    thread = threading.Thread(target=lambda: (index._create(), added.set()), daemon=True)
+    end = IndexFile.end_phy_offset
+
+    def ends(file):
+        if threading.current_thread() is not thread and not thread.ident:
+            thread.start()
+            added.wait(0.2)  # as long as another thread may take: it has to wait for this one
+        return end.fget(file)
+
+    monkeypatch.setattr(IndexFile, "end_phy_offset", property(ends))
+    first, second = index.files
+    assert index.delete_expired(len(log)) == [first.name]
+    thread.join(60)
+    assert index.files[0] is second
+    assert len(index.files) == 2

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from put_logs import PutLog
 
 from engine.codec.encode import Message
+from engine.mapped.mapped_file import MappedFile
 from engine.store.queue_offsets import QueueOffsetTable
 
 
@@ -33,3 +35,35 @@ def test_a_table_tells_what_it_holds() -> None:
     table.increase("T", 0, 3)
     table.increase("T", 0)
     assert (len(table), table.next("T", 0), table.offsets()) == (1, 4, {("T", 0): 4})
+
+
+@pytest.mark.parametrize("appended", [True, False])
+@pytest.mark.parametrize(
+    "put_one",
+    [
+        lambda log: log.put_message(Message("T", b"x")),
+        lambda log: log.put_message(Message("T", b"x", properties={"DELAY": "0"})),
+        lambda log: log.put_batch([Message("T", b"x")]),
+    ],
+    ids=["plain", "ruled", "batch"],
+)
+def test_whoever_is_interrupted_leaves_a_unit_with_its_number_or_neither(
+    tmp_path, monkeypatch, put_one, appended: bool
+) -> None:
+    """Ctrl+C between the unit and its queue offset gave the offset to the next message too: one was in no queue."""
+    put = PutLog(tmp_path)
+    put_one(put.log)
+    append = MappedFile.append
+
+    def interrupted(file: MappedFile, data: bytes, stamp: int = 0) -> bool:
+        if appended:
+            append(file, data, stamp)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MappedFile, "append", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            put_one(put.log)
+    put_one(put.log)
+    assert [unit.queue_offset for unit in put.units()] == list(range(3 if appended else 2))
+    assert put.log.lock_time == 0
