@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 WORTH = 8 << 20
 """Bytes of a stretch from which on it is passed over: a new beginning behind it costs about as much as to read it."""
-LARGE = 32 << 10
-"""Bytes of a store's units, on average, from which on each of them is asked itself."""
+LARGE = 128 << 10
+"""Bytes of a store's units, on average, from which on each of them is asked itself: that takes as long as to read half
+of it."""
 MOST_ASKED = 100_000
 """Units of a store that are asked at most."""
 MOST_QUEUE_BYTES = 1 << 29

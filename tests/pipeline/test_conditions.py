@@ -216,6 +216,7 @@ class Told:
 @pytest.fixture
 def told(tmp_path, monkeypatch):
     monkeypatch.setattr(tiling, "WORTH", 2 << 20)
+    monkeypatch.setattr(tiling, "LARGE", 32 << 10)
     return Told(tmp_path)
 
 
