@@ -35,6 +35,19 @@ def resident() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def largest_pieces() -> list[str]:
+    """The ten largest pieces of memory and what they are, for a bound that was broken."""
+    pieces: list[tuple[int, str]] = []
+    name = ""
+    for line in Path("/proc/self/smaps").read_text("utf-8").splitlines():
+        word, *others = line.split()
+        if not word.endswith(":"):
+            name = others[4] if len(others) > 4 else "anonymous"
+        elif word == "Rss:":
+            pieces.append((int(others[0]), name))
+    return [f"{size:,} KiB {name}" for size, name in sorted(pieces, reverse=True)[:10]]
+
+
 class Gaps:
     """Watches how long the event loop takes to come round."""
 
@@ -80,7 +93,8 @@ async def drive(window: Any) -> None:
     gaps.stop()
     await desk.set_load(None)
     gc.collect()
-    figures = {"seen": seen, "put": last, "warm": warm, "end": resident(), "gap": gaps.longest}
+    figures: dict[str, Any] = {"seen": seen, "put": last, "warm": warm, "end": resident(), "gap": gaps.longest}
+    figures["pieces"] = await asyncio.to_thread(largest_pieces)
     window.close_store()
     await asyncio.sleep(0.1)
     await desk.close()
