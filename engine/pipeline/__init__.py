@@ -23,14 +23,19 @@ def register(spark: SparkSession) -> None:
 
     Turns on that filters and columns reach them, each query planned anew (:mod:`engine.pipeline.one_read_each`), and
     gives executors of a cluster the engine's codecs. Where Spark has no place for that, a warning says so, and whole
-    rows are read. Raises :class:`~engine.pipeline.java.CannotStart` where Spark is older than 4.
+    rows are read. Raises :class:`~engine.pipeline.java.CannotStart` where Spark is older than 4, or would start another
+    Python than this one beside it.
     """
     from engine.pipeline import commitlog_source, index_source, one_read_each, queue_source
     from engine.pipeline.java import CannotStart
     from engine.pipeline.session import ship_engine
+    from engine.pipeline.shipping import is_local
+    from engine.pipeline.workers import must_serve
 
     if int(spark.version.partition(".")[0]) < OLDEST_SPARK:
         raise CannotStart(f"the formats need Spark {OLDEST_SPARK}, found {spark.version}")
+    if is_local(spark):
+        must_serve(spark)
     sources: list[type] = [commitlog_source.CommitLogSource, queue_source.QueueSource, index_source.IndexSource]
     try:
         one_read_each.inject(spark)

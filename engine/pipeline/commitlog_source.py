@@ -19,7 +19,7 @@ a query needs are decoded, and bodies are held against their CRC only where it n
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -30,9 +30,10 @@ from engine.pipeline.options import LogOptions, Parts, partitions, tell
 from engine.pipeline.part_source import unread_row
 from engine.pipeline.pruning import needed
 from engine.pipeline.rows import needs_crc, rows_of
+from engine.pipeline.schema import UNIT, given
 from engine.pipeline.splits import SplitPlan
 from engine.pipeline.told import words
-from engine.pipeline.workers import settling
+from engine.pipeline.workers import in_one_line, settling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,11 +46,12 @@ NAME = "rocketmq-commitlog"
 class PlainLogReader(DataSourceReader):
     """Plans and reads the splits."""
 
-    def __init__(self, asked: LogOptions, names: Sequence[str]) -> None:
+    def __init__(self, asked: LogOptions, names: Iterable[str]) -> None:
         self.asked = asked
         self.columns = schema.chosen(schema.UNIT, names)
         self.conditions: list[filters.Condition] = []
 
+    @in_one_line
     def partitions(self) -> Sequence[InputPartition]:
         """One for each task; what is left unread goes to Spark's log."""
         plan = self.plan()
@@ -81,6 +83,7 @@ class CommitLogSource(DataSource):
 
     READER: ClassVar[type[PlainLogReader]] = CommitLogReader
 
+    @in_one_line
     def __init__(self, options: Any) -> None:
         super().__init__(options)
         self.asked = LogOptions(options)
@@ -93,15 +96,17 @@ class CommitLogSource(DataSource):
         """The columns that are asked for, as Spark reads them."""
         return schema.ddl(self.asked.columns)
 
+    @in_one_line
     def reader(self, schema: StructType) -> PlainLogReader:
         """A reader of the columns of ``schema``."""
-        return self.READER(self.asked, schema.names)
+        return self.READER(self.asked, given(UNIT, schema))
 
+    @in_one_line
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
         """A reader that follows the logs."""
         from engine.pipeline.stream_source import CommitLogStream
 
-        return CommitLogStream(self.asked, schema.names)
+        return CommitLogStream(self.asked, given(UNIT, schema))
 
 
 class PlainCommitLogSource(CommitLogSource):

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from engine.errors import CannotRead, NotAStore
+from engine.errors import CannotRead, NotAStore, UsageError
 from engine.layout import FILE_NAME_DIGITS, parse_file_name
 from engine.pipeline.storage import Listed, LocalStorage, Storage, join, storage_of
 
 LARGEST_OFFSET = (1 << 63) - 1
 AT_ONCE = 16
 """Folders that are listed side by side."""
-_SPECIAL = frozenset("*?[")
+_SPECIAL = frozenset("*?[{")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_NOT_READ = ("hdfs", "viewfs", "webhdfs", "swebhdfs", "har", "dbfs", "http", "https", "ftp")
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -80,15 +83,17 @@ class LogFile:
 def find_stores(paths: str | Sequence[str], broker: str | None = None) -> list[StorePlace]:
     """The stores at ``paths``: each a store, a directory that holds ``store/``, a log folder, or a pattern of these.
 
-    Without ``broker`` a store is named after the path part that ``*`` matched (several parts: with ``/`` in between).
+    In a pattern ``*``, ``?``, ``[ab]`` and ``{this,that}`` stand for parts of names; a folder that is called so is
+    itself. Without ``broker`` a store is named after the path parts that such signs matched (with ``/`` in between).
     What cannot be looked at may be one: it is a place that is ``unread``, named like the others. Raises
-    :class:`NotAStore` for a path that names none.
+    :class:`NotAStore` for a path that names none, :class:`UsageError` for one in a storage that is not read.
     """
     found: dict[str, StorePlace] = {}
     for path in (paths,) if isinstance(paths, str) else paths:
+        refuse_unread(path)
         storage, local = storage_of(path)
         lost: dict[str, CannotRead] = {}
-        named = dict(_matches(storage, local, lost))
+        named = dict(match for way in _ways(storage, local) for match in _matches(storage, way, lost))
         named.update((folder, None) for folder in lost)
         places = at_once(partial(_place, storage), named)
         known = {p.path: replace(p, broker=broker or named[match]) for match, p in places if p is not None}
@@ -96,6 +101,16 @@ def find_stores(paths: str | Sequence[str], broker: str | None = None) -> list[S
             raise NotAStore("expected a store (a directory that holds commitlog/), found none", file=path)
         found.update(known)
     return list(found.values())
+
+
+def refuse_unread(path: str) -> None:
+    """Raise :class:`UsageError` for a path in a storage that nothing here reads."""
+    scheme = path.partition(":")[0].lower()
+    if scheme in _NOT_READ and path[len(scheme) :].startswith(":/"):
+        raise UsageError(
+            f"{scheme}: is not read here: give the path of a disk that all machines see (a mount), or s3://BUCKET/…",
+            file=path,
+        )
 
 
 def seen_from_anywhere(stores: Iterable[StorePlace]) -> list[StorePlace]:
@@ -137,7 +152,7 @@ def _matches(storage: Storage, path: str, lost: dict[str, CannotRead]) -> list[t
     """Paths that ``path`` stands for, each with the parts that its wild cards matched; folders that cannot be listed
     are put into ``lost``.
     """
-    if not _SPECIAL & set(path):
+    if not _SPECIAL & set(path) or (not {"*", "?"} & set(path) and _is_folder(storage, path)):
         return [(path.rstrip("/") or "/", None)]
     head, mark, rest = path.partition("://")
     root, parts = (f"{head}://", rest) if mark else ("/" if path.startswith("/") else "", path)
@@ -145,14 +160,47 @@ def _matches(storage: Storage, path: str, lost: dict[str, CannotRead]) -> list[t
     for part in (part for part in parts.split("/") if part):
         if not _SPECIAL & set(part):
             found = [(_below(folder, part), named) for folder, named in found]
-            continue
-        found = [
-            (_below(folder, entry.name), (*named, entry.name))
-            for folder, named in found
-            for entry in _inside(storage, folder or ".", lost)
-            if entry.may_be_folder and fnmatch.fnmatchcase(entry.name, part)
-        ]
-    return [(folder, "/".join(named)) for folder, named in found]
+        else:
+            found = [
+                (_below(folder, name), (*named, name) if name != part else named)
+                for folder, named in found
+                for name in _named(_inside(storage, folder or ".", lost), part)
+            ]
+    return [(folder, "/".join(named) or None) for folder, named in found]
+
+
+def _ways(storage: Storage, path: str) -> list[str]:
+    """The paths that braces around several folders leave: ``{a/x,b}/store`` is ``a/x/store`` and ``b/store``."""
+    found = next((one for one in _BRACES.finditer(path) if "/" in one[1]), None)
+    if found is None or _is_folder(storage, path):
+        return [path]
+    ways = (f"{path[: found.start()]}{way}{path[found.end() :]}" for way in found[1].split(","))
+    return [each for way in ways for each in _ways(storage, way)]
+
+
+def _is_folder(storage: Storage, path: str) -> bool:
+    try:
+        return storage.is_folder(path)
+    except CannotRead:
+        return True  # what it is cannot be told: whoever looks into it is told why
+
+
+def _named(inside: Iterable[Listed], part: str) -> list[str]:
+    """The folders of ``inside`` that ``part`` stands for; without ``*`` and ``?`` one that is called so is alone."""
+    names = [entry.name for entry in inside if entry.may_be_folder]
+    if part in names and not {"*", "?"} & set(part):
+        return [part]
+    patterns = _alternatives(part)
+    return [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+def _alternatives(part: str) -> list[str]:
+    """What the braces of a pattern leave: ``a{1,2}`` is ``a1`` and ``a2``."""
+    found = _BRACES.search(part)
+    if found is None:
+        return [part.replace("[^", "[!")]
+    ways = found[1].split(",")
+    return [each for way in ways for each in _alternatives(f"{part[: found.start()]}{way}{part[found.end() :]}")]
 
 
 def _inside(storage: Storage, folder: str, lost: dict[str, CannotRead]) -> list[Listed]:

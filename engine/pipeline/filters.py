@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,8 @@ _FIELDS = {
     "phyOffset": "physical_offsets", "storeTimestamp": "store_timestamps",
 }  # fmt: skip
 _OF_ALL_ROWS = {"type", "physicalOffset", "size", "file", "store", "broker", "reason", "physicalOffsetField"}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 _CRC = {"unchecked": UNCHECKED, "ok": OK, "bad": BAD}
 
 
@@ -62,8 +65,19 @@ def conditions(pushed: Iterable[Filter]) -> list[Condition]:
         value: Any = getattr(one, "value", None)
         values = tuple(value) if type(one).__name__ == "In" else () if operator == "there" else (value,)
         if not any(each is None for each in values):
-            found.append(Condition(path[0], operator, values))
+            made = Condition(path[0], operator, values)
+            found.append(of_ms(made) if made.column in schema.TIMES else made)
     return found
+
+
+def of_ms(one: Condition) -> Condition:
+    """The condition on ms that a condition on a timestamp is: of microseconds, whichever zone they were told in."""
+    column = schema.TIMES[one.column]
+    micros = [(value - _EPOCH) // _MICROSECOND for value in one.values]
+    if one.operator == "among":
+        return Condition(column, "among", tuple(each // 1000 for each in micros if each % 1000 == 0))
+    up = one.operator in (">=", "<")  # the first ms that is not before it, else the last that is not behind it
+    return Condition(column, one.operator, tuple(-(-each // 1000) if up else each // 1000 for each in micros))
 
 
 def want(of: Sequence[Condition]) -> Want:

@@ -6,7 +6,7 @@ rule of the optimizer gives each place a table of its own before filters are pus
 source no columns: the table of each place says to Spark's own rules that it takes them, as Parquet does, and has Python
 plan when both conditions and columns are known. Spark's rules are Java, and Spark brings a compiler for its own code;
 nothing of this reaches executors. Where Spark has no place for the rule, all columns are read, and no filter is handed
-down: right, only slower.
+down: right, only slower; and of a table that SQL made Spark forgets the path.
 """
 
 from __future__ import annotations
@@ -24,13 +24,20 @@ package storescope;
 
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat;
+import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -50,11 +57,23 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 public final class OneReadEach extends Rule {
+    private final SparkSession session;
+
+    OneReadEach(SparkSession session) {
+        this.session = session;
+    }
+
     public TreeNode apply(TreeNode plan) {
-        return plan.transform(new Relations());
+        return plan.transform(new Relations(session));
     }
 
     public static final class Relations extends scala.runtime.AbstractPartialFunction {
+        private final SparkSession session;
+
+        Relations(SparkSession session) {
+            this.session = session;
+        }
+
         public boolean isDefinedAt(Object node) {
             return node instanceof DataSourceV2Relation
                 && ((DataSourceV2Relation) node).table().getClass() == PythonTable.class;
@@ -70,7 +89,34 @@ public final class OneReadEach extends Rule {
                 values[i] = relation.productElement(i);
             }
             values[0] = Own.of((PythonTable) relation.table());
+            for (int i = 0; i < values.length; i++) {
+                if (values[i] == relation.options() && relation.name().startsWith("spark_catalog.")) {
+                    values[i] = ofTable((Identifier) relation.identifier().get(), relation.options());
+                }
+            }
             return relation.makeCopy(values);
+        }
+
+        /** Spark forgets the place and the options of a table that SQL made when it reads it. */
+        private CaseInsensitiveStringMap ofTable(Identifier named, CaseInsensitiveStringMap given) {
+            TableIdentifier identifier = new TableIdentifier(named.name(), scala.Option.apply(named.namespace()[0]));
+            CatalogStorageFormat storage;
+            try {
+                storage = session.sessionState().catalog().getTableMetadata(identifier).storage();
+            } catch (Exception error) {
+                return given;
+            }
+            HashMap options = new HashMap();
+            scala.collection.Iterator pairs = storage.properties().iterator();
+            while (pairs.hasNext()) {
+                scala.Tuple2 pair = (scala.Tuple2) pairs.next();
+                options.put(((String) pair._1()).toLowerCase(), pair._2());
+            }
+            if (storage.locationUri().isDefined()) {
+                options.put("path", CatalogUtils.URIToString((URI) storage.locationUri().get()));
+            }
+            options.putAll(given);
+            return new CaseInsensitiveStringMap(options);
         }
     }
 
@@ -133,8 +179,16 @@ public final class OneReadEach extends Rule {
             return new Filter[0];
         }
 
-        /** Whole columns, in their own order; without any the cheapest, for rows are counted by one. */
+        /**
+         * Whole columns, in their own order; without any the cheapest, for rows are counted by one. A schema without
+         * comments is not the format's own but a user's: Python is asked for all of it, and refuses what cannot be.
+         */
         public void pruneColumns(StructType needed) {
+            for (int i = 0; i < read.length(); i++) {
+                if (read.fields()[i].getComment().isEmpty()) {
+                    return;
+                }
+            }
             HashSet names = new HashSet(Arrays.asList(needed.fieldNames()));
             List kept = new ArrayList();
             StructField cheapest = null;
@@ -213,7 +267,7 @@ public final class OneReadEach extends Rule {
         }
 
         public Object apply(Object session) {
-            return new OneReadEach();
+            return new OneReadEach((SparkSession) session);
         }
     }
 }

@@ -2,44 +2,89 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from pyspark.sql.datasource import InputPartition
 
 from engine.errors import UsageError
 from engine.pipeline import schema, splits
-from engine.pipeline.defaults import LOG_BYTES
-from engine.pipeline.files import StorePlace, find_stores, seen_from_anywhere
+from engine.pipeline.defaults import LOG_BYTES, PART_BYTES
+from engine.pipeline.files import StorePlace, find_stores, refuse_unread, seen_from_anywhere
 from engine.pipeline.pruning import Trust
 from engine.pipeline.stream_options import Following
+
+KNOWN = {
+    "path": "a store, a directory that holds store/, or a pattern of these (load(PATH), load([PATH, …]))",
+    "broker": "the name of all brokers that are read (else: what the pattern's wild card matched)",
+    "columns": "names with commas between: the others are not there",
+    "splitBytes": "what a task reads, in Spark's words for sizes: 128m",
+    "unreadable": "row or fail: what of a fleet cannot be read is a row of damage, or ends the read (row)",
+    "headers": "trust: the ends that headers of index files tell spare reading (off)",
+}
+"""Options of every format."""
+KNOWN_OF_LOGS = {
+    "crc": "false: bodies are not held against their CRC",
+    "body": "true: the column body too",
+    "blanks": "true: rows for blanks too",
+    "queues": "prove, trust or off: how far queues are believed to spare reading (prove)",
+    "times": "trust: files in the order of their times spare reading (off)",
+    "startingOffsets": "of a stream: earliest or latest",
+    "startingTimestamp": "of a stream: where it begins, ms or ISO 8601",
+    "failOnDataLoss": "of a stream: false tells a loss as a row and goes on",
+    "maxBytesPerTrigger": "of a stream: most bytes of a batch",
+}
+"""Options of ``rocketmq-commitlog`` beside these."""
+_OF_SPARK = ("paths", "provider", "owner", "location", "external", "is_managed_location", "comment", "collation")
+"""What Spark adds of its own: ``paths`` for several, the others for a table that SQL made (and ``option.…``)."""
+_SIZE = re.compile(r"([0-9][0-9_]*)\s*(?:([kmgtp]?)(?:i?b)?)", re.IGNORECASE)
 
 
 class Options:
     """What the options of a read ask for; raises :class:`UsageError` in one sentence."""
 
-    def __init__(self, given: Any, columns: schema.Columns, left_out: Iterable[str] = ()) -> None:
+    TASK_BYTES: ClassVar[int] = PART_BYTES
+
+    def __init__(
+        self, given: Any, columns: schema.Columns, left_out: Iterable[str] = (), known: Iterable[str] = KNOWN
+    ) -> None:
         self._given = given
-        self.path: str = given.get("path", "")
+        self._refuse_unknown(list(known))
+        path = given.get("path") or given.get("location")
+        self.paths: list[str] = [*json.loads(given.get("paths", "[]")), *([path] if path else [])]
+        for each in self.paths:
+            refuse_unread(each)
         self.broker: str | None = given.get("broker")
         names = [name.strip() for name in given.get("columns", "").split(",") if name.strip()]
         self.fails = self.word("unreadable", "row", "fail") == "fail"
         self.headers = self.word("headers", "off", "trust") == "trust"
         self.columns = schema.chosen(columns, names or [name for name in columns if name not in set(left_out)])
+        self.split_bytes = self.number("splitBytes", self.TASK_BYTES)
 
     def stores(self) -> list[StorePlace]:
         """Those that cannot be read too, see :func:`find_stores`; raises :class:`NotAStore`."""
-        if not self.path:
+        if not self.paths:
             raise UsageError("name the store: load(PATH)")
-        return seen_from_anywhere(find_stores(self.path, self.broker))
+        return seen_from_anywhere(find_stores(self.paths, self.broker))
+
+    def _refuse_unknown(self, known: Sequence[str]) -> None:
+        words = {name.lower() for name in (*known, *_OF_SPARK)}
+        for name in self._given:
+            if name.lower() not in words and not name.lower().startswith("option."):
+                raise UsageError(f"{name} is no option of this format; there are {', '.join(known)}")
 
     def number(self, name: str, default: int) -> int:
-        """An option that is a number from 1 on."""
-        text = self._given.get(name, str(default)).replace("_", "")
-        if not text.isdigit() or int(text) < 1:
-            raise UsageError(f"{name}: expected a number from 1 on, found {self._given.get(name)}")
-        return int(text)
+        """An option that is a number from 1 on, of bytes also in Spark's words: 64k, 128m, 1gb."""
+        found = _SIZE.fullmatch(self._given.get(name, str(default)).strip())
+        number = int(found[1].replace("_", "")) << 10 * " kmgtp".index((found[2] or " ").lower()) if found else 0
+        if number < 1:
+            raise UsageError(
+                f"{name}: expected a number from 1 on, or a size like 64k, 128m, 1g, found {self._given.get(name)}"
+            )
+        return number
 
     def yes(self, name: str, default: bool) -> bool:
         """An option that is true or false."""
@@ -60,10 +105,11 @@ class Options:
 class LogOptions(Options):
     """The options of ``rocketmq-commitlog``."""
 
+    TASK_BYTES = LOG_BYTES
+
     def __init__(self, given: Any) -> None:
         without = () if given.get("body", "").lower() == "true" or "body" in given.get("columns", "") else ("body",)
-        super().__init__(given, schema.UNIT, without)
-        self.split_bytes = self.number("splitBytes", LOG_BYTES)
+        super().__init__(given, schema.UNIT, without, (*KNOWN, *KNOWN_OF_LOGS))
         self.crc = self.yes("crc", True)
         self.body = self.yes("body", False)
         self.blanks = self.yes("blanks", False)

@@ -15,13 +15,13 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from engine.errors import CannotRead
 from engine.pipeline import filters, schema
-from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import StorePlace, Unread
 from engine.pipeline.options import Options, Parts, partitions, tell
 from engine.pipeline.pruning import Want
+from engine.pipeline.schema import given
 from engine.pipeline.splits import Skipped
 from engine.pipeline.told import words
-from engine.pipeline.workers import settling
+from engine.pipeline.workers import in_one_line, settling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,21 +37,22 @@ class PartReader(DataSourceReader):
     NAME: ClassVar[str]
     COLUMNS: ClassVar[schema.Columns]
 
-    def __init__(self, asked: Options, names: Sequence[str]) -> None:
+    def __init__(self, asked: Options, names: Iterable[str]) -> None:
         self.asked = asked
         self.columns = schema.chosen(self.COLUMNS, names)
         self.conditions: list[filters.Condition] = []
 
     @abstractmethod
     def parts_of(self, store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterable[Any]:
-        """What can hold what is wanted, at most :data:`PART_BYTES` each, and :class:`Unread` for what cannot be read;
-        what holds nothing of it is put into ``skipped``. Raises :class:`CannotRead`.
+        """What can hold what is wanted, 16 MiB at most each, and :class:`Unread` for what cannot be read; what holds
+        nothing of it is put into ``skipped``. Raises :class:`CannotRead`.
         """
 
     @abstractmethod
     def rows_of(self, part: Any) -> Iterator[pa.RecordBatch]:
         """The rows of one part."""
 
+    @in_one_line
     def partitions(self) -> Sequence[InputPartition]:
         """One for each task; what is left unread goes to Spark's log."""
         want = filters.want(self.conditions)
@@ -59,7 +60,9 @@ class PartReader(DataSourceReader):
         stores = filters.of_stores(self.conditions, self.asked.stores())
         parts = [part for store in stores for part in self._parts(store, want, skipped)]
         tell(self.NAME, skipped)
-        return partitions(parts, PART_BYTES, words(self.columns, self.conditions, parts, skipped, crc=False))
+        return partitions(
+            parts, self.asked.split_bytes, words(self.columns, self.conditions, parts, skipped, crc=False)
+        )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition as Arrow batches."""
@@ -90,6 +93,7 @@ class PartSource(DataSource):
 
     READER: ClassVar[type[PartReader]]
 
+    @in_one_line
     def __init__(self, options: Any) -> None:
         super().__init__(options)
         self.asked = Options(options, self.READER.COLUMNS)
@@ -102,9 +106,10 @@ class PartSource(DataSource):
         """The columns that are asked for, as Spark reads them."""
         return schema.ddl(self.asked.columns)
 
+    @in_one_line
     def reader(self, schema: StructType) -> PartReader:
         """A reader of the columns of ``schema``."""
-        return self.READER(self.asked, schema.names)
+        return self.READER(self.asked, given(self.READER.COLUMNS, schema))
 
 
 def whole(

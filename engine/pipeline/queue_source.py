@@ -172,7 +172,7 @@ def _entries(part: QueuePart, columns: schema.Columns) -> Iterator[pa.RecordBatc
 def _values(part: QueuePart, units: npt.NDArray[Any], first: int, with_ext: bool) -> dict[str, Any]:
     place, size, tags = (units[name].astype(f"i{width}") for name, width in
                          (("physical_offset", 8), ("size", 4), ("tags_code", 8)))  # fmt: skip
-    found = {
+    found: dict[str, Any] = {
         "type": "cq", "topic": part.topic, "queueId": part.queue_id, "physicalOffset": place, "size": size,
         "tagsCode": tags, "file": part.path.rpartition("/")[2], "store": part.store, "broker": part.broker,
     }  # fmt: skip
@@ -180,6 +180,7 @@ def _values(part: QueuePart, units: npt.NDArray[Any], first: int, with_ext: bool
         found["queueOffset"] = units["msg_base_offset"].astype("i8")
         found["batchSize"] = units["batch_size"].astype("i4")
         found["storeTimestamp"] = units["store_timestamp"].astype("i8")
+        found["storeTime"] = schema.time_array(found["storeTimestamp"])
         found["state"] = "entry"
         return found
     found["queueOffset"] = np.arange(first, first + len(units))

@@ -4,7 +4,8 @@ Every row has ``store`` (path) and ``broker`` (null where nothing tells it). In 
 ``type`` says what a row is: ``unit``, ``damage`` (``physicalOffset``, ``size``, ``reason`` and ``file`` only) or, where
 they are asked for, ``blank``. A queue or index file that cannot be read as one is a row of the type ``damage`` with
 ``file`` and ``reason``. ``physicalOffsetField`` is set where a unit says that it lies elsewhere. A body is binary here.
-Offsets and sizes are bytes, times are ms since the epoch. Text that no UTF-8 can hold has question marks.
+Offsets and sizes are bytes. Times are ms since the epoch; ``bornTime`` and ``storeTime`` are the same as timestamps,
+null before 1678 and behind 2261, which pandas and others cannot hold. Text that no UTF-8 can hold has question marks.
 """
 
 from __future__ import annotations
@@ -12,50 +13,102 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from engine.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql.types import StructType
 
+_FIRST_MS, _LAST_MS = -9_214_560_000_000, 9_214_646_399_999
+"""1678-01-01 and the end of 2261, UTC."""
 Columns = dict[str, str]
-"""Name → type in Spark's words, in order."""
+"""Name → type in Spark's words, in order; those that are null in no row say ``NOT NULL``."""
+_NEVER = " NOT NULL"
 
 UNIT: Columns = {
-    "type": "string", "physicalOffset": "bigint", "size": "bigint", "version": "int", "file": "string",
+    "type": "string NOT NULL", "physicalOffset": "bigint", "size": "bigint", "version": "int", "file": "string",
     "topic": "string", "queueId": "int", "queueOffset": "bigint", "flag": "int", "sysFlag": "int",
-    "bornTimestamp": "bigint", "bornHost": "string", "storeTimestamp": "bigint", "storeHost": "string",
+    "bornTimestamp": "bigint", "bornTime": "timestamp", "bornHost": "string", "storeTimestamp": "bigint",
+    "storeTime": "timestamp", "storeHost": "string",
     "reconsumeTimes": "int", "preparedTransactionOffset": "bigint", "bodyCRC": "int", "crc": "string",
     "bodyLength": "int", "properties": "map<string,string>", "tags": "string", "keys": "array<string>",
     "uniqueKey": "string", "tagsCode": "bigint", "offsetMsgId": "string", "bodySha256": "string", "body": "binary",
-    "physicalOffsetField": "bigint", "reason": "string", "store": "string", "broker": "string",
+    "physicalOffsetField": "bigint", "reason": "string", "store": "string NOT NULL", "broker": "string",
 }  # fmt: skip
 CQ: Columns = {
-    "type": "string", "topic": "string", "queueId": "int", "queueOffset": "bigint", "physicalOffset": "bigint",
+    "type": "string NOT NULL", "topic": "string", "queueId": "int", "queueOffset": "bigint", "physicalOffset": "bigint",
     "size": "int", "tagsCode": "bigint",
     "ext": "struct<address:bigint,size:int,tagsCode:bigint,storeTimestamp:bigint,bitMap:string>", "state": "string",
-    "batchSize": "int", "storeTimestamp": "bigint", "file": "string", "reason": "string", "store": "string",
-    "broker": "string",
+    "batchSize": "int", "storeTimestamp": "bigint", "storeTime": "timestamp", "file": "string", "reason": "string",
+    "store": "string NOT NULL", "broker": "string",
 }  # fmt: skip
 INDEX: Columns = {
-    "type": "string", "file": "string", "entry": "int", "slot": "int", "keyHash": "int", "phyOffset": "bigint",
-    "timeDiff": "int", "storeTimestamp": "bigint", "prev": "int", "reason": "string", "store": "string",
-    "broker": "string",
+    "type": "string NOT NULL", "file": "string", "entry": "int", "slot": "int", "keyHash": "int", "phyOffset": "bigint",
+    "timeDiff": "int", "storeTimestamp": "bigint", "storeTime": "timestamp", "prev": "int", "reason": "string",
+    "store": "string NOT NULL", "broker": "string",
+}  # fmt: skip
+TIMES = {"bornTime": "bornTimestamp", "storeTime": "storeTimestamp"}
+"""Timestamps, each with the column of ms that it is made of."""
+COMMENTS = {
+    "type": "what the row is: unit, cq, indexEntry; blank; damage, with a reason",
+    "physicalOffset": "where the unit begins in the commit log, bytes", "size": "length of the unit, bytes",
+    "version": "of the unit's form: 1 or 2", "file": "name of the file that holds it",
+    "topic": "the topic's name", "queueId": "number of the queue in its topic",
+    "queueOffset": "place in the queue, counted in entries (of a batch: its first)",
+    "flag": "the application's own bits", "sysFlag": "RocketMQ's bits: compression, transaction, IPv6",
+    "bornTimestamp": "when the producer made it, ms since the epoch", "bornTime": "when the producer made it",
+    "bornHost": "the producer, ip:port", "storeTimestamp": "when the broker stored it, ms since the epoch",
+    "storeTime": "when the broker stored it", "storeHost": "the broker, ip:port",
+    "reconsumeTimes": "how often it was handed to a consumer again",
+    "preparedTransactionOffset": "of a transaction: where its half message lies",
+    "bodyCRC": "CRC of the body, as stored", "crc": "ok, bad or unchecked: the body against its CRC",
+    "bodyLength": "length of the body as stored, bytes", "properties": "all properties by name",
+    "tags": "property TAGS", "keys": "property KEYS, split", "uniqueKey": "property UNIQ_KEY: the message's own id",
+    "tagsCode": "hash of the tags as the consume queue has it", "offsetMsgId": "id made of the broker and the offset",
+    "bodySha256": "digest of the body as stored", "body": "the body as stored",
+    "physicalOffsetField": "where the unit says that it lies, if that is elsewhere",
+    "reason": "of damage: what is wrong", "store": "path of the store", "broker": "name of the broker, if known",
+    "ext": "what the ext file holds for the entry", "state": "entry, prefilled or empty",
+    "batchSize": "messages of a batch", "entry": "number of the entry in its file", "slot": "the hash slot it hangs at",
+    "keyHash": "hash of topic and key", "phyOffset": "where the unit begins in the commit log, bytes",
+    "timeDiff": "seconds behind the first entry of the file", "prev": "number of the next older entry of the slot",
 }  # fmt: skip
 
 
 def chosen(columns: Columns, names: Iterable[str]) -> Columns:
-    """The columns ``names``, in that order; raises :class:`UsageError` for one that is none."""
+    """The columns ``names``, in that order; raises :class:`UsageError` for one that is none.
+
+    ``names`` may be columns with types of their own (:func:`given`).
+    """
     found = {}
+    types = names if isinstance(names, dict) else columns
     for name in names:
         if name not in columns:
             raise UsageError(f"{name} is no column; there are {', '.join(columns)}")
-        found[name] = columns[name]
+        found[name] = types[name]
+    return found
+
+
+def given(columns: Columns, asked: StructType) -> Columns:
+    """The columns that Spark asks for, of a user's schema too; raises :class:`UsageError` where a type is another."""
+    found = chosen(columns, asked.names)
+    for field in asked.fields:
+        kind, told = columns[field.name], field.dataType.simpleString()
+        if told != kind.removesuffix(_NEVER):
+            raise UsageError(f"{field.name} is {kind.removesuffix(_NEVER)}, the schema that was given says {told}")
+        if not field.nullable and not kind.endswith(_NEVER):
+            raise UsageError(f"{field.name} is null in some rows, the schema that was given says NOT NULL")
+        found[field.name] = told if field.nullable else kind
     return found
 
 
 def ddl(columns: Columns) -> str:
     """The columns as Spark reads a schema."""
-    return ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+    told = {name: COMMENTS[name].replace("'", r"\'") for name in columns}
+    return ", ".join(f"`{name}` {kind} COMMENT '{told[name]}'" for name, kind in columns.items())
 
 
 def arrow_type(kind: str) -> pa.DataType:
@@ -64,8 +117,10 @@ def arrow_type(kind: str) -> pa.DataType:
 
     plain: dict[str, Any] = {
         "string": pa.string(), "bigint": pa.int64(), "int": pa.int32(), "binary": pa.binary(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
         "map<string,string>": pa.map_(pa.string(), pa.string()), "array<string>": pa.list_(pa.string()),
     }  # fmt: skip
+    kind = kind.removesuffix(_NEVER)
     if kind in plain:
         return plain[kind]
     fields = kind.removeprefix("struct<").removesuffix(">").split(",")
@@ -76,7 +131,17 @@ def arrow_schema(columns: Columns) -> pa.Schema:
     """The columns as Arrow's schema."""
     import pyarrow as pa
 
-    return pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
+    return pa.schema([
+        pa.field(name, arrow_type(kind), not kind.endswith(_NEVER)) for name, kind in columns.items()
+    ])  # fmt: skip
+
+
+def time_array(ms: npt.NDArray[np.int64]) -> pa.Array:
+    """Timestamps of ms since the epoch, null where there is none."""
+    import pyarrow as pa
+
+    held = (ms >= _FIRST_MS) & (ms <= _LAST_MS)
+    return pa.array(np.where(held, ms, 0) * 1000, pa.int64(), mask=~held).cast(arrow_type("timestamp"))
 
 
 def one_row(columns: Columns, values: Mapping[str, Any]) -> pa.RecordBatch:

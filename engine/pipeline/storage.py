@@ -86,8 +86,8 @@ class Storage(Protocol):
 
 def storage_of(path: str) -> tuple[Storage, str]:
     """The storage that holds ``path``, and how the path is called there."""
-    if path.startswith("file://"):
-        return LocalStorage(), path.removeprefix("file://")
+    if path.startswith("file:/"):  # Spark's own tables say file:/PATH, others file:///PATH
+        return LocalStorage(), f"/{path.removeprefix('file:').lstrip('/')}"
     if _SCHEME.match(path):
         return ObjectStorage(path[: path.index("://") + 3]), path
     return LocalStorage(), path

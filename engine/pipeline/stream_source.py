@@ -85,7 +85,7 @@ class _Seen:
 class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Tells where the logs end, and reads what lies between two such ends."""
 
-    def __init__(self, asked: LogOptions, names: Sequence[str]) -> None:
+    def __init__(self, asked: LogOptions, names: Iterable[str]) -> None:
         self.asked = asked
         self.columns = schema.chosen(schema.UNIT, names)
         self._until: dict[str, int] | None = None

@@ -32,7 +32,7 @@ NUMBERS = {
 }  # fmt: skip
 """Columns that are numbers of a block as they stand."""
 NEED_TAGS = {
-    "topic", "flag", "bornTimestamp", "reconsumeTimes", "preparedTransactionOffset", "tagsCode",
+    "topic", "flag", "bornTimestamp", "bornTime", "reconsumeTimes", "preparedTransactionOffset", "tagsCode",
 }  # fmt: skip
 _OF_BLANKS = ("physicalOffset", "size")
 
@@ -86,8 +86,11 @@ class RowMaker:
         self._made = {}
         arrays = []
         for field in self._shape:
-            number, maker = NUMBERS.get(field.name), self._makers.get(field.name)
-            if number is not None:
+            time = schema.TIMES.get(field.name)
+            number, maker = NUMBERS.get(time or field.name), self._makers.get(field.name)
+            if time is not None and number is not None:
+                array = schema.time_array(getattr(block, number)[rows])
+            elif number is not None:
                 array = pa.array(getattr(block, number)[rows], field.type)
             elif field.name in self._constants or field.name in ("type", "reason"):
                 value = kind if field.name == "type" else self._constants.get(field.name)

@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import struct
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from golden_stores import names
@@ -55,10 +56,17 @@ def printable(value):
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
+def instant(ms):
+    return None if ms is None else datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+
+
 def assert_same(rows, expected, extra):
     """Field for field; what a record has not is null, ``extra`` names columns beside the record's."""
     assert len(rows) == len(expected)
     for row, record in zip(rows, expected, strict=True):
+        for time, ms in schema.TIMES.items():
+            if time in row:
+                assert row.pop(time) == instant(row.get(ms))
         if row.get("properties") is not None:
             row["properties"] = dict(row["properties"])
         assert {name: row[name] for name in record} == {name: printable(value) for name, value in record.items()}
@@ -121,7 +129,9 @@ def test_only_the_columns_that_are_asked_for(golden):
     assert list(rows[0]) == ["topic", "size"]
     with pytest.raises(UsageError, match="colour is no column; there are type, physicalOffset"):
         LogOptions({"path": "x", "columns": "colour"})
-    with pytest.raises(UsageError, match="splitBytes: expected a number from 1 on, found many"):
+    with pytest.raises(
+        UsageError, match="splitBytes: expected a number from 1 on, or a size like 64k, 128m, 1g, found many"
+    ):
         LogOptions({"path": "x", "splitBytes": "many"})
     with pytest.raises(UsageError, match="crc: expected true or false, found perhaps"):
         LogOptions({"path": "x", "crc": "perhaps"})

@@ -88,7 +88,7 @@ def plain(name, value):
 def test_every_column_of_a_fleet_is_the_engines(golden, fleet, spark, kind, columns, order):
     register(spark)
     format_ = spark.read.format(f"rocketmq-{kind}").option("splitBytes", str(700_000))
-    beside = ("body", "store", "file") if kind == "consumequeue" else ("body", "store")  # no record of a command
+    beside = ("body", "store", *schema.TIMES, *(("file",) if kind == "consumequeue" else ()))  # no record of a command
     chosen = [name for name in columns if name not in beside]
     found = framed(format_.load(fleet).select(chosen).toArrow().to_pylist(), chosen, order)
     expected = framed(told(golden, {"commitlog": "units", "consumequeue": "queues", "index": "index"}[kind]),
