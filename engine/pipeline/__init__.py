@@ -23,8 +23,8 @@ def register(spark: SparkSession) -> None:
 
     Turns on that filters and columns reach them, each query planned anew (:mod:`engine.pipeline.one_read_each`), and
     gives executors of a cluster the engine's codecs. Where Spark has no place for that, a warning says so, and whole
-    rows are read. Raises :class:`~engine.pipeline.java.CannotStart` where Spark is older than 4, or would start another
-    Python than this one beside it.
+    rows are read. Raises :class:`~engine.pipeline.java.CannotStart` where Spark is older than 4, is Spark Connect, or
+    would start another Python than this one beside it.
     """
     from engine.pipeline import commitlog_source, index_source, one_read_each, queue_source
     from engine.pipeline.java import CannotStart
@@ -34,6 +34,10 @@ def register(spark: SparkSession) -> None:
 
     if int(spark.version.partition(".")[0]) < OLDEST_SPARK:
         raise CannotStart(f"the formats need Spark {OLDEST_SPARK}, found {spark.version}")
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise CannotStart(
+            "the formats need a session with its own Java (builder.master(URL)), found one of Spark Connect"
+        )
     if is_local(spark):
         must_serve(spark)
     sources: list[type] = [commitlog_source.CommitLogSource, queue_source.QueueSource, index_source.IndexSource]

@@ -177,3 +177,14 @@ def test_a_spark_before_4_is_told(spark, monkeypatch):
     monkeypatch.setattr(spark, "version", "3.5.1")
     with pytest.raises(CannotStart, match=r"the formats need Spark 4, found 3\.5\.1"):
         register(spark)
+
+
+def test_a_session_of_spark_connect_is_told():
+    """It has no Java of its own to plan in."""
+    from types import SimpleNamespace
+
+    from engine.pipeline.java import CannotStart
+
+    session = type("SparkSession", (SimpleNamespace,), {"__module__": "pyspark.sql.connect.session"})(version="4.2.1")
+    with pytest.raises(CannotStart, match=r"builder\.master\(URL\)\), found one of Spark Connect"):
+        register(session)
