@@ -25,7 +25,7 @@ from engine.cli.options import common, count
 from engine.cli.output import Output, plain, size_text
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.mapped.reading import Action, Reading
-from engine.pipeline.defaults import NEEDED, SPLIT_BYTES
+from engine.pipeline.defaults import NEEDED, SMALL_BYTES, SPLIT_BYTES
 from engine.scratch import growing, take_old_logs
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def options(stores: str = "*") -> argparse.ArgumentParser:
         parser.add_argument(
             "stores", metavar="STORE", nargs=stores, help="store directories, or patterns: 'fleet/*/store'"
         )
-    parser.add_argument("--master", metavar="URL", default="local[*]", help="where Spark runs (local[*])")
+    parser.add_argument("--master", metavar="URL", help="where Spark runs (local[*]); starts it for small stores too")
+    parser.add_argument("--spark", action="store_true", help="start Spark for small stores too")
     parser.add_argument("--log-file", metavar="FILE", help="where Spark's own words go")
     return parser
 
@@ -75,8 +76,8 @@ class Job:
     out: Output
     spark: SparkSession
     watch: Watch
-    log_file: Path
-    master: str
+    log_file: Path | None
+    master: str | None
     session_seconds: float
     began: float
     stores: list[StorePlace] = field(default_factory=list)
@@ -158,15 +159,21 @@ class Job:
                 "unitsPerSecond": round(rate),
                 "sessionSeconds": round(self.session_seconds, 3),
                 "master": self.master,
-                "logFile": str(self.log_file),
+                "logFile": str(self.log_file) if self.log_file is not None else None,
                 "filesChanged": changed,
                 **figures,
             }
         )
+        if self.master is None:
+            how = f"answered without Spark: that is under {size_text(SMALL_BYTES)} (--spark starts it)"
+        else:
+            how = (
+                f"{again:,} tasks tried again; Spark on {self.master} began in {self.session_seconds:,.1f} s, its "
+                f"words are in {self.log_file}"
+            )
         self.out.line(
             f"-- {units:,} units, {size_text(self.bytes)} in {seconds:,.1f} s ({rate:,.0f} units/s); {self.splits:,} "
-            f"splits, {again:,} tasks tried again; Spark on {self.master} began in {self.session_seconds:,.1f} s, its "
-            f"words are in {self.log_file}"
+            f"splits; {how}"
         )
 
 
@@ -179,13 +186,19 @@ def note_unread(error: CannotRead) -> None:
 
 
 @contextlib.contextmanager
-def started(args: argparse.Namespace, out: Output, name: str) -> Iterator[Job]:
+def started(args: argparse.Namespace, out: Output, name: str, *, here: bool = False) -> Iterator[Job]:
     """A session of Spark, and a watch over the job that runs in it; errors of Spark leave as one line.
 
+    A job that can also be done ``here`` is, in this process, where its stores are small and nobody asks for Spark.
     Stores that are none are told before Spark starts. Who interrupts the job ends the session with it, so that no task
     writes any more. Raises :class:`StoreError` where Spark, or Java, is not to be had.
     """
+    if here and not args.spark and args.master is None and _are_small(args.stores):
+        with _done_here(out, name, args.stores) as job:
+            yield job
+        return
     need_spark()
+    args.master = args.master or "local[*]"
     from engine.pipeline import session
     from engine.pipeline.files import find_stores, seen_from_anywhere
     from engine.pipeline.progress import Cancelled, Watch
@@ -229,6 +242,47 @@ def started(args: argparse.Namespace, out: Output, name: str) -> Iterator[Job]:
     bar.clear()
     if watch.cancelled:
         raise Cancelled("stopped; nothing was left behind")
+
+
+@contextlib.contextmanager
+def _done_here(out: Output, name: str, stores: Sequence[str]) -> Iterator[Job]:
+    """The job in this process: the functions of its tasks, one after the other."""
+    from engine.pipeline.files import find_stores
+    from engine.pipeline.here import Here
+    from engine.pipeline.progress import Cancelled, Watch
+
+    spark: Any = Here()
+    bar = Bar(out)
+    try:
+        with Watch(spark, name, bar.told) as watch:
+            yield Job(name, out, spark, watch, None, None, 0.0, time.monotonic(), find_stores(stores))
+    finally:
+        bar.clear()
+    if watch.cancelled:
+        raise Cancelled("stopped; nothing was left behind")
+
+
+def _are_small(stores: Sequence[str]) -> bool:
+    """Whether the logs that the command names hold less than :data:`SMALL_BYTES`; zero bytes at their ends are not
+    counted. False where they cannot be looked at, or Arrow is missing: the way by Spark tells why.
+    """
+    from engine.pipeline.files import find_stores
+    from engine.pipeline.splits import edge_of_zeros, whole_files
+
+    if importlib.util.find_spec("pyarrow") is None:
+        return False
+    size = 0
+    try:
+        for store in find_stores(stores):
+            if store.unread is not None:
+                return False
+            for whole in whole_files(store):
+                size += whole.file_size if whole.followed else edge_of_zeros(whole)
+                if size >= SMALL_BYTES:
+                    return False
+    except CannotRead:
+        return False
+    return True
 
 
 class _Interrupts:

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError("expected an absent or empty directory", file=args.out)
     config = read_config(args)
-    with started(args, out, "rebuild") as job:
+    with started(args, out, "rebuild", here=True) as job:
         from engine.pipeline.rebuild import OnSpark, rebuild
 
         splits = job.plan(args.stores, args.split_bytes, whole=True)

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         raise UsageError("expected a key: --key KEY, or --keys-file FILE")
     counts: dict[str, int] = {}
     missing = set(keys)
-    with started(args, out, "trace") as job:
+    with started(args, out, "trace", here=True) as job:
         splits = job.plan(args.stores, args.split_bytes)
         from engine.pipeline.trace import find
 

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     only = frozenset(args.only.replace(" ", "").split(",")) if args.only else None
     config = read_config(args)
     counts: Counter[str] = Counter()
-    with started(args, out, "verify") as job:
+    with started(args, out, "verify", here=True) as job:
         from engine.pipeline.rebuild import OnSpark
 
         splits = job.plan(args.stores, args.split_bytes)

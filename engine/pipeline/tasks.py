@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from engine.pipeline.here import Here
 from engine.pipeline.workers import settling
 
 if TYPE_CHECKING:
@@ -80,12 +81,14 @@ def by_store(splits: Sequence[Split], paths: Sequence[str]) -> list[list[Split]]
     return [found[path] for path in paths]
 
 
-def over(spark: SparkSession, shares: Sequence[Sequence[Any]], work: Work, schema: str) -> DataFrame:
+def over(spark: SparkSession | Here, shares: Sequence[Sequence[Any]], work: Work, schema: str) -> DataFrame | Any:
     """One task a share: the rows of the batches that ``work`` gives for its splits, under ``schema``.
 
     ``work`` travels to the tasks: a function of a module, or a :func:`functools.partial` of one. The shares travel as
     the chunks of an Arrow table, of which Java makes a partition each: a task then needs one Python process, not two.
     """
+    if isinstance(spark, Here):
+        return spark.over(shares, work)
     import pyarrow as pa
 
     chunks = [pa.array([pickle.dumps(list(share))], pa.binary()) for share in shares]
