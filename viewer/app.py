@@ -170,7 +170,9 @@ async def run(window: MainWindow, start: Start) -> int:
 
 
 async def take_picture(window: MainWindow, target: Path, opened: bool) -> int:
-    """Save what the window shows once everything quick is there; 3 where the store could not be opened."""
+    """Save what the window shows once everything quick is there; 3 where the store could not be opened, or not all of
+    it read.
+    """
     await window.settled()
     await window.settled(QUIET_SECONDS if opened else 1.0, quiet=True)
     if not window.grab().save(str(target)):
@@ -179,7 +181,10 @@ async def take_picture(window: MainWindow, target: Path, opened: bool) -> int:
     if not opened:
         sys.stderr.write(f"storescope: {window.error_words}\n")
         return 3
-    return 0
+    unread = window.session.unread.list if window.session is not None else ()
+    for one in unread:
+        sys.stderr.write(f"storescope: {one.words}\n")
+    return 3 if unread else 0
 
 
 async def drive(window: MainWindow, file: Path) -> int:

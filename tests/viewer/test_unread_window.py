@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.inspection.samples import sample
 from engine.mapped.reading import SystemDisk
+from viewer.app import take_picture
 from viewer.bridge.recovery_job import recovery_of
 from viewer.main_window import MainWindow
 from viewer.views import VIEWS
@@ -49,7 +50,9 @@ def texts(window: QWidget) -> list[str]:
     return [text for one in parts if one.isVisible() for text in (getattr(one, "text", str)(), one.accessibleName())]
 
 
-def test_every_view_says_what_cannot_be_read(run: Any, window: MainWindow, orders: Path, part: str) -> None:
+def test_every_view_says_what_cannot_be_read(
+    run: Any, window: MainWindow, orders: Path, part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With the log's files unreadable the window showed "✓ nothing would be lost"."""
 
     async def walk() -> None:
@@ -72,5 +75,8 @@ def test_every_view_says_what_cannot_be_read(run: Any, window: MainWindow, order
         assert recovery_of(session).plan is None
         assert session.survey is not None
         assert session.survey.state == ("error", "not all readable")
+        assert await take_picture(window, tmp_path / "window.png", opened=True) == 3
+        assert (tmp_path / "window.png").is_file()
+        assert f"{part}" in capsys.readouterr().err
 
     run(walk())

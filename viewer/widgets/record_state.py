@@ -14,6 +14,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.assets import tr
+from viewer.sayings import engine_words
 from viewer.theme import C, scale, ui
 from viewer.widgets.paint import mark
 
@@ -91,7 +92,7 @@ class StateLine(QWidget):
         if state is None:
             self.hide()
             return
-        text = state.text
+        text = engine_words(state.text) if state.kind == "error" else state.text
         if state.kind == "empty" and (unread := unread_of(self)):
             text += (" · " if self._strip else "\n") + tr("Not for certain: {unread}", unread=unread)
         self._text.setText(text)
