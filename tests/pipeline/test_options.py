@@ -1,8 +1,10 @@
 """What a user writes, paths, options, a schema: understood, or refused in a sentence that names what is there."""
 
 import json
+import re
 import sys
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -218,3 +220,10 @@ def test_workers_of_another_python_are_told(tmp_path):
     with pytest.raises(CannotStart, match=f"which does not have engine.pipeline, numpy: {remedy}"):
         told(python(tmp_path, f"echo {here}; echo engine.pipeline, numpy"))
     told(python(tmp_path, f'exec {sys.executable} "$@"'))
+
+
+def test_the_readme_names_the_options_that_there_are():
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+    table = readme.partition("| option | of | means |")[2].partition("\n\n")[0]
+    named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE))))
+    assert named | {"path"} == {*options.KNOWN, *options.KNOWN_OF_LOGS}
