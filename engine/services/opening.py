@@ -79,6 +79,7 @@ def _flush_what_was_found(parts: StoreParts, services: StoreServices, start: int
     """After a crash of the process alone the log may be in the page cache only: what readers will see has to be on
     disk first, whatever the positions say.
     """
+    parts.queues.distrust()
     files = parts.files
     for file in files.files:
         if file.start_offset + file.size > start:

@@ -124,6 +124,11 @@ class ConsumeQueue(StoredQueue):
         if self.ext is not None:
             self.ext.files.forget()
 
+    def distrust(self) -> None:
+        super().distrust()
+        if self.ext is not None:
+            self.ext.files.distrust()
+
     def detach(self) -> None:
         super().detach()
         self.min_logic_offset = 0

@@ -338,6 +338,12 @@ class ConsumeQueueStore:
                 after_deletion()
         return gone
 
+    def distrust(self) -> None:
+        """Flush again what was found, before the checkpoint vouches for what comes behind it."""
+        for queue in self._all():
+            queue.distrust()
+            self._dirty.add(queue)
+
     def delete_topic(self, topic: str) -> bool:
         """Delete every queue of a topic with its folders; whether there was any (spec 11). Nobody puts meanwhile.
 

@@ -165,6 +165,10 @@ class QueueFiles:
         """Let go of the map."""
         self._hot = None
 
+    def distrust(self) -> None:
+        """What was found may be in the page cache only, as after a crash of the process: flush it again."""
+        self.flushed = min([self.flushed, *self.starts[-2:]])
+
     def detach(self) -> None:
         """Have no files any more: they lie elsewhere now, or are about to go."""
         with self._lock:

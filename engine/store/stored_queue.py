@@ -134,6 +134,10 @@ class StoredQueue(ABC):
         self.files.destroy()
         self.max_physic_offset = -1
 
+    def distrust(self) -> None:
+        """See :meth:`QueueFiles.distrust`."""
+        self.files.distrust()
+
     def detach(self) -> None:
         """Stand empty, without files: the topic was deleted, and whoever still holds this queue finds nothing in it."""
         self.files.detach()

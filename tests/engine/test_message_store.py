@@ -338,3 +338,25 @@ def test_recovery_of_4_9_dispatches_delayed_messages_without_their_time(like: An
         assert queue is not None
         (code,) = queue.read(0, 1)["tags_code"].tolist()
     assert code == (ord("T") if like == "4.9" else put_first.store_timestamp + 10_000)
+
+
+def test_entries_that_a_killed_process_left_in_the_page_cache_are_flushed_again() -> None:
+    """Queue entries that were found after a kill counted as flushed: a power loss took them, behind a checkpoint that
+    had moved on.
+    """
+    disk = SimulatedDisk()
+    with MessageStore(ROOT, config(), disk=disk, services=False) as store:
+        put(store, 30)
+    store = MessageStore(ROOT, config(), disk=disk, services=False)
+    put(store, 30)
+    store.wait_dispatched()
+    store.flush()
+    store.abandon()
+    again = MessageStore(ROOT, config(), disk=disk, services=False)
+    again.parts.queues.flush()
+    found = disk.after_power_loss(random.Random(1), 0.0)
+    for queue in again.parts.queues:
+        for start in queue.files.starts:
+            path = queue.files.path(start)
+            assert found.read_file(path) == disk.read_file(path)
+    again.abandon()

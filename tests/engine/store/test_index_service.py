@@ -13,7 +13,6 @@ from engine.errors import WrongFileSize
 from engine.layout import StorePaths, index_file_name
 from engine.mapped.disk import RealDisk
 from engine.mapped.simulated_disk import SimulatedDisk
-from engine.store.index_file import IndexFile
 from engine.store.index_service import IndexService
 
 CONFIG, _ = from_mapping({"maxHashSlotNum": 3, "maxIndexNum": 5})  # four keys a file
@@ -246,7 +245,7 @@ def test_a_file_whose_header_was_lost_begins_without_its_old_entries():
     assert offsets(place.index, "a") == []
 
 
-def test_a_file_that_is_begun_while_old_ones_are_deleted_stays(monkeypatch):
+def test_a_file_that_is_begun_while_old_ones_are_deleted_stays():
     """The list of files was read, shortened and put back while another thread had added one: it was forgotten, and what
     it held was found by nobody until the next start.
     """
@@ -256,16 +255,20 @@ def test_a_file_that_is_begun_while_old_ones_are_deleted_stays(monkeypatch):
     index = place.index
     added = threading.Event()
     thread = threading.Thread(target=lambda: (index._create(), added.set()), daemon=True)
-    end = IndexFile.end_phy_offset
 
-    def ends(file):
-        if threading.current_thread() is not thread and not thread.ident:
-            thread.start()
-            added.wait(0.2)  # as long as another thread may take: it has to wait for this one
-        return end.fget(file)
+    class Slow(tuple):
+        """A list of files that is taken while somebody adds to it."""
 
-    monkeypatch.setattr(IndexFile, "end_phy_offset", property(ends))
+        __slots__ = ()
+
+        def __getitem__(self, wanted):
+            if wanted == slice(1, None):
+                thread.start()
+                added.wait(0.2)  # as long as another thread may take: it has to wait for this one
+            return tuple(self)[wanted] if isinstance(wanted, slice) else super().__getitem__(wanted)
+
     first, second = index.files
+    index.files = Slow(index.files)
     assert index.delete_expired(len(log)) == [first.name]
     thread.join(60)
     assert index.files[0] is second
