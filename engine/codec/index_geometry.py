@@ -14,6 +14,8 @@ from engine.layout import INDEX_ENTRIES, INDEX_SLOTS
 
 _DEFAULT = codec.Geometry(INDEX_SLOTS, INDEX_ENTRIES)
 _I32 = struct.Struct(">i")
+NEWER = 4096
+"""Entries of one slot that may have come since the header was read: a writer does not wait for us."""
 
 
 class IndexBytes(Protocol):
@@ -101,7 +103,15 @@ def _newest_agrees(file: IndexBytes, header: codec.IndexHeader, geometry: codec.
     if newest is None or newest.key_hash < 0:
         return False
     head = file.read(geometry.slot_position(newest.key_hash % geometry.slots), codec.SLOT_SIZE)
-    return len(head) == codec.SLOT_SIZE and bool(_I32.unpack(head)[0] == header.entries)
+    number = _I32.unpack(head)[0] if len(head) == codec.SLOT_SIZE else 0
+    for _ in range(NEWER):
+        if number <= header.entries:
+            break
+        newer = _entry(file, geometry, number)  # written since the header was read, or never counted
+        if newer is None or newer.prev >= number or newer.key_hash % geometry.slots != newest.key_hash % geometry.slots:
+            return False
+        number = newer.prev
+    return bool(number == header.entries)
 
 
 def _entry(file: IndexBytes, geometry: codec.Geometry, number: int) -> codec.IndexEntry | None:
