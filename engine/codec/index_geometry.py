@@ -16,6 +16,12 @@ _DEFAULT = codec.Geometry(INDEX_SLOTS, INDEX_ENTRIES)
 _I32 = struct.Struct(">i")
 NEWER = 4096
 """Entries of one slot that may have come since the header was read: a writer does not wait for us."""
+LOOKS = 3
+"""Times that a file of the default length is looked at before other numbers are tried: a writer counts an entry, and
+its bytes are there a moment later.
+"""
+_AT_ONCE = 1 << 20
+"""Numbers of slots that are tried in one go."""
 
 
 class IndexBytes(Protocol):
@@ -37,7 +43,7 @@ def derive_geometry(file: IndexBytes) -> tuple[codec.Geometry | None, str]:
     if len(header_bytes) < codec.HEADER_SIZE:
         return None, f"the file has {len(header_bytes)} bytes, a header has {codec.HEADER_SIZE}"
     header = codec.decode_header(header_bytes)
-    if file.size == _DEFAULT.file_size and (header.entries == 0 or _newest_agrees(file, header, _DEFAULT)):
+    if file.size == _DEFAULT.file_size and _is_default(file, header):
         return _DEFAULT, "RocketMQ's defaults, by the file's length"
     if (file.size - codec.HEADER_SIZE) % 4:
         return None, f"no numbers of slots and entries give a length of {file.size:,} bytes"
@@ -50,6 +56,18 @@ def derive_geometry(file: IndexBytes) -> tuple[codec.Geometry | None, str]:
         names = ", ".join(f"{g.slots:,}" for g in fitting[:4])
         return None, f"several numbers of slots agree with the chains: {names}"
     return fitting[0], f"{fitting[0].slots:,} slots: the only number that the length and the chains allow"
+
+
+def _is_default(file: IndexBytes, header: codec.IndexHeader) -> bool:
+    for look in range(LOOKS):
+        if look:
+            header_bytes = file.read(0, codec.HEADER_SIZE)
+            if len(header_bytes) < codec.HEADER_SIZE:
+                return False
+            header = codec.decode_header(header_bytes)
+        if header.entries == 0 or _newest_agrees(file, header, _DEFAULT):
+            return True
+    return False
 
 
 def _fitting(file: IndexBytes, header: codec.IndexHeader) -> list[codec.Geometry]:
@@ -89,13 +107,14 @@ def _candidates_in_bulk(file: IndexBytes, header: codec.IndexHeader, words: int)
     if largest <= 0:
         return
     data = np.frombuffer(file.read(codec.HEADER_SIZE, words * 4), ">i4")
-    slots = np.arange(words % 5 or 5, largest + 1, 5, dtype=np.int64)
-    at = slots + 5 * header.entries
-    slots, at = slots[at < len(data)], at[at < len(data)]
-    key_hash = data[at].astype(np.int64)
-    good = key_hash >= 0
-    slots, key_hash = slots[good], key_hash[good]
-    yield from (int(n) for n in slots[data[key_hash % slots] == header.entries])
+    for first in range(words % 5 or 5, largest + 1, 5 * _AT_ONCE):
+        slots = np.arange(first, min(first + 5 * _AT_ONCE, largest + 1), 5, dtype=np.int64)
+        at = slots + 5 * header.entries
+        slots, at = slots[at < len(data)], at[at < len(data)]
+        key_hash = data[at].astype(np.int64)
+        good = key_hash >= 0
+        slots, key_hash = slots[good], key_hash[good]
+        yield from (int(n) for n in slots[data[key_hash % slots] == header.entries])
 
 
 def _newest_agrees(file: IndexBytes, header: codec.IndexHeader, geometry: codec.Geometry) -> bool:

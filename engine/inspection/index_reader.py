@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine.codec import index as codec
+from engine.codec.index_geometry import derive_geometry
 from engine.errors import CannotRead, CorruptUnit
 from engine.layout import parse_file_name
 from engine.mapped.read_only import DescriptorCache, ReadOnlyFile
@@ -47,6 +48,16 @@ def stored_count(file: ReadOnlyFile) -> int:
     except CannotRead:
         return 0
     return codec.decode_header(head).entries if len(head) == codec.HEADER_SIZE else 0
+
+
+def index_geometry(file: ReadOnlyFile) -> tuple[codec.Geometry | None, str]:
+    """Slots and entries of a file and how they are known; None and why where it cannot be read: its door has noted it,
+    and the other files can still be told.
+    """
+    try:
+        return derive_geometry(file)
+    except CannotRead as error:
+        return None, error.what
 
 
 class IndexReader:

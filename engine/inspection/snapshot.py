@@ -18,12 +18,11 @@ from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.checkpoint import decode as decode_checkpoint
 from engine.codec.file_walk import Item
-from engine.codec.index_geometry import derive_geometry
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Stop
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit
-from engine.inspection.index_reader import IndexReader, list_index, stored_count
+from engine.inspection.index_reader import IndexReader, index_geometry, list_index, stored_count
 from engine.inspection.lock_state import LockState, lock_state
 from engine.inspection.log_reader import LogReader
 from engine.inspection.opening import Kind, Opening, recognise
@@ -362,7 +361,7 @@ class StoreSnapshot:
             if file.size == size or geometry is None:
                 readers.append(IndexReader(file, geometry, how))
             else:
-                readers.append(IndexReader(file, *derive_geometry(file)))
+                readers.append(IndexReader(file, *index_geometry(file)))
         return readers
 
     def _index_geometry(self, files: list[ReadOnlyFile]) -> tuple[index_codec.Geometry | None, str]:
@@ -371,7 +370,7 @@ class StoreSnapshot:
             return index_codec.Geometry(slots, entries), "the configuration says so"
         answers: dict[tuple[index_codec.Geometry | None, str], int] = {}
         for file in sorted(files, key=stored_count, reverse=True)[:4]:
-            answer = derive_geometry(file)
+            answer = index_geometry(file)
             if answer[0] is not None:
                 return answer
             answers[answer] = answers.get(answer, 0) + 1

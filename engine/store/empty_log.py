@@ -4,8 +4,9 @@ RocketMQ deletes every queue when it starts so (spec 10.1). The plan of a recove
 says why it is likely not meant; nothing is carried out until somebody says the word ``empty_log``.
 
 Empty is a log without a file, and one whose files hold nothing but zeros. A crash loses a tail that was not flushed and
-leaves what stands in front of it, so a log with a first unit is never empty; of a log in several folders one may be
-gone: it holds no file, and queues know of bytes that no file holds. Nobody knows anything of a new store.
+leaves what stands in front of it, so a log with a first unit is never empty; nor is one whose first file begins behind
+all that anybody knows of: the rest has expired. Of a log in several folders one may be gone: it holds no file, and
+queues know of bytes that no file holds. Nobody knows anything of a new store.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ def find(source: RecoverySource, files: Sequence[ReadOnlyFile], queues: Queues) 
     there costs one short read. Raises :class:`engine.errors.CannotRead`.
     """
     if not files or _only_zeros(files):
-        return _whole(source, queues())
+        known = list(queues())
+        return None if files and _expired(source, files[0].start_offset, known) else _whole(source, known)
     return _part(source, files, queues) if source.missing or len(source.log.folders) > 1 else None
 
 
@@ -103,6 +105,15 @@ def _only_zeros(files: Iterable[ReadOnlyFile]) -> bool:
     """No file begins with anything, and nothing stands behind either."""
     files = list(files)
     return not any(any(file.read(0, _HEAD)) for file in files) and not any(last_byte(file) for file in files)
+
+
+def _expired(source: RecoverySource, start: int, queues: Iterable[RecoveredQueue]) -> bool:
+    """Whether all that is known of ended before the log's first file begins: retention deleted it, and nothing was put
+    since.
+    """
+    if start <= 0 or any(head.header.end_phy_offset >= start for head in source.index if head.header is not None):
+        return False
+    return not any(_entries_in(queue, [(start, LARGEST_OFFSET)]) for queue in queues)
 
 
 def _whole(source: RecoverySource, queues: Iterable[RecoveredQueue]) -> EmptyLog | None:

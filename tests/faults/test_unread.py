@@ -16,6 +16,7 @@ import random
 import re
 import shutil
 import sys
+from pathlib import Path
 
 import made_stores
 import pytest
@@ -25,11 +26,13 @@ from other_user import NOBODY, as_nobody, open_folder
 
 from engine.cli import main as root
 from engine.cli.main import COMMANDS, main
+from engine.codec.message import Unit
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, StoreError
+from engine.inspection.snapshot import open_store
 from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
-from engine.mapped.reading import read_through
+from engine.mapped.reading import SystemDisk, read_through
 from engine.message_store import MessageStore
 from engine.store.load_source import source
 
@@ -248,3 +251,29 @@ def test_whatever_the_engine_cannot_look_at_leaves_the_store_as_it_was(pristine,
         with pytest.raises((OSError, StoreError), match=r"planted|Input"):
             MessageStore(store, MessageStoreConfig(), disk=FailingEngineDisk(at), services=False)
         assert changed(before, store) == [], at
+
+
+@pytest.mark.parametrize("part", ["index", "consumequeue", "config", "checkpoint"])
+def test_a_part_that_cannot_be_read_keeps_nobody_from_telling_of_the_others(pristine, tmp_path, part):
+    """With all index files unreadable the check ended there: a wrong CRC in the log was not told."""
+    store = tmp_path / "store"
+    shutil.copytree(pristine, store)
+    with open_store(store) as looked:
+        unit = next(item for item in looked.units() if isinstance(item, Unit) and item.body)
+        log = looked.log.sequence.find(unit.offset)
+    with Path(log.path).open("r+b") as data:
+        data.seek(log.read(0, log.size).index(unit.body, unit.offset - log.start_offset))
+        data.write(bytes([unit.body[0] ^ 1]))
+
+    class Part(SystemDisk):
+        def open(self, path):
+            if path.startswith(str(store / part)):
+                raise PermissionError(errno.EACCES, "Permission denied", path)
+            return super().open(path)
+
+    code, out, err = told(store, ("check", "STORE"), tmp_path / "new", Part(), "--json")
+    records = [json.loads(line) for line in out.splitlines()]
+    assert "CL03" in {record.get("id") for record in records}
+    assert any(record["type"] == "unreadable" for record in records)
+    assert not next(record for record in records if record["type"] == "summary")["complete"]
+    assert code == 3, err

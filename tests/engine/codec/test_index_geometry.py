@@ -38,3 +38,27 @@ def test_a_header_that_is_behind_its_slots_is_no_reason_to_read_the_whole_file()
         file = Growing(20, ahead)
         assert derive_geometry(file)[0] == DEFAULT
         assert file.most <= codec.HEADER_SIZE
+
+
+class Late(Growing):
+    """A file whose newest entry is counted a moment before its bytes can be read."""
+
+    def __init__(self) -> None:
+        super().__init__(20, 0)
+        self.newest = DEFAULT.entry_position(20)
+        self.looks = 0
+
+    def read(self, position: int, size: int) -> bytes:
+        if position == self.newest:
+            self.looks += 1
+            if self.looks == 1:
+                self.most = max(self.most, size)
+                return bytes(size)
+        return super().read(position, size)
+
+
+def test_an_entry_that_is_counted_before_its_bytes_are_there_is_looked_at_again() -> None:
+    file = Late()
+    assert derive_geometry(file)[0] == DEFAULT
+    assert file.looks == 2
+    assert file.most <= codec.HEADER_SIZE

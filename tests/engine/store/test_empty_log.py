@@ -244,3 +244,26 @@ def test_a_first_page_of_zeros_is_damage_and_no_empty_log(whole):
     files[0].write_bytes(bytes(4096) + files[0].read_bytes()[4096:])
     with open_store(whole) as store:
         assert plan(store).empty_log is None
+
+
+def test_a_log_that_expired_whole_is_no_log_that_is_gone(tmp_path):
+    """All files but the newest were deleted, and nothing was put into that one yet: its place says that the rest is
+    not missed.
+    """
+    root = make(tmp_path / "store")
+    end = max(int(file.name) for file in (root / "commitlog").iterdir()) + LOG
+    empty(root)
+    (root / "commitlog" / f"{end:020d}").write_bytes(bytes(LOG))
+    with open_store(root) as store:
+        assert plan(store).empty_log is None
+    with MessageStore(root, from_mapping(SIZES)[0], services=False) as store:
+        assert store.put_message(Message("Orders", b"tea")).append.physical_offset == end
+
+
+def test_a_log_whose_newest_file_should_hold_units_is_gone(tmp_path):
+    root = make(tmp_path / "store")
+    newest = max((root / "commitlog").iterdir())
+    empty(root)
+    newest.write_bytes(bytes(LOG))
+    with open_store(root) as store:
+        assert plan(store).empty_log is not None
