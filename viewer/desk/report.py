@@ -150,7 +150,7 @@ def _findings(control: Control, store: StoreSnapshot, wanted: Wanted, mask: Mask
     edge: tuple[str, ...] = ()
     if not wanted.complete:
         unread = any(not one.id for one in wanted.findings)
-        edge = (tr("The check is incomplete: what cannot be read was not looked at.") if unread
+        edge = (tr("Incomplete: unread files were not checked.") if unread
                 else tr("The check was stopped: this is what the part it saw shows."),)  # fmt: skip
     if len(wanted.findings) > MOST_FINDINGS:
         edge += (tr("The first {n:,} of {all:,} findings.", n=MOST_FINDINGS, all=len(wanted.findings)),)

@@ -244,7 +244,7 @@ class FindingsPane(Pane):
         if self._error:
             return State("error", self._error, steps=((tr("Check again"), self.check),))
         if session.unread:
-            said = tr("The check is incomplete: what cannot be read was not looked at.")
+            said = tr("Incomplete: unread files were not checked.")
             return State("cut", said, steps=((tr("Check again"), self.check),))
         if not session.findings_complete and not session.findings:
             said = tr(

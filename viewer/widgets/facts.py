@@ -84,7 +84,9 @@ class Facts(QWidget):
         if len(fact.value) > UNBROKEN and " " not in fact.value:
             long = Elided(fact.value, 12, fact.role, code=True)
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-            return self._row(name, long, fact)
+            line = self._row(name, long, replace(fact, code=False))  # it has all the room: nothing stretches behind it
+            line.box.setStretch(1, 1)
+            return line
         wrap = not fact.code and not fact.note
         value = Label(fact.value, 12, fact.role, code=fact.code, wrap=wrap, select=True)
         if not wrap:

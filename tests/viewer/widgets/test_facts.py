@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from viewer.widgets.facts import Fact, Facts
+from viewer.widgets.kit import Elided
 
 
 def test_lines_stay_where_only_texts_change(qtbot) -> None:
@@ -32,3 +33,15 @@ def test_places_and_long_values_are_lines_too(qtbot) -> None:
     facts._labels[0][0].clicked.emit()
     assert asked == ["log:13"]
     assert facts.texts()[2] == ": other words"
+
+
+def test_a_long_name_is_seen(qtbot):
+    """A path of a file stood in no room at all: what stretches behind the line took it."""
+    facts = Facts()
+    qtbot.addWidget(facts)
+    path = "/srv/rocketmq/store/commitlog/" + "0" * 20
+    facts.show_facts([Fact("File", path), Fact("Found", "tea")])
+    facts.resize(400, 60)
+    facts.show()
+    (shown,) = facts.findChildren(Elided)
+    assert shown.width() > 200
