@@ -222,7 +222,7 @@ def latency(args: argparse.Namespace, folder: Path) -> None:
         count = len(broker.acknowledged)
         await asyncio.sleep(1)
         late = screen.latencies(broker.acknowledged[:count], since)
-        locks, writable = locks_held(os.getpid()), written_descriptors(os.getpid(), broker.store)
+        locks, writable = locks_held(os.getpid(), broker.store), written_descriptors(os.getpid(), broker.store)
         window.close()
         await window.jobs.drain()
         return {

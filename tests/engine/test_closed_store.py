@@ -206,7 +206,7 @@ APPENDS: dict[str, Call] = {
     "begin_at": lambda log: log.begin_at(0),
 }
 PASSIVE = {
-    "ask", "close", "failed", "refusal", "refuse", "set_max_message_size",
+    "ask", "close", "failed", "forget_topic", "refusal", "refuse", "set_max_message_size",
     "begin_append", "place", "room_for", "topic",  # parts of the above, under the lock
 }  # fmt: skip
 
@@ -306,7 +306,7 @@ def test_whoever_waits_for_dispatch_is_let_go_at_the_end(tmp_path: Path, end: st
 
 
 def test_a_store_that_could_not_be_opened_leaves_its_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

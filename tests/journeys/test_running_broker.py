@@ -47,7 +47,7 @@ def test_row_3_a_running_broker_is_followed_and_not_disturbed(run: Run, walker: 
         late = late[: max(1, len(late) - 200)]  # the last ones may not have had their turn
         assert len(late) > 100
         assert quantile(late, 0.99) < FOLLOWED, f"p99 {quantile(late, 0.99):.3f} s of {len(late)}"
-        assert not locks_held(os.getpid())
+        assert not locks_held(os.getpid(), broker.store)
         assert not written_descriptors(os.getpid(), broker.store)
         assert broker.refused == 0
 

@@ -90,7 +90,7 @@ def conditions(rng, rows, columns):
 
 
 def condition(rng, rows, name):
-    text = (schema.UNIT | schema.CQ | schema.INDEX)[name] == "string"
+    text = (schema.UNIT | schema.CQ | schema.INDEX)[name].startswith("string")
     values = sorted({row[name] for row in rows if row[name] is not None}) or ["none" if text else 0]
 
     def value():

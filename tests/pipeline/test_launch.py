@@ -16,6 +16,8 @@ def record(path: str) -> logging.LogRecord:
 def test_only_what_py4j_itself_says_is_kept_quiet_and_only_while_a_session_runs():
     """A filter stayed on the root logger for ever, and dropped all records of whoever had "py4j" in a path."""
     root = logging.getLogger()
+    others = launch._no_py4j in root.filters  # a session of another test runs in this process
+    launch.hear_py4j()
     before = list(root.filters)
     with launch._own_interrupts():
         assert not root.filter(record(java_gateway.__file__))
@@ -24,3 +26,5 @@ def test_only_what_py4j_itself_says_is_kept_quiet_and_only_while_a_session_runs(
     launch.hear_py4j()
     assert root.filters == before
     assert root.filter(record(java_gateway.__file__))
+    if others:
+        root.addFilter(launch._no_py4j)

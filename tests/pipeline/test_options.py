@@ -219,7 +219,7 @@ def test_workers_of_another_python_are_told(tmp_path):
     here = f"{sys.version_info[0]}.{sys.version_info[1]}"
     with pytest.raises(CannotStart, match=f"which does not have engine.pipeline, numpy: {remedy}"):
         told(python(tmp_path, f"echo {here}; echo engine.pipeline, numpy"))
-    told(python(tmp_path, f'exec {sys.executable} "$@"'))
+    told(python(tmp_path, f'exec "{sys.executable}" "$@"'))
 
 
 def test_the_readme_names_the_options_that_there_are():

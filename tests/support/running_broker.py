@@ -115,10 +115,11 @@ class ScreenWatch(QObject):
         return found
 
 
-def locks_held(pid: int) -> list[str]:
-    """Lines of the kernel's lock table that belong to a process."""
+def locks_held(pid: int, folder: Path) -> list[str]:
+    """Lines of the kernel's lock table in which a process holds something of ``folder``."""
     lines = Path("/proc/locks").read_text("utf-8").splitlines()
-    return [line for line in lines if f" {pid} " in line]
+    inodes = {path.stat().st_ino for path in (folder, *folder.rglob("*"))}
+    return [line for line in lines if f" {pid} " in line and int(line.split()[-3].split(":")[-1]) in inodes]
 
 
 def written_descriptors(pid: int, folder: Path) -> list[str]:

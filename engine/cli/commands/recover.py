@@ -74,7 +74,7 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
         )
         with opened:
             done = opened.recovery_plan
-    _show(done, out, kept.record)
+    _show(done, out, kept=kept.record)
     kept.say(out)
     if (done.end_offset, done.queues) != (shown.end_offset, shown.queues):
         raise StoreError("the store had changed since it was looked at: what was done is not what was shown")
@@ -96,8 +96,8 @@ def _deeds(found: RecoveryPlan, broker: RecoveryPlan, path: str) -> Iterator[str
     yield f"  {len(found.files_deleted):,} files and {len(found.index_deleted):,} index files are deleted"
 
 
-def _show(found: RecoveryPlan, out: Output, kept: dict[str, Any] | None = None) -> None:
-    record = {**found.record(), "kept": kept}
+def _show(found: RecoveryPlan, out: Output, **more: Any) -> None:
+    record = {**found.record(), **more}
     out.record(record)
     if not out.as_json:
         _for_people(found, record, out)
