@@ -15,7 +15,24 @@ def test_the_examples_with_a_session_work(spark, tmp_path: Path, monkeypatch) ->
     monkeypatch.chdir(tmp_path)
     for name in ("STORE", "store", "orders-store", "fleet/broker-a/store", "fleet/broker-b/store"):
         shutil.copytree(sample("orders", tmp_path / "cache"), tmp_path / name)
-    for block in readme.python_blocks(spark=True):
-        readme.run_block(block, {"spark": spark})
     for expression in readme.expressions(spark=True):
         readme.value_of(expression, {"spark": spark})
+
+
+def test_the_questions_to_a_fleet_are_answered(spark, golden, tmp_path: Path, capsys) -> None:
+    """One broker deleted a topic, one lost its queues: the recipes find what is known of these stores."""
+    brokers = {"orders": "broker-orders", "retries": "broker-retries", "gone": "queues-gone-5.3.3"}
+    for broker, name in brokers.items():
+        (tmp_path / broker).mkdir()
+        (tmp_path / broker / "store").symlink_to(golden(name))
+    (block,) = readme.python_blocks(spark=True)
+    block = block.replace("/mnt/fleet", str(tmp_path)).replace("/tmp/followed", str(tmp_path / "followed"))
+    known = readme.run_block(block, {})
+    lost = {row.broker: row["count"] for row in known["lost"].groupBy("broker").count().collect()}
+    assert lost == {"gone": 2558, "orders": 5}
+    found = {(row.topic, row.queueId, row.group): row.behind for row in known["behind"].where("behind > 0").collect()}
+    assert (found["OrderEvents", "0", "warehouse"], found["AuditTrail", "1", "ledger"]) == (37, 30)
+    assert known["twice"].count() > 0
+    assert known["rate"].count() > 0
+    assert spark.table("new").count() == known["units"].count()
+    assert "|orders|" in capsys.readouterr().out.replace(" ", "")

@@ -19,9 +19,11 @@ def python_blocks(*, spark: bool = False) -> list[str]:
     return [text for text in found if bool(re.search(r"\bspark\b", text)) == spark]
 
 
-def run_block(block: str, names: dict[str, Any]) -> None:
-    """Run a block in the working directory, with ``names`` at hand (``spark``, where it uses that)."""
-    exec(compile(block, "README.md", "exec"), dict(names))
+def run_block(block: str, names: dict[str, Any]) -> dict[str, Any]:
+    """Run a block in the working directory, with ``names`` at hand (``spark``, where it uses that); what it named."""
+    known = dict(names)
+    exec(compile(block, "README.md", "exec"), known)
+    return known
 
 
 def expressions(*, spark: bool = False) -> list[str]:

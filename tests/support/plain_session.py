@@ -1,0 +1,97 @@
+"""The formats in a plain session of whatever Spark this Python has: every answer held against the rows themselves.
+
+``python plain_session.py STORE`` ends with 0 and names the Spark, or with an exception. No helper of the tests is
+needed: other Pythons run it.
+"""
+
+import sys
+import tempfile
+import warnings
+from datetime import UTC, datetime
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from engine.pipeline import register
+
+KINDS = {
+    "rocketmq-commitlog": ("physicalOffset", ("topic = 'TopicA'", "queueId > 1 AND size < 300", "crc <> 'ok'")),
+    "rocketmq-consumequeue": ("physicalOffset", ("topic = 'TopicA' AND queueOffset < 10", "size > 300")),
+    "rocketmq-index": ("phyOffset", ("slot > 100", "storeTime > timestamp'2020-01-01 00:00:00'")),
+}
+
+
+def main(store: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        spark = plain(folder)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                register(spark)
+            for name, (place, conditions) in KINDS.items():
+                compare(spark, spark.read.format(name).load(store), place, conditions)
+            by_sql(spark, store)
+            followed(spark, store, folder)
+        finally:
+            spark.stop()
+    print("agrees", pyspark.__version__)
+
+
+def plain(folder: str) -> SparkSession:
+    settings = {
+        "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse", "spark.local.dir": folder, "spark.log.level": "ERROR",
+    }  # fmt: skip
+    building = SparkSession.builder.master("local[1]")
+    for name, value in settings.items():
+        building = building.config(name, value)
+    return building.getOrCreate()
+
+
+def compare(spark, frame, place, conditions):
+    """Reads, conditions, aggregates, unions, joins and caches of one frame, in one session, one behind the other."""
+    whole = spark.createDataFrame(frame.toArrow())
+    every = whole.count()
+    assert every > 100
+    assert frame.count() == every
+    for condition in conditions:
+        assert rows(frame.where(condition)) == rows(whole.where(condition)), condition
+        assert frame.where(condition).count() + frame.where(f"NOT ({condition})").count() == every, condition
+        counted = frame.where(condition).groupBy("type").count()
+        assert rows(counted) == rows(whole.where(condition).groupBy("type").count()), condition
+    first, second = (frame.where(f"{place} {half}").select(place) for half in ("< 100000", ">= 100000"))
+    assert sorted(rows(first.union(second))) == sorted(rows(whole.select(place)))
+    assert first.join(second, on=place).count() == 0
+    assert frame.select("storeTime").where("storeTime IS NULL").count() == whole.where("storeTime IS NULL").count()
+    assert "columns: [" in frame.select(place)._jdf.queryExecution().executedPlan().toString()
+    kept = frame.select(place, "type").cache()
+    assert kept.where(f"{place} < 100000").count() == first.count()
+    kept.unpersist()
+
+
+def rows(frame):
+    return sorted(str([_ordered(value) for value in row]) for row in frame.collect())
+
+
+def _ordered(value):
+    """Maps have no order: what is made of rows again may have another."""
+    return sorted(value.items()) if isinstance(value, dict) else value
+
+
+def by_sql(spark, store):
+    spark.sql(f"CREATE TABLE log USING `rocketmq-commitlog` OPTIONS (path '{store}', splitBytes '64k')")
+    (row,) = spark.sql("SELECT count(*), max(storeTime) FROM log WHERE topic = 'TopicA'").collect()
+    assert row[0] > 100
+    assert row[1] > datetime(2020, 1, 1, tzinfo=UTC).replace(tzinfo=None)
+
+
+def followed(spark, store, folder):
+    stream = spark.readStream.format("rocketmq-commitlog").load(store).select("topic", "physicalOffset")
+    query = stream.writeStream.format("memory").queryName("followed").option("checkpointLocation", f"{folder}/to")
+    query.trigger(availableNow=True).start().awaitTermination()
+    read = spark.read.format("rocketmq-commitlog").load(store).select("topic", "physicalOffset")
+    assert rows(spark.table("followed")) == rows(read)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
