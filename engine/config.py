@@ -54,6 +54,7 @@ class MessageStoreConfig:
     """The store's part of a broker's configuration. An empty path text means RocketMQ's own default below the root."""
 
     given: frozenset[str] = frozenset()  # the keys that were written down, in RocketMQ's spelling
+    file: str | None = field(default=None, compare=False)  # where they were read
 
     # Where the files are
     store_path_root_dir: str = _text("storePathRootDir", "", "root of the store; default $HOME/store")
@@ -312,7 +313,8 @@ def read_properties(path: Path | str, base: MessageStoreConfig | None = None) ->
         raise CannotRead(error.strerror or str(error), file=str(path)) from error
     if len(raw) > LARGEST_FILE:
         raise UsageError(f"expected a configuration file of at most {LARGEST_FILE:,} bytes, found more", file=str(path))
-    return parse_properties(raw.decode("latin-1"), str(path), base)
+    config, unknown = parse_properties(raw.decode("latin-1"), str(path), base)
+    return replace(config, file=str(path)), unknown
 
 
 def parse_properties(

@@ -104,12 +104,21 @@ class StorePaths:
         return self.root / "abort.bak"
 
     @property
+    def empty_log_said(self) -> Path:
+        """Ours: what the word for a log that is empty was given for (:mod:`engine.store.recovery.empty_log`)."""
+        return self.root / "storescope-empty-log.json"
+
+    @property
     def lock(self) -> Path:
         return self.root / "lock"
 
     @property
     def timerwheel(self) -> Path:
         return self.root / "timerwheel"
+
+    @property
+    def timercheck(self) -> Path:
+        return self.config / "timercheck"
 
     @property
     def timerlog(self) -> Path:

@@ -41,14 +41,14 @@ from engine.services.look import Activity, count, take_activity, take_positions
 from engine.services.opening import end, heed_flags, let_go, load, take_lock
 from engine.services.store_services import StoreServices
 from engine.services.wiring import wire
-from engine.store.append_units import Int64, append_units
 from engine.store.config_tables import ConfigTables
 from engine.store.get_message import GetMessageResult, Limits, get_message
 from engine.store.latency import Latencies
 from engine.store.message_filter import MessageFilter
 from engine.store.offset_by_time import offset_by_time, offset_by_time_49
 from engine.store.positions import Positions
-from engine.store.put_message import PutMessageResult, PutMessageResults, PutMessageStatus
+from engine.store.put.message import PutMessageResult, PutMessageResults, PutMessageStatus
+from engine.store.put.raw_units import Int64, append_units
 from engine.store.query_many import QueryMessagesResult, query_messages
 from engine.store.query_message import (
     LAST_TIME,
@@ -59,7 +59,7 @@ from engine.store.query_message import (
     look_message_by_offset,
     query_message,
 )
-from engine.store.recovery_plan import RecoveryPlan
+from engine.store.recovery.plan import RecoveryPlan
 from engine.store.running_flags import RunningFlags
 from engine.store.store_parts import StoreParts
 from engine.store.stream import StreamBlock, stream
@@ -104,6 +104,7 @@ class MessageStore:
         store_host: str = STORE_HOST,
         bit_map: Callable[[Request], bytes] | None = None,
         empty_log: bool = False,
+        progress: Callable[[int], None] | None = None,
     ) -> None:
         self.config = config or MessageStoreConfig()
         self.paths = StorePaths(Path(path))
@@ -123,7 +124,9 @@ class MessageStore:
             )
             self._abort = AbortFile(self._disk, self.paths, like)
             self._limits = Limits.of(self.config)
-            self.recovery_plan: RecoveryPlan = load(self._parts, self._services, bit_map, empty_log=empty_log)
+            self.recovery_plan: RecoveryPlan = load(
+                self._parts, self._services, bit_map, empty_log=empty_log, progress=progress
+            )
             self._start(services)
         except BaseException:
             self._let_go(abandoned=True)
@@ -260,7 +263,7 @@ class MessageStore:
         return self._log.append_raw(unit)
 
     def append_units(self, data: npt.NDArray[np.uint8], sizes: Int64, stored: Int64) -> int:
-        """Store many whole units again (see :func:`engine.store.append_units.append_units`); gives the log's end."""
+        """Store many whole units again (see :func:`engine.store.put.raw_units.append_units`); gives the log's end."""
         return append_units(self._log, data, sizes, stored)
 
     def append_blank(self) -> bool:

@@ -48,16 +48,28 @@ async def picture(window, name, place):
 
 
 def few_colours(picture):
-    """The picture in its 256 commonest colours, the others as the nearest of those: a third of the size, no dots."""
+    """The picture in 256 of its colours, the others as the nearest of those: a third of the size, no dots."""
     picture = picture.convertToFormat(QImage.Format.Format_RGB32)
     raw = np.frombuffer(picture.constBits(), np.uint32).reshape(picture.height(), -1) & 0xFFFFFF
     colours, where, counts = np.unique(raw, return_inverse=True, return_counts=True)
-    table = colours[np.argsort(counts)[::-1][:256]]
-    parts, known = (np.stack([c >> shift & 255 for shift in (16, 8, 0)], 1).astype(np.int32) for c in (colours, table))
-    nearest = np.concatenate([
-        ((piece[:, None] - known[None]) ** 2).sum(2).argmin(1) for piece in np.array_split(parts, 64)
-    ])  # fmt: skip
+    parts = np.stack([colours >> shift & 255 for shift in (16, 8, 0)], 1).astype(np.int64)
+    chosen, nearest = missed_most(parts, counts, 256)
     indexed = np.ascontiguousarray(nearest.astype(np.uint8)[where].reshape(raw.shape))
     made = QImage(indexed.data, indexed.shape[1], indexed.shape[0], indexed.shape[1], QImage.Format.Format_Indexed8)
-    made.setColorTable([int(colour) | 0xFF000000 for colour in table])
+    made.setColorTable([int(colour) | 0xFF000000 for colour in colours[chosen]])
     return made.copy()
+
+
+def missed_most(parts, counts, most):
+    """Colours one after the other, each time the one that is worst off with those before: a rare colour that is like no
+    other stays (a topic's bar in the tree became another topic's), shades of grey give way. Which, and for each the
+    nearest of them.
+    """
+    far, nearest, chosen = np.full(len(parts), 1 << 20), np.zeros(len(parts), int), []
+    for number in range(min(most, len(parts))):
+        at = int((counts * far).argmax())
+        chosen.append(at)
+        away = ((parts - parts[at]) ** 2).sum(1)
+        nearer = away < far
+        far[nearer], nearest[nearer] = away[nearer], number
+    return chosen, nearest

@@ -10,4 +10,4 @@ started=$SECONDS
 prepare test
 if [ $((SECONDS - started)) -gt 5 ]; then say "Set up in $((SECONDS - started)) s"; fi
 cd "$root"
-exec "$venv/bin/python" -m pytest -n "${STORESCOPE_TEST_WORKERS:-2}" --dist loadfile --max-worker-restart 0 "$@"
+exec "$venv/bin/python" -m pytest -n "${STORESCOPE_TEST_WORKERS:-2}" --dist loadfile --no-loadscope-reorder --max-worker-restart 0 "$@"

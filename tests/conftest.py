@@ -12,8 +12,9 @@ import golden_stores
 import hypothesis
 import pytest
 from main_garbage import pytest_runtest_teardown
-from partners import pytest_collection_modifyitems, pytest_report_collectionfinish, pytest_runtest_setup
+from partners import pytest_report_collectionfinish, pytest_runtest_setup
 from suite_minutes import pytest_terminal_summary
+from suite_order import pytest_collection_modifyitems
 
 from engine.codec import compiled_cache
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from viewer import system_libraries
+from viewer.shell import system_libraries
 
 
 def register(commands: Any) -> None:
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, _out: object = None) -> int:
         return system_libraries.EXIT_CODE
     config = read_properties(args.config)[0] if args.config else None
     try:
-        from viewer.app import Start, main
+        from viewer.shell.app import Start, main
     except ImportError as error:
         words = system_libraries.instead_of_traceback(error, picture=args.screenshot is not None)
         if words is None:

@@ -22,7 +22,7 @@ from engine.cli.bench_append import by_text, open_store, puts_per_second
 from engine.config import from_mapping
 from engine.inspection.bench import conditions
 from engine.lab.lab_store import DISK_BYTES
-from engine.lab.load import LoadSettings
+from engine.lab.load_settings import LoadSettings
 from engine.lab.server import serve
 
 BODY = 200

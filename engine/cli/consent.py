@@ -9,9 +9,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from engine.errors import UsageError
-from engine.store.empty_log import EmptyLog, LogIsEmpty
+
+if TYPE_CHECKING:
+    from engine.store.recovery.plan import EmptyLog
 
 _YES = ("y", "yes")
 
@@ -19,6 +22,8 @@ _YES = ("y", "yes")
 def refuse_empty(args: argparse.Namespace, found: EmptyLog | None) -> None:
     """Raise :class:`LogIsEmpty` where the log is gone and ``--empty-log`` was not given."""
     if found is not None and not args.empty_log:
+        from engine.store.recovery.empty_log import LogIsEmpty
+
         raise LogIsEmpty(found, "--empty-log")
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.cli.staging import staged
 from engine.codec.columns import BAD, BLANK, UnitColumns
 from engine.codec.message import PREPARED, ROLLBACK, TRANSACTION_MASK, Unit
 from engine.codec.topic_table import TopicTable
@@ -28,7 +27,8 @@ from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
 from engine.message_store import MessageStore
 from engine.rules.unit_check import Request
-from engine.store.append_units import with_property_crc
+from engine.staging import staged
+from engine.store.put.raw_units import with_property_crc
 
 NOTHING_COPIED = "nothing is copied over it"
 _WAIT_MS = 1000.0

@@ -18,7 +18,7 @@ from engine.mapped.keeping_disk import KeepingDisk
 from engine.mapped.kept_folder import read
 from engine.mapped.kept_undo import take_back
 from engine.mapped.store_lock import StoreLock
-from engine.store.load_source import log_folders
+from engine.store.recovery.load_source import log_folders
 
 
 class Keeping:

@@ -16,6 +16,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TextIO
 from unicodedata import combining, east_asian_width
 
+from engine.counted import one_of
+
 if TYPE_CHECKING:
     from engine.rules.masking import Masking
 
@@ -145,10 +147,12 @@ class Output:
         self._table.row(record)
 
     def line(self, text: str = "") -> None:
-        """A line for people (or several), its control characters made visible; nothing with ``--json``."""
+        """A line for people (or several), its control characters made visible, "1 files" as "1 file"; nothing with
+        ``--json``.
+        """
         if not self.as_json:
             self.flush()
-            self._stream.write("\n".join(plain(one) for one in text.split("\n")) + "\n")
+            self._stream.write("\n".join(plain(one_of(one)) for one in text.split("\n")) + "\n")
 
     def fields(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Name and value, one pair a line, for people."""
@@ -324,6 +328,14 @@ def _two_lines(title: str) -> list[str]:
     return [first, rest] if rest else [title]
 
 
+def time_left(seconds: float) -> str:
+    """``12 s left``, ``about 2 min left``, ``about 1 h 20 min left``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s left"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"about {f'{hours} h ' if hours else ''}{minutes} min left"
+
+
 class Progress:
     """A bar on standard error: share, rate and time left; silent where that is no terminal."""
 
@@ -332,6 +344,7 @@ class Progress:
         self._on = not quiet and sys.stderr.isatty()
         self._begun = self._last = time.monotonic()
         self._drawn = False
+        self._done = 0
 
     def __enter__(self) -> Self:
         return self
@@ -341,11 +354,15 @@ class Progress:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
-    def at(self, done: int) -> None:
-        """``done`` of the total bytes are behind us."""
+    def at(self, done: int, total: int | None = None) -> None:
+        """``done`` of the total bytes are behind us; ``total`` where that is known only now."""
+        self._total = max(total, 1) if total is not None else self._total
         if not self._on:
             return
         now = time.monotonic()
+        if done < self._done:  # another look through the same bytes
+            self._begun = now
+        self._done = done
         if now - self._last < _TICK:
             return
         self._last, self._drawn = now, True
@@ -354,5 +371,5 @@ class Progress:
         rate = done / seconds
         left = (self._total - done) / rate if rate > 0 else 0.0
         bar = "█" * int(share * 24)
-        sys.stderr.write(f"\r\x1b[K{self._what} {bar:<24} {share:4.0%}  {size_text(int(rate))}/s  {left:.0f} s left")
+        sys.stderr.write(f"\r\x1b[K{self._what} {bar:<24} {share:4.0%}  {size_text(int(rate))}/s  {time_left(left)}")
         sys.stderr.flush()

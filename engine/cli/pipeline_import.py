@@ -1,13 +1,17 @@
 """``pipeline import``: **writes** a fresh store of what ``pipeline export`` wrote, in the order of physical offsets.
 
-Spark reads and sorts the rows; the engine appends them in this process, one store has one writer. A unit comes to the
-place it had where the export holds everything before it. Units with a wrong body CRC are left behind, as by ``copy``.
+Spark (of a small export this process) reads and sorts the rows; the engine appends them in this process, one store has
+one writer. A unit comes to the place it had where the export holds everything before it. Units with a wrong body CRC
+are left behind, as by ``copy``.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +20,9 @@ from engine.cli.pipeline_export import ABOUT
 from engine.cli.pipeline_jobs import Job, options, staged_output, started
 from engine.config import MessageStoreConfig, from_mapping, read_properties
 from engine.errors import CannotRead, StoreError, UsageError
+from engine.pipeline.defaults import SMALL_BYTES
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from engine.message_store import MessageStore
 
 MOST_EMPTY = 64
@@ -44,16 +47,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Append every row to a store beside its place, then give it its name."""
     about = _about(args.source)
     config, store = _chosen(about, args)
-    with staged_output(args.out, "import") as folder, started(args, out, "import") as job:
-        from engine.pipeline.imports import must_be_rows, read, units_of
+    kind = about["format"]
+    small = partial(_is_small, args.source, kind)
+    with staged_output(args.out, "import") as folder, started(args, out, "import", small=small) as job:
+        from engine.pipeline.imports import must_be_rows
 
-        must_be_rows(args.source, about["format"])
-
-        rows = read(job.spark, str(Path(args.source).absolute()), about["format"])
-        if store is not None:
-            rows = rows.where(rows["store"] == store)
+        must_be_rows(args.source, kind)
         job.watch.step("sorting rows")
-        done = _Writer(folder, config).run(units_of(rows), job)
+        done = _Writer(folder, config).run(_units(job, args.source, kind, store), job)
         job.bytes = done.size
         job.summary(
             units=done.units, out=args.out, unitBytes=done.size, maxOffset=done.end, leftBehind=done.left,
@@ -62,6 +63,36 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if done.left:
         out.say(f"left behind with a wrong body CRC: {done.left:,} units")
     return 0
+
+
+def _units(job: Job, source: str, kind: str, store: str | None) -> Iterable[tuple[int, str, bytes]]:
+    """Offset, CRC and bytes of the units of an export, in their order."""
+    from engine.pipeline import import_here
+    from engine.pipeline.imports import read, units_of
+
+    if job.here is not None:
+        return import_here.units(source, kind, store, job.watch.check)
+    rows = read(job.spark, str(Path(source).absolute()), kind)
+    if store is not None:
+        rows = rows.where(rows["store"] == store)
+    sorted_units: Iterable[Any] = units_of(rows).toLocalIterator(prefetchPartitions=True)
+    return sorted_units
+
+
+def _is_small(source: str, kind: str) -> bool:
+    """Whether the rows hold less than :data:`SMALL_BYTES`, or are no rows: that is told without Spark, too. False
+    where Arrow is missing: the way by Spark says what to install.
+    """
+    if importlib.util.find_spec("pyarrow") is None:
+        return False
+    from pyarrow import ArrowException
+
+    from engine.pipeline import import_here
+
+    try:
+        return import_here.size_of(source, kind) < SMALL_BYTES
+    except (OSError, ArrowException):
+        return True
 
 
 def _about(source: str) -> dict[str, Any]:
@@ -84,7 +115,7 @@ def _about(source: str) -> dict[str, Any]:
 def _chosen(about: dict[str, Any], args: argparse.Namespace) -> tuple[MessageStoreConfig, str | None]:
     """The new store's configuration, and the path that the rows are told by where there are several stores."""
     from engine.cli.copying import target_config
-    from engine.cli.writing import quiet
+    from engine.inspection.derived_config import quiet
 
     stores = {str(one.get("store")): one for one in about.get("stores", ())}
     if args.store is None and len(stores) > 1:
@@ -105,14 +136,14 @@ class _Writer:
         self.units = self.size = self.left = self.end = 0
         self._read, self._empty = 0, 0
 
-    def run(self, rows: DataFrame, job: Job) -> _Writer:
+    def run(self, rows: Iterable[tuple[int, str, bytes]], job: Job) -> _Writer:
         """Append all of ``rows`` (offset, crc, unit), which are in order."""
         from engine.message_store import MessageStore
 
         store = MessageStore(self._folder, self._config)
         try:
             first = True
-            for offset, crc, unit in rows.toLocalIterator(prefetchPartitions=True):
+            for offset, crc, unit in rows:
                 if self.units % 10_000 == 0:
                     job.watch.check()
                 self._must_follow(offset, len(unit))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from engine.pipeline.files import StorePlace
+    from engine.pipeline.here import Here
     from engine.pipeline.progress import Progress, Watch
     from engine.pipeline.splits import Split
     from engine.pipeline.stats_report import FileSize
@@ -89,6 +90,14 @@ class Job:
     def counter(self) -> Any:
         """What tasks tell of units and bytes."""
         return self.watch.counter
+
+    @property
+    def here(self) -> Here | None:
+        """This process in the place of Spark; None where Spark does the job."""
+        from engine.pipeline.here import Here
+
+        session: Any = self.spark
+        return session if isinstance(session, Here) else None
 
     def plan(self, stores: Sequence[str], split_bytes: int, want: Any = None, whole: bool = False) -> tuple[Split, ...]:
         """The splits of the stores that the command names; what is skipped is said.
@@ -186,15 +195,19 @@ def note_unread(error: CannotRead) -> None:
 
 
 @contextlib.contextmanager
-def started(args: argparse.Namespace, out: Output, name: str, *, here: bool = False) -> Iterator[Job]:
+def started(
+    args: argparse.Namespace, out: Output, name: str, *, small: Callable[[], bool] | None = None
+) -> Iterator[Job]:
     """A session of Spark, and a watch over the job that runs in it; errors of Spark leave as one line.
 
-    A job that can also be done ``here`` is, in this process, where its stores are small and nobody asks for Spark.
+    Nobody has asked for Spark: then the job is done in this process where what it reads is ``small``; without that
+    word, where its stores are.
     Stores that are none are told before Spark starts. Who interrupts the job ends the session with it, so that no task
     writes any more. Raises :class:`StoreError` where Spark, or Java, is not to be had.
     """
-    if here and not args.spark and args.master is None and _are_small(args.stores):
-        with _done_here(out, name, args.stores) as job:
+    stores_named = getattr(args, "stores", None) or ()
+    if not args.spark and args.master is None and (small() if small is not None else _are_small(stores_named)):
+        with _done_here(out, name, stores_named) as job:
             yield job
         return
     need_spark()
@@ -205,7 +218,7 @@ def started(args: argparse.Namespace, out: Output, name: str, *, here: bool = Fa
     from engine.pipeline.seen import must_be_seen
     from engine.pipeline.shipping import names_this_process
 
-    stores = find_stores(getattr(args, "stores", None) or ())
+    stores = find_stores(stores_named)
     if not names_this_process(args.master):
         stores = seen_from_anywhere(stores)
     if stores and all(place.unread is not None for place in stores):

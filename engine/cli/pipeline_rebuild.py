@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError("expected an absent or empty directory", file=args.out)
     config = read_config(args)
-    with started(args, out, "rebuild", here=True) as job:
+    with started(args, out, "rebuild") as job:
         from engine.pipeline.rebuild import OnSpark, rebuild
 
         splits = job.plan(args.stores, args.split_bytes, whole=True)
@@ -74,13 +74,13 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def facts_of(places: Sequence[StorePlace], given: MessageStoreConfig | None, target: Path) -> Iterator[StoreFacts]:
     """What the files and tables of each store tell before its log is read. Raises :class:`StoreError`."""
-    from engine.cli.rebuilding import batch_topics
     from engine.inspection.deleted_topics import topics_known
     from engine.inspection.derived_config import derived_config
     from engine.inspection.foreign import rocksdb_queues
     from engine.inspection.snapshot import open_store
     from engine.mapped.disk import RealDisk
     from engine.pipeline.rebuild_parts import StoreFacts
+    from engine.rebuilding import batch_topics
 
     for place, label in zip(places, labels(places), strict=True):
         if not Path(place.path).is_dir():

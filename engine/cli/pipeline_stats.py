@@ -55,7 +55,7 @@ def register(jobs: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     """Count, then tell."""
     groups = _groups(args.by)
-    with started(args, out, "stats", here=True) as job:
+    with started(args, out, "stats") as job:
         from engine.pipeline.stats import stats
         from engine.pipeline.stats_report import report
 

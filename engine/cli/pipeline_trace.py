@@ -65,7 +65,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         raise UsageError("expected a key: --key KEY, or --keys-file FILE")
     counts: dict[str, int] = {}
     missing = set(keys)
-    with started(args, out, "trace", here=True) as job:
+    with started(args, out, "trace") as job:
         splits = job.plan(args.stores, args.split_bytes)
         from engine.pipeline.trace import find
 
@@ -181,26 +181,14 @@ def _judge_all(packed: Sequence[bytes]) -> Iterable[pa.RecordBatch]:
 
 def judge(question: Question) -> Iterator[dict[str, Any]]:
     """``whereResult`` records of one store, each with its ``key``, ``store`` and ``broker``."""
+    from engine.inspection import records
     from engine.inspection.snapshot import open_store
-    from engine.inspection.where import KnownPlaces
+    from engine.inspection.where.evidence import KnownPlaces
 
     with open_store(question.store) as store:
         store.settle_log_end()
         places = KnownPlaces(store, question.relatives, question.topic, question.group)
         for key, offsets, damaged in question.keys:
             for result in places.ask(key, offsets, damaged):
-                yield {
-                    "type": "whereResult",
-                    "key": key,
-                    "store": question.store,
-                    "broker": question.broker,
-                    "verdict": result.verdict,
-                    "physicalOffset": result.physical_offset,
-                    "topic": result.topic,
-                    "queueId": result.queue_id,
-                    "queueOffset": result.queue_offset,
-                    "evidence": [
-                        {"what": e.what, "file": e.file, "offset": e.offset, "holds": e.holds} for e in result.evidence
-                    ],
-                    "nextStep": result.next_step,
-                }
+                told = {"key": key, "store": question.store, "broker": question.broker}
+                yield {"type": "whereResult", **told, **records.where_result(result)}

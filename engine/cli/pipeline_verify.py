@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.commands.check import COLUMNS, SEVERITIES
+from engine.cli.commands.check import SEVERITIES
+from engine.cli.finding_text import COLUMNS, tell
 from engine.cli.options import masked, read_config
-from engine.cli.output import Column, Output, plain
+from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import options, split_option, started
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     only = frozenset(args.only.replace(" ", "").split(",")) if args.only else None
     config = read_config(args)
     counts: Counter[str] = Counter()
-    with started(args, out, "verify", here=True) as job:
+    with started(args, out, "verify") as job:
         from engine.pipeline.rebuild import OnSpark
 
         splits = job.plan(args.stores, args.split_bytes)
@@ -166,17 +167,8 @@ def check_stores(share: Sequence[CheckTask]) -> Iterator[pa.RecordBatch]:
 
 def _tell(one: Verified, several: bool, out: Output) -> Counter[str]:
     """One store's findings, then its summary; gives how many there are of each severity."""
-    steps: dict[str, None] = {}
     if several:
         out.line(f"{one.path}: {one.units:,} units, {one.proven:,} of {one.splits:,} splits in order by themselves")
-    for record in one.records[:-1]:
-        out.record({**record, "store": one.path}, OF_SEVERAL if several else COLUMNS)
-        if record["nextStep"]:
-            steps.setdefault(record["nextStep"])
-    summary = one.records[-1]
-    out.record({**summary, "store": one.path})
-    counts = ", ".join(f"{summary[name]} {name}" for name in reversed(SEVERITIES) if summary.get(name))
-    out.line(f"-- {counts or 'nothing to complain about'}")
-    for number, step in enumerate(steps, 1):
-        out.line(f"{number}. {plain(step)}")
-    return Counter({severity: summary[severity] for severity in SEVERITIES})
+    records = [{**record, "store": one.path} for record in one.records]
+    tell(records, out, one.path, OF_SEVERAL if several else COLUMNS)
+    return Counter({severity: records[-1][severity] for severity in SEVERITIES})

@@ -21,7 +21,7 @@ from engine.codec.java import hash_map_order, i32
 from engine.codec.message import INNER_BATCH
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import CannotRead, UsageError
-from engine.store.put_message import Like
+from engine.store.put.message import Like
 
 LARGEST_PLAN = 1 << 30
 BORN_BASE = 1_700_000_000_000

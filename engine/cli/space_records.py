@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from engine.inspection.retention import FileExpiry, Retention
-from engine.inspection.space import NamedSpace, Space
-from engine.inspection.space_log import OTHERS
-from engine.inspection.space_queues import PartSpace
+from engine.inspection.space.account import NamedSpace, Space
+from engine.inspection.space.log import OTHERS
+from engine.inspection.space.queues import PartSpace
 
 Json = dict[str, Any]
 

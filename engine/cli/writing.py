@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from engine.cli.output import Output
 from engine.config import MessageStoreConfig, read_properties
 from engine.errors import StoreError, UsageError
-from engine.inspection.derived_config import derived_config
+from engine.inspection.derived_config import derived_config, quiet
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
 from engine.layout import StorePaths
@@ -22,10 +22,8 @@ from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
 from engine.rules.unit_check import Release
 from engine.services.opening import without_log
-from engine.store.empty_log import EmptyLog
-from engine.store.recovery_plan import RecoveryPlan
+from engine.store.recovery.plan import EmptyLog, RecoveryPlan
 
-_LONG = 876_000
 _BESIDE_THE_LOG = frozenset(["abort", "abort.bak", "checkpoint", "config", "lock"])
 
 
@@ -86,7 +84,7 @@ def find_target(path: str, config: MessageStoreConfig | None, like: Release = "5
             raise UsageError("expected a store, found a part of one: it cannot be written", file=path)
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
-        found = plan(store, like)
+        found = plan(store, like, losses=False)
         if not found.will_start and found.empty_log is None:
             blocker = found.blockers[0]
             raise StoreError(
@@ -100,11 +98,6 @@ def find_target(path: str, config: MessageStoreConfig | None, like: Release = "5
 def _is_store_without_log(place: Path) -> bool:
     """Only what a store has beside its log is there: it was opened once, or a broker's tables were laid down."""
     return {path.name for path in place.iterdir()} <= _BESIDE_THE_LOG
-
-
-def quiet(config: MessageStoreConfig) -> MessageStoreConfig:
-    """A configuration under which nothing expires while a command writes."""
-    return replace(config, file_reserved_time=_LONG, clean_file_forcibly_enable=False)
 
 
 def refuse_used(path: str, inside: Path) -> Path:

@@ -28,6 +28,9 @@ TABLES = (
 )
 """The JSON tables of a broker; ``timercheck`` beside them is binary."""
 
+NOT_ASKED = ("messageRequestMode.json", "transactionMetrics")
+"""Tables of which a broker does not ask whether they could be loaded."""
+
 Used = Literal["main", "bak", "defaults", "nothing"]
 State = Literal["ok", "missing", "empty", "bad", "unreadable"]
 
@@ -76,6 +79,9 @@ def load_table(name: str, read: Callable[[str], bytes | None]) -> Table:
     if bak.state == "ok":
         return Table(name, "bak", f"{_reason(main)}, so {bak.name} counts", _value(bak), main, bak)
     if bak.state in {"missing", "empty"}:
+        why = f"{_reason(main)} and {_reason(bak)}: a broker starts with defaults"
+        return Table(name, "defaults", why, {}, main, bak)
+    if name in NOT_ASKED:
         why = f"{_reason(main)} and {_reason(bak)}: a broker starts with defaults"
         return Table(name, "defaults", why, {}, main, bak)
     why = f"{_reason(main)} and {_reason(bak)}: a broker does not start"

@@ -397,3 +397,11 @@ def when(ms: int) -> str:
     except OverflowError:
         return str(ms)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+
+
+def lasting(ms: int) -> str:
+    """A stretch of time in the largest unit that it fills once, as ``400 days``, ``2.8 hours`` or ``12 ms``."""
+    for length, name in ((86_400_000, "days"), (3_600_000, "hours"), (60_000, "minutes"), (1000, "s")):
+        if abs(ms) >= length:
+            return f"{ms / length:,.1f}".removesuffix(".0") + f" {name}"
+    return f"{ms} ms"

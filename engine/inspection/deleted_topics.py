@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from engine.inspection.check.tables import is_of_a_broker
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.tables import read_table
 from engine.rules.dispatch_rules import TopicsKnown
 
 _BEYOND = 1 << 62
@@ -15,12 +17,18 @@ def deleted_topics(store: StoreSnapshot, first_of: Mapping[str, int]) -> list[st
     return topics_known(store).deleted(first_of)
 
 
+def is_listed(store: StoreSnapshot) -> bool:
+    """Whether a broker could load the topics table: one that was lost names no topic that was deleted."""
+    table = read_table(store, "topics.json")
+    return table is not None and isinstance(table.value.get("topicConfigTable"), dict)
+
+
 def topics_known(store: StoreSnapshot) -> TopicsKnown:
     """What the store's folders and tables tell of its topics. Raises :class:`CannotRead`."""
     assert store.paths is not None
     folders, listed = store.topics(), frozenset(store.table_topics())
     store.whole_topics()
-    told = store.reading.exists(store.paths.config / "topics.json") or not (store.abort or not folders)
+    told = is_listed(store) or not (store.abort or not folders or is_of_a_broker(store))
     newest = max(
         (found[0] for queues in folders.values() for queue in queues.values() if (found := queue.newest())),
         default=_BEYOND,

@@ -15,10 +15,13 @@ from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.tables import light_offsets
 from engine.layout import COMMIT_LOG_FILE_SIZE
 from engine.rules.log_rules import LogFile, likely_length
 
 _LMQ = "%LMQ%"
+LONG_RESERVED = 876_000
+"""Hours."""
 Setting = tuple[str, str, Any]  # key as RocketMQ spells it, attribute, value
 
 
@@ -41,7 +44,7 @@ def _settings(store: StoreSnapshot) -> Iterator[Setting]:
     if files:
         yield "mappedFileSizeCommitLog", "mapped_file_size_commit_log", likely_length(files) or COMMIT_LOG_FILE_SIZE
     readers = [queue for queues in store.topics().values() for queue in queues.values()]
-    yield from _queue_settings(readers)
+    yield from _queue_settings(readers, light=bool(light_offsets(store)))
     geometry = store.geometry
     if geometry.index is not None:
         yield "maxHashSlotNum", "max_hash_slot_num", geometry.index.slots
@@ -54,7 +57,7 @@ def _settings(store: StoreSnapshot) -> Iterator[Setting]:
         )
 
 
-def _queue_settings(readers: list[QueueReader]) -> Iterator[Setting]:
+def _queue_settings(readers: list[QueueReader], *, light: bool) -> Iterator[Setting]:
     simple = [queue.sequence.file_size for queue in readers if queue.kind == "simple" and queue.files]
     if simple:
         yield "mappedFileSizeConsumeQueue", "mapped_file_size_consume_queue", _commonest(simple)
@@ -65,7 +68,7 @@ def _queue_settings(readers: list[QueueReader]) -> Iterator[Setting]:
     if ext:
         yield "enableConsumeQueueExt", "enable_consume_queue_ext", True
         yield "mappedFileSizeConsumeQueueExt", "mapped_file_size_consume_queue_ext", _commonest(ext)
-    if any(queue.topic.startswith(_LMQ) for queue in readers):
+    if light or any(queue.topic.startswith(_LMQ) for queue in readers):
         yield "enableLmq", "enable_lmq", True
         yield "enableMultiDispatch", "enable_multi_dispatch", True
 
@@ -77,3 +80,8 @@ def _commonest(sizes: list[int]) -> int:
 def _given_index(store: StoreSnapshot) -> bool:
     given = store.config.given if store.config is not None else frozenset()
     return {"maxHashSlotNum", "maxIndexNum"} <= given
+
+
+def quiet(config: MessageStoreConfig) -> MessageStoreConfig:
+    """A configuration under which nothing expires while a command writes."""
+    return replace(config, file_reserved_time=LONG_RESERVED, clean_file_forcibly_enable=False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from engine.codec.columns import BLANK, UnitColumns
@@ -14,19 +15,37 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CannotRead
-from engine.inspection import check_conf, check_keys, check_state, check_tail, foreign
+from engine.inspection import foreign
 from engine.inspection.block_scan import scan_log
-from engine.inspection.check_fold import QueueFold
-from engine.inspection.check_index import IndexCheck
-from engine.inspection.check_log import LogCheck
-from engine.inspection.check_queues import QueueCheck
+from engine.inspection.check import clock as check_clock
+from engine.inspection.check import conf as check_conf
+from engine.inspection.check import ext as check_ext
+from engine.inspection.check import groups as check_groups
+from engine.inspection.check import incident
+from engine.inspection.check import keys as check_keys
+from engine.inspection.check import losses as check_losses
+from engine.inspection.check import offsets as check_offsets
+from engine.inspection.check import release as check_release
+from engine.inspection.check import state as check_state
+from engine.inspection.check import tables as check_tables
+from engine.inspection.check import tail as check_tail
+from engine.inspection.check import timer as check_timer
+from engine.inspection.check.fold import QueueFold
+from engine.inspection.check.index import IndexCheck
+from engine.inspection.check.log import LogCheck
+from engine.inspection.check.queues import QueueCheck
+from engine.inspection.check.start import Starts, agree
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
-from engine.rules.findings import Finding, Summary, rank, summarise
+from engine.rules.findings import EMPTY_LOG, Finding, Summary, in_order, summarise
 from engine.rules.needs import Part, may_speak, part_of
 from engine.rules.proofs import Proof, ProofLine
 
 Progress = Callable[[int, int], None]
+OF_THE_LOG = frozenset({"CQ03", "CQ04", "CQ13", "CK02", "CK03", "CK04", "IX06", "IX07"})
+"""Rules that hold something against the units of the log."""
+TRIES = 3
+"""How often a store is looked at whose files go while it is read."""
 
 
 class Cancel(Protocol):
@@ -42,26 +61,53 @@ def check(
     cancel: Cancel | None = None,
     progress: Progress | None = None,
     proofs: Iterable[Proof] = (),
+    now: int | None = None,
 ) -> Iterator[Finding | Summary]:
-    """Every finding, gravest first, last a :class:`Summary`. Of what could not be read nothing is concluded, and the
-    summary is not complete then (:attr:`StoreSnapshot.unread` names it).
+    """Every finding, gravest first and a cause before what follows from it, last a :class:`Summary`. Of what could not
+    be read nothing is concluded, and the summary is not complete then (:attr:`StoreSnapshot.unread` names it).
 
     ``only`` names rules by id; ``progress`` gets bytes of the log done and in all; a check that ``cancel`` stops tells
     what the part it saw showed, and its summary is not complete. ``proofs`` are stretches of the log in which
-    nothing is wrong, in order: they are passed over where that tells the same.
+    nothing is wrong, in order: they are passed over where that tells the same. ``now`` (ms) is this machine's time
+    where None.
     """
-    found: list[Finding] = []
-    complete, units = True, 0
-    for finding in _all(store, cancel, progress, proofs):
-        if finding is None:
-            complete = False
-        elif isinstance(finding, int):
-            units = finding
-        elif only is None or finding.id in only:
-            found.append(finding)
-    told = sorted(_told(store, found), key=rank)
+    for left in reversed(range(TRIES)):
+        starts = Starts(store)
+        clock = check_clock.Clock(check_clock.latest_credible(store, now))
+        items = list(_all(store, cancel, progress, proofs, starts, clock))
+        if not (left and store.look_again()):
+            break
+        proofs = ()
+    found = [one for one in items if isinstance(one, Finding)]
+    units = sum(one for one in items if isinstance(one, int))
+    complete = None not in items
+    if complete:
+        with contextlib.suppress(CannotRead):
+            found += check_losses.findings(store, starts, found)
+        found = list(_without_the_log(agree(starts, found)))
+    found = found if only is None else list(_asked(found, only))
+    told = [one.of_store(str(store.path), store.config_file) for one in in_order(_told(store, found))]
     yield from told
-    yield summarise(told, complete and not store.unread, units)
+    summary = summarise(told, complete and not store.unread, units)
+    if summary.complete and only is None and starts.log is not None:
+        with contextlib.suppress(CannotRead):
+            summary = replace(summary, incident=incident.of(store, starts, told, starts.log))
+    yield summary if not store.unread else replace(summary, complete=False, incident=None)
+
+
+def _asked(found: Iterable[Finding], only: Collection[str]) -> Iterator[Finding]:
+    """Findings of the rules ``only``; what follows from one that nobody asked for is as grave as it is by itself."""
+    for one in found:
+        if one.id in only:
+            yield one.alone if one.alone is not None and one.caused_by not in only else one
+
+
+def _without_the_log(found: list[Finding]) -> Iterator[Finding]:
+    """``found``, in which gaps and what stands at them follow from a folder of the log that holds nothing."""
+    gone = any(one.id == EMPTY_LOG for one in found)
+    for one in found:
+        gap = one.id in ("RP02", "CK02") or (one.id == "CL07" and one.next_step.endswith(catalogue.CL07.next_step))
+        yield one.follows(EMPTY_LOG) if gone and gap and one.caused_by is None else one
 
 
 def _told(store: StoreSnapshot, found: Iterable[Finding]) -> Iterator[Finding]:
@@ -80,7 +126,12 @@ def _going_on(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _all(
-    store: StoreSnapshot, cancel: Cancel | None, progress: Progress | None, proofs: Iterable[Proof]
+    store: StoreSnapshot,
+    cancel: Cancel | None,
+    progress: Progress | None,
+    proofs: Iterable[Proof],
+    starts: Starts,
+    clock: check_clock.Clock,
 ) -> Iterator[Finding | int | None]:
     """All findings in no order, and how many units there were; None where the walk was stopped before its end."""
     missed: list[Finding] = []
@@ -89,17 +140,18 @@ def _all(
     yield from missed
     yield from _going_on(check_state.abort(store))
     yield from _going_on(check_state.config(store))
-    yield from _going_on(check_state.start(store))
+    yield from _going_on(check_tables.findings(store))
     if store.config is not None:
         yield from _going_on(check_conf.findings(store, store.config))
     for note in foreign.notes(store):
         yield catalogue.DK02.found(note, str(store.path), None, {"found": note})
     topics = TopicTable()
-    log = LogCheck(store)
+    log = LogCheck(store, clock)
     queues = QueueCheck(store, topics)
     index = IndexCheck(store.index_files(), topics)
     stop = _walk(store, topics, _Checks(log, queues, index), cancel, progress, proofs)
     log.finish(stop)
+    starts.log, starts.queues = log, queues
     yield log.units
     if stop.kind == "cancelled":
         yield None
@@ -109,14 +161,27 @@ def _all(
     with contextlib.suppress(CannotRead):
         index.drain()
     around: list[Finding] = []
+    fold: QueueFold | None = None
     with contextlib.suppress(CannotRead):
-        fold = QueueFold(store, log, queues)
+        fold = QueueFold(store, log, queues, starts)
         known = store.paths is not None and not foreign.rocksdb_queues(store)
         around += _going_on(fold.findings()) if known else []
+        lost = list(_going_on(check_ext.findings(store))) if known else []
+        around = [*check_ext.follow(around, lost), *lost]
+        around += _going_on(check_release.findings(store)) if known else []
+        around += _going_on(check_timer.findings(store))
+        short = fold.undispatched.short
+        around += _going_on(check_groups.findings(store, queues.homeless, clock.newest, short)) if known else []
+        around += _going_on(check_offsets.findings(store, short, log.spans.spans))
         around += _going_on(check_keys.findings(store, log, index, fold.odd_units))
-    around += _going_on(check_state.checkpoint(store, log.newest_time, log.end))
+    around += _going_on(check_state.checkpoint(store, log.newest_time, log.end, clock.newest))
+    if starts.dledger and not log.units:
+        around = [one for one in around if one.id not in OF_THE_LOG]  # its messages are in the library's own log
+    around = list(check_tail.of_torn_units(around, log.torn))
+    tail = list(check_tail.fold(around, store, log, fold, explained=bool(missed) or starts.dledger))
+    yield from _going_on(check_clock.producers(store))
     yield from _going_on(log.findings())
-    yield from _going_on(check_tail.fold(around, store, log, explained=bool(missed)))
+    yield from tail
 
 
 class _Checks(NamedTuple):

@@ -56,6 +56,11 @@ def dledger_logs(store: StoreSnapshot) -> Iterator[DLedgerLog]:
             yield found
 
 
+def unknown_to_plans(store: StoreSnapshot) -> bool:
+    """Messages or queues are in files that are not read here: what a start keeps and loses of them cannot be told."""
+    return rocksdb_queues(store) or any(True for _ in dledger_logs(store))
+
+
 def notes(store: StoreSnapshot) -> list[str]:
     """What is said of each such part, in sentences."""
     return [*(found.words for found in dledger_logs(store)), *(found.words for found in rocksdb_folders(store))]

@@ -25,7 +25,7 @@ Mode = Literal["cluster", "broadcast"]
 @dataclass(frozen=True, slots=True)
 class GroupProgress:
     """One group in one queue: ``offset`` is the next message it reads, ``behind`` how many it has not read
-    (messages).
+    (messages). ``belowMin``: some of these the log has deleted, whatever minimum a start would count from.
     """
 
     group: str
@@ -91,20 +91,19 @@ def _progress(store: StoreSnapshot, group: str, topic: str, queue_id: int, offse
     if queue is None:
         state: State = "gone" if offset > 0 else "caughtUp"
         return GroupProgress(group, topic, queue_id, offset, 0, 0, None, state, mode)
-    low, high = max(queue.min_offset, 0), queue.max_offset
+    first, high = queue.first_in_log, queue.max_offset
     if offset > high:
         state = "beyondMax"
     elif offset == high:
         state = "caughtUp"
     else:
-        state = "belowMin" if offset < low else "behind"
-    return GroupProgress(
-        group, topic, queue_id, offset, high, max(high - offset, 0), _oldest_unread(store, queue, offset), state, mode
-    )
+        state = "belowMin" if offset < first else "behind"
+    oldest = _oldest_unread(store, queue, max(offset, first))
+    return GroupProgress(group, topic, queue_id, offset, high, max(high - offset, 0), oldest, state, mode)
 
 
-def _oldest_unread(store: StoreSnapshot, queue: QueueReader, offset: int) -> int | None:
-    first = max(offset, queue.min_offset, 0)
+def _oldest_unread(store: StoreSnapshot, queue: QueueReader, first: int) -> int | None:
+    """Store time (ms) of the message at ``first``, which the group reads next of those that the log has."""
     if first >= queue.max_offset:
         return None
     entry = queue.entry(first)

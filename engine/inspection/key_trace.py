@@ -26,13 +26,17 @@ DEFAULT_MAX = 32
 
 @dataclass(frozen=True, slots=True)
 class TraceFile:
-    """One index file, newest first: whether its time span is looked into, and why."""
+    """One index file, newest first: whether its time span is looked into, and why.
+
+    ``damaged``: it was passed over because it cannot be taken apart, not because of its times.
+    """
 
     file: str
     chosen: bool
     why: str
     begin_timestamp: int = 0
     end_timestamp: int = 0
+    damaged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ class _Walk:
             header = reader.header
         except StoreError as error:
             self.complete = False
-            return TraceFile(reader.name, False, f"cannot be read: {error.what}")
+            return TraceFile(reader.name, False, f"cannot be read: {error.what}", damaged=True)
         low, high = header.begin_timestamp, header.end_timestamp
         if len(self._found) >= self._max:
             self.complete = False
@@ -124,7 +128,7 @@ class _Walk:
             return TraceFile(reader.name, False, why, low, high)
         if reader.geometry is None:
             self.complete = False
-            return TraceFile(reader.name, False, reader.geometry_how, low, high)
+            return TraceFile(reader.name, False, reader.geometry_how, low, high, damaged=True)
         return TraceFile(reader.name, True, _overlap(header, self._begin, self._end), low, high)
 
     def chain(self, reader: IndexReader) -> Iterator[TraceStep | Match]:

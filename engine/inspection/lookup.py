@@ -66,7 +66,7 @@ def by_key(store: StoreSnapshot, key: str, topic: str | None = None) -> Iterator
     found: dict[int, Unit] = {}
     wanted = {index_key_hash(name, key): name for name in topics}
     for reader in store.index_files():
-        for offset in _offsets(reader, wanted):
+        for offset in chained_offsets(reader, wanted):
             unit = store.log.seen_at(offset)
             if isinstance(unit, Unit) and (key == unit.unique_key or key in unit.keys):
                 found[unit.offset] = unit
@@ -83,7 +83,7 @@ def known_topics(store: StoreSnapshot) -> Iterator[str]:
             yield name
 
 
-def _offsets(reader: IndexReader, hashes: dict[int, str]) -> Iterator[int]:
+def chained_offsets(reader: IndexReader, hashes: dict[int, str]) -> Iterator[int]:
     """Offsets of the entries of one file with one of ``hashes``, chain by chain, each chain walked at most once
     through.
     """

@@ -68,7 +68,7 @@ def page_cache(store: StoreSnapshot, cells: int = CELLS) -> PageCache:
     except ResidencyUnknown as error:
         return PageCache(why=str(error))
     log = KindCache("commitlog", len(found.files), found.size, found.resident)
-    return PageCache(found.files, (log, *(kind for kind in kinds if kind.files)))
+    return PageCache(found.files, tuple(kind for kind in (log, *kinds) if kind.files))
 
 
 def log_cache(store: StoreSnapshot, most: int = MOST_FILES, cells: int = CELLS) -> PageCache:

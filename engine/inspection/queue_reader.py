@@ -115,6 +115,25 @@ class QueueReader:
         return self._find_bounds()[0]
 
     @property
+    def first_in_log(self) -> int:
+        """Queue offset of the first entry whose unit the log still has; :attr:`max_offset` where it has none.
+
+        A broker that opens such files may begin its count at 0 (see :attr:`min_offset`), and answers later.
+        """
+        if self.kind == "batch":
+            return max(self.min_offset, 0)
+        low, high = max(self.sequence.min_offset, 0) // self.unit_size, self.valid_end // self.unit_size
+        least = self._log.min_offset
+        while low < high:
+            middle = (low + high) // 2
+            unit = self._unit(middle * self.unit_size)
+            if unit is None or unit.state != "entry" or unit.physical_offset < least:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    @property
     def max_offset(self) -> int:
         """Next queue offset: entries behind the end of the log do not count."""
         return self._find_bounds()[1]

@@ -1,4 +1,4 @@
-"""Recovery asked of a store that is only looked at: its files handed to :mod:`engine.store.recovery`."""
+"""Recovery asked of a store that is only looked at: its files handed to :mod:`engine.store.recovery.planning`."""
 
 from __future__ import annotations
 
@@ -10,34 +10,64 @@ from functools import partial
 from pathlib import Path
 
 from engine.codec.checkpoint import Checkpoint
+from engine.codec.index import HEADER_SIZE, decode_header
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit, UsageError
-from engine.inspection import foreign
+from engine.inspection import foreign, left_behind
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import COMMIT_LOG_FILE_SIZE
 from engine.rules.log_rules import LogFile, likely_length
 from engine.rules.unit_check import Release
-from engine.store import recovery
-from engine.store.empty_log import EmptyLog
-from engine.store.load_source import CHECKPOINT_NOTE
-from engine.store.recovery_plan import RecoveryPlan
-from engine.store.recovery_source import IndexHead, QueueFiles, RecoverySource, list_folder
-from engine.store.recovery_tables import Tables
+from engine.store.recovery import planning as recovery
+from engine.store.recovery.load_source import CHECKPOINT_NOTE
+from engine.store.recovery.plan import Blocker, EmptyLog, RecoveryPlan
+from engine.store.recovery.source import IndexHead, QueueFiles, RecoverySource, list_folder
+from engine.store.recovery.tables import Tables
 
 NO_PLAN = "no plan is made over it"
 
 
-def plan(store: StoreSnapshot, like: Release = "5.3", *, heal: bool = False) -> RecoveryPlan:
+def plan(
+    store: StoreSnapshot,
+    like: Release = "5.3",
+    *,
+    heal: bool = False,
+    losses: bool = True,
+    look: left_behind.Look | None = None,
+) -> RecoveryPlan:
     """What starting a broker of release ``like`` would do; raises :class:`UsageError` for a part of a store, and
     :class:`CannotRead` where a byte of it could not be read: no plan is made over what was not seen.
 
-    With ``heal``, what the engine does: it deletes an empty last file of a queue, on which a 5.3 broker dies.
+    With ``heal``, what the engine does: it deletes an empty last file of a queue, on which a 5.3 broker dies. Without
+    ``losses`` it is not told which messages the start loses: for that the whole log is looked through (``look``).
     """
     source = source_of(store)
     open_each(store)
     store.refuse_unread(NO_PLAN)
-    found = recovery.plan(replace(source, heal=heal), like)
+    found = _told(store, recovery.plan(replace(source, heal=heal), like))
+    if losses:
+        found = left_behind.of_plan(store, found, look)
     store.refuse_unread(NO_PLAN)
+    return found
+
+
+def _told(store: StoreSnapshot, found: RecoveryPlan) -> RecoveryPlan:
+    """What of the plan can be told: of a DLedger log nothing is known here, of RocksDB queues not what they hold."""
+    if found.empty_log is not None and found.empty_log.dledger:
+        why = "the messages are in a DLedger log, which is not read here: what a start does cannot be told"
+        return replace(found, why=why, files_deleted=(), queues=(), groups_beyond=(), ext_cuts=(), queues_known=False)
+    if foreign.rocksdb_queues(store):
+        end = found.end_offset
+        return replace(
+            found,
+            queues=(),
+            units=0,
+            dispatch_from=end,
+            groups_beyond=(),
+            ext_cuts=(),
+            first_pass=None,
+            queues_known=False,
+        )
     return found
 
 
@@ -53,6 +83,11 @@ def open_each(store: StoreSnapshot) -> None:
             os.close(file.descriptor())
 
 
+def loading(store: StoreSnapshot, like: Release) -> tuple[Blocker, ...]:
+    """What keeps a broker of release ``like`` from starting before it looks at a single unit."""
+    return recovery.loading(source_of(store), like)
+
+
 def without_log(store: StoreSnapshot) -> EmptyLog | None:
     """Who knows of messages that the store's log does not hold; None where nothing is missed, or for a part of a store.
 
@@ -66,7 +101,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
     if store.paths is None:
         raise UsageError("recovery needs a whole store; this is a commit log by itself", file=str(store.path))
     paths = store.paths
-    checkpoint, note = _checkpoint(store)
+    checkpoint, note = mapped_checkpoint(store)
     tables = Tables(lambda name: store.small_file(paths.config / name), str(paths.config))
     store.log.sequence.whole()
     store.whole_topics()
@@ -91,11 +126,13 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         lock_held=store.lock_state == "held",
         config=config,
         batch_topics=tables.batch_topics(),
+        both_kinds=store.topics_of_both_kinds,
         group_offsets=tuple(tables.group_offsets()),
         tables=tables.states(),
         missing=_missing(store, config),
         notes=tuple(f"{note} This plan leaves it out." for note in foreign.notes(store)),
         listing=partial(list_folder, reading=store.reading),
+        said=store.small_file(paths.empty_log_said),
     )
 
 
@@ -119,8 +156,10 @@ def _log_file_size(store: StoreSnapshot) -> int:
     return likely_length(files) or COMMIT_LOG_FILE_SIZE
 
 
-def _checkpoint(store: StoreSnapshot) -> tuple[Checkpoint, str]:
-    """The checkpoint as a broker maps it: what is missing reads as zero."""
+def mapped_checkpoint(store: StoreSnapshot) -> tuple[Checkpoint, str]:
+    """The checkpoint as a broker maps it, and what is said of it: what is missing reads as zero, in a file that is too
+    short too. Raises :class:`CannotRead`.
+    """
     try:
         found = store.checkpoint()
     except CorruptUnit as error:
@@ -131,8 +170,6 @@ def _checkpoint(store: StoreSnapshot) -> tuple[Checkpoint, str]:
 
 
 def _index_heads(store: StoreSnapshot) -> Iterator[IndexHead]:
-    for file in store.index_files():
-        try:
-            yield IndexHead(file.name, file.path, file.header)
-        except CorruptUnit:
-            yield IndexHead(file.name, file.path, None)
+    for reader in store.index_files():
+        head = reader.file.read(0, HEADER_SIZE).ljust(HEADER_SIZE, b"\0")
+        yield IndexHead(reader.name, reader.path, decode_header(head))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from engine.inspection.key_trace import Traced
     from engine.inspection.positions import Positions
     from engine.rules.unit_check import Release
-    from engine.store.recovery_plan import RecoveryPlan
+    from engine.store.recovery.plan import RecoveryPlan
 
 SETTLED = 8 << 30
 """Bytes of the log that are walked at most to find where a recovery would end."""
@@ -82,11 +82,15 @@ class StoreSnapshot:
         self.kind: Kind = opening.kind
         self.path = opening.path
         self.config = config
+        self.config_file = config.file if config is not None else None
+        """Where the configuration was read, for commands that are told to somebody."""
         self.notes = list(opening.notes)
         self.paths = StorePaths(opening.path) if opening.kind == "store" else None
         self._cache = DescriptorCache(reading=self.reading)
         self._topics: dict[str, dict[int, QueueReader]] | None = None
         self._unlisted: CannotRead | None = None
+        self.topics_of_both_kinds: frozenset[str] = frozenset()
+        """Topics with a queue that has a folder of either kind; of these :meth:`topics` gives one."""
         self._any_ext = False
         self._listing = threading.Lock()
         self._index: list[IndexReader] | None = None
@@ -120,6 +124,17 @@ class StoreSnapshot:
         happens where everything that was asked for was read.
         """
         self.reading.refuse(why)
+
+    def look_again(self) -> bool:
+        """Where all that could not be read went away since it was listed, as files do that a running broker deletes or
+        makes anew, the ledger forgets it and the directory is looked at once more; whether it was.
+        """
+        unread = self.unread
+        if not unread or not all(self.reading.went_away(one) for one in unread) or not self.reading.exists(self.path):
+            return False
+        self.reading.forgive(unread)
+        self.refresh()
+        return True
 
     def refresh(self) -> bool:
         """Look at the directory again; True where files of the log, queues or index came, went, changed their length
@@ -275,6 +290,7 @@ class StoreSnapshot:
 
     def _list_topics(self, known: dict[Path, QueueReader]) -> dict[str, dict[int, QueueReader]]:
         found: dict[str, dict[int, QueueReader]] = {}
+        both: set[str] = set()
         self._unlisted = None
         if self.paths is None:
             return found
@@ -292,7 +308,10 @@ class StoreSnapshot:
                     reader = known.get(queue_folder)
                     if reader is None or self._ext_came_or_went(reader):
                         reader = self._queue_reader(kind, topic_folder.name, queue_id, queue_folder)
-                    found.setdefault(topic_folder.name, {})[queue_id] = reader
+                    queues = found.setdefault(topic_folder.name, {})
+                    both |= {topic_folder.name} if queue_id in queues else set()
+                    queues[queue_id] = reader
+        self.topics_of_both_kinds = frozenset(both)
         return {topic: dict(sorted(found[topic].items())) for topic in sorted(found)}
 
     def _subfolders(self, folder: Path, *, listed: bool = False) -> list[Path]:
@@ -375,6 +394,12 @@ class StoreSnapshot:
                 return answer
             answers[answer] = answers.get(answer, 0) + 1
         return max(answers, key=lambda a: answers[a]) if answers else (None, "there are no index files")
+
+    # -- timers
+
+    def timer_log(self) -> FileSequence | None:
+        """The files of the timer log; None for what is no store."""
+        return FileSequence((self.paths.timerlog,), self._cache) if self.paths is not None else None
 
     # -- state files
 

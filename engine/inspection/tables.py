@@ -27,6 +27,16 @@ def read_table(store: StoreSnapshot, name: str) -> Table | None:
     return table
 
 
+def light_offsets(store: StoreSnapshot) -> int:
+    """How many offsets light groups have: the broker made light queues, even where all of them were lost.
+
+    Raises :class:`CannotRead`.
+    """
+    table = read_table(store, "lmqConsumerOffset.json")
+    offsets = table.value.get("lmqOffsetTable") if table is not None else None
+    return len(offsets) if isinstance(offsets, dict) else 0
+
+
 def _look_at_table(store: StoreSnapshot, name: str, unread: list[CannotRead] | None = None) -> Table | None:
     if store.paths is None:
         return None
@@ -44,6 +54,14 @@ def read_tables(store: StoreSnapshot) -> Iterator[Table]:
         table = _look_at_table(store, name)
         if table is not None:
             yield table
+
+
+def look_at_tables(store: StoreSnapshot) -> Iterator[Table]:
+    """Every table that a broker may have, those that are not there included; none of a folder that is no store."""
+    if store.paths is not None:
+        folder = store.paths.config
+        for name in TABLES:
+            yield load_table(name, lambda file: _read(store, folder / file))
 
 
 def read_backup(store: StoreSnapshot, name: str) -> TableFile | None:

@@ -58,6 +58,7 @@ class LogTail:
         self._log = log
         self._end: int | None = None
         self._last: tuple[int, bytes] | None = None
+        self._files: list[ReadOnlyFile] = []
         self._doubted = (-1, 0)
 
     def find(self) -> int:
@@ -72,6 +73,7 @@ class LogTail:
         if last is not None and end != last:
             self._last = (last, self._log.read(last, HEAD))
         self._end = end
+        self._files = list(self._log.files)
         self._log.know_end(end)
         return end
 
@@ -83,12 +85,20 @@ class LogTail:
         return (unit.store_timestamp, unit.end) if isinstance(unit, Unit) else None
 
     def _stands(self) -> bool:
-        """Whether what was the end is still behind the same unit of a file that is there."""
+        """Whether what was the end is still behind the same unit of a file that is there, and no file was exchanged."""
         assert self._end is not None
         log = self._log
-        if not log.files or not log.min_offset <= self._end <= log.end_offset:
+        if not self._same_files() or not log.min_offset <= self._end <= log.end_offset:
             return False
         return self._last is None or log.read(self._last[0], HEAD) == self._last[1]
+
+    def _same_files(self) -> bool:
+        """Whether only old files went and new ones came behind: another file of the same name, or one that was cut, is
+        another object. What lies behind the end may be units then, with none in front of them.
+        """
+        now = self._log.files
+        kept = [file for file in self._files if not now or file.start_offset >= now[0].start_offset]
+        return bool(kept) and now[: len(kept)] == kept
 
     def _mark_before(self, end: int) -> tuple[int, bytes] | None:
         before = self._log.items_before(end, 1, crc=False) if end > max(self._log.min_offset, 0) else []

@@ -9,23 +9,21 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from engine.errors import UsageError
 from engine.lab.acknowledged import PRUNE_FROM, Acknowledged
 from engine.lab.load_messages import MessageMaker
+from engine.lab.load_settings import LoadSettings
 from engine.lab.samples import LoadCounts
 from engine.mapped.power_loss import PowerLoss
 from engine.message_store import MessageStore
 from engine.services.service_thread import ServiceThread
 from engine.store.latency import Histogram
-from engine.store.put_message import PutMessageResult, PutMessageStatus
+from engine.store.put.message import PutMessageResult, PutMessageStatus
 
 TURN_SECONDS: Final = 0.004
 """A producer looks at its settings and the clock this often."""
-MOST_PRODUCERS: Final = 64
 LEAST_FREE: Final = 1 << 30
 """Bytes of free disk below which a load stops by itself."""
 _REFUSED_PAUSE_MS: Final = 20.0
@@ -33,43 +31,6 @@ _REFUSED: Final = 8
 """Refusals in one turn after which a producer pauses."""
 _LOOK_AT_DISK: Final = 1.0
 _OK = PutMessageStatus.PUT_OK
-
-
-@dataclass(frozen=True, slots=True)
-class LoadSettings:
-    """What a load puts. ``rate`` is messages a second of all producers together, 0 as fast as it goes.
-
-    Bodies are ``body_size`` ± ``body_spread`` bytes, evenly spread. ``topics`` are fed alike, or by Zipf's law with
-    ``zipf``. ``keys`` is how many different keys there are, 0 for messages without a key. ``batch`` messages are handed
-    over in one call. ``queues`` is the number of queues of each topic. Raises :class:`UsageError` where a value is out
-    of its range.
-    """
-
-    producers: int = 1
-    rate: int = 0
-    body_size: int = 200
-    body_spread: int = 0
-    topics: int = 1
-    zipf: bool = False
-    keys: int = 0
-    batch: int = 1
-    seed: int = 0
-    queues: int = 4
-    topic: str = "Lab"
-
-    def __post_init__(self) -> None:
-        for name, low, high in _RANGES:
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise UsageError(f"{name}: expected {low:,} to {high:,}, found {value:,}")
-
-
-_RANGES: Final = (
-    ("producers", 1, MOST_PRODUCERS), ("rate", 0, 100_000_000), ("body_size", 0, 4 << 20), ("body_spread", 0, 4 << 20),
-    ("topics", 1, 10_000), ("keys", 0, 1_000_000_000), ("batch", 1, 1024), ("queues", 1, 1024),
-)  # fmt: skip
-"""What each setting may be: (name, least, most)."""
-LOAD_RANGES: Final = {name: (low, high) for name, low, high in _RANGES}
 
 
 class Load:

@@ -9,11 +9,25 @@ from typing import TYPE_CHECKING, Final
 from engine.codec.encode import Message
 
 if TYPE_CHECKING:
-    from engine.lab.load import LoadSettings
+    from engine.lab.load_settings import LoadSettings
 
 _TABLE: Final = 4096
 _TEXT: Final = 1 << 16
 _TAGS: Final = (b"created", b"paid", b"packed", b"sent", b"returned")
+_WORDS: Final = (
+    b"please",
+    b"leave",
+    b"at",
+    b"the",
+    b"door",
+    b"ring",
+    b"twice",
+    b"fragile",
+    b"gift",
+    b"before",
+    b"noon",
+)
+_END: Final = b'"}'
 _SPREAD: Final = 0x9E3779B97F4A7C15
 """Odd and without a pattern: numbers times it fall evenly among the keys."""
 
@@ -35,7 +49,11 @@ class MessageMaker:
             max(0, settings.body_size + pick.randint(-settings.body_spread, settings.body_spread))
             for _ in range(_TABLE)
         ]
-        self._spans = [slice(at := pick.randrange(_TEXT), at + size) for size in sizes]
+        heads = [_head(pick, size) for size in sizes]
+        self._heads = heads
+        rests = [max(0, size - len(head) - len(_END)) for head, size in zip(heads, sizes, strict=True)]
+        self._spans = [slice(at := pick.randrange(_TEXT), at + rest) for rest in rests]
+        self._ends = [_END if head.startswith(b"{") else b"" for head in heads]
         self._tags = [b"TAGS\x01%s\x02" % pick.choice(_TAGS) for _ in range(_TABLE)]
 
     def one(self) -> Message:
@@ -47,7 +65,8 @@ class MessageMaker:
             raw = b"%s%08X\x02KEYS\x01key-%d\x02%s" % (self._unique, n, n * _SPREAD % self._keys, self._tags[row])
         else:
             raw = b"%s%08X\x02%s" % (self._unique, n, self._tags[row])
-        return Message(self._topics[row], self._text[self._spans[row]], (self._first + n) % self._queues, None, raw)
+        body = self._heads[row] + self._text[self._spans[row]] + self._ends[row]
+        return Message(self._topics[row], body, (self._first + n) % self._queues, None, raw)
 
     def many(self, count: int) -> list[Message]:
         """The next ``count`` messages."""
@@ -56,14 +75,21 @@ class MessageMaker:
 
 
 def _text(pick: random.Random, largest: int) -> bytes:
-    """Something to read, long enough for a body of ``largest`` bytes from any place in the first 64 KiB."""
-    lines = [
-        b'{"order":%d,"amount":%d.%02d,"city":"%s"}\n'
-        % (pick.randrange(10**6), pick.randrange(500), pick.randrange(100), pick.choice((b"Ulm", b"Graz", b"Chur")))
-        for _ in range(1024)
-    ]
-    text = b"".join(lines)
+    """Words, long enough for ``largest`` bytes from any place in the first 64 KiB; any part of it is good in JSON."""
+    text = b" ".join(pick.choice(_WORDS) for _ in range(8192)) + b" "
     return text * (-(-(_TEXT + largest) // len(text)))
+
+
+def _head(pick: random.Random, size: int) -> bytes:
+    """How a body of ``size`` bytes begins that is whole JSON: an object up to its last text, or where there is no room
+    for one, a number that is all of it.
+    """
+    head = b'{"order":%d,"amount":%d.%02d,"city":"%s","note":"' % (
+        pick.randrange(10**6), pick.randrange(500), pick.randrange(100), pick.choice((b"Ulm", b"Graz", b"Chur")),
+    )  # fmt: skip
+    if len(head) + len(_END) <= size:
+        return head
+    return b"".join(pick.choice((b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9")) for _ in range(size))
 
 
 def _topics(settings: LoadSettings, pick: random.Random) -> list[str]:

@@ -13,7 +13,8 @@ from engine.mapped.keeping_disk import KeepingDisk
 from engine.mapped.kept_undo import take_back
 from engine.message_store import MessageStore
 from engine.rules.unit_check import Release
-from engine.store import load_source, recovery
+from engine.store.recovery import load_source
+from engine.store.recovery import planning as recovery
 
 
 class OwnStore:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.codec.checkpoint import Checkpoint
-from engine.store.recovery_plan import RecoveryPlan
+from engine.store.recovery.plan import RecoveryPlan
 
 Queue = tuple[str, int]
 

@@ -20,7 +20,7 @@ from engine.lab.plug import Figure, Loss, PlugReport, StoreState
 from engine.lab.shadow_disk import ShadowDisk
 from engine.mapped.power_loss import PageFates, chance_of, surviving
 from engine.message_store import MessageStore
-from engine.store.recovery_plan import RecoveryPlan
+from engine.store.recovery.plan import RecoveryPlan
 
 _QUICK_SECONDS = 0.5
 

@@ -29,7 +29,8 @@ from engine.frames import Frame
 from engine.lab.acknowledged import Acknowledged
 from engine.lab.again import keep_disk, recover_again
 from engine.lab.lab_store import LabStore, is_lab
-from engine.lab.load import Load, LoadSettings
+from engine.lab.load import Load
+from engine.lab.load_settings import LoadSettings
 from engine.lab.own_store import OwnStore
 from engine.lab.plug import PlugReport
 from engine.lab.pulling import finish_report, pull_the_plug, timed_open
@@ -37,8 +38,8 @@ from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer
 from engine.lab.watch import Watch
 from engine.message_store import MessageStore
 from engine.rules.unit_check import Release
-from engine.store.put_message import PutMessageResult, PutMessageStatus
-from engine.store.recovery_plan import RecoveryPlan
+from engine.store.put.message import PutMessageResult, PutMessageStatus
+from engine.store.recovery.plan import RecoveryPlan
 
 BEHIND: Final = 5
 """How far a lab stands back (nice) where the window that shows it wants the processor too."""

@@ -21,10 +21,11 @@ from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.message_store import MessageStore
 from engine.rules.unit_check import Release, Request
-from engine.store import load_source, recovery
-from engine.store.recovery_plan import RecoveryPlan
-from engine.store.recovery_source import QueueFiles, RecoverySource
-from engine.store.recovery_walk import LogWalk
+from engine.store.recovery import load_source
+from engine.store.recovery import planning as recovery
+from engine.store.recovery.plan import RecoveryPlan
+from engine.store.recovery.source import QueueFiles, RecoverySource
+from engine.store.recovery.walk import LogWalk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +70,7 @@ def of_files(root: Path, config: MessageStoreConfig, like: Release) -> tuple[Sto
         plan = recovery.plan(source, like)
         units, whole_to = count_units(source, like)
         end = _data_end(source, whole_to)
-        heads = [head.header for head in source.index if head.header is not None]
+        heads = [head.header for head in source.index]
         state = StoreState(
             at_ms=_now(),
             min_offset=source.log.files[0].start_offset if source.log.files else -1,

@@ -37,6 +37,9 @@ class DiskFile(Protocol):
     def read_into(self, view: memoryview, position: int) -> int:
         """Fill ``view`` from ``position`` as far as the file goes; gives the number of bytes read."""
 
+    def lend(self, position: int, size: int) -> memoryview | None:
+        """These bytes of :attr:`view`, in memory; None where not all of them came: reading them says why."""
+
     def extents(self, position: int = 0) -> list[tuple[int, int]]:
         """Spans (start, stop) from ``position`` on that the file system holds data for; between them are zeros."""
 

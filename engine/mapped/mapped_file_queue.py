@@ -75,6 +75,11 @@ class MappedFileQueue:
     def folders(self) -> tuple[Path, ...]:
         return self._folders
 
+    @property
+    def pooled(self) -> bool:
+        """Whether files may stand in buffers of a transient pool until they are committed."""
+        return self._borrow is not None
+
     # Loading
 
     def load(self) -> None:
@@ -148,7 +153,7 @@ class MappedFileQueue:
         if not files:
             return 0
         last = files[-1]
-        if self._borrow is not None:
+        if self.pooled:
             for file in files[self._number_of(self.committed_where) :]:
                 if file.readable < file.size:
                     return file.start_offset + file.readable

@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +28,7 @@ Identity = tuple[int, int]
 MOST_NOTED = 10_000
 """Unread files that are named one by one; there is no use in more, and a disk that dies has millions."""
 ABSENT = (errno.ENOENT, errno.ENOTDIR)
+ANOTHER = "another file has taken its name since it was listed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,25 @@ class Reading:
         with self._lock:
             self._noted.clear()
 
+    def forgive(self, unread: Iterable[Unread]) -> None:
+        """Take these out of the ledger, and out of all that gather what could not be read."""
+        with self._lock:
+            for noted in (self._noted, *self._sinks):
+                for one in unread:
+                    noted.pop(one, None)
+
+    def went_away(self, one: Unread) -> bool:
+        """Whether what could not be read is not there any more, or another file has its name."""
+        if one.action == "read":
+            return False
+        if one.error == ANOTHER:
+            return True
+        try:
+            self._disk.look(one.file, False)
+        except OSError as error:
+            return error.errno in ABSENT
+        return False
+
     def note(self, file: str | Path, error: OSError | str, action: Action) -> CannotRead:
         """Write into the ledger that ``file`` could not be read; gives the error to raise."""
         said = error if isinstance(error, str) else error.strerror or str(error)
@@ -258,7 +278,7 @@ class Reading:
             if not stat.S_ISREG(found.st_mode):  # it was read, and is none
                 raise CorruptUnit(f"expected a regular file, found {_kind(found.st_mode)}", file=path)
             if identity is not None and identity != (found.st_dev, found.st_ino):
-                raise OSError(errno.ESTALE, "another file has taken its name since it was listed", path)
+                raise OSError(errno.ESTALE, ANOTHER, path)
         except (OSError, CorruptUnit):
             os.close(descriptor)
             raise

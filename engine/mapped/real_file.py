@@ -24,7 +24,7 @@ from typing import cast
 
 from engine.mapped.extents import data_extents
 
-_POPULATE_WRITE = 23  # Linux's MADV_POPULATE_WRITE; Python has no name for it
+_POPULATE_READ, _POPULATE_WRITE = 22, 23  # Linux's MADV_POPULATE_…; Python has no name for them
 OPEN_FILES = 256
 """Descriptors kept open at most; a file in use is never closed."""
 MAPS = 128
@@ -217,6 +217,19 @@ class RealFile:
             raise self._named(error) from None
         finally:
             self._release()
+
+    def lend(self, position: int, size: int) -> memoryview | None:
+        """These bytes of :attr:`view`, brought into memory with one call: a page that the disk does not give would end
+        the process when it is touched. None for such bytes, and on a kernel before 5.14: they are read then.
+        """
+        view = self.view
+        start = position // mmap.PAGESIZE * mmap.PAGESIZE
+        stop = min(position + size, self.size)
+        if not 0 <= position < stop:
+            return None
+        first = ctypes.c_char.from_buffer(view, start)  # holds the map as long as it lives
+        failed = _advise()(ctypes.addressof(first), stop - start, _POPULATE_READ)
+        return None if failed else view[position:stop]
 
     def extents(self, position: int = 0) -> list[tuple[int, int]]:
         """Spans (start, stop) from ``position`` on that hold data; one where nobody can tell."""

@@ -58,6 +58,9 @@ class SimulatedFile:
             self._disk.refuse("read", self.path)
             return bytes(self._node.live[position : position + size]) if position >= 0 < size else b""
 
+    def lend(self, position: int, size: int) -> memoryview | None:
+        return self.view[position : position + size]
+
     def read_into(self, view: memoryview, position: int) -> int:
         data = self.read(position, len(view))
         view[: len(data)] = data

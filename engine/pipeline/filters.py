@@ -14,8 +14,8 @@ from engine.codec.columns import BAD, OK, UNCHECKED, UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.pipeline import schema
 from engine.pipeline.files import StorePlace
-from engine.pipeline.pruning import Want
 from engine.pipeline.unit_rows import NUMBERS
+from engine.pipeline.want import Want
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter

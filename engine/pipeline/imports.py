@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-_NEEDED = (
+NEEDED = (
     "physicalOffset", "crc", "version", "topic", "queueId", "queueOffset", "flag", "sysFlag", "bornTimestamp",
     "bornHost", "storeTimestamp", "storeHost", "reconsumeTimes", "preparedTransactionOffset", "bodyCRC",
     "body", "propertiesRaw",
 )  # fmt: skip
+"""Columns that a unit is made of again, and its CRC's."""
 _GLOB = re.compile(r"[{}\[\]*?\\]")
 """What Spark takes for a pattern in the name of a folder."""
 _IN_FOLDERS = ("topic", "day")
@@ -67,7 +68,7 @@ def must_be_rows(folder: str, kind: str) -> None:
         except (OSError, ArrowException) as error:
             told = str(error).partition("\n")[0]
             raise StoreError(f"expected Parquet that 'pipeline export' wrote: {told}", file=str(path)) from None
-        for name in _NEEDED:
+        for name in NEEDED:
             kinds = found.field(name).type if name in found.names else None
             if name not in _IN_FOLDERS and kinds != wanted.field(name).type:
                 is_now = "found none" if kinds is None else f"found {kinds}"
@@ -76,7 +77,7 @@ def must_be_rows(folder: str, kind: str) -> None:
 
 def units_of(rows: DataFrame) -> DataFrame:
     """``physicalOffset``, ``crc`` and the unit's bytes, sorted by the offset."""
-    return rows.select(*_NEEDED).orderBy("physicalOffset").mapInArrow(_encode, UNITS)
+    return rows.select(*NEEDED).orderBy("physicalOffset").mapInArrow(_encode, UNITS)
 
 
 def _encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -84,7 +85,7 @@ def _encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
     for batch in settling(batches):
         rows = [
-            dict(zip(_NEEDED, row, strict=True)) for row in zip(*(c.to_pylist() for c in batch.columns), strict=True)
+            dict(zip(NEEDED, row, strict=True)) for row in zip(*(c.to_pylist() for c in batch.columns), strict=True)
         ]
         units = [unit_bytes(row) for row in rows]
         offsets, crcs = batch.column(0), batch.column(1)

@@ -26,9 +26,10 @@ from engine.pipeline import filters, schema
 from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import StorePlace
 from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, damage, whole
-from engine.pipeline.pruning import SLACK_MS, Want
+from engine.pipeline.pruning import SLACK_MS
 from engine.pipeline.splits import Skipped
 from engine.pipeline.storage import Listed, OpenFile, join, opened, storage_of
+from engine.pipeline.want import Want
 
 if TYPE_CHECKING:
     import pyarrow as pa

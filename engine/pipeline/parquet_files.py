@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    from engine.pipeline.here import Here
     from engine.pipeline.progress import Counter
     from engine.pipeline.splits import Split
 
@@ -42,7 +44,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
 
 
 def write(
-    spark: SparkSession, splits: Sequence[Split], wish: Wish, folder: Path, counter: Counter | None = None
+    spark: SparkSession | Here, splits: Sequence[Split], wish: Wish, folder: Path, counter: Counter | None = None
 ) -> None:
     """Write the rows of ``splits`` below ``folder``, which is there, empty, and seen by the executors too.
 
@@ -52,8 +54,8 @@ def write(
     attempts.mkdir()
     shares = tasks.share_out(splits, spark.sparkContext.defaultParallelism)
     told = tasks.over(spark, shares, partial(_task, wish, str(attempts), counter), "attempt string") if shares else None
-    for row in told.collect() if told is not None else ():
-        _put_in_place(attempts / row.attempt, folder)
+    for row in told.toArrow().to_pylist() if told is not None else ():
+        _put_in_place(attempts / row["attempt"], folder)
     shutil.rmtree(attempts)
     (folder / WHOLE).touch()
 
@@ -70,14 +72,21 @@ def _put_in_place(attempt: Path, folder: Path) -> None:
 
 def _task(wish: Wish, attempts: str, counter: Counter | None, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
-    from pyspark import TaskContext
 
-    context = TaskContext.get()
-    task, attempt = (context.partitionId(), context.taskAttemptId()) if context is not None else (0, 0)
+    task, attempt = _place_of_task(Path(attempts))
     name = f"{task:05d}-{attempt}"
     units = write_rows(rows_of(splits, wish, counter), Path(attempts) / name, f"part-{task:05d}")
     tasks.count_splits(counter, splits, units)
     yield pa.RecordBatch.from_arrays([pa.array([name], pa.string())], names=["attempt"])
+
+
+def _place_of_task(attempts: Path) -> tuple[int, int]:
+    """Number and attempt of the task that Spark has begun here; without it, tasks come one after the other."""
+    worker: Any = sys.modules.get("pyspark")
+    context = worker.TaskContext.get() if worker is not None else None
+    if context is None:
+        return sum(1 for _ in attempts.iterdir()), 0
+    return context.partitionId(), context.taskAttemptId()
 
 
 def write_rows(batches: Iterable[pa.RecordBatch], folder: Path, name: str, buffer_bytes: int = BUFFER_BYTES) -> int:

@@ -17,10 +17,10 @@ from engine.errors import CannotRead
 from engine.pipeline import filters, schema
 from engine.pipeline.files import StorePlace, Unread
 from engine.pipeline.options import Options, Parts, partitions, tell
-from engine.pipeline.pruning import Want
 from engine.pipeline.schema import given
 from engine.pipeline.splits import Skipped
 from engine.pipeline.told import words
+from engine.pipeline.want import Want
 from engine.pipeline.workers import in_one_line, settling
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ trust tells that. Nothing is concluded from what cannot be read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2
 from engine.errors import CannotRead
@@ -19,11 +18,9 @@ from engine.pipeline.files import LogFile, StorePlace, log_files
 from engine.pipeline.splits import Ranges
 from engine.pipeline.storage import opened
 from engine.pipeline.tiling import passed_over
+from engine.pipeline.want import EVERYWHERE, Span, Want
 
 SLACK_MS = 60_000
-_ALL = (-(1 << 63), (1 << 63) - 1)
-
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,34 +34,6 @@ class Trust:
 
 
 EXACT = Trust()
-
-
-@dataclass(frozen=True, slots=True)
-class Want:
-    """What is asked for: ranges with both ends in them, sets; None is everything."""
-
-    topics: frozenset[str] | None = None
-    queue_ids: frozenset[int] | None = None
-    queue_offsets: Span = _ALL
-    physical_offsets: Span = _ALL
-    store_timestamps: Span = _ALL
-
-    def and_among(self, name: str, values: Iterable[object]) -> Want:
-        """This, and the field ``name`` is one of ``values``."""
-        known: frozenset[Any] = frozenset(values)
-        if name == "topics":
-            return replace(self, topics=known if self.topics is None else self.topics & known)
-        if name == "queue_ids":
-            return replace(self, queue_ids=known if self.queue_ids is None else self.queue_ids & known)
-        numbers = [value for value in known if isinstance(value, int)]
-        return self.and_between(name, min(numbers, default=1), max(numbers, default=0))
-
-    def and_between(self, name: str, low: int | None, high: int | None) -> Want:
-        """This, and the field ``name`` lies in [low, high]; None is no bound."""
-        before: Span = getattr(self, name)
-        span = (before[0] if low is None else max(before[0], low), before[1] if high is None else min(before[1], high))
-        changes: dict[str, Any] = {name: span}
-        return replace(self, **changes)
 
 
 def needed(stores: Sequence[StorePlace], want: Want, trust: Trust = EXACT) -> dict[str, Ranges]:
@@ -83,12 +52,12 @@ def needed(stores: Sequence[StorePlace], want: Want, trust: Trust = EXACT) -> di
 
 
 def _needed(store: StorePlace, want: Want, trust: Trust) -> tuple[list[Span], list[str]]:
-    spans: list[Span] = [(0, _ALL[1])]
+    spans: list[Span] = [(0, EVERYWHERE[1])]
     whys: list[str] = []
-    if want.physical_offsets != _ALL:
+    if want.physical_offsets != EVERYWHERE:
         low, high = want.physical_offsets
-        spans, whys = _both(spans, [(max(low, 0), min(high, _ALL[1] - 1) + 1)]), ["offset"]
-    if trust.times and want.store_timestamps != _ALL:
+        spans, whys = _both(spans, [(max(low, 0), min(high, EVERYWHERE[1] - 1) + 1)]), ["offset"]
+    if trust.times and want.store_timestamps != EVERYWHERE:
         spans, whys = _both(spans, list(_in_time(log_files(store), want.store_timestamps))), [*whys, "store time"]
     if trust.queues != "off" and want.topics is not None:
         others = passed_over(store, want, trust.queues == "trust")
@@ -104,7 +73,7 @@ def _between(spans: Sequence[Span]) -> Iterator[Span]:
         if at < low:
             yield at, low
         at = max(at, high)
-    yield at, _ALL[1]
+    yield at, EVERYWHERE[1]
 
 
 def _both(left: list[Span], right: list[Span]) -> list[Span]:

@@ -27,10 +27,10 @@ from engine.pipeline import filters, schema
 from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import LogFile, StorePlace, Unread
 from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, whole
-from engine.pipeline.pruning import Want
 from engine.pipeline.queue_files import Queue, bounded, files_of
 from engine.pipeline.splits import Skipped
 from engine.pipeline.storage import join, opened
+from engine.pipeline.want import Want
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -27,7 +27,7 @@ from engine.pipeline.splits import Split, first_in
 from engine.pipeline.storage import ObjectStorage, OpenFile, opened, storage_of
 
 if TYPE_CHECKING:
-    from engine.pipeline.pruning import Want
+    from engine.pipeline.want import Want
 
 WORTH = 8 << 20
 """Bytes of a stretch from which on it is passed over: a new beginning behind it costs about as much as to read it."""

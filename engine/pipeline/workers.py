@@ -85,16 +85,31 @@ def in_one_line(do: Callable[_Given, _Item]) -> Callable[_Given, _Item]:
     return done
 
 
+MANY_MODULES = 50
+"""Modules that are worth another look at what is loaded."""
+
+
 def settling(items: Iterable[_Item]) -> Iterator[_Item]:
     """What a task gives; behind the last of it, in a process of Spark's, what is loaded is taken from garbage's way.
 
     ``pyspark`` collects garbage after every task, and with numpy, pyarrow and the engine loaded that took 45 ms each.
-    What was loaded for the first task is looked at no more (:func:`gc.freeze`): 1 ms.
+    What was loaded is looked at no more (:func:`gc.freeze`): 1 ms. A process that serves other queries in between loads
+    more; from :data:`MANY_MODULES` on that is taken away, too.
     """
     yield from items
-    if not gc.get_freeze_count() and _in_a_task():
+    if len(sys.modules) - _settled.modules >= MANY_MODULES and _in_a_task():
         gc.collect()
         gc.freeze()
+        _settled.modules = len(sys.modules)
+
+
+class _Settled:
+    """How many modules were loaded when garbage was last taken out of the way."""
+
+    modules = 0
+
+
+_settled = _Settled()
 
 
 def _in_a_task() -> bool:

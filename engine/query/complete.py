@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engine.errors import BadFilter
-from engine.query.fields import FIELDS, PROPERTIES, Kind
+from engine.query.fields import ALIASES, FIELDS, PROPERTIES, Kind
 from engine.query.lexer import Token, quote, words
 from engine.query.parse import KEYWORDS
 from engine.query.tree import Field
@@ -96,8 +96,9 @@ def _candidates(tokens: list[Token], typed: str, values: Values | None) -> list[
         return _values(_field_before(tokens), typed, values)
     if word == "is":
         return [("null", "word", "absent"), ("not null", "word", "present")]
-    if last.kind in ("name", "property") and word not in KEYWORDS and (word in FIELDS or last.kind == "property"):
-        kind: Kind = "property" if last.kind == "property" else FIELDS[word].kind
+    name = ALIASES.get(word, word)
+    if last.kind in ("name", "property") and word not in KEYWORDS and (name in FIELDS or last.kind == "property"):
+        kind: Kind = "property" if last.kind == "property" else FIELDS[name].kind
         if _is_operand(tokens):
             return _joins()
         return [(operator, "operator", "") for operator in _OPERATORS[kind]]
@@ -119,7 +120,7 @@ def _joins() -> list[tuple[str, Sort, str]]:
 def _values(field: Token | None, typed: str, values: Values | None) -> list[tuple[str, Sort, str]]:
     if field is None:
         return []
-    spec = None if field.kind == "property" else FIELDS.get(field.text)
+    spec = None if field.kind == "property" else FIELDS.get(ALIASES.get(field.text, field.text))
     kind: Kind = spec.kind if spec else "property"
     found: list[tuple[str, Sort, str]] = []
     if kind == "condition":
@@ -138,7 +139,7 @@ def _single(text: str) -> str:
 
 
 def _label(field: Token) -> str:
-    return f"{PROPERTIES}.{field.value}" if field.kind == "property" else field.text
+    return f"{PROPERTIES}.{field.value}" if field.kind == "property" else ALIASES.get(field.text, field.text)
 
 
 def _word(token: Token | None) -> str:
@@ -150,7 +151,7 @@ def _word(token: Token | None) -> str:
 def _field_before(tokens: list[Token]) -> Token | None:
     """The field on the left of the comparison that is being typed."""
     for token in reversed(tokens):
-        if token.kind == "property" or (token.kind == "name" and token.text in FIELDS):
+        if token.kind == "property" or (token.kind == "name" and ALIASES.get(token.text, token.text) in FIELDS):
             return token
         if _word(token) in ("or", "not") and tokens[-1] is not token and _word(tokens[-1]) != "in":
             break

@@ -208,6 +208,9 @@ _ALL = (
 FIELDS: dict[str, FieldSpec] = {spec.name: spec for spec in _ALL}
 """Every field by its name, in the order in which completion offers them; properties come beside them."""
 
+ALIASES = {"tag": "tags", "key": "keys", "queue": "queueId"}
+"""Other names of fields: what the heads of the tables and most people call them."""
+
 BY_TOPIC = frozenset({"topic", "delayed", "retry", "deadLetter"})
 """Fields whose value follows from the topic alone."""
 BY_FLAGS = frozenset({"compressed", "batch"})

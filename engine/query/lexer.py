@@ -17,7 +17,10 @@ LONGEST = 1 << 16
 LARGEST = (1 << 63) - 1
 
 _SPACE = re.compile(r"\s*")
-_NUMBER = re.compile(r"(0[xX][0-9a-fA-F_]+|[0-9][0-9_]*)(\.[0-9]+)?([^\W\d_]*)")
+_UNIT = "|".join([*SIZES, *DURATIONS])
+_NUMBER = re.compile(
+    rf"(0[xX][0-9a-fA-F_]+|[0-9][0-9_]*)(\.[0-9]+)?(\s+(?:{_UNIT})(?!\w)|[^\W\d_]*)"  # a space may part them
+)
 _NAME = re.compile(r"[^\W\d]\w*")
 _PROPERTY_NAME = re.compile(r"[\w$]+")
 _SIGN = re.compile(r"&&|\|\||==|!=|<>|<=|>=|[=<>!()&+,\-]")
@@ -90,7 +93,7 @@ def _number(text: str, at: int) -> Token:
     match = _NUMBER.match(text, at)
     if match is None:
         raise BadFilter("numbers are written with the digits 0 to 9", at)
-    digits, fraction, unit = match.groups()
+    digits, fraction, unit = match[1], match[2], match[3].strip()
     if fraction:
         raise BadFilter(f"{match[0]} is no whole number; numbers here have no fraction", at, len(match[0]))
     if "__" in digits or digits.endswith("_"):

@@ -9,7 +9,7 @@ from datetime import tzinfo
 
 from engine.errors import BadFilter
 from engine.query import kinds
-from engine.query.fields import FIELDS
+from engine.query.fields import ALIASES, FIELDS
 from engine.query.kinds import Span
 from engine.query.lexer import LARGEST, Token, words
 from engine.query.tree import (
@@ -47,7 +47,7 @@ _LEVELS = {"or": OR, "and": AND, "&": BITS, "+": SUM, "-": SUM} | dict.fromkeys(
 _LEVELS |= dict.fromkeys(("in", "contains", "startswith", "endswith", "like", "matches", "between", "is"), COMPARE)
 _NEGATABLE = ("in", "contains", "startswith", "endswith", "like", "matches", "between")
 _INSTEAD = {
-    "key": "keys", "tag": "tags", "queue": "queueId", "offset": "physicalOffset", "phyOffset": "physicalOffset",
+    **ALIASES, "offset": "physicalOffset", "phyOffset": "physicalOffset",
     "commitLogOffset": "physicalOffset", "time": "storeTimestamp", "date": "storeTimestamp", "msgId": "offsetMsgId",
     "storeTime": "storeTimestamp", "bornTime": "bornTimestamp", "length": "size", "hash": "tagsCode",
 }  # fmt: skip
@@ -199,10 +199,11 @@ class _Parser:
             )
         if word in KEYWORDS:
             raise BadFilter(f"a field or a value is expected before {token.text}", token.at, token.length)
-        if token.text not in FIELDS:
+        name = ALIASES.get(token.text, token.text)
+        if name not in FIELDS:
             raise BadFilter(self._no_field(token.text), token.at, token.length)
         self._take()
-        return Span(Field(token.text), token.at, token.end)
+        return Span(Field(name), token.at, token.end)
 
     def _no_field(self, name: str) -> str:
         if self._beside is not None and kind_of(self._beside) in ("text", "property", "list"):

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from engine.rules.findings import Group, Rule, Severity
+from engine.rules import catalogue_start, catalogue_tables
+from engine.rules.findings import Kind
+from engine.rules.register import BUILD, PLAN, PUT_IN_WORDS, Register
 
-RULES: dict[str, Rule] = {}
-
-
-def _rule(id_: str, severity: Severity, title: str, explanation: str, next_step: str, *issues: str) -> Rule:
-    group: Group = _GROUPS[id_[:2]]
-    RULES[id_] = made = Rule(id_, group, severity, title, explanation, next_step, issues)
-    return made
-
-
-_GROUPS: dict[str, Group] = {
-    "CL": "log",
-    "CQ": "queue",
-    "IX": "index",
-    "CK": "checkpoint",
-    "CF": "config",
-    "AB": "state",
-    "TM": "timer",
-    "DK": "disk",
-}
+RULES = Register(catalogue_tables.RULES | catalogue_start.RULES)
+NO_FOLDER = (
+    "move it out of the folder; where a disk makes it (lost+found), give the store a folder of its own on that disk."
+)
+_rule = RULES.add
 
 CL01 = _rule(
     "CL01",
@@ -53,7 +41,8 @@ CL04 = _rule(
     "CL04",
     "error",
     "Properties that are not what was stored",
-    "The body's CRC does not cover the properties: a torn unit can have a sound body and zero or broken properties.",
+    "The body's CRC does not cover the properties: a torn unit can have a sound body and zero or broken properties. "
+    "Recovery does not see it: the unit stays and is delivered without them.",
     "compare the property text with a replica's.",
     "apache/rocketmq#7437",
 )
@@ -75,6 +64,7 @@ CL06 = _rule(
     "positions and leaves the bytes.",
     "ask recover --plan what a start would keep and drop.",
     "apache/rocketmq#10666",
+    command=PLAN,
 )
 CL07 = _rule(
     "CL07",
@@ -85,15 +75,34 @@ CL07 = _rule(
     "look for the missing or original file; never rename files to close a gap.",
     "apache/rocketmq#2141",
     "apache/rocketmq#6904",
+    kinds={
+        "gap": Kind(),
+        "overlap": Kind(step="find out which of the two files is of this store; never rename a file."),
+        "next": Kind(),
+        "empty": Kind("warn", "remove the empty file: RocketMQ 5.3 does so itself, 4.9 refuses to start with it."),
+        "short": Kind(step="bring the whole file from a replica or a backup; what is left can be copied out of it."),
+        "long": Kind(
+            step="give the broker the mappedFileSizeCommitLog that the other files were made with: it cannot be "
+            "changed on a store that has files; copy the units out of the longer file, never cut it."
+        ),
+        "folder": Kind(step=NO_FOLDER),
+    },
 )
 CL08 = _rule(
     "CL08",
     "warn",
-    "Store times that go backwards",
-    "The broker's clock was set back. Searches by time, index queries and the choice of the recovery file go by these "
-    "times.",
+    "Store times that the clock made wrong",
+    "The broker's clock ran ahead or was set back. Searches by time, index queries, the choice of the recovery file "
+    "and the time until files are deleted go by these times.",
     "compare the clock's history with the place; searches by time around it may miss messages.",
     "apache/rocketmq#9455",
+    kinds={
+        "ahead": Kind(
+            None,
+            "set the broker's clock right; for messages of this time ask by offset or key, not by time.",
+        ),
+        "behind": Kind(None, "for messages of this time ask by offset or key, not by time."),
+    },
 )
 CL09 = _rule(
     "CL09",
@@ -116,9 +125,11 @@ CL11 = _rule(
     "The log ends before what others know of it",
     "Queues, index and checkpoint tell of units behind the end of the log: its tail is lost. The next start truncates "
     "the queues and uses their offsets again.",
-    "look for the lost bytes on a replica; ask recover --plan which groups would stand beyond the new end.",
+    "look for the lost bytes on a replica before any broker starts; ask recover --plan which groups would stand beyond "
+    "the new end.",
     "apache/rocketmq#405",
     "apache/rocketmq#6767",
+    command=PLAN,
 )
 CL12 = _rule(
     "CL12",
@@ -135,6 +146,8 @@ CQ01 = _rule(
     "Every file of a queue has the same length and begins where the one before ends. A broker refuses other lengths.",
     "the queue can be built again from the log, as long as the log holds its units.",
     "apache/rocketmq#1560",
+    command=BUILD,
+    kinds={"folder": Kind(None, NO_FOLDER, "")},
 )
 CQ03 = _rule(
     "CQ03",
@@ -143,14 +156,17 @@ CQ03 = _rule(
     "The log has the unit, the queue has nothing at its offset: consumers never see the message.",
     "the queue can be built again from the log.",
     "apache/rocketmq#467",
+    command=BUILD,
 )
 CQ04 = _rule(
     "CQ04",
     "error",
     "A queue entry that does not point at its unit",
-    "Offset or size of the entry do not lead to the unit that belongs there.",
+    "Offset or size of the entry do not lead to the unit that belongs there. Behind a unit that was never dispatched "
+    "all entries stand one place early; the broker logs: logic queue order maybe wrong … Diff 20.",
     "the queue can be built again from the log.",
     "apache/rocketmq#495",
+    command=BUILD,
 )
 CQ05 = _rule(
     "CQ05",
@@ -159,6 +175,7 @@ CQ05 = _rule(
     "Two entries of a queue point at the same unit: a message is consumed twice, and another may be hidden.",
     "the queue can be built again from the log.",
     "apache/rocketmq#495",
+    command=BUILD,
 )
 CQ06 = _rule(
     "CQ06",
@@ -168,6 +185,8 @@ CQ06 = _rule(
     "ask recover --plan whether a broker would start.",
     "apache/rocketmq#9728",
     "apache/rocketmq#10108",
+    command=PLAN,
+    kinds={"filled": Kind("note", "nothing needs to be done: a start goes on in this file.", "")},
 )
 CQ08 = _rule(
     "CQ08",
@@ -183,16 +202,27 @@ CQ09 = _rule(
     "A queue entry with the wrong tag code",
     "Filters by tag go by this number: the message is hidden from its consumers or shown to others.",
     "the queue can be built again from the log.",
+    command=BUILD,
 )
 CQ10 = _rule(
     "CQ10",
     "error",
     "Units that are not in their queues",
-    "Dispatch did not bring them there though the store was closed: nobody consumes them. RocketMQ 5.3.2 and later "
-    "dispatch them at the next start if no queue knows a later unit.",
-    "ask recover --plan what a start would dispatch again.",
+    "The log has these messages and nobody can consume them. A start dispatches again only units behind its start "
+    "file; after a clean close only those behind all that any queue knows (RocketMQ 5.3.2 and later).",
+    "build the queues again from the log before any broker starts: it keeps every message, and groups stay where they "
+    f"are. Then, {PUT_IN_WORDS}",
     "apache/rocketmq#405",
     "apache/rocketmq#1434",
+    command=BUILD,
+    kinds={
+        "again": Kind(step="leave consumer offsets alone: the next start dispatches these units again.", command=PLAN),
+        "gone": Kind(
+            None,
+            "build the queues again from the log, with --config broker.conf where the broker's file sizes are its own: "
+            f"no queue is left that tells them. Then, {PUT_IN_WORDS}",
+        ),
+    },
 )
 CQ11 = _rule(
     "CQ11",
@@ -209,6 +239,7 @@ CQ12 = _rule(
     "Entries of a queue point ever further into the log. A step back misleads every search by time or offset.",
     "the queue can be built again from the log.",
     "apache/rocketmq#495",
+    command=BUILD,
 )
 CQ13 = _rule(
     "CQ13",
@@ -218,6 +249,7 @@ CQ13 = _rule(
     "entries and uses their offsets again.",
     "ask recover --plan which groups would stand beyond the new end.",
     "apache/rocketmq#678",
+    command=PLAN,
 )
 IX01 = _rule(
     "IX01",
@@ -226,6 +258,7 @@ IX01 = _rule(
     "Numbers of entries and used slots, and the range of the file, stand in the header; queries go by them.",
     "the index can be built again from the log.",
     "apache/rocketmq#1987",
+    command=BUILD,
 )
 IX02 = _rule(
     "IX02",
@@ -233,6 +266,7 @@ IX02 = _rule(
     "An index link or slot past the count",
     "A broker ends the chain there: older entries of the slot are not found.",
     "the index can be built again from the log.",
+    command=BUILD,
 )
 IX03 = _rule(
     "IX03",
@@ -241,15 +275,7 @@ IX03 = _rule(
     "A query by key may never come back from this slot.",
     "the index can be built again from the log.",
     "apache/rocketmq#8018",
-)
-IX04 = _rule(
-    "IX04",
-    "chat",
-    "An index file that the next abnormal start deletes",
-    "After a crash a broker deletes whole every index file that ends later than the checkpoint's index time.",
-    "nothing needs to be done while the broker is closed properly.",
-    "apache/rocketmq#3868",
-    "apache/rocketmq#8007",
+    command=BUILD,
 )
 IX05 = _rule(
     "IX05",
@@ -258,6 +284,7 @@ IX05 = _rule(
     "The log has units whose keys no index file holds: queries by key miss them. Abnormal starts leave such spans.",
     "the index can be built again from the log.",
     "apache/rocketmq#4463",
+    command=BUILD,
 )
 IX06 = _rule(
     "IX06",
@@ -266,6 +293,12 @@ IX06 = _rule(
     "The unit at the entry's offset does not hold a key of this hash, or there is no unit.",
     "the index can be built again from the log.",
     "apache/rocketmq#3613",
+    command=BUILD,
+    kinds={
+        "foreign": Kind(
+            None, "bring back the index of this store, or build it again from the log; no query tells the two apart."
+        ),
+    },
 )
 IX07 = _rule(
     "IX07",
@@ -273,6 +306,7 @@ IX07 = _rule(
     "Index entries that point behind the end of the log",
     "The log lost its tail after the index was written.",
     "the index can be built again from the log.",
+    command=BUILD,
 )
 IX08 = _rule(
     "IX08",
@@ -280,6 +314,8 @@ IX08 = _rule(
     "A file that is no index file",
     "Its length fits no numbers of slots and entries; a broker maps it with its own numbers and misreads it.",
     "give the broker's configuration (--config) if the sizes are special; the index can be built again from the log.",
+    command=BUILD,
+    kinds={"cut": Kind(None, "copy the file again from where it came, or build the index again from the log.")},
 )
 IX09 = _rule(
     "IX09",
@@ -287,6 +323,14 @@ IX09 = _rule(
     "An index chain that skips or misses entries",
     "The link of an entry, or a slot, is not the newest older entry of its chain: entries are not found.",
     "the index can be built again from the log.",
+    command=BUILD,
+    kinds={
+        "overwritten": Kind(
+            "note",
+            "build the index again from the log where the keys that are gone are asked for; a larger maxIndexNum keeps "
+            "it from happening again.",
+        )
+    },
 )
 CK01 = _rule(
     "CK01",
@@ -295,6 +339,7 @@ CK01 = _rule(
     "An abnormal start would begin at the first file of the log, whatever its length.",
     "see recover --plan for the bytes that would be read.",
     "apache/rocketmq#7233",
+    command=PLAN,
 )
 CK02 = _rule(
     "CK02",
@@ -303,6 +348,7 @@ CK02 = _rule(
     "The checkpoint says that units of this time are on disk, and they are not: recovery may begin too late.",
     "ask recover --plan where recovery would begin.",
     "apache/rocketmq#678",
+    command=PLAN,
 )
 CK03 = _rule(
     "CK03",
@@ -311,6 +357,7 @@ CK03 = _rule(
     "An abnormal start would read all files from there on.",
     "see recover --plan for the bytes that would be read.",
     "apache/rocketmq#1456",
+    command=PLAN,
 )
 CK04 = _rule(
     "CK04",
@@ -319,6 +366,7 @@ CK04 = _rule(
     "Controller and duplication mode dispatch up to this offset.",
     "ask recover --plan.",
     "apache/rocketmq#6703",
+    command=PLAN,
 )
 CK05 = _rule(
     "CK05",
@@ -341,10 +389,13 @@ CF02 = _rule(
     "CF02",
     "warn",
     "A consumer offset beyond its queue",
-    "The group waits for messages that the queue has not yet: new ones up to there are skipped.",
-    "reset the group's offset when the reason is known.",
+    "A broker answers such a request with OFFSET_OVERFLOW_BADLY and the queue's end: a push consumer is moved back to "
+    "it and sees messages again. Where the queue passes the offset first, the messages up to it are skipped.",
+    "find out why the queue is shorter (a lost tail, a topic deleted and made again) before any offset is reset: where "
+    "the queue is short, the group is right.",
     "apache/rocketmq#1852",
     "apache/rocketmq#4774",
+    "apache/rocketmq#2181",
 )
 CF04 = _rule(
     "CF04",
@@ -363,6 +414,7 @@ CF05 = _rule(
     "misreads the index.",
     "correct the configuration, not the files.",
     "apache/rocketmq#1560",
+    kinds={"bounds": Kind("warn", "write a value that a broker takes as it stands.")},
 )
 TM04 = _rule(
     "TM04",
@@ -378,6 +430,7 @@ AB01 = _rule(
     "The abort file is there",
     "The store was not closed: the next start recovers it as after a crash.",
     "ask recover --plan what a start would keep and drop.",
+    command=PLAN,
 )
 DK02 = _rule(
     "DK02",

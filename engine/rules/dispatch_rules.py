@@ -16,6 +16,7 @@ from engine.codec import properties as props
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.java import split
 from engine.codec.message import SCHEDULE_TOPIC
+from engine.rules.system_names import is_system_topic
 from engine.rules.unit_check import Request
 
 Int64 = npt.NDArray[np.int64]
@@ -40,12 +41,17 @@ class TopicsKnown:
         topics table.
 
         ``first_of`` gives for each topic of the log the offset of its first unit that goes into a queue. Without a
-        table nobody can have deleted a topic in a store that crashed or has no queue at all: such queues were lost.
+        table nobody can have deleted a topic in a store that crashed or has no queue at all: such queues were lost. So
+        were those of the broker's own topics and light ones, that nobody can delete.
         """
         if not self.told:
             return []
         known = self.folders | self.listed
-        return [topic for topic, offset in first_of.items() if topic not in known and offset < self.newest]
+        return [
+            topic
+            for topic, offset in first_of.items()
+            if topic not in known and offset < self.newest and not (topic.startswith(_LMQ) or is_system_topic(topic))
+        ]
 
 
 def units_of(columns: UnitColumns, rows: Int64 | None = None) -> Int64:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+from engine.counted import capital, one_of
 
 Severity = Literal["chat", "note", "warn", "error"]
 Group = Literal["log", "queue", "index", "checkpoint", "config", "state", "timer", "disk"]
@@ -14,11 +18,19 @@ SEVERITIES: tuple[Severity, ...] = ("chat", "note", "warn", "error")
 
 SNAPSHOT_FIRST = "Take a snapshot first (storescope snapshot STORE DST) and work on that; "
 """How the advice on a damaged store begins, always."""
+STORE = "{store}"
+"""What stands for the store's path in a rule's command."""
+_OURS = re.compile(rf"storescope [a-z]+ {re.escape(STORE)}(?![^ ])")
 
 
 def at_least(severity: Severity, limit: Severity) -> bool:
     """Whether ``severity`` is ``limit`` or graver."""
     return SEVERITIES.index(severity) >= SEVERITIES.index(limit)
+
+
+def sentence(said: str) -> str:
+    """``said`` with a capital, unless it begins with a name, and counted as one where it is."""
+    return one_of(capital(said))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +39,9 @@ class Finding:
 
     ``offset`` is in bytes: of the log where ``file`` belongs to it, else the position in the file that is named.
     ``evidence`` holds what was ``expected`` and ``found``, and the place in the words of its subject (``queueOffset``,
-    ``entry``) where bytes say little.
+    ``entry``) where bytes say little. ``title`` and ``explanation`` are the rule's. ``command`` is what to type, the
+    store's path in it quoted for a shell. ``caused_by`` is the rule whose finding explains this one, ``alone`` what it
+    is where nobody asked for that rule.
     """
 
     id: str
@@ -39,6 +53,24 @@ class Finding:
     evidence: dict[str, Any]
     known_issues: tuple[str, ...]
     next_step: str
+    title: str = ""
+    explanation: str = ""
+    command: str | None = None
+    caused_by: str | None = None
+    alone: Finding | None = field(default=None, repr=False, compare=False)
+
+    def of_store(self, path: str, config: str | None = None) -> Finding:
+        """With the store's path in its command, and the configuration that it was looked at with."""
+        if self.command is None or STORE not in self.command:
+            return self
+        return replace(self, command=of_store(self.command, path, config))
+
+    def follows(self, cause: str) -> Finding:
+        """As what follows from a finding of the rule ``cause``: a note at most, and its step is the cause's."""
+        light: Severity = "note" if at_least(self.severity, "note") else self.severity
+        said = f"Do what {cause} says."
+        alone = self.alone or self
+        return replace(self, severity=light, next_step=said, command=None, caused_by=cause, alone=alone)
 
     def record(self) -> dict[str, Any]:
         """The ``finding`` record of the command line."""
@@ -53,12 +85,30 @@ class Finding:
             "evidence": self.evidence,
             "knownIssues": list(self.known_issues),
             "nextStep": self.next_step,
+            "title": self.title,
+            "explanation": self.explanation,
+            "command": self.command,
+            "causedBy": self.caused_by,
         }
+
+
+def of_store(command: str, path: str, config: str | None = None) -> str:
+    """``command`` with the store's path in it; a command of ours is told the ``config`` that says where its log is."""
+    if config is not None:
+        command = _OURS.sub(lambda found: f"{found[0]} --config {shlex.quote(config)}", command)
+    return command.replace(STORE, shlex.quote(path))
 
 
 CAUSES = frozenset({"CL07", "CL12"})
 """Rules about files as wholes: what they find explains findings about bytes, entries and index entries."""
 
+HAPPENED = "happened"
+"""The evidence that says in a clause what happened here, of which kind and where: what the incident begins with."""
+STORED_FROM, STORED_TO = "storedFrom", "storedTo"
+"""The evidence of store times (ms) in front of a place and behind it; both are the same for a unit that says its own.
+"""
+LEFT_OUT = "leftOut"
+"""The evidence of how many units no start brings into their queues."""
 
 EMPTY_LOG = "CL12"
 """The rule about a log that is gone: it explains all others."""
@@ -70,20 +120,45 @@ def rank(one: Finding) -> tuple[int, int, str, str, int]:
     return -SEVERITIES.index(one.severity), cause, one.id, one.file or "", one.offset or 0
 
 
+def in_order(found: Iterable[Finding]) -> list[Finding]:
+    """The gravest first; what follows from a finding stands right behind the first one of the rule that causes it."""
+    ranked = sorted(found, key=rank)
+    ids = {one.id for one in ranked}
+    followers: dict[str, list[Finding]] = {}
+    heads = []
+    for one in ranked:
+        if one.caused_by in ids and one.caused_by != one.id:
+            followers.setdefault(one.caused_by or "", []).append(one)
+        else:
+            heads.append(one)
+    told: list[Finding] = []
+    for one in heads:
+        told.extend(_with_followers(one, followers))
+    return told + [one for rest in followers.values() for one in rest]
+
+
+def _with_followers(one: Finding, followers: dict[str, list[Finding]]) -> Iterator[Finding]:
+    """``one`` and what follows from it, at first hand or later; takes those out of ``followers``."""
+    yield one
+    for follower in followers.pop(one.id, []):
+        yield from _with_followers(follower, followers)
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """How many findings there were of each severity, in how many units; ``complete`` is false where the check was
-    stopped.
+    stopped. ``incident`` is what to make of them all (``inspection.check.incident``), None where nothing is wrong.
     """
 
     counts: dict[Severity, int]
     complete: bool
     units: int = 0
+    incident: dict[str, Any] | None = None
 
     def record(self) -> dict[str, Any]:
         """The ``summary`` record of the command line."""
         counts: dict[str, Any] = {severity: self.counts[severity] for severity in SEVERITIES}
-        return {"type": "summary", **counts, "complete": self.complete}
+        return {"type": "summary", **counts, "complete": self.complete, "incident": self.incident}
 
 
 def summarise(findings: Iterable[Finding], complete: bool, units: int = 0) -> Summary:
@@ -94,9 +169,17 @@ def summarise(findings: Iterable[Finding], complete: bool, units: int = 0) -> Su
     return Summary(counts, complete, units)
 
 
+class Kind(NamedTuple):
+    """How one kind of a rule's findings differs: None where it does not. A ``command`` of "" takes the rule's away."""
+
+    severity: Severity | None = None
+    step: str | None = None
+    command: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is looked for, how grave it is, why it happens, and what to do first."""
+    """What is looked for, how grave it is, why it happens, what to do first, and by which command."""
 
     id: str
     group: Group
@@ -105,6 +188,8 @@ class Rule:
     explanation: str
     next_step: str
     known_issues: tuple[str, ...] = field(default=())
+    command: str | None = None
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
 
     def found(
         self,
@@ -113,9 +198,23 @@ class Rule:
         offset: int | None = None,
         evidence: dict[str, Any] | None = None,
         severity: Severity | None = None,
+        *,
+        kind: str = "",
+        step: str | None = None,
+        command: str | None = None,
+        caused_by: str | None = None,
     ) -> Finding:
-        """A finding of this rule; ``severity`` where the circumstances make it lighter."""
-        grave = severity or self.severity
-        step = (SNAPSHOT_FIRST if at_least(grave, "warn") else "") + self.next_step
-        step = step[0].upper() + step[1:]
-        return Finding(self.id, grave, self.group, file, offset, message, evidence or {}, self.known_issues, step)
+        """A finding of this rule. ``kind`` is one of :attr:`kinds`; ``severity``, ``step`` and ``command`` say what is
+        otherwise under these circumstances. With ``caused_by`` it follows from a finding of that rule.
+        """
+        of_kind = self.kinds[kind] if kind else Kind()
+        grave = severity or of_kind.severity or self.severity
+        said = step or of_kind.step or self.next_step
+        typed = next((one for one in (command, of_kind.command, self.command) if one is not None), None)
+        advice = (SNAPSHOT_FIRST if at_least(grave, "warn") else "") + said
+        advice = advice[0].upper() + advice[1:]
+        made = Finding(
+            self.id, grave, self.group, file, offset, sentence(message), evidence or {}, self.known_issues, advice,
+            self.title, self.explanation, typed or None,
+        )  # fmt: skip
+        return made.follows(caused_by) if caused_by else made

@@ -92,9 +92,17 @@ def with_changed_hash(bad: Sequence[BadLink]) -> int | None:
 
 def link_words(bad: BadLink) -> str:
     """What was expected and what was found."""
+    if bad.kind == "loop":
+        goes_on = f"with entry {bad.expected:,}" if bad.expected else "nowhere"
+        link = f"entry {bad.entry:,} links to itself" if bad.found == bad.entry else _loop(bad)
+        return f"{link}: the chain is a loop, a query that comes here never ends; it should go on {goes_on}"
     what = f"slot {bad.slot:,} names" if not bad.entry else f"entry {bad.entry:,} links to"
     should = f"entry {bad.expected:,}" if bad.expected else "nothing"
     return f"{what} {bad.found:,}, its chain goes on with {should}"
+
+
+def _loop(bad: BadLink) -> str:
+    return f"entry {bad.entry:,} links to {bad.found:,}, which was written after it"
 
 
 def header_faults(header: IndexHeader, used_slots: int, entries: int, first: int | None, last: int | None) -> list[str]:

@@ -7,6 +7,7 @@ does whoever proves that nothing is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 from engine.codec import flips, properties
 from engine.codec.columns import BAD, UnitColumns
 from engine.codec.crc import crc31
-from engine.rules import catalogue
-from engine.rules.findings import Rule
+from engine.layout import queue_file_name
+from engine.rules import catalogue, damage_kinds
+from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Rule
 
 Rows = NDArray[np.intp]
 _CRC_HEAD = np.frombuffer(b"__CRC32#\x01", np.uint8)
@@ -122,24 +124,50 @@ class UnitRule(NamedTuple):
 
 def _of_crc(columns: UnitColumns, row: int) -> Told:
     body = int(columns.body_position[row]) + columns.base
-    explained = flips.explain(columns.body(row), int(columns.body_crc[row]))
+    stored, found = int(columns.body_crc[row]), crc31(columns.body(row))
+    explained = flips.explain(columns.body(row), stored)
     evidence = {
-        "expected": int(columns.body_crc[row]),
-        "found": crc31(columns.body(row)),
+        "expected": stored,
+        "found": found,
         "explanation": explained.words,
         "bytePositions": [body + flip.position for flip in explained.flips],
         "bodyOffset": body,
         "bodyLength": int(columns.body_length[row]),
         "topic": columns.raw_topic(row).decode("utf-8", "replace"),
+        HAPPENED: damage_kinds.of_body(columns.body(row), int(columns.offset[row]), body, stored, explained),
+        **_stored(columns, row),
     }
-    text = f"The body's CRC is {evidence['found']}, the unit says {evidence['expected']}: {explained.words}"
-    return text, evidence
+    if stored == 0 and not explained.flips:
+        evidence["explanation"] = "no CRC was stored"
+        return f"The unit says CRC 0: its writer stored none; the body's is {found}", evidence
+    return f"The body's CRC is {found}, the unit says {stored}: {explained.words}", evidence
+
+
+def _stored(columns: UnitColumns, row: int) -> dict[str, int]:
+    return dict.fromkeys((STORED_FROM, STORED_TO), int(columns.store_timestamp[row]))
+
+
+def without_crc(columns: UnitColumns, row: int) -> bool:
+    """Whether a unit whose CRC is wrong says 0: nothing was stored there."""
+    return int(columns.body_crc[row]) == 0
 
 
 def _of_properties(columns: UnitColumns, row: int) -> Told:
-    text = "the property text holds zero bytes, or its CRC is wrong"
-    evidence = {"expected": "name 0x01 value 0x02 …", "found": columns.raw_properties(row)[:64].hex()}
-    return f"Unit of {int(columns.size[row]):,} bytes: {text}", evidence
+    first, length = int(columns.properties_position[row]), int(columns.properties_length[row])
+    text = columns.buffer[first : first + length]
+    zeros = int((text == 0).sum())
+    evidence: dict[str, Any] = {
+        "expected": "name 0x01 value 0x02 …",
+        "found": columns.raw_properties(row)[:64].hex(),
+        "zeros": zeros,
+    }
+    what = "the CRC of its properties is wrong"
+    torn = bool(length) and (text[0] == 0 or text[-1] == 0)
+    evidence[HAPPENED] = damage_kinds.of_properties(int(columns.offset[row]), zeros if torn else 0, length)
+    evidence |= _stored(columns, row)
+    if torn:
+        what = f"{zeros:,} of the {length:,} bytes of its property text are zero: a write that was torn"
+    return f"Unit of {int(columns.size[row]):,} bytes: {what}; a start keeps the unit and delivers it", evidence
 
 
 def _of_place(columns: UnitColumns, row: int) -> Told:
@@ -222,6 +250,33 @@ def file_sequence(files: Sequence[LogFile], file_size: int) -> list[FileFault]:
             text = f"begins at {following.start:,}, before the file in front of it ends ({end:,})"
             faults.append(FileFault("overlap", following.path, following.start, end, end, text, expected))
     return faults
+
+
+def happened(fault: FileFault, file_size: int, whose: str = "the commit log") -> str:
+    """A fault of the commit log, or of a queue, in a clause that names the file; ``file_size`` (bytes) is 0 where it is
+    not known.
+    """
+    name = Path(fault.path).name
+    if fault.kind in ("gap", "next"):
+        return _missing(fault, file_size, whose)
+    if fault.kind == "overlap":
+        return f"the file {name} of {whose} begins before the one in front of it ends"
+    here = fault.missing - fault.offset
+    if fault.kind == "empty" or here == 0:
+        return f"the file {name} of {whose} is empty"
+    if fault.missing == fault.end:
+        return f"the file {name} of {whose} is longer than the others"
+    return f"the file {name} of {whose} was cut to {here:,} bytes"
+
+
+def _missing(fault: FileFault, file_size: int, whose: str) -> str:
+    files, rest = divmod(fault.end - fault.missing, file_size) if file_size else (0, 1)
+    name = queue_file_name(fault.missing)
+    if rest:
+        return f"no file of {whose} holds the bytes from {fault.missing:,} to {fault.end:,}"
+    if files == 1:
+        return f"the file {name} of {whose} is missing"
+    return f"{files:,} files of {whose} are missing, the first is {name}"
 
 
 def blank_fault(offset: int, size: int, file_end: int) -> str | None:

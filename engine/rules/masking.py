@@ -206,15 +206,40 @@ class Masking:
 
     def _finding(self, record: dict[str, Any]) -> dict[str, Any]:
         made = dict(record)
-        group = str((made.get("evidence") or {}).get("group") or "") if self.groups else ""
-        for name in ("message", "nextStep"):
+        evidence = made.get("evidence") or {}
+        groups = [str(name) for name in (evidence.get("group") or "", *(evidence.get("groups") or ()))]
+        for name in ("message", "nextStep", "command"):
             said = str(made.get(name) or "")
-            made[name] = self.words(said.replace(group, self.group(group)) if group else said)
+            if said or name != "command":
+                made[name] = self._about_all(groups, said)
         made["file"] = self.path(made.get("file"))
-        made["evidence"] = self.evidence("", made.get("evidence") or {})
+        made["evidence"] = self._named(groups, self.evidence("", evidence))
         return made
 
+    def _about_all(self, groups: list[str], text: str) -> str:
+        """:meth:`about` with all of ``groups``, the longest names first."""
+        for group in sorted(groups, key=len, reverse=True) or [""]:
+            text = self.about(group, text)
+        return text
+
+    def _named(self, groups: list[str], value: Any) -> Any:
+        """Evidence that names ``groups`` somewhere, in its names too."""
+        if not self.groups:
+            return value
+        if isinstance(value, dict):
+            return {self._about_all(groups, name): self._named(groups, one) for name, one in value.items()}
+        if isinstance(value, list):
+            return [self._named(groups, one) for one in value]
+        return self._about_all(groups, value) if isinstance(value, str) else value
+
     # ---- sentences ---------------------------------------------------------------------------------------------------
+
+    def about(self, group: str, text: str) -> str:
+        """:meth:`words` of a sentence that may name ``group`` without saying that it is one."""
+        text = self.words(text)
+        if not (group and self.groups):
+            return text
+        return re.sub(rf"(?<![\w%]){re.escape(group)}(?!\w)", lambda _found: self.group(group), text)
 
     def words(self, text: str) -> str:
         """A sentence without hosts and folders (with hosts), ids (with keys or hosts), keys behind a topic, topics that
@@ -233,10 +258,12 @@ class Masking:
         return _NAMED.sub(lambda found: self.topic(found[0]), text) if self.groups or self.lmq else text
 
     def path(self, path: str | None) -> str | None:
-        """A path without the folders above the store: they name machines and people."""
-        if path is None or not self.hosts or not path.startswith("/"):
-            return path
-        return "/".join(("…", *path.split("/")[-3:]))
+        """A path without the folders above the store, which name machines and people, and without names of groups and
+        light queues.
+        """
+        if path is not None and self.hosts and path.startswith("/"):
+            path = "/".join(("…", *path.split("/")[-3:]))
+        return path if path is None else self._names(path)
 
     def evidence(self, name: str, value: Any) -> Any:
         """A value of a finding's evidence under its name, what stands inside it too."""

@@ -35,6 +35,7 @@ _I64 = struct.Struct(">q")
 _I16 = struct.Struct(">h")
 _CRC_RESERVED = 20
 _DUP_INFO = "DUP_INFO"
+_VERSION_2 = "a version-2 unit, for topic names over 127 bytes, which RocketMQ 4.9 cannot read"
 
 
 class Rules(NamedTuple):
@@ -99,7 +100,8 @@ def check(buf: Bytes, at: int, room: int, rules: Rules = STANDARD, body: bool = 
     if magic != MAGIC_V1 and (magic != MAGIC_V2 or rules.release == "4.9"):
         if total == 0 and magic == 0:
             return Refusal(-1, "zero bytes: nothing was written here")
-        return Refusal(-1, f"magic code 0x{magic:08X}")
+        newer = f": {_VERSION_2}" if magic == MAGIC_V2 else ""
+        return Refusal(-1, f"magic code 0x{magic:08X}{newer}")
     if total < 0 or total > room:
         return Refusal(-1, f"the length field says {total:,}, {room:,} bytes are left in the file")
     if len(buf) - at < total:

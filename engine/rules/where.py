@@ -12,7 +12,7 @@ from typing import Literal
 
 from engine.codec import properties as props
 from engine.codec.java import utf8
-from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK, Unit
+from engine.codec.message import COMMIT, PREPARED, SCHEDULE_TOPIC, TRANSACTION_MASK, Unit
 
 Verdict = Literal[
     "found",
@@ -33,10 +33,13 @@ Verdict = Literal[
     "neverSeen",
     "unknown",
 ]
+By = Literal["offset", "queue", "key", "uniqueKey", "group"]
+PlaceState = Literal["listed", "absent", "behind", "noQueue", "deletedTopic", "otherTag", "notNeeded", "notOpened"]
 Role = Literal[
     "plain", "delayed", "timer", "recall", "half", "committed", "givenUp", "retryWaiting", "retry", "dead", "other"
 ]
 
+NOT_LISTED = frozenset(("absent", "noQueue", "deletedTopic"))
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 GIVEN_UP_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
@@ -60,12 +63,45 @@ ROLE_WORDS: dict[Role, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class QueuePlace:
-    """Where a unit stands with its queue: ``state`` is ``listed``, ``absent``, ``behind`` (dispatch has not come so
-    far), ``noQueue`` (the topic has no folder) or ``otherTag`` (the entry's tag code is not the unit's).
+class Route:
+    """One way to a message: ``by`` what, and what it leads to. ``verdict`` speaks of this way only: ``found`` where it
+    leads to the message, else what stands in the way; ``why`` is what the files say.
     """
 
-    state: Literal["listed", "absent", "behind", "noQueue", "otherTag", "notNeeded"]
+    by: By
+    value: str
+    verdict: Verdict
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    """Where a unit stands with its queue: ``state`` is ``listed``, ``absent``, ``behind`` (dispatch has not come so
+    far), ``noQueue`` (the topic has no folder), ``deletedTopic`` (nor is it declared: dispatch gives it none),
+    ``otherTag`` (the entry's tag code is not the unit's), ``notNeeded`` (no consumer is to read it) or ``notOpened``.
+    ``why`` is what its entry says.
+    """
+
+    state: PlaceState
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReach:
+    """Whether the index leads from a key of a unit to it; None where no index is to be asked."""
+
+    key: str
+    reached: bool | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReach:
+    """The next offset of a group in the unit's queue."""
+
+    group: str
+    offset: int
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +109,14 @@ class Facts:
     """What was found out about a message beside its units."""
 
     place: QueuePlace
-    in_index: bool | None  # None: it has no key, or there is no index to be in
+    in_index: bool | None  # None: it has no key, or there is no index to be in; of the asked key where one was asked
     settled_halves: frozenset[int]  # half-queue offsets that an op message names
     log_end: int  # where the next start would end the log
     group_offset: int | None = None  # the asked group's next offset in the message's queue
     group_known: bool = False
     filter_matches: bool | None = None  # of the asked group's SQL filter; None where it has none
+    keys: tuple[KeyReach, ...] = ()
+    groups: tuple[GroupReach, ...] = ()
 
 
 def role(unit: Unit) -> Role:
@@ -180,6 +218,34 @@ def deciding_unit(family: Sequence[Unit]) -> Unit:
     return newest
 
 
+@dataclass(frozen=True, slots=True)
+class LifeStep:
+    """One step of a message's life: ``step`` is ``born``, ``stored`` or another part that a unit plays (:data:`Role`),
+    ``dispatched``, ``indexed`` or ``consumed`` (by the groups ``who``); time in ms and place in the log where known.
+    """
+
+    step: str
+    timestamp: int | None = None
+    offset: int | None = None
+    who: tuple[str, ...] = ()
+
+
+def life(family: Sequence[Unit], unit: Unit, facts: Facts) -> tuple[LifeStep, ...]:
+    """What has happened to a message so far; ``unit`` is the one that decides, of which ``facts`` speak."""
+    steps = [LifeStep("born", family[0].born_timestamp)]
+    for one in family:
+        part = role(one)
+        steps.append(LifeStep("stored" if part == "plain" else part, one.store_timestamp, one.offset))
+    if facts.place.state == "listed":
+        steps.append(LifeStep("dispatched"))
+    if facts.in_index:
+        steps.append(LifeStep("indexed"))
+    readers = tuple(one.group for one in facts.groups if one.offset > unit.queue_offset)
+    if readers:
+        steps.append(LifeStep("consumed", who=readers))
+    return tuple(steps)
+
+
 def conclude(family: Sequence[Unit], facts: Facts) -> Verdict:
     """The verdict on the message whose units, oldest first, are ``family``."""
     unit = deciding_unit(family)
@@ -204,7 +270,7 @@ def conclude(family: Sequence[Unit], facts: Facts) -> Verdict:
         return by_role.get(state) or _readable(facts)
     if facts.place.state == "behind":
         return "notYetDispatched"
-    if facts.place.state in {"absent", "noQueue"} and state != "timer":  # the wheel keeps its own account
+    if facts.place.state in NOT_LISTED and state != "timer":  # the wheel keeps its own account
         return "notInQueue"
     return by_role[state]
 
@@ -221,7 +287,7 @@ def _readable(facts: Facts) -> Verdict:
     match facts.place.state:
         case "behind":
             return "notYetDispatched"
-        case "absent" | "noQueue":
+        case "absent" | "noQueue" | "deletedTopic":
             return "notInQueue"
         case "otherTag":
             return "hiddenByTag"
@@ -244,14 +310,71 @@ def with_group(verdict: Verdict, unit: Unit, facts: Facts) -> Verdict:
     return verdict
 
 
-def next_step(verdict: Verdict, unit: Unit) -> str:
+def in_index(keys: Sequence[KeyReach], asked: str | None) -> bool | None:
+    """Whether the index leads to a unit: from the key that was asked where it is one of the unit's, else from all."""
+    told = [one.reached for one in keys if one.key == asked] or [one.reached for one in keys]
+    known = [one for one in told if one is not None]
+    return all(known) if known else None
+
+
+def routes(unit: Unit, facts: Facts) -> list[Route]:
+    """Every way to ``unit``: by its offset, by its queue, by each key, by each group's progress."""
+    found = [_by_offset(unit, facts), _by_queue(unit, facts.place)]
+    for one in facts.keys:
+        by: By = "uniqueKey" if one.key == unit.unique_key else "key"
+        verdict: Verdict = "unknown" if one.reached is None else "found" if one.reached else "notInIndex"
+        found.append(Route(by, one.key, verdict, one.why))
+    for group in facts.groups:
+        passed = group.offset > unit.queue_offset
+        found.append(Route("group", group.group, "consumed" if passed else "notConsumed", group.why))
+    return found
+
+
+def _by_offset(unit: Unit, facts: Facts) -> Route:
+    said = f"{unit.offset:,}"
+    if unit.crc == "bad":
+        return Route("offset", said, "damaged", "the body is not what was stored")
+    if unit.offset >= facts.log_end:
+        return Route("offset", said, "truncated", "it stands behind the end of the log")
+    return Route("offset", said, "found", f"the unit is intact; its id is {unit.offset_msg_id}")
+
+
+_QUEUE_VERDICTS: dict[str, Verdict] = {
+    "listed": "found",
+    "absent": "notInQueue",
+    "noQueue": "notInQueue",
+    "deletedTopic": "notInQueue",
+    "behind": "notYetDispatched",
+    "otherTag": "hiddenByTag",
+    "notOpened": "unknown",
+}
+
+
+def _by_queue(unit: Unit, place: QueuePlace) -> Route:
+    said = f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}"
+    if place.state == "notNeeded":
+        verdict: Verdict = "half" if unit.transaction_type == PREPARED else "rolledBack"
+        return Route("queue", said, verdict, "no queue lists half messages and what was rolled back")
+    return Route("queue", said, _QUEUE_VERDICTS[place.state], place.why)
+
+
+def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
     """What to do about it: one sentence."""
+    if verdict == "notInQueue" and facts.place.state == "deletedTopic":
+        return DELETED_STEP
     if verdict == "rolledBack" and role(unit) == "recall":
         return "The producer called it back before it was due: it is not to be delivered."
     if verdict == "half" and role(unit) == "givenUp":
         return "The broker has given up asking: look at the producer, and send the message again if it is wanted."
     return NEXT_STEPS[verdict]
 
+
+DELETED_STEP = (
+    "Its topic was deleted, and no dispatch gives it a queue again; what is wanted can be read from the log "
+    "until retention takes it, and sent again."
+)
+RULED_OUT_STEP = "Bytes that cannot be read may hold it: take a snapshot, and compare them with a replica."
+BEGINNING_STEP = "It is the beginning of other names: give the whole id or key."
 
 NEXT_STEPS: dict[Verdict, str] = {
     "found": "The message can be read: look at the group's progress and its subscription.",

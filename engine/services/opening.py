@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from engine.config import MessageStoreConfig
@@ -13,11 +14,13 @@ from engine.mapped.disk import Disk, DiskLock
 from engine.rules.unit_check import Release, Request
 from engine.services.rebuild import Rebuild
 from engine.services.store_services import StoreServices
-from engine.store import load_source, recovery, recovery_apply
-from engine.store.empty_log import EmptyLog, LogIsEmpty
-from engine.store.put_message import PutMessageStatus
+from engine.store.put.message import PutMessageStatus
 from engine.store.query_message import look_message_by_offset
-from engine.store.recovery_plan import RecoveryPlan
+from engine.store.recovery import apply as recovery_apply
+from engine.store.recovery import load_source
+from engine.store.recovery import planning as recovery
+from engine.store.recovery.empty_log import LogIsEmpty
+from engine.store.recovery.plan import EmptyLog, RecoveryPlan
 from engine.store.store_parts import StoreParts
 
 _log = logging.getLogger(__name__)
@@ -41,12 +44,25 @@ def without_log(paths: StorePaths, config: MessageStoreConfig, disk: Disk, like:
     return recovery.without_log(load_source.source(paths, config, disk), like)
 
 
+def note_empty_log(paths: StorePaths, config: MessageStoreConfig, disk: Disk, like: Release) -> None:
+    """Note what is still missed after the word for it was given and carried out, so that the next start does not ask;
+    where nothing is, the note goes.
+    """
+    unsaid = replace(load_source.source(paths, config, disk), said=None)
+    left = recovery.without_log(unsaid, like)
+    if left is not None:
+        disk.write_file(paths.empty_log_said, left.note, sync=True)
+    elif disk.exists(paths.empty_log_said):
+        disk.delete(paths.empty_log_said)
+
+
 def load(
     parts: StoreParts,
     services: StoreServices,
     bit_map: Callable[[Request], bytes] | None,
     *,
     empty_log: bool = False,
+    progress: recovery_apply.Progress | None = None,
 ) -> RecoveryPlan:
     """Load and recover as a broker would; the plan that was carried out. The caller holds the store's lock.
 
@@ -60,8 +76,10 @@ def load(
     def rebuild() -> Rebuild:
         return Rebuild(parts.queues, parts.index, parts.config, bit_map=bit_map)
 
+    plan = recovery_apply.recover(source, parts, parts.like, rebuild, empty_log=empty_log, progress=progress)
     parts.queues.remove_deleted()
-    plan = recovery_apply.recover(source, parts, parts.like, rebuild, empty_log=empty_log)
+    if plan.empty_log is not None or source.said is not None:
+        note_empty_log(parts.paths, parts.config, parts.disk, parts.like)
     if plan.exit == "abnormal":
         _flush_what_was_found(parts, services, plan.start_offset)
     parts.commit_log.queue_offsets.load(parts.queues.offsets())

@@ -22,9 +22,9 @@ from engine.store.config_tables import ConfigTables
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.dispatcher import Dispatcher
 from engine.store.index_service import IndexService
-from engine.store.load_source import log_folders
 from engine.store.mapped_log import MappedLog
 from engine.store.queue_offsets import QueueOffsetTable
+from engine.store.recovery.load_source import log_folders
 from engine.store.running_flags import RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
 from engine.store.store_parts import Clock, StoreParts

@@ -10,7 +10,7 @@ from engine.codec.batch_consume_queue import BATCH_CQ_UNIT_SIZE, BatchCqUnit, de
 from engine.codec.dtypes import BATCH_CQ_UNIT
 from engine.codec.queue_placing import put_batch
 from engine.store.queue_files import QueueFiles
-from engine.store.recovery_plan import QueueState
+from engine.store.recovery.plan import QueueState
 from engine.store.stored_queue import Release, StoredQueue
 
 _CHUNK = 2048 * BATCH_CQ_UNIT_SIZE

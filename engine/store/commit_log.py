@@ -3,7 +3,7 @@
 One lock, held while a message gets its queue offset, its place and its store time, and is copied. Whoever takes it asks
 under it whether the log still takes anything: so nobody appends behind :meth:`CommitLog.close`. Nothing here waits for
 a flush. A message without any of the properties that put has rules for takes the short way through
-:meth:`CommitLog.put_message`; all others go through :mod:`engine.store.put_ruled`, with the same bytes as the result.
+:meth:`CommitLog.put_message`; all others go through :mod:`engine.store.put.ruled`, with the same bytes as the result.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from engine.config import MessageStoreConfig
 from engine.errors import NotWriteable, StoreClosed, StoreError
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.store import put_columns, put_ruled
-from engine.store.put_message import (
+from engine.store.put import columns as put_columns
+from engine.store.put import ruled as put_ruled
+from engine.store.put.message import (
     BLANK_SIZE,
     RULED,
     AppendMessageResult,
@@ -312,11 +313,11 @@ class CommitLog:
         return put_columns.append_columns(self, what)
 
     def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
-        """Put messages of one topic and queue as a client's batch: see :func:`engine.store.put_ruled.put_batch`."""
+        """Put messages of one topic and queue as a client's batch: see :func:`engine.store.put.ruled.put_batch`."""
         return put_ruled.put_batch(self, messages, properties)
 
     def append_raw(self, unit: bytes) -> int:
-        """Store a whole unit again: see :func:`engine.store.put_ruled.append_raw`."""
+        """Store a whole unit again: see :func:`engine.store.put.ruled.append_raw`."""
         return put_ruled.append_raw(self, unit)
 
     def forget_topic(self, name: str) -> int:

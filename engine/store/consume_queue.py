@@ -16,7 +16,7 @@ from engine.codec.queue_placing import put, put_run
 from engine.store.consume_queue_ext import ConsumeQueueExt
 from engine.store.queue_files import QueueFiles
 from engine.store.queue_minimum import Span, corrected_minimum
-from engine.store.recovery_plan import QueueState
+from engine.store.recovery.plan import QueueState
 from engine.store.stored_queue import Release, StoredQueue
 
 _CHUNK = 4096 * CQ_UNIT_SIZE

@@ -24,7 +24,7 @@ from engine.store.consume_queue import ConsumeQueue
 from engine.store.consume_queue_ext import ConsumeQueueExt
 from engine.store.pending_entries import PendingEntries
 from engine.store.queue_files import QueueFiles
-from engine.store.recovery_source import Entry
+from engine.store.recovery.source import Entry
 from engine.store.set_aside import ASIDE, remove_aside, set_aside
 from engine.store.stored_queue import Release
 

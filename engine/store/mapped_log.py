@@ -57,10 +57,11 @@ class QueryableLog(ReadableLog, Protocol):
 class MappedLog:
     """:class:`QueryableLog` over the mapped files of a live store. What is lent is the file from ``offset`` on."""
 
-    __slots__ = ("_files", "file_size")
+    __slots__ = ("_files", "_pooled", "file_size")
 
     def __init__(self, files: MappedFileQueue) -> None:
         self._files = files
+        self._pooled = files.pooled
         self.file_size = files.file_size
 
     @property
@@ -73,7 +74,8 @@ class MappedLog:
         return self._files.max_offset
 
     def read(self, offset: int, size: int) -> bytes:
-        return self._files.read(offset, size)
+        file = self._file_of(offset)
+        return b"" if file is None else file.read(offset - file.start_offset, size)
 
     def lend(self, offset: int, size: int) -> LentBytes | None:
         file = self._file_of(offset)
@@ -90,6 +92,13 @@ class MappedLog:
         return (view, file) if view is not None else None
 
     def _file_of(self, offset: int) -> MappedFile | None:
+        """The file that holds ``offset``, where something may be read there.
+
+        Where the transient pool ran dry a file was written without one: its bytes can be read before those of the files
+        in front of it are committed, and are not lent until then.
+        """
+        if self._pooled and offset >= self._files.max_offset:
+            return None
         files = self._files.files
         if not files:
             return None

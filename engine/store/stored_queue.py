@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from engine.codec.cq_ext import CqExtUnit
 from engine.store.queue_files import QueueFiles
-from engine.store.recovery_plan import QueueState
+from engine.store.recovery.plan import QueueState
 
 _PIECE = 1 << 16
 Release = Literal["5.3", "4.9"]

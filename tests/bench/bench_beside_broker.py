@@ -196,9 +196,9 @@ def latency(args: argparse.Namespace, folder: Path) -> None:
     from PySide6.QtWidgets import QApplication
     from running_broker import RunningBroker, ScreenWatch, locks_held, plan_of, quantile, written_descriptors
 
-    from viewer.main_window import MainWindow
-    from viewer.settings import Settings
-    from viewer.theme import theme
+    from viewer.look.theme import theme
+    from viewer.runtime.settings import Settings
+    from viewer.shell.main_window import MainWindow
 
     app = QApplication.instance() or QApplication([])
     assert isinstance(app, QApplication)

@@ -28,7 +28,6 @@ from bench_pipeline import several_files  # noqa: E402
 
 from engine.cli.pipeline_rebuild import facts_of  # noqa: E402
 from engine.cli.pipeline_verify import verify  # noqa: E402
-from engine.cli.rebuilding import rebuild_beside  # noqa: E402
 from engine.inspection import bench_data  # noqa: E402
 from engine.inspection.bench import conditions  # noqa: E402
 from engine.inspection.derived_config import derived_config  # noqa: E402
@@ -39,6 +38,7 @@ from engine.pipeline import session  # noqa: E402
 from engine.pipeline.files import find_stores  # noqa: E402
 from engine.pipeline.rebuild import OnSpark, rebuild  # noqa: E402
 from engine.pipeline.splits import plan  # noqa: E402
+from engine.rebuilding import rebuild_beside  # noqa: E402
 
 
 def main() -> None:

@@ -28,17 +28,17 @@ from PySide6.QtGui import QImage, QPainter, QWheelEvent
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from engine.inspection.positions import Position, Positions
-from viewer.models.hex_pages import HexField
-from viewer.models.live_history import LiveHistory
-from viewer.models.log_rows import UnitRow
-from viewer.models.position_look import Flush, Look
-from viewer.models.unit_columns import unit_kind
-from viewer.models.window import Page
-from viewer.panes.live_positions import LivePositions
-from viewer.theme import theme
+from viewer.log.columns import unit_kind
+from viewer.log.rows import UnitRow
+from viewer.look.theme import theme
+from viewer.positions.live import LivePositions
+from viewer.runtime.live_history import LiveHistory
+from viewer.runtime.position_look import Flush, Look
+from viewer.widgets.hex_pages import HexField
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.live_plot import LivePlot
 from viewer.widgets.record_view import RecordView
+from viewer.widgets.row_window import Page
 
 UNIT = 300
 TOPICS = ("OrderPaid", "StockReserved", "PriceChanged", "ShipmentEvents", "%RETRY%billing")
@@ -138,7 +138,6 @@ def main() -> None:
     app = QApplication.instance() or QApplication([])
     assert isinstance(app, QApplication)
     theme.apply(app)
-    theme.set_topics(TOPICS)
     bench, rng = Bench(args.frames, args.rows), random.Random(1)
     view = RecordView("units.table", unit_kind(lambda *place: place))
     view.resize(1264, 640)

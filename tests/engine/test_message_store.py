@@ -21,7 +21,7 @@ from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import StoreError, StoreLocked, UsageError
 from engine.mapped.simulated_disk import SimulatedDisk
 from engine.message_store import MessageStore
-from engine.store.put_message import RULED, PutMessageStatus
+from engine.store.put.message import RULED, PutMessageStatus
 
 SMALL = {
     "mappedFileSizeCommitLog": 1 << 16,

@@ -10,6 +10,7 @@ from store_machine import AnyStore, PowerMachine, StoreMachine
 STEPS = 30
 
 
+@pytest.mark.timeout(7200)  # in full: some minutes for each machine
 @pytest.mark.parametrize("machine", [StoreMachine, PowerMachine])
 def test_the_promises_hold_whatever_is_done_in_whatever_order(
     machine: type[AnyStore], request: pytest.FixtureRequest

@@ -11,8 +11,8 @@ import pytest
 
 from engine import scratch
 from engine.cli.pipeline_jobs import staged_output
-from engine.cli.staging import staged
 from engine.scratch import KEPT_DAYS, growing, hold_new, take_old_logs
+from engine.staging import staged
 
 ROOT = Path(__file__).parents[2]
 HOLD = """

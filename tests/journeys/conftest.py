@@ -14,13 +14,13 @@ from PySide6.QtWidgets import QApplication
 from walker import Run, Walker
 
 from engine.inspection.samples import sample
-from viewer import assets
-from viewer.app import SWITCH_SECONDS
-from viewer.bridge.garbage import LoopGarbage
-from viewer.desk.windows import close_all
-from viewer.main_window import MainWindow
-from viewer.settings import Settings
-from viewer.theme import theme
+from viewer.look import assets
+from viewer.look.theme import theme
+from viewer.runtime.garbage import LoopGarbage
+from viewer.runtime.settings import Settings
+from viewer.shell.app import SWITCH_SECONDS
+from viewer.shell.main_window import MainWindow
+from viewer.shell.windows import close_all
 
 LONGEST = 120
 """Seconds a walk may take where the machine is busy with other things."""
@@ -55,6 +55,8 @@ def window(
     qapp.setQuitOnLastWindowClosed(False)
     assets.set_language("en")
     theme.scheme, theme.zoom = "light", 100
+    theme.contrast_follows = False
+    theme.set_contrast(False)
     theme.apply(qapp)
     made = MainWindow(Settings(tmp_path_factory.mktemp("settings")))
     made.remembers = False
@@ -76,7 +78,6 @@ def window(
     assets.set_language("en")
     theme.set_scheme("light")
     theme.set_zoom(100)
-    theme.set_topics(())
 
 
 @pytest.fixture

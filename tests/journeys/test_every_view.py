@@ -54,7 +54,7 @@ def cut(table: RecordView) -> list[str]:
     """Texts of right-aligned cells that do not fit into their column."""
     from PySide6.QtGui import QFontMetrics
 
-    from viewer.theme import mono
+    from viewer.look.theme import mono
 
     metrics, found = QFontMetrics(mono(12)), []
     for slot in table.slots_on_screen():

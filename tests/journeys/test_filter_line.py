@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QListWidget, QPushButton, QWidget
 from walker import Run, Walker
 
-from viewer.panes import log_filter
+from viewer.log import filter as log_filter
 
 pytestmark = pytest.mark.journey
 LOG = "units.table"

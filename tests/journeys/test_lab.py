@@ -16,11 +16,11 @@ from walker import Run, Walker
 
 from engine.lab.presets import PRESETS, with_changes
 from engine.mapped.store_lock import StoreLock
-from viewer.panes.lab import LabPane
-from viewer.panes.lab_create import CreateDialog
-from viewer.panes.lab_values import ValuesDialog
+from viewer.lab.create import CreateDialog
+from viewer.lab.pane import LabPane
+from viewer.lab.values import ValuesDialog
+from viewer.widgets.basics import Button
 from viewer.widgets.hex_view import HexView
-from viewer.widgets.kit import Button
 from viewer.widgets.word_tabs import WordTabs
 
 pytestmark = pytest.mark.journey

@@ -10,10 +10,10 @@ import pytest
 from PySide6.QtCore import Qt
 from walker import Run, Walker
 
-from engine.lab.load import LoadSettings
+from engine.lab.load_settings import LoadSettings
 from engine.lab.presets import PRESETS
-from viewer.panes.live_side import export_samples
-from viewer.panes.positions import PositionsPane
+from viewer.positions.live_side import export_samples
+from viewer.positions.pane import PositionsPane
 
 pytestmark = pytest.mark.timeout(180)
 

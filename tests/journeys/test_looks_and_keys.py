@@ -13,7 +13,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 from walker import ALT, CTRL, Run, Walker
 
-from viewer.theme import theme
+from viewer.look.theme import theme
+from viewer.shell.commands import VIEW_OF
+from viewer.shell.views import AT_FOOT, ON_RAIL
 
 pytestmark = pytest.mark.journey
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,7 +135,8 @@ def test_keyboard_alone(run: Run, walker: Walker, orders: Path) -> None:
                 focus = focus.parentWidget()
             seen.add(focus.objectName() if focus is not None else "")
         assert {"units.table", "unit.detail", "unit.hex", "filter.field", "goto.field"} <= seen
-        for number, view in enumerate(VIEWS, 1):
+        rail = [VIEW_OF[name] for name in (*ON_RAIL, *AT_FOOT)]
+        for number, view in enumerate(rail, 1):
             walker.press(walker.window, Qt.Key(Qt.Key.Key_0.value + number), CTRL)
             await walker.rest()
             assert walker.window.view == view
@@ -141,7 +144,7 @@ def test_keyboard_alone(run: Run, walker: Walker, orders: Path) -> None:
         assert walker.window.view == "log"
         assert walker.window.focusWidget() is walker.find(QLineEdit, "filter.field")
         await walker.key(walker.window, Qt.Key.Key_Left, ALT)
-        assert walker.window.view == "lab"
+        assert walker.window.view == rail[-1]
 
     run(walk())
 

@@ -12,7 +12,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QAbstractItemView
 from walker import Run, Walker
 
-from viewer.views import VIEWS
+from viewer.shell.views import VIEWS
 
 pytestmark = pytest.mark.journey
 PLACES = ("log:1310900", "queue:OrderPaid/2/100", "index:20261121113900544/slot/4", "trace:ShipmentEvents/SO-000421",

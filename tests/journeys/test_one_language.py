@@ -15,7 +15,7 @@ from walker import Run, Walker
 
 from engine.cli.main import main
 from engine.codec.message import Unit
-from viewer.models.colour_rules import Rule, dresser
+from viewer.log.colour_rules import Rule, dresser
 
 pytestmark = pytest.mark.journey
 LOG = "units.table"
@@ -43,7 +43,9 @@ def command_line(store: Path, where: str) -> list[int]:
     return [record["physicalOffset"] for record in records if record["type"] == "unit"]
 
 
-async def exported(walker: Walker, target: Path, form: str = "jsonl", masks: tuple[str, ...] = ()) -> str:
+async def exported(
+    walker: Walker, target: Path, form: str = "jsonl", masks: tuple[str, ...] = (), keep: str = ""
+) -> str:
     """Export the rows of the filter through the dialog; gives what the status bar says."""
     await walker.act("export.table")
     assert walker.find(QRadioButton, "export.scope.filter").isChecked()
@@ -51,6 +53,8 @@ async def exported(walker: Walker, target: Path, form: str = "jsonl", masks: tup
     combo.setCurrentIndex(combo.findData(form))
     for name in masks:
         walker.find(QCheckBox, f"export.mask.{name}").setChecked(True)
+    assert walker.find(QLineEdit, "export.keep").isEnabled() == ("properties" in masks)
+    walker.find(QLineEdit, "export.keep").setText(keep)
     walker.find(QLineEdit, "export.path").setText(str(target))
     walker.find(QPushButton, "export.go").click()
     await walker.until(lambda: str(target) in walker.said and target.exists(), "the file is written")
@@ -110,6 +114,13 @@ def test_row_73_exports_say_what_was_cut_and_row_77_mask(
         assert all(key.startswith("key-") for record in records for key in record["keys"])
         assert all(record["bornHost"].startswith("host-") and record["bodySha256"] is None for record in records)
         assert "SO-0000" not in text
+        await walker.go('filter:topic contains "RETRY"')
+        await ended(walker)
+        await exported(walker, tmp_path / "named.jsonl", "jsonl", ("groups", "lmq", "properties"), keep="region")
+        text = (tmp_path / "named.jsonl").read_text("utf-8")
+        records = [json.loads(line) for line in text.splitlines()][:-1]
+        assert records
+        assert all(record["topic"].startswith("%RETRY%group-") for record in records)
         inside = walker.window.session.path / "x.jsonl"  # type: ignore[union-attr]
         await walker.act("export.table")
         walker.find(QLineEdit, "export.path").setText(str(inside))

@@ -20,11 +20,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton
 from walker import Run, Walker
 
-from viewer.desk.windows import windows
-from viewer.models.pipeline_state import JobState
-from viewer.panes.lab_write import Question
-from viewer.panes.pipeline import PipelinePane
-from viewer.widgets.pipeline_stages import StageStrip
+from viewer.lab.write_questions import Question
+from viewer.pipeline.pane import PipelinePane
+from viewer.pipeline.stages import StageStrip
+from viewer.pipeline.state import JobState
+from viewer.shell.windows import windows
 from viewer.widgets.treemap import Treemap
 
 pytestmark = pytest.mark.journey
@@ -294,7 +294,7 @@ def test_a_failure_shows_its_clear_line_and_can_be_run_again(
 def test_without_spark_the_view_says_what_to_install(
     run: Run, walker: Walker, orders: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("viewer.panes.pipeline_form.missing", lambda: ("pyspark", "pandas"))
+    monkeypatch.setattr("viewer.pipeline.form.missing", lambda: ("pyspark", "pandas"))
 
     async def walk() -> None:
         await shown(walker, orders)
@@ -336,7 +336,7 @@ def test_statistics_stand_beside_what_other_jobs_found_and_rates_are_drawn_by_ho
         assert walker.find(PipelinePane, "pipeline.pane").aside.isVisible()
         assert len(walker.rows(STATS)) == len(lines.TOPICS)
         target = tmp_path / "table.jsonl"
-        from viewer.panes.exporting import export
+        from viewer.pane.exporting import export
 
         export(pane, pane.aside.table, target)
         await walker.until(target.exists, "the table is exported")

@@ -23,8 +23,8 @@ from PySide6.QtWidgets import (
 )
 from walker import Run, Walker
 
-from viewer.actions import BY_ID
-from viewer.models.record_table import ValueRole
+from viewer.shell.commands import BY_ID
+from viewer.widgets.record_table import ValueRole
 from viewer.widgets.record_view import RecordView
 
 pytestmark = pytest.mark.journey
@@ -40,7 +40,16 @@ ACTIONS = (
     "recovery.preview", "palette.open", "layout.reset", "help.keys", "lab.create", "lab.start", "lab.stop",
 )  # fmt: skip
 VIEWS = ("log", "queue", "index", "positions", "findings", "groups", "config", "lab")
-LEAVES = {"store.close", "app.quit", "help.logs", "language.zh_CN", "language.en", "layout.reset", "pipeline.run"}
+LEAVES = {
+    "store.close",
+    "window.close",
+    "app.quit",
+    "help.logs",
+    "language.zh_CN",
+    "language.en",
+    "layout.reset",
+    "pipeline.run",
+}
 """Commands that take the store, the window or the words away, or start another program."""
 CONTROLS = (QLineEdit, QAbstractButton, QAbstractItemView, QComboBox, QPlainTextEdit)
 

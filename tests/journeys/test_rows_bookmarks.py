@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QWidget
 from walker import CTRL, SHIFT, Run, Walker
 
-from viewer.bridge.bookmarks import bookmarks_of, file_of, read
+from viewer.runtime.bookmarks import bookmarks_of, file_of, read
 from viewer.widgets.line_strip import LineStrip
 
 pytestmark = pytest.mark.journey

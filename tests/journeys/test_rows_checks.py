@@ -121,7 +121,7 @@ def test_row_50_a_brokers_configuration_is_held_against_the_files(
         session = walker.window.session
         assert session is not None
         said = "mappedFileSizeCommitLog means files of 4,096,000 bytes, the store's have 1,048,576"
-        assert said in [one.message for one in session.findings]
+        assert [one for one in session.findings if one.message.startswith(said)]
         await walker.choose(FINDINGS, [row["Rule"] for row in walker.rows(FINDINGS)].index("CF05"))
         detail = walker.texts(walker.window.panes["findings"])
         assert "Safe next steps" in detail
@@ -132,9 +132,13 @@ def test_row_50_a_brokers_configuration_is_held_against_the_files(
 @pytest.mark.parametrize(
     ("behind", "length", "said"),
     [
-        (1, 0, "the last file has no bytes: the broker died between creating and filling it"),
-        (1, 4096, "expected 1,048,576 bytes like the other files, found 4,096"),
-        (3, 1_048_576, "nothing holds the 2,097,152 bytes from 2,097,152 to 4,194,304"),
+        (
+            1,
+            0,
+            "The last file has no bytes: the broker died between creating and filling it; RocketMQ 4.9 does not start",
+        ),
+        (1, 4096, "Expected 1,048,576 bytes like the other files, found 4,096; RocketMQ does not start"),
+        (3, 1_048_576, "Nothing holds the 2,097,152 bytes from 2,097,152 to 4,194,304"),
     ],
 )
 def test_row_51_missing_empty_and_short_files_of_the_log_are_found(

@@ -10,11 +10,11 @@ import pytest
 from PySide6.QtWidgets import QFileDialog
 from walker import Run, Walker
 
-from viewer.bridge import places
-from viewer.desk.compare import sentence
-from viewer.desk.differences import DifferencesBox
-from viewer.desk.windows import close_all, windows
-from viewer.panes.exporting import export
+from viewer.compare.differences import DifferencesBox
+from viewer.compare.pane import sentence
+from viewer.pane.exporting import export
+from viewer.runtime import places
+from viewer.shell.windows import close_all, windows
 
 pytestmark = pytest.mark.journey
 LOG = "units.table"

@@ -33,7 +33,7 @@ def test_row_52_tables_stand_against_their_bak(
         await walker.until(lambda: walker.table(TABLES).model().rowCount() > 2, "the tables are read")
         told = {row["Table"]: row for row in walker.rows(TABLES)}
         assert told["consumerOffset.json"]["A broker"] == "loads"
-        assert told["consumerOffset.json"]["Against its .bak"] == "1 values"
+        assert told["consumerOffset.json"]["Against its .bak"] == "1 value"
         assert told["topics.json"]["A broker"] == "the .bak counts"
         assert "so topics.json.bak counts" in told["topics.json"]["Why"]
         assert walker.row(TABLES)["Table"] == "consumerOffset.json"

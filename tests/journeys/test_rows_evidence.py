@@ -15,13 +15,14 @@ import planted_in_queues
 import pytest
 from planted_faults import Spoiled
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QWidget
 from walker import Run, Walker
 
 from engine.rules.catalogue import RULES
-from viewer.bridge.bookmarks import Bookmark, bookmarks_of
-from viewer.desk.evidence import ReportBox, save_report
-from viewer.panes.findings import FindingsPane
+from engine.rules.masking import Masking
+from viewer.findings.pane import FindingsPane
+from viewer.keep.report_job import ReportBox, save_report
+from viewer.runtime.bookmarks import Bookmark, bookmarks_of
 
 pytestmark = pytest.mark.journey
 KINDS = {**planted_in_log.KINDS, **planted_in_queues.KINDS, **planted_in_index.KINDS}
@@ -93,11 +94,16 @@ def test_proposal_15_a_report_that_opens_anywhere(run: Run, walker: Walker, dama
         bookmarks_of(session).put(Bookmark("log:1310900", "the flipped one", "error", "asked Lin"))
         assert not await save_report(window, damaged / "no.html")
         assert await save_report(window, tmp_path / "open.html")
-        assert await save_report(window, tmp_path / "masked.html", masked=True)
+        assert await save_report(window, tmp_path / "masked.html", Masking(bodies=True, keys=True, hosts=True))
+        assert await save_report(window, tmp_path / "nameless.html", Masking(groups=True, lmq=True, properties=True))
         bookmarks_of(session).remove("log:1310900")
         await walker.act("report.save")
         box = walker.find(ReportBox, "report.box")
         assert "5 findings" in "".join(label.text() for label in box.findChildren(QLabel))
+        for part in ("groups", "lmq", "properties"):
+            walker.find(QCheckBox, f"report.{part}").click()
+            assert box.masking.parts[-1] == part
+        assert not box.pictures.isEnabled()
         box.reject()
         await walker.rest()
 
@@ -110,6 +116,11 @@ def test_proposal_15_a_report_that_opens_anywhere(run: Run, walker: Walker, dama
         assert said in opened
     for secret in ("the flipped one", "asked Lin", "SO-000749", "127.0.0.1", str(damaged), "7F 00 00 01"):
         assert secret not in masked, secret
+    nameless = words(tmp_path / "nameless.html")
+    assert "shipping-notifier" in opened
+    assert "shipping-notifier" not in (tmp_path / "nameless.html").read_text("utf-8")
+    assert "%RETRY%group-" in nameless
+    assert "Masked: groups, light queues, users' properties. Notes and pictures are left out." in nameless
     assert "7F 00 00 01" in opened, "the store's host stands in the bytes that are not masked"
     assert "1,310,900  00 00 01 9D DA A3 20 A7 •• •• •• ••" in masked, "what is harmless of the bytes is there"
     for name in ("open.html", "masked.html"):

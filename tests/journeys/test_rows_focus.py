@@ -12,8 +12,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from walker import Run, Walker
 
-from viewer.views import VIEWS
-from viewer.widgets.kit import Link
+from viewer.shell.views import VIEWS
+from viewer.widgets.basics import Link
 
 pytestmark = pytest.mark.journey
 MOST = 200

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QComboBox, QLabel
 from walker import Run, Walker
 
 from engine.inspection.bench_data import sparse_store
-from viewer.models.formats import number
-from viewer.widgets.body_view import BodyView
+from viewer.log.body_view import BodyView
+from viewer.look.formats import number
 from viewer.widgets.word_tabs import WordTabs
 
 pytestmark = pytest.mark.journey

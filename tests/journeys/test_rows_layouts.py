@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QListWidget
 from walker import Run, Walker
 
-from viewer.deeds import show_choices
-from viewer.desk.layouts import ChooseBox, SaveBox
+from viewer.shell.command_handlers import show_choices
+from viewer.shell.named_layouts import ChooseBox, SaveBox
 
 pytestmark = pytest.mark.journey
 

@@ -10,9 +10,9 @@ import pytest
 from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QComboBox, QLineEdit, QPlainTextEdit, QWidget
 from walker import Run, Walker
 
-from viewer.bridge import places
-from viewer.theme import C, theme
-from viewer.views import VIEWS
+from viewer.look.theme import C, theme
+from viewer.runtime import places
+from viewer.shell.views import VIEWS
 
 pytestmark = pytest.mark.journey
 CONTROLS = (QAbstractButton, QLineEdit, QPlainTextEdit, QComboBox)

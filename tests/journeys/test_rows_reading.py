@@ -11,8 +11,8 @@ from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QAbstractItemView, QLabel
 from walker import Run, Walker
 
-from viewer.desk.evidence import save_report
-from viewer.views import VIEWS
+from viewer.keep.report_job import save_report
+from viewer.shell.views import VIEWS
 
 pytestmark = pytest.mark.journey
 LOG = "units.table"
@@ -92,7 +92,7 @@ def test_row_13_damage_is_a_row_and_row_21_what_lies_behind_it_is_listed(
         rows = walker.table(LOG).table.rows
         at = next(n for n, row in enumerate(rows) if row.offset == 5_335)
         spoken = walker.table(LOG).kind.speak(rows[at])
-        assert "Unreadable" in spoken, spoken
+        assert "Damaged · was StockReserved/2/1 and 5 more" in spoken, spoken
         behind = [row.offset for row in rows[at + 1 :]]
         assert behind
         assert 7_013 < behind[0] < 8_200, "the next whole unit is found again"

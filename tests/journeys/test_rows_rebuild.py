@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtWidgets import QLabel, QLineEdit
 from walker import Run, Walker
 
-from viewer.desk.rebuild import RebuildBox
+from viewer.compare.rebuild import RebuildBox
 
 pytestmark = pytest.mark.journey
 TABLE = "rebuild.table"

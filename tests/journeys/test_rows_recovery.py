@@ -9,9 +9,9 @@ import pytest
 from PySide6.QtWidgets import QFileDialog
 from walker import Run, Walker
 
-from viewer.desk.windows import windows
-from viewer.panes.findings import FindingsPane
-from viewer.widgets.kit import Button
+from viewer.findings.pane import FindingsPane
+from viewer.shell.windows import windows
+from viewer.widgets.basics import Button
 
 pytestmark = [pytest.mark.journey, pytest.mark.golden]
 

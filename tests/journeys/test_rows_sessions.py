@@ -11,9 +11,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit
 from walker import SHIFT, Run, Walker
 
-from viewer.bridge.bookmarks import Bookmark, bookmarks_of
-from viewer.desk import session_file
-from viewer.desk.windows import close_all, windows
+from viewer.keep import session_file
+from viewer.runtime.bookmarks import Bookmark, bookmarks_of
+from viewer.shell.windows import close_all, windows
 
 pytestmark = pytest.mark.journey
 LOG = "units.table"

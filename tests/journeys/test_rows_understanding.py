@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QLabel, QLineEdit, QPushButton
 from walker import Run, Walker
 
-from viewer.actions import COMMANDS
-from viewer.widgets.crumb_drop import CrumbDrop
+from viewer.shell.breadcrumb_menu import CrumbDrop
+from viewer.shell.commands import COMMANDS
 
 pytestmark = pytest.mark.journey
 LOG = "units.table"
@@ -93,7 +93,7 @@ def test_row_88_the_palette_has_every_action_with_its_keys(run: Run, walker: Wal
     async def walk() -> None:
         await walker.open(orders)
         box = walker.window.palette_box
-        from viewer.palette_source import entries
+        from viewer.shell.palette_source import entries
 
         listed = {entry.note: entry for entry in entries(walker.window, ">")}
         assert set(listed) == {command.id for command in COMMANDS} - {"palette.open"}

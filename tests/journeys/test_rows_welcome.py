@@ -11,10 +11,10 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QDialog, QLabel, QPushButton, QWidget
 from walker import Run, Walker
 
-from viewer.desk import desk
-from viewer.desk.tour import STEPS, Tour
-from viewer.panes.welcome import TOUR
-from viewer.settings import RecentStore
+from viewer.runtime.settings import RecentStore
+from viewer.shell import workspace as desk
+from viewer.shell.tour import STEPS, Tour
+from viewer.shell.welcome import TOUR
 
 pytestmark = pytest.mark.journey
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from walker import Run, Walker
 
-from viewer.desk import second_start, windows
-from viewer.desk.second_start import Asked, Doorbell
+from viewer.shell import single_instance as second_start
+from viewer.shell import windows
+from viewer.shell.single_instance import Asked, Doorbell
 
 pytestmark = pytest.mark.journey
 

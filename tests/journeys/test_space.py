@@ -13,12 +13,12 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel
 from walker import Run, Walker
 
-from viewer.panes.exporting import write_rows
-from viewer.panes.space import SpacePane
+from viewer.index.slot_map import ChainHistogram, SlotMap
+from viewer.pane.exporting import write_rows
+from viewer.space.pane import SpacePane
+from viewer.space.space_line import SpaceLine
 from viewer.widgets.facts import Facts
 from viewer.widgets.skew_bars import SkewBars
-from viewer.widgets.slot_map import ChainHistogram, SlotMap
-from viewer.widgets.space_line import SpaceLine
 from viewer.widgets.treemap import Treemap
 from viewer.widgets.word_tabs import WordTabs
 
@@ -53,6 +53,9 @@ def test_row_83_the_sum_equals_the_files_and_topics_are_chosen_everywhere(
         assert "equal to the files ✓" in " ".join(rows[-1].values())
         assert f"{whole:,} B accounted for to the byte" in walker.said
         treemap = walker.find(Treemap, "space.treemap")
+        held = sum(path.lstat().st_blocks * 512 for path in walker.window.session.path.rglob("*") if path.is_file())
+        assert sum(area.bytes for area in pane._root.children) == held
+        walker.find(WordTabs, "space.measure").choose("bytes")
         assert sum(area.bytes for area in pane._root.children) == whole
         topics = [row["Topic"] for row in rows if row["Messages"]]
         walker.click(treemap, box_of(treemap, (topics[1], treemap._root.child(topics[1]).children[0].key)))

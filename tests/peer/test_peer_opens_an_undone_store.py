@@ -40,3 +40,22 @@ def test_java_recovers_what_was_undone_as_if_nobody_had_been_there(golden, tmp_p
     told = [[lasting(row) for row in account if row["t"] in TOLD] for account in accounts]
     assert len(told[0]) > 50
     assert [pair for pair in zip(*told, strict=True) if pair[0] != pair[1]] == []
+
+
+@pytest.mark.parametrize("name", ["crash-5.3.3", "crash-4.9.8"])
+def test_what_a_broker_has_opened_since_is_not_undone(golden, tmp_path: Path, capsys, name: str) -> None:
+    """Between the recovery and its undo a broker started: what it did would be lost."""
+    plan = json.loads((golden_stores.GOLDEN / name / "plan.json").read_text(encoding="utf-8"))
+    store = tmp_path / "store"
+    shutil.copytree(golden(name), store)
+    assert main(["recover", str(store), "--apply", "--yes", "--like", plan["release"][:3]]) == 0
+    (folder,) = tmp_path.glob("*.kept-*")
+    assert next(
+        row for row in peer.Peer(plan["release"], tmp_path).dump(plan, store, in_place=True) if row["t"] == "load"
+    )["ok"]
+    before = golden_stores.fingerprint(store)
+    capsys.readouterr()
+    assert main(["recover", str(store), "--undo", str(folder), "--yes"]) == 3
+    assert "the store has changed since the command: this file " in capsys.readouterr().err
+    changes = golden_stores.changes(before, golden_stores.fingerprint(store))
+    assert [change for change in changes if not change.startswith("lock")] == []

@@ -121,7 +121,9 @@ def test_attempts_that_nobody_tells_of_are_not_in_the_result(spark, golden, tmp_
     def mkdir(self, *words, **more):
         place(self, *words, **more)
         if self.name == parquet_files.ATTEMPTS:
-            parquet_files.write_rows([made_rows(["given up"])], self / "00000-77", "part-00000")
+            parquet_files.write_rows(
+                [made_rows(["given up"])], self / "00000-given-up", "part-00000"
+            )  # no attempt has that number
 
     (tmp_path / "rows").mkdir()
     monkeypatch.setattr(Path, "mkdir", mkdir)

@@ -17,7 +17,7 @@ import pytest
 from engine.cli.main import main
 from engine.codec.message import Unit
 from engine.inspection.snapshot import open_store
-from engine.inspection.where import where
+from engine.inspection.where.evidence import where
 from engine.pipeline import java, session, stats
 
 pytestmark = [pytest.mark.spark, pytest.mark.golden]

@@ -112,7 +112,9 @@ def test_executors_get_what_they_import_and_keep_machine_code_for_it(tmp_path):
     archives = [tmp_path / name / "engine.zip" for name in ("one", "two")]
     assert archives[0].read_bytes() == archives[1].read_bytes()
     names = zipfile.ZipFile(archives[0]).namelist()
-    assert {"engine/codec/compiled.py", "engine/pipeline/splits.py", "engine/inspection/where.py"} <= set(names)
+    assert {"engine/codec/compiled.py", "engine/pipeline/splits.py", "engine/inspection/where/evidence.py"} <= set(
+        names
+    )
     assert not [name for name in names if name.startswith("engine/lab") or not name.startswith("engine/")]
     script = (
         "import sys; sys.path[:0] = [sys.argv[1]]\n"

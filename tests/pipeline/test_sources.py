@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThanOrEqual, StringStartsWith
 from raw_units import raw_log
 
-from engine.cli import records
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Stop
 from engine.errors import UsageError
+from engine.inspection import records
 from engine.inspection.snapshot import open_store
 from engine.pipeline import schema
 from engine.pipeline.commitlog_source import CommitLogReader

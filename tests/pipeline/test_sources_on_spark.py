@@ -11,9 +11,9 @@ from pandas.testing import assert_frame_equal
 from pyspark.errors import PySparkException
 from pyspark.testing import assertDataFrameEqual
 
-from engine.cli import records
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Stop
+from engine.inspection import records
 from engine.inspection.snapshot import open_store
 from engine.pipeline import register, schema, session
 

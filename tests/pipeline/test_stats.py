@@ -12,7 +12,7 @@ from raw_units import raw_unit
 
 from engine.codec.tally import REGISTERS
 from engine.inspection.log_reader import LogReader
-from engine.inspection.space_log import LogSpace, walk_space
+from engine.inspection.space.log import LogSpace, walk_space
 from engine.layout import StorePaths
 from engine.mapped.read_only import DescriptorCache, FileSequence
 from engine.pipeline.files import find_stores

@@ -8,9 +8,9 @@ from golden_stores import names
 from engine.cli.pipeline_trace import NOT_FOUND, judge, questions
 from engine.codec.message import Unit
 from engine.codec.tally import KeySet
-from engine.inspection import where as where_module
 from engine.inspection.snapshot import open_store
-from engine.inspection.where import KnownPlaces, where
+from engine.inspection.where import evidence as where_module
+from engine.inspection.where.evidence import KnownPlaces, where
 from engine.pipeline import trace
 from engine.pipeline.files import find_stores
 from engine.pipeline.splits import plan

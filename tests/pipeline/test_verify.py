@@ -23,8 +23,9 @@ from engine.cli.pipeline_verify import verify
 from engine.codec.columns import UnitColumns
 from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.errors import StoreError
-from engine.inspection import check_index, findings
-from engine.inspection.check_queues import QueueCheck
+from engine.inspection import findings
+from engine.inspection.check import index as check_index
+from engine.inspection.check.queues import QueueCheck
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
 from engine.pipeline import verify as proving
@@ -144,10 +145,10 @@ def test_a_rule_that_is_added_to_the_table_is_told_by_both(tmp_path, monkeypatch
     def broken(columns, rows, _):
         return np.flatnonzero(columns.offset[:rows] == at)
 
-    more = log_rules.UnitRule(catalogue.CL10, broken, lambda *_: ("not liked", {"found": "it"}))
+    more = log_rules.UnitRule(catalogue.CL10, broken, lambda *_: ("Not liked", {"found": "it"}))
     monkeypatch.setattr(log_rules, "UNIT_RULES", (*log_rules.UNIT_RULES, more))
     *told, _ = by_engine(store)[0]
-    assert [(one["id"], one["offset"], one["message"]) for one in told] == [("CL10", at, "not liked")]
+    assert [(one["id"], one["offset"], one["message"]) for one in told] == [("CL10", at, "Not liked")]
     assert_same(store, 700, 4096)
 
 

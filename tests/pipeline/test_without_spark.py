@@ -1,8 +1,11 @@
 """Small stores are answered without Spark, by the functions that its tasks run: the records are the same."""
 
+import csv
 import json
+import shutil
 
 import pytest
+from pyarrow import parquet
 
 from engine.cli import pipeline_jobs
 from engine.cli.main import main
@@ -63,6 +66,72 @@ def test_records_are_those_of_spark(ask, golden, tmp_path, monkeypatch, name, sp
     assert [ask(*words, by_spark=False) for words in asked] == by_spark
     assert ask("rebuild", folder, "--out", tmp_path / "new", *cut, by_spark=False) == built
     assert bytes_below(tmp_path / "new") == bytes_below(tmp_path / "spark")
+
+
+def rows_below(folder, kind):
+    """The rows of an export as other programs read them, in the order of their offsets."""
+    rows = []
+    if kind == "parquet":
+        for path in folder.rglob("*.parquet"):
+            place = str(path.relative_to(folder).parent)
+            rows += [row | {"place": place} for row in parquet.ParquetFile(path).read().to_pylist()]
+    for path in folder.glob("part-*"):
+        with path.open(newline="", encoding="utf-8") as file:
+            rows += csv.DictReader(file) if kind == "csv" else map(json.loads, file)
+    return sorted(rows, key=lambda row: int(row["physicalOffset"]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "more"),
+    [
+        ("parquet", "ipv6-and-unicode-5.3.3", []),
+        ("parquet", "lmq-5.3.3", ["--mask", "keys,hosts,groups,lmq"]),
+        ("csv", "ipv6-and-unicode-5.3.3", []),
+        ("csv", "lmq-5.3.3", ["--where", "tags = 'TagA'"]),
+        ("json", "broker-transactions", []),
+    ],
+)
+def test_exports_and_imports_are_those_of_spark(ask, golden, tmp_path, monkeypatch, kind, name, more):
+    """Small ones started Spark for seven seconds where nothing else took one."""
+    monkeypatch.setattr("engine.rules.masking.os.urandom", bytes)  # the salt of a masked export
+    folder = next(path.parent for path in sorted(golden(name).rglob("commitlog")))
+    words = ("export", folder, "--out", tmp_path / "new", "--format", kind, "--split-bytes", "300_000", *more)
+    told = ask(*words, by_spark=True)
+    (tmp_path / "new").rename(tmp_path / "spark")
+    if not more:
+        fresh = ask("import", tmp_path / "spark", "--out", tmp_path / "fresh", by_spark=True)
+        (tmp_path / "fresh").rename(tmp_path / "fresh-spark")
+
+    def refused(*_words, **_how):
+        raise Started
+
+    monkeypatch.setattr(session, "start", refused)
+    assert ask(*words, by_spark=False) == told
+    rows = rows_below(tmp_path / "new", kind)
+    assert rows == rows_below(tmp_path / "spark", kind)
+    assert rows
+    names = {path.name for path in (tmp_path / "new").iterdir()}
+    assert {"_SUCCESS", "_storescope.json"} < names
+    if more:
+        return
+    for source in ("new", "spark"):  # what either wrote is read here
+        assert ask("import", tmp_path / source, "--out", tmp_path / "fresh", by_spark=False) == fresh
+        logs = [sorted((tmp_path / which / "commitlog").iterdir()) for which in ("fresh", "fresh-spark")]
+        assert [path.read_bytes() for path in logs[0]] == [path.read_bytes() for path in logs[1]]
+        shutil.rmtree(tmp_path / "fresh")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "json", "csv"])
+def test_rows_that_are_none_are_told_without_spark(ask, golden, tmp_path, capsys, kind):
+    folder = next(path.parent for path in sorted(golden("lmq-5.3.3").rglob("commitlog")))
+    ask("export", folder, "--out", tmp_path / "rows", "--format", kind, by_spark=False)
+    spoiled = next((tmp_path / "rows").rglob("part-*"))
+    spoiled.write_bytes(spoiled.read_bytes()[: spoiled.stat().st_size // 2])
+    assert main(["pipeline", "import", str(tmp_path / "rows"), "--out", str(tmp_path / "fresh")]) == 3
+    said = capsys.readouterr().err
+    assert spoiled.name in said
+    assert said.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["rows"]
 
 
 def test_who_asks_for_spark_or_has_large_stores_gets_it_and_who_does_not_is_told(golden, capsys, monkeypatch):

@@ -58,7 +58,7 @@ def test_no_init_file_stands_where_it_would_hide_a_library():
 def test_python_files_are_of_a_size_one_can_read():
     long = [
         f"{path.relative_to(ROOT)}: {count} lines"
-        for package, most in {"engine": 450, "viewer": 450, "resources": 450, "tests": 600}.items()
+        for package, most in {"engine": 700, "viewer": 700, "resources": 700, "tests": 700}.items()
         for path in (ROOT / package).rglob("*.py")
         if (count := path.read_text(encoding="utf-8").count("\n")) > most
     ]

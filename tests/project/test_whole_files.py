@@ -25,11 +25,11 @@ ALLOWED = {
     "engine/pipeline/parquet_files.py": "files of a task's attempt move into the export's folder, itself staged",
     "engine/cli/pipeline_export.py": "files that Spark wrote move inside the export's folder, itself staged",
     "engine/cli/pipeline_jobs.py": "a folder is written beside its place",
-    "engine/cli/staging.py": "a folder is written beside its place",
-    "engine/cli/rebuilding.py": "folders of a store change places with new ones",
-    "viewer/desk/taking.py": "a folder is unpacked beside its place",
-    "viewer/app.py": "last words of an earlier run are put aside whole",
-    "viewer/desk/crash_notes.py": "as above",
+    "engine/staging.py": "a folder is written beside its place",
+    "engine/rebuilding.py": "folders of a store change places with new ones",
+    "viewer/shell/open_other.py": "a folder is unpacked beside its place",
+    "viewer/shell/app.py": "last words of an earlier run are put aside whole",
+    "viewer/shell/crash_notes.py": "as above",
 }
 
 

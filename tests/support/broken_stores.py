@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import struct
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from made_stores import LOG_SIZE, SLOTS, MadeStore, add_key
 from planted_faults import patch, read
 
+from engine.codec import timer
 from engine.config import MessageStoreConfig
 from engine.inspection.snapshot import open_store
 
@@ -47,6 +49,28 @@ def early_blank(root: Path, made: MadeStore) -> None:
     made.write(root)
 
 
+def rewritten(root: Path, made: MadeStore, topic: str, **how: int) -> None:
+    shutil.rmtree(root)
+    made.put(topic, 0, **how)
+    made.write(root)
+
+
+def ext_files_gone(root: Path, made: MadeStore) -> None:
+    """The entries of a queue hold addresses, and nothing is there."""
+    for number in range(20):
+        patch(queue(root), 20 * number + 12, struct.pack(">q", -(1 << 63) + 20 * number))
+
+
+def later_than_born(root: Path, made: MadeStore) -> None:
+    """All units stored two hours later than their producer's clock says."""
+    shutil.rmtree(root)
+    again = MadeStore()
+    again.time += 7_200_000
+    for _ in range(20):
+        again.put()
+    again.write(root)
+
+
 def far_behind(root: Path, made: MadeStore) -> None:
     shutil.rmtree(root)
     made.put(step=3_600_000)
@@ -67,10 +91,52 @@ def index_ahead(root: Path, made: MadeStore) -> None:
     newest.write_bytes(data)
 
 
+def declared(root: Path, *topics: str, **fields: int) -> None:
+    table(root, "topics.json", json.dumps({"topicConfigTable": dict.fromkeys(topics, fields)}))
+
+
+def first_file_expired(root: Path, made: MadeStore) -> None:
+    min((root / "commitlog").iterdir()).unlink()
+    table(root, "consumerOffset.json", '{"offsetTable":{"Orders@g":{0:0}}}')
+
+
+def delay_level_beyond(root: Path, made: MadeStore) -> None:
+    shutil.rmtree(root)
+    made.put("SCHEDULE_TOPIC_XXXX", 2)
+    made.write(root)
+    table(root, "delayOffset.json", '{"offsetTable":{3:9}}')
+
+
+def timers(root: Path, made: MadeStore, *, queue_offset: int = 1, leads_to: int = -1, flushed: int = 0) -> None:
+    """One timer message that waits, and what is wrong with the files around it."""
+    shutil.rmtree(root)
+    unit = made.put("rmq_sys_wheel_timer", 0, more={"TIMER_OUT_MS": str(made.time + 1000)})
+    made.write(root)
+    (root / "config").mkdir()
+    check = timer.TimerCheck(made.time, flushed, queue_offset, queue_offset, 0, 0, 0)
+    (root / "config" / "timercheck").write_bytes(timer.encode_check(check))
+    if leads_to >= 0:
+        waits = timer.TimerLogUnit(0, -1, 1, made.time, 1000, leads_to, unit.size, 0)
+        (root / "timerlog").mkdir()
+        (root / "timerlog" / f"{0:020d}").write_bytes(timer.encode_unit(waits).ljust(520, b"\0"))
+
+
 def unmounted(root: Path, made: MadeStore) -> None:
     """The log's folder without what is mounted there."""
     shutil.rmtree(root / "commitlog")
     (root / "commitlog").mkdir()
+
+
+def queue_lost_its_tail(root: Path, made: MadeStore) -> None:
+    """Entries of one queue are gone, another knows a later unit: no start goes back for them."""
+    lost = queue(root)
+    patch(lost, 200, bytes(lost.stat().st_size - 200))
+
+
+def gap_before_dispatch(root: Path, made: MadeStore) -> None:
+    """A log file is lost and somebody removed the queues to have them built again."""
+    sorted((root / "commitlog").iterdir())[1].unlink()
+    shutil.rmtree(root / "consumequeue")
 
 
 BROKEN = {
@@ -86,6 +152,9 @@ BROKEN = {
     "CL10": early_blank,
     "CL11": lambda root, made: zero_log_from(root, made.units[50].offset),
     "CL12": unmounted,
+    "CQ15": ext_files_gone,
+    "DK03": lambda root, made: rewritten(root, made, "T" * 130, magic=0xDAA320AB),
+    "CL13": later_than_born,
     "CQ01": lambda root, made: patch(queue(root), 400, b"too long"),
     "CQ03": lambda root, made: patch(queue(root), 100, bytes(20)),
     "CQ04": lambda root, made: patch(queue(root), 108, struct.pack(">i", 7)),
@@ -97,9 +166,13 @@ BROKEN = {
     "CQ11": lambda root, made: table(
         root, "topics.json", '{"topicConfigTable":{"Orders":{"attributes":{"queue.type":"BatchCQ"}}}}'
     ),
+    "TM01": lambda root, made: timers(root, made, queue_offset=99),
+    "TM02": lambda root, made: timers(root, made, leads_to=3),
+    "TM03": lambda root, made: timers(root, made, flushed=5200),
     "TM04": lambda root, made: (root / "timerwheel").write_bytes(bytes(640)),
     "CQ12": lambda root, made: patch(queue(root), 100, read(queue(root), 20, 20)),
     "CQ13": queue_ahead,
+    "CQ14": lambda root, made: declared(root, "Orders"),
     "IX01": lambda root, made: patch(index(root), 36, struct.pack(">i", 12)),
     "IX02": lambda root, made: patch(index(root), ENTRY + 20 * 30 + 16, struct.pack(">i", 5000)),
     "IX03": lambda root, made: patch(index(root), ENTRY + 20 * 30 + 16, struct.pack(">i", 30)),
@@ -109,6 +182,7 @@ BROKEN = {
     "IX07": index_ahead,
     "IX08": lambda root, made: index(root).write_bytes(bytes(36) + b"\0\0\0\7" + bytes(100)),
     "IX09": lambda root, made: patch(index(root), ENTRY + 20 * 58 + 16, struct.pack(">i", 0)),
+    "IX10": lambda root, made: shutil.rmtree(root / "index"),
     "CK01": lambda root, made: patch(root / "checkpoint", 0, bytes(8)),
     "CK02": lambda root, made: patch(root / "checkpoint", 8, struct.pack(">q", made.time + 1)),
     "CK03": far_behind,
@@ -116,8 +190,15 @@ BROKEN = {
     "CK05": lambda root, made: (root / "checkpoint").write_bytes(b"short"),
     "CF01": lambda root, made: table(root, "topics.json", '{"dataVersion":{'),
     "CF02": lambda root, made: table(root, "consumerOffset.json", '{"offsetTable":{"Orders@g":{0:99999}}}'),
+    "CF03": lambda root, made: table(root, "consumerOffset.json", ""),
     "CF04": lambda root, made: table(root, "topics.json", "{} left over"),
     "CF05": lambda root, made: None,
+    "CF06": first_file_expired,
+    "CF07": lambda root, made: declared(root, "Orders", "Payments", readQueueNums=0),
+    "CF08": lambda root, made: table(root, "consumerOffset.json", '{"offsetTable":{"Gone@g":{0:7}}}'),
+    "CF09": delay_level_beyond,
+    "RP01": queue_lost_its_tail,
+    "RP02": gap_before_dispatch,
     "AB01": lambda root, made: (root / "abort").write_bytes(b"123"),
     "DK02": lambda root, made: (root / "dledger-n0").mkdir(),
     "DK01": lambda root, made: (root / "commitlog" / "readme.txt").write_text("x"),

@@ -27,6 +27,13 @@ UNIT = {
     "bodyLength": int, "properties": dict, "tags": OPTIONAL_TEXT, "keys": [str], "uniqueKey": OPTIONAL_TEXT,
     "tagsCode": int, "offsetMsgId": str, "bodySha256": str,
 }  # fmt: skip
+LOSS = {
+    "messages": int,
+    "lookedFrom": int,
+    "firstUnit": OPTIONAL_NUMBER,
+    "lastUnit": OPTIONAL_NUMBER,
+    "queues": [{"topic": str, "queueId": int, "messages": int, "firstQueueOffset": int, "lastQueueOffset": int}],
+}
 POSITION = {"offset": OPTIONAL_NUMBER}
 RECORDS: dict[str, Mapping[str, Check]] = {
     "store": {
@@ -69,7 +76,7 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "storeTimestamp": int,
         "prev": int,
     },
-    "traceFile": {"file": str, "chosen": bool, "why": str},
+    "traceFile": {"file": str, "chosen": bool, "why": str, "damaged": bool},
     "traceStep": {
         "file": str,
         "kind": {"slot", "entry"},
@@ -103,8 +110,18 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "evidence": dict,
         "knownIssues": list,
         "nextStep": OPTIONAL_TEXT,
+        "title": str,
+        "explanation": str,
+        "command": OPTIONAL_TEXT,
+        "causedBy": OPTIONAL_TEXT,
     },
-    "summary": {"complete": bool},
+    "summary": {
+        "complete": bool,
+        "incident": (
+            {"whatHappened": str, "lostAlready": (dict, None), "lostByNextStart": dict, "firstSteps": list},
+            None,
+        ),
+    },
     "recoveryPlan": {
         "willStart": bool,
         "blockers": [{"finding": OPTIONAL_TEXT, "message": str, "brokerLog": OPTIONAL_TEXT}],
@@ -123,6 +140,11 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "groupsBeyond": [{"group": str, "topic": str, "queueId": int, "offset": int, "maxOffset": int}],
         "index": dict,
         "bytesToRead": int,
+        "queuesKnown": bool,
+        "undispatched": (LOSS, None),
+        "dropped": (LOSS, None),
+        "releases": [{"release": {"5.3", "4.9"}, "willStart": bool, "blockers": list}],
+        "writtenBy": ({"release": {"5.3", "4.9"}, "why": str, "guess": {True}}, None),
     },
     "whereResult": {
         "verdict": {
@@ -134,6 +156,9 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "topic": OPTIONAL_TEXT,
         "queueId": OPTIONAL_NUMBER,
         "queueOffset": OPTIONAL_NUMBER,
+        "routes": [
+            {"by": {"offset", "queue", "key", "uniqueKey", "group"}, "value": str, "verdict": str, "why": str}
+        ],
         "evidence": [{"what": str, "file": OPTIONAL_TEXT, "offset": OPTIONAL_NUMBER, "holds": str}],
         "nextStep": str,
     },

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,16 +18,6 @@ from engine.pipeline.files import find_stores
 from engine.pipeline.splits import plan
 
 
-@dataclass
-class _Rows:
-    """Rows as Spark hands them to the writer."""
-
-    listed: list[tuple[int, str, bytes]]
-
-    def toLocalIterator(self, prefetchPartitions: bool) -> Iterator[tuple[int, str, bytes]]:  # noqa: N802, N803
-        return iter(self.listed)
-
-
 def imported(store: Path, fresh: Path, split_bytes: int) -> Any:
     """Export ``store`` by splits of so many bytes, import what came in any order into ``fresh``; gives the writer."""
     import pyarrow as pa
@@ -37,7 +25,7 @@ def imported(store: Path, fresh: Path, split_bytes: int) -> Any:
     splits = list(plan(find_stores(str(store)), split_bytes).splits)
     random.Random(split_bytes).shuffle(splits)
     rows = pa.Table.from_batches(rows_of(splits, Wish()), arrow_schema()).sort_by("physicalOffset")
-    batches = rows.select(list(imports._NEEDED)).to_batches(max_chunksize=997)
+    batches = rows.select(list(imports.NEEDED)).to_batches(max_chunksize=997)
     units = [tuple(row.values()) for batch in imports._encode(batches) for row in batch.to_pylist()]
     return written(fresh, _config(str(store)), units)
 
@@ -47,4 +35,4 @@ def written(fresh: Path, settings: dict[str, Any], units: list[tuple[int, str, b
     config, _ = from_mapping(settings)
     fresh.mkdir()
     job = SimpleNamespace(watch=SimpleNamespace(check=lambda: None))
-    return _Writer(fresh, quiet(target_config(config, None))).run(_Rows(units), job)  # type: ignore[arg-type]
+    return _Writer(fresh, quiet(target_config(config, None))).run(units, job)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Garbage of the tests is collected between them, on the thread they run in. Hook for ``tests/conftest.py``.
 
 Python collects cycles in whichever thread happens to allocate. Windows of earlier tests lie among them, and what Qt
-made ends on its own thread or takes the process with it. The program does the same by ``viewer/bridge/garbage.py``.
+made ends on its own thread or takes the process with it. The program does the same by ``viewer/runtime/garbage.py``.
 """
 
 from __future__ import annotations

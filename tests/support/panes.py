@@ -11,9 +11,9 @@ from typing import TypeVar
 import qasync
 from PySide6.QtWidgets import QApplication
 
-from viewer.bridge.jobs import Jobs
-from viewer.bridge.store_session import StoreSession
-from viewer.panes import Pane
+from viewer.pane import Pane
+from viewer.runtime.jobs import Jobs
+from viewer.runtime.store_session import StoreSession
 
 P = TypeVar("P", bound=Pane)
 LONGEST = 120.0

@@ -37,8 +37,8 @@ PARTNERS: dict[str, Callable[[], str | None]] = {"peer": peer.missing, "display"
 _LACKS = pytest.StashKey[dict[str, str]]()
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Hook: leaves out what cannot run here, unless CI is to hear of it, and Spark's longest tests without
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take from ``items`` what cannot run here, unless CI is to hear of it, and Spark's longest tests without
     ``--spark-full``; pytest's closing line counts both.
     """
     if not config.getoption("--spark-full"):

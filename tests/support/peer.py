@@ -18,14 +18,16 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 PEER = Path(__file__).resolve().parent.parent / "peer" / "java" / "peer"
 RELEASES = ("5.3.3", "4.9.8")
 HALTED = 9
+UNANSWERED = -1  # the process ended well before it said that the command was carried out
 COMMANDS = 40  # that one process carries out: what it gathers in memory goes with it
 PATIENCE = 240.0  # seconds for one command
 DONE = '{"t":"done"}\n'
+LEFT = '{"t":"left"}\n'  # done, and the process is about to end
 
 # Taken before the tests give themselves a cache of their own: what Maven fetched is worth keeping.
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -74,14 +76,14 @@ class _Server:
         try:
             self._process.stdin.write(json.dumps([str(argument) for argument in arguments]) + "\n")
             self._process.stdin.flush()
-            done = any(line == DONE for line in self._process.stdout)
-            status = 0 if done else self._process.wait()
+            last = next((line for line in self._process.stdout if line in {DONE, LEFT}), None)
+            status = 0 if last == DONE else self._process.wait()
         finally:
             watch.cancel()
-        return status, self._said()
+        return UNANSWERED if last is None and status == 0 else status, self._said()
 
     def usable(self) -> bool:
-        """Whether it takes another command. One that is about to end has told so before, or is seen to have ended."""
+        """Whether it takes another command."""
         if self._left > 0 and self._process.poll() is None:
             return True
         self.close()
@@ -119,6 +121,14 @@ def _close_servers() -> None:
         _servers.popitem()[1].close()
 
 
+class Start(NamedTuple):
+    """How opening a store ended: the process's exit status, its threads where it was still at it, what it said."""
+
+    status: int
+    stack: str
+    said: str
+
+
 class Peer:
     """One release of the RocketMQ store, in a process apart. It serves on while nothing halts or fails."""
 
@@ -140,6 +150,28 @@ class Peer:
         self._run("dump", "--store", store, "--plan", self._file(plan), "--out", out, "--max-keys", "200", *extra)
         with out.open(encoding="utf-8") as lines:
             return [json.loads(line) for line in lines]
+
+    def start(self, plan: dict[str, Any], store: Path, patience: float) -> Start:
+        """Opens ``store`` as it stands in a process of its own, which is killed after ``patience`` seconds."""
+        out = self._work / "start.jsonl"
+        words = ["dump", "--store", store, "--plan", self._file(plan), "--out", out, "--max-keys", "1", "--in-place"]
+        with (self._work / "start.txt").open("w+", encoding="utf-8", errors="replace") as chatter:
+            process = subprocess.Popen(
+                ["bash", str(PEER), "-v", self.release, *map(str, words)],
+                stdout=subprocess.DEVNULL,
+                stderr=chatter,
+                env={**os.environ, "PEER_BUILD": BUILD, "PEER_JVM": "-Xmx600m -XX:TieredStopAtLevel=1"},
+            )
+            stack = ""
+            try:
+                process.wait(patience)
+            except subprocess.TimeoutExpired:
+                shown = subprocess.run(["jstack", str(process.pid)], capture_output=True, text=True, timeout=60)
+                stack = shown.stdout
+                process.kill()
+                process.wait()
+            chatter.seek(0)
+            return Start(process.returncode, stack, chatter.read())
 
     def _file(self, plan: dict[str, Any]) -> Path:
         path = self._work / "plan.json"

@@ -121,4 +121,4 @@ def ext_file_deleted(rng, store):
     folder = store.root / "consumequeue_ext"
     path = pick(rng, sorted(p for p in folder.rglob("0*") if p.is_file()) if folder.is_dir() else [])
     path.unlink()
-    return Expected(("CQ09",))
+    return Expected(("CQ15", "CQ09"))

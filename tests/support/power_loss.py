@@ -15,7 +15,7 @@ from engine.codec.unit_scan import walk
 from engine.config import MessageStoreConfig
 from engine.mapped.simulated_disk import PowerLoss, SimulatedDisk
 from engine.message_store import MessageStore
-from engine.store.put_message import PutMessageStatus
+from engine.store.put.message import PutMessageStatus
 
 ROOT = Path("/store")
 TOPICS = ("Orders", "Stock", "%RETRY%billing")

@@ -13,7 +13,7 @@ from engine.config import MessageStoreConfig
 from engine.mapped.disk import RealDisk
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.store.commit_log import CommitLog
-from engine.store.put_message import Like, PutMessageResult
+from engine.store.put.message import Like, PutMessageResult
 from engine.store.queue_offsets import QueueOffsetTable
 
 NOW = 1_700_000_000_123

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.pipeline_rebuild import facts_of
-from engine.cli.rebuilding import Rebuilt as Dispatched
-from engine.cli.rebuilding import rebuild_beside
 from engine.inspection.derived_config import derived_config
 from engine.inspection.snapshot import open_store
 from engine.pipeline.defaults import SPLIT_BYTES
 from engine.pipeline.files import find_stores
 from engine.pipeline.rebuild import Rebuilt, Run, rebuild
 from engine.pipeline.splits import plan
+from engine.rebuilding import Rebuilt as Dispatched
+from engine.rebuilding import rebuild_beside
 
 
 @dataclass

@@ -19,11 +19,12 @@ from engine.config import MessageStoreConfig, from_mapping
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.store import load_source, recovery_apply
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.dispatcher import Dispatcher
 from engine.store.index_service import IndexService
-from engine.store.recovery_plan import RecoveryPlan
+from engine.store.recovery import apply as recovery_apply
+from engine.store.recovery import load_source
+from engine.store.recovery.plan import RecoveryPlan
 from engine.store.store_checkpoint import StoreCheckpoint
 
 WRITE_LOCK_ON_BYTE_0 = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)

@@ -14,7 +14,7 @@ from typing import Any
 import peer
 from PySide6.QtCore import QEvent, QObject, QTimer
 
-from viewer.models.log_rows import UnitRow
+from viewer.log.rows import UnitRow
 from viewer.widgets.record_view import RecordView
 
 PATIENCE = 120.0

@@ -16,7 +16,7 @@ from typing import Any
 
 from PySide6.QtCore import QTimer
 
-from engine.lab.load import LoadSettings
+from engine.lab.load_settings import LoadSettings
 from engine.lab.presets import PRESETS
 
 SECONDS = float(os.environ["STORESCOPE_SOAK"])

@@ -24,10 +24,15 @@ SUITES = {
 TESTS = Path(__file__).resolve().parent.parent
 
 
-def suite_of(nodeid: str) -> str:
-    """The suite of a test by its first folder under ``tests``."""
+def folder_of(nodeid: str) -> str:
+    """The first folder under ``tests`` that a test lies in, empty where it lies in none."""
     parts = nodeid.partition("::")[0].split("/")
-    folder = parts[1] if len(parts) > 2 and parts[0] == "tests" else ""
+    return parts[1] if len(parts) > 2 and parts[0] == "tests" else ""
+
+
+def suite_of(nodeid: str) -> str:
+    """The suite of a test by its folder."""
+    folder = folder_of(nodeid)
     return SUITES.get(folder, folder or "other")
 
 

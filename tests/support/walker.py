@@ -17,11 +17,11 @@ from PySide6.QtGui import QAction, QGuiApplication, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
 
-from viewer.main_window import MainWindow
-from viewer.models.record_table import ValueRole
+from viewer.log.unit_detail import UnitDetail
+from viewer.shell.main_window import MainWindow
 from viewer.widgets.hex_view import HexView
+from viewer.widgets.record_table import ValueRole
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.unit_detail import UnitDetail
 
 W = TypeVar("W", bound=QWidget)
 NO, CTRL, SHIFT, ALT = (
@@ -45,7 +45,7 @@ class Walker:
         assert await self.window.open(path, at)
         assert await self.window.settled(30)
 
-    async def rest(self, seconds: float = 30) -> None:
+    async def rest(self, seconds: float = 60) -> None:
         """Until the rows in front and all short reads are there."""
         assert await self.window.settled(seconds)
         await self.until(lambda: self.window.jobs.quick_idle, "short reads end", seconds)
@@ -152,7 +152,7 @@ class Walker:
     def heads(self, name: str) -> list[str]:
         """The heads of a table's columns."""
         model = self.table(name).model()
-        return [model.headerData(n, Qt.Orientation.Horizontal, 0) for n in range(model.columnCount())]
+        return [model.head(n) for n in range(model.columnCount())]
 
     def rows(self, name: str) -> list[dict[str, str]]:
         """All rows in the model, each head → text."""

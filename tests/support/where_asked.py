@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from engine.inspection import open_store
-from engine.inspection.where import where
+from engine.inspection.where.evidence import where
 
 CLEAN = ("clean-5.3.3", "clean-4.9.8", "propcrc-5.3.3", "sync-5.3.3", "ipv6-and-unicode-5.3.3")
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from viewer import assets
-from viewer.bridge.garbage import LoopGarbage
-from viewer.main_window import MainWindow
-from viewer.settings import Settings
-from viewer.theme import theme
+from viewer.look import assets
+from viewer.look.theme import theme
+from viewer.runtime.garbage import LoopGarbage
+from viewer.runtime.settings import Settings
+from viewer.shell.main_window import MainWindow
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -30,13 +30,14 @@ def dressed(qapp: QApplication) -> Iterator[QApplication]:
     """The application in light colours, speaking English, at 100 %."""
     assets.set_language("en")
     theme.scheme, theme.zoom = "light", 100
+    theme.contrast_follows = False
+    theme.set_contrast(False)
     theme.apply(qapp)
     qapp.setQuitOnLastWindowClosed(False)  # as in the program: else the loop ends with the first window
     yield qapp
     assets.set_language("en")
     theme.set_scheme("light")
     theme.set_zoom(100)
-    theme.set_topics(())
 
 
 @pytest.fixture

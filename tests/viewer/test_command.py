@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QImage
 
-from viewer import theme
+from viewer.look import theme
 
 Golden = Callable[..., Path]
 
@@ -106,13 +106,13 @@ def test_plot_library_and_compiler_are_not_on_the_way_to_the_first_rows(tmp_path
 
 def test_what_only_other_views_need_is_not_imported_for_the_first_rows() -> None:
     """Each of these takes tens of milliseconds away from the rows of the log."""
-    others = ("viewer.panes.findings", "engine.store.recovery_plan", "engine.cli.records", "engine.query", "csv",
-              "engine.inspection.get_message", "viewer.bridge.compare_work", "viewer.models.put_form")  # fmt: skip
+    others = ("viewer.findings.pane", "engine.store.recovery.plan", "engine.inspection.records", "engine.query", "csv",
+              "engine.inspection.get_message", "viewer.compare.work", "viewer.runtime.put_form")  # fmt: skip
     code = (
-        "import sys, viewer.app, viewer.panes.units\n"
+        "import sys, viewer.shell.app, viewer.log.pane\n"
         f"print([name for name in {others!r} if name in sys.modules])"
     )  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(theme.__file__).parent.parent
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(theme.__file__).parents[2]
     )
     assert done.stdout == "[]\n"

@@ -1,1 +1,1 @@
-"""Widgets of our own: tables, strips, hex view and the small pieces. They know no store."""
+"""What any view draws with: record view, hex view, plots, the Line, the small pieces. They know no store."""

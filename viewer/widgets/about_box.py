@@ -10,9 +10,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QLabel, QVBoxLayout, QWidget
 
 from engine import __version__
-from viewer.assets import app_pixmap, tr
-from viewer.theme import px
-from viewer.widgets.kit import Button, Label, column, row
+from viewer.look.assets import app_pixmap, tr
+from viewer.look.theme import px
+from viewer.widgets.basics import Button, Label, column, row
 
 PACKAGES = ("PySide6-Essentials", "numpy", "numba", "pyqtgraph", "qasync", "crcmod", "lz4", "zstandard", "isal")
 

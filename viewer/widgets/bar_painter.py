@@ -7,9 +7,9 @@ from collections.abc import Callable
 from PySide6.QtCore import QRect, QRectF
 from PySide6.QtGui import QPainter
 
-from viewer.models.columns import Record
-from viewer.models.record_table import RecordTable
-from viewer.theme import C, topic_color
+from viewer.look.theme import C
+from viewer.widgets.columns import Record
+from viewer.widgets.record_table import RecordTable
 from viewer.widgets.row_painter import RowPainter, RowState, Slot
 
 
@@ -33,7 +33,7 @@ class BarPainter(RowPainter):
         topic, share = found
         for slot in slots:
             if slot.column.key == self._key:
-                color = topic_color(topic)
+                color = self.colours.color(topic)
                 color = C("text3") if color is None else color
                 color.setAlphaF(0.24)
                 p.fillRect(

@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QPointF, QSize, Qt
 from PySide6.QtGui import QFocusEvent, QHelpEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from viewer.theme import px, theme
+from viewer.look.theme import follow, px
 
 
 class Canvas(QWidget):
@@ -35,7 +35,7 @@ class Canvas(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, down)
         if height is not None:
             self.setFixedHeight(px(height))
-        theme.changed.connect(self._fit)
+        follow(self, self._fit)
 
     def _fit(self) -> None:
         """The zoom or the colours are others."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from viewer.theme import px
-from viewer.widgets.kit import Boxed, Elided, Label, Link, empty, row
+from viewer.look.theme import px
+from viewer.widgets.basics import Boxed, Elided, Label, Link, empty, row
 
 UNBROKEN = 44
 """Letters of a value without a blank that still fit beside its name.

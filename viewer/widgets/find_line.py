@@ -11,13 +11,13 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSizePolicy, QWidget
 
-from viewer.assets import tr, words
-from viewer.models.sought import KINDS, Kind, NotSought, Sought
-from viewer.theme import C, px, theme, ui
-from viewer.widgets.kit import Button, Elided, Field, Tool
+from viewer.look.assets import tr, words
+from viewer.look.theme import C, follow, px, ui
+from viewer.widgets.basics import Button, Elided, Field, Tool
 from viewer.widgets.record_state import unread_of
 from viewer.widgets.row_span import Bounds
 from viewer.widgets.row_table import RowTable
+from viewer.widgets.sought import KINDS, Kind, NotSought, Sought
 from viewer.widgets.word_tabs import WordTabs
 
 NAMES = {"text": words("Text"), "hex": words("Bytes"), "regex": words("Regex"), "number": words("Numbers")}
@@ -73,7 +73,7 @@ class FindLine(QWidget):
         self.close_tool.clicked.connect(self.closed)
         self.set_running(False)
         self._fit()
-        theme.changed.connect(self._fit)
+        follow(self, self._fit)
 
     def _lay_out(self, *, simple: bool) -> None:
         self._line = QHBoxLayout(self)

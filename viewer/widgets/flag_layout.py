@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 GAP = 6.0
 MAX_LEVELS = 3
+MOST_LETTERS = 32
+"""Of a name on a flag: the whole of it is said in the tool tip."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QWidget
 
-from viewer.models.columns import Record, RecordKind
-from viewer.theme import theme
+from viewer.look.theme import theme
+from viewer.widgets.columns import Record, RecordKind
 
 HELD, FADING, STILL = 0.4, 0.8, 1.0
 FRAME_MS = 80

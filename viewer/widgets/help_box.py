@@ -1,4 +1,5 @@
-"""The help pages: one text a language in ``resources/help``, with pictures that the program made of itself.
+"""The help: one text a language in ``resources/help``, with pictures that the program made of itself, and a page for
+every rule (:mod:`viewer.look.rule_pages`).
 
 Commands stand in the text by their ids, ``{go.to}``, and are shown in the words and with the keys in force.
 """
@@ -6,18 +7,58 @@ Commands stand in the text by their ids, ``{go.to}``, and are shown in the words
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QDialog, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import QImage, QTextBlockFormat, QTextCursor
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QListWidget,
+    QListWidgetItem,
+    QTextBrowser,
+    QVBoxLayout,
+    QWidget,
+)
 
-from viewer.actions import BY_ID, key_caps
-from viewer.assets import language, resource_bytes, tr
-from viewer.theme import px, ui
-from viewer.widgets.kit import Button, row
+from engine.rules.catalogue import RULES
+from viewer.look.assets import language, resource_bytes, tr
+from viewer.look.rule_pages import rule_index, rule_page, rule_title, rules_in_order
+from viewer.look.theme import px, ui
+from viewer.shell.commands import BY_ID, key_caps
+from viewer.widgets.basics import Button, Field, Label, column, row
 
 _COMMAND = re.compile(r"\{([a-z]+\.[A-Za-z]+)\}")
+_RULE = re.compile(r"(?<![\w\[:])([A-Z]{2}\d\d)(?![\w\]])")
+_TITLE = re.compile(r"^#.*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One line of the help's list; ``text`` is all that it says, for the search."""
+
+    title: str
+    text: str
+    rule: str = ""
+
+
+def topics() -> list[Topic]:
+    """The chapters of the help, the list of all rules, and the rules."""
+    whole = help_text(language())
+    heads = list(_TITLE.finditer(whole))
+    ends = [one.start() for one in heads[1:]] + [len(whole)]
+    found = [Topic(one[0].lstrip("# "), whole[one.start() : end].casefold())
+             for one, end in zip(heads, ends, strict=True)]  # fmt: skip
+    found.append(Topic(tr("All rules"), tr("All rules").casefold()))
+    return found + [Topic(rule_title(rule), rule_page(rule).casefold(), rule.id) for rule in rules_in_order()]
+
+
+def linked(markdown: str) -> str:
+    """Names of rules as links to their pages; a page's own title is none."""
+    head, line, rest = markdown.partition("\n")
+    return head + line + _RULE.sub(lambda found: f"[{found[1]}](rule:{found[1]})" if found[1] in RULES else found[0],
+                                   rest)  # fmt: skip
 
 
 def help_text(name: str) -> str:
@@ -32,7 +73,9 @@ def _said(command_id: str) -> str:
 
 
 class HelpPage(QTextBrowser):
-    """Text and pictures from the resources; links outwards are not followed."""
+    """Text and pictures from the resources; links outwards are not followed. ``ruleAsked(id)`` on a rule's link."""
+
+    ruleAsked = Signal(str)
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -41,31 +84,137 @@ class HelpPage(QTextBrowser):
         self.setOpenLinks(False)
         self.setFont(ui(14))
         self.document().setDocumentMargin(px(20))
-        self.setMarkdown(help_text(name))
+        self._name = name
+        self.anchorClicked.connect(self._follow)
+        self.show_text(help_text(name))
+
+    def show_text(self, markdown: str) -> None:
+        """Another page, from its top."""
+        self.setMarkdown(linked(markdown))
+        self._set_apart()
+        self.verticalScrollBar().setValue(0)
+
+    def show_chapter(self, heading: str) -> None:
+        """The help itself, from this heading on."""
+        self.show_text(help_text(self._name))
+        block = self.document().begin()
+        while block.isValid() and not (block.blockFormat().headingLevel() and block.text() == heading):
+            block = block.next()
+        if block.isValid():
+            top = self.document().documentLayout().blockBoundingRect(block).top()
+            self.verticalScrollBar().setValue(round(top) - px(8))
+
+    def _follow(self, link: QUrl) -> None:
+        if link.scheme() == "rule":
+            self.ruleAsked.emit(link.path())
+
+    def _set_apart(self) -> None:
+        """Room around headings and below paragraphs: Markdown has none, and they stuck together."""
+        block = self.document().begin()
+        while block.isValid():
+            level = block.blockFormat().headingLevel()
+            if level:
+                form = QTextBlockFormat(block.blockFormat())
+                form.setTopMargin(px(0 if block.blockNumber() == 0 else 26 if level < 3 else 18))
+                form.setBottomMargin(px(8))
+                QTextCursor(block).setBlockFormat(form)
+            elif block.textList() is None:
+                form = QTextBlockFormat(block.blockFormat())
+                form.setBottomMargin(px(6))
+                QTextCursor(block).setBlockFormat(form)
+            block = block.next()
 
     def loadResource(self, kind: int, url: QUrl | str) -> Any:
         """Pictures by their path below the resources, as wide as the page."""
         path = url if isinstance(url, str) else url.toString()
         if kind == 2 and re.fullmatch(r"pictures/[a-z]+\.png", path):
             picture = QImage.fromData(resource_bytes(path))
-            return picture.scaledToWidth(min(picture.width(), px(860)))
+            room = max(px(600), self.viewport().width() - px(56))
+            return picture.scaledToWidth(min(picture.width(), room), Qt.TransformationMode.SmoothTransformation)
         return None
 
 
 class HelpBox(QDialog):
-    """The page in a window of its own, beside the one that it speaks of."""
+    """Chapters and rules on the left, found by what is typed; the page chosen there on the right."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("help.box")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Help"))
         self.setAccessibleName(tr("Help"))
-        self.resize(px(960), min(px(820), parent.window().height()))
+        self.resize(min(px(1240), parent.window().width()), min(px(900), parent.window().height()))
         self.page = HelpPage(language())
+        self.page.ruleAsked.connect(self.show_rule)
+        self.search = Field(tr("Search the help, or the id of a rule"))
+        self.search.setObjectName("help.search")
+        self.search.setAccessibleName(tr("Search the help"))
+        self.search.textChanged.connect(self._find)
+        self.list = QListWidget()
+        self.search.returnPressed.connect(self.list.setFocus)
+        self.list.setObjectName("help.index")
+        self.list.setAccessibleName(tr("Chapters and rules"))
+        self.list.setFont(ui(13))
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self._topics = topics()
+        for topic in self._topics:
+            item = QListWidgetItem(topic.title, self.list)
+            item.setToolTip(topic.title)
+        self.list.currentRowChanged.connect(self._show)
+        self.note = Label(tr("Nothing speaks of that."), 12, "text3")
+        self.note.hide()
+        left = column(self.search, self.list, self.note, gap=8, margins=(12, 12, 8, 0))
+        left.box.setStretch(1, 1)
+        left.setFixedWidth(px(280))
         close = Button(tr("Close"))
         close.clicked.connect(self.accept)
+        beside = row(left, self.page, gap=0)
+        beside.box.setStretch(1, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, px(12))
-        layout.addWidget(self.page, 1)
+        layout.addWidget(beside, 1)
         layout.addWidget(row(None, close, margins=(0, 0, 16, 0)))
         self.page.setFocus()
+
+    def show_rule(self, rule: str) -> None:
+        """The page of a rule; whatever was searched for is dropped."""
+        self.search.clear()
+        at = next((n for n, topic in enumerate(self._topics) if topic.rule == rule), None)
+        if at is not None:
+            self.list.setCurrentRow(at)
+
+    def _show(self, number: int) -> None:
+        if number < 0:
+            return
+        topic = self._topics[number]
+        if topic.rule:
+            self.page.show_text(rule_page(RULES[topic.rule]))
+        elif topic.title == tr("All rules"):
+            self.page.show_text(rule_index())
+        else:
+            self.page.show_chapter(topic.title)
+
+    def _find(self, text: str) -> None:
+        """Only what speaks of every word that was typed; the first of it is shown, what is named so before others."""
+        asked = text.casefold().split()
+        said = [topic for topic in self._topics if all(word in topic.text for word in asked)]
+        for number, topic in enumerate(self._topics):
+            self.list.item(number).setHidden(topic not in said)
+        self.note.setVisible(not said)
+        if asked and said:
+            best = next((topic for topic in said if all(word in topic.title.casefold() for word in asked)), said[0])
+            self.list.setCurrentRow(self._topics.index(best))
+
+
+def open_help(parent: QWidget, rule: str = "") -> HelpBox:
+    """The help of the window around ``parent``, at a rule where one is named; one that is open comes to the front."""
+    window = parent.window()
+    known = (one for one in QApplication.topLevelWidgets() if isinstance(one, HelpBox) and one.parent() is window)
+    box = next((one for one in known if one.isVisible()), None) or HelpBox(window)
+    if rule:
+        box.show_rule(rule)
+    box.show()
+    box.raise_()
+    box.activateWindow()
+    return box

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen, QPixmap
 
-from viewer.assets import tr
-from viewer.models.hex_pages import ROW_BYTES, FieldMap, HexField
-from viewer.theme import C, hex_fill, mono, scale, ui
+from viewer.look.assets import tr
+from viewer.look.theme import C, hex_fill, mono, scale, ui
+from viewer.widgets.hex_pages import ROW_BYTES, FieldMap, HexField
 from viewer.widgets.paint import hatch
 
 ROW = 20

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QPointF, QRect, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
@@ -24,10 +24,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QMenu, QWidget
 
-from viewer.assets import tr
-from viewer.models.byte_values import COPIES
-from viewer.models.hex_pages import AROUND, PAGE, ROW_BYTES, FieldMap, HexField, Pages
-from viewer.theme import C, theme
+from viewer.look.assets import tr
+from viewer.look.theme import C, follow, px
+from viewer.widgets.byte_values import COPIES
+from viewer.widgets.hex_pages import AROUND, PAGE, ROW_BYTES, FieldMap, HexField, Pages
 from viewer.widgets.hex_painter import HexPainter, Metrics, Painted, measure
 from viewer.widgets.long_scroll_bar import LongScrollBar
 from viewer.widgets.runner import Runner, run_here
@@ -57,6 +57,8 @@ class HexView(QAbstractScrollArea):
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
         self.runner = runner
         self._reader: Reader | None = None
+        self.deeds: Callable[[QMenu, str], object] | None = None
+        """Adds to the menu what can be done with the field of that name."""
         self._pages = Pages(0, 0)
         self._asked: set[int] = set()
         self._turn = 0
@@ -69,8 +71,8 @@ class HexView(QAbstractScrollArea):
         self.bar.placed.connect(lambda position: self._scroll_to(position // ROW_BYTES))
         self.bar.stepped.connect(self._bar_stepped)
         self.bar.hide()
-        theme.changed.connect(self._place_bar)
-        theme.changed.connect(self.viewport().update)
+        follow(self, self._place_bar)
+        follow(self, self.viewport().update)
 
     # ---- what is shown -----------------------------------------------------------------------------------------------
 
@@ -207,6 +209,21 @@ class HexView(QAbstractScrollArea):
 
     def _last_row(self) -> int:
         return max(0, (self._pages.high - self.origin - 1) // ROW_BYTES)
+
+    def height_of(self, rows: int) -> int:
+        """Px that ``rows`` whole rows and the head take."""
+        m = self._metrics()
+        return m.head + rows * m.row
+
+    def rows_in(self, height: int) -> int:
+        """Whole rows that fit under the head into ``height`` px."""
+        m = self._metrics()
+        return max(0, (height - m.head) // m.row)
+
+    def whole_width(self) -> int:
+        """Px at which offsets, bytes and their text stand whole side by side."""
+        m = self._metrics()
+        return round(m.text_x(ROW_BYTES)) + px(8) + BAR
 
     def _rows_on_screen(self) -> int:
         m = self._metrics()
@@ -354,6 +371,9 @@ class HexView(QAbstractScrollArea):
             self._anchor, self._cursor = self.origin, max(self.origin, self._shown.unit_end - 1)
             self._moved()
             return
+        if event.key() == Qt.Key.Key_F10 and event.modifiers() == Qt.KeyboardModifier.ShiftModifier:
+            self._open_menu(self.viewport().mapToGlobal(QPoint(px(40), px(40))))
+            return
         target = self._target(event)
         if target is None:
             super().keyPressEvent(event)
@@ -409,6 +429,9 @@ class HexView(QAbstractScrollArea):
         self.viewport().update()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self._open_menu(event.globalPos())
+
+    def _open_menu(self, at: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(tr("Copy as hex"), lambda: self.copy("hex"))
@@ -420,7 +443,11 @@ class HexView(QAbstractScrollArea):
         toggle = menu.addAction(tr("Offsets in hex"), lambda: self.set_hex_offsets(not self._shown.hex_offsets))
         toggle.setCheckable(True)
         toggle.setChecked(self._shown.hex_offsets)
-        menu.popup(event.globalPos())
+        field = self._shown.fields.at(self._cursor - self.origin)
+        if self.deeds is not None and field is not None:
+            menu.addSeparator()
+            self.deeds(menu, self._shown.chosen or field.name)
+        menu.popup(at)
 
     # ---- words -------------------------------------------------------------------------------------------------------
 

@@ -21,12 +21,16 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
-from viewer.assets import tr
-from viewer.models.formats import full_moment, moment, number, size
-from viewer.models.log_line import LogLine, Mix, Pin, joined, worst_pins
-from viewer.theme import C, dark, mono, px, scale, theme, topic_color
+from viewer.look.assets import tr
+from viewer.look.broken import Broken
+from viewer.look.formats import full_moment, moment, number, size
+from viewer.look.theme import C, dark, mono, px, scale
+from viewer.look.topic_colours import colours_of
 from viewer.widgets.canvas import Canvas
-from viewer.widgets.paint import hatch, mark
+from viewer.widgets.log_line import LogLine, Mix, Pin, joined, reaching, worst_pins
+from viewer.widgets.mark_menu import Found, MarkMenu
+from viewer.widgets.marks import broken_mark, file_mark, pin_mark
+from viewer.widgets.paint import broken_box, mark
 
 HEIGHT = 62
 SIDE = 12
@@ -46,28 +50,36 @@ class LineStrip(Canvas):
 
     def __init__(self, name: str = "units.line", parent: QWidget | None = None) -> None:
         super().__init__(name, tr("The log as a line"), HEIGHT, Qt.FocusPolicy.TabFocus, parent=parent)
-        self._line = LogLine(0, 0, 0)
+        self._given = self._line = LogLine(0, 0, 0)
+        """The log as it is, and as far as it is drawn: to the end of what is missing behind its files."""
         self._drawn = self._line
         self._mixes: list[Mix] = []
         self._times: dict[int, int] = {}
         self._pins: tuple[Pin, ...] = ()
-        self._damage: tuple[tuple[int, int], ...] = ()
+        self._broken: tuple[Broken, ...] = ()
         self._frame = (0, 0)
         self._cached: tuple[tuple[int, int, float], ...] = ()
+        self._order: tuple[str, ...] = ()
+        """The colours in which the ground is drawn."""
         self._ground: QPixmap | None = None
         self._marks: QPixmap | None = None
         self._places: list[tuple[float, int]] | None = None
+        self.menu = MarkMenu(self, self.mark_at)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, px(HEIGHT))
 
     def set_line(self, line: LogLine) -> None:
         """Another log, or the same one grown; samples of places that are still there stay."""
-        if line.low != self._line.low or line.written < self._line.written:
+        if line.low != self._given.low or line.written < self._given.written:
             self._mixes = []
         if line.high <= line.low:
             self._frame = (0, 0)
-        old, self._line = self._line, line
+        self._given = line
+        self._reach()
+
+    def _reach(self) -> None:
+        old, self._line = self._line, reaching(self._given, self._broken)
         if not self._as_drawn(old):
             self._forget()
 
@@ -96,10 +108,23 @@ class LineStrip(Canvas):
         self._times = dict(times)
         self.update()
 
-    def set_pins(self, pins: Sequence[Pin], damage: Sequence[tuple[int, int]] = ()) -> None:
-        """Findings, and spans that cannot be read."""
-        if (tuple(pins), tuple(damage)) != (self._pins, self._damage):
-            self._pins, self._damage = tuple(pins), tuple(damage)
+    @property
+    def broken(self) -> tuple[Broken, ...]:
+        """The stretches that are hatched."""
+        return self._broken
+
+    def set_broken(self, broken: Sequence[Broken]) -> None:
+        """Hatch these stretches, which are missing or not whole."""
+        if tuple(broken) != self._broken:
+            self._broken = tuple(broken)
+            self._marks = None
+            self._reach()
+            self.update()
+
+    def set_pins(self, pins: Sequence[Pin]) -> None:
+        """Findings and other places."""
+        if tuple(pins) != self._pins:
+            self._pins = tuple(pins)
             self._marks = None
             self.update()
 
@@ -161,6 +186,9 @@ class LineStrip(Canvas):
     # ---- painting ----------------------------------------------------------------------------------------------------
 
     def paintEvent(self, _event: QPaintEvent) -> None:
+        order = colours_of(self).order
+        if order != self._order:
+            self._order, self._ground = order, None
         self._ground = self._layer(self._ground, self._paint_ground)
         self._marks = self._layer(self._marks, self._paint_marks)
         p = QPainter(self)
@@ -171,6 +199,7 @@ class LineStrip(Canvas):
             self._paint_frame(p)
         if self.hasFocus():
             p.setPen(QPen(C("accent"), 2))
+            p.setBrush(Qt.BrushStyle.NoBrush)
             p.drawRect(self.rect().adjusted(1, 1, -1, -2))
 
     def _layer(self, kept: QPixmap | None, paint: Callable[[QPainter], None]) -> QPixmap:
@@ -207,10 +236,9 @@ class LineStrip(Canvas):
         if self._line.high <= self._line.low:
             return
         top, height = px(TOP), px(BAND)
-        for low, high in self._damage:
-            box = QRectF(self._x(low), top, max(2.0, self._x(high) - self._x(low)), height)
-            p.fillRect(box, C("errorFill"))
-            hatch(p, box, "error")
+        for one in self._broken:
+            left = self._x(one.start)
+            broken_box(p, QRectF(left, top, max(2.0, self._x(one.end) - left), height), one.kind)
         self._paint_gaps(p, top, height)
         for start, end, share in self._cached:
             if share > 0:
@@ -225,15 +253,18 @@ class LineStrip(Canvas):
             mark(p, pin.kind, QPointF(x, top - px(9)), 3.6 * scale())
 
     def _paint_mixes(self, p: QPainter, mixes: Sequence[Mix]) -> None:
-        """All pieces of one colour in one call: a call a piece takes ten times as long."""
+        """All pieces of one colour in one call: a call a piece takes ten times as long. On whole pixels, or the ground
+        shows between neighbours.
+        """
         top, height = px(TOP), px(BAND)
-        order = {topic: n for n, topic in enumerate(theme.topics)}
+        colours = colours_of(self)
+        order = {topic: n for n, topic in enumerate(colours.order)}
         ground: dict[bool, list[QRectF]] = {True: [], False: []}
         pieces: dict[str, list[QRectF]] = {}
         for mix in mixes:
-            left = self._x(mix.start)
-            width = self._x(mix.end) - left
-            ground[bool(mix.shares)].append(QRectF(left, top, width + 0.5, height))
+            left = round(self._x(mix.start))
+            width = max(round(self._x(mix.end)) - left, 1)
+            ground[bool(mix.shares)].append(QRectF(left, top, width, height))
             y = float(top)
             for topic, part in sorted(mix.shares, key=lambda share: order.get(share[0], 99)):
                 pieces.setdefault(topic, []).append(QRectF(left, y, width, part * height))
@@ -243,7 +274,7 @@ class LineStrip(Canvas):
             p.setBrush(C("pane" if readable else "sunken"))
             p.drawRects(boxes)
         for topic, boxes in pieces.items():
-            color = topic_color(topic)
+            color = colours.color(topic)
             if color is None:
                 color = C("text3", 0.35)
             else:
@@ -337,9 +368,26 @@ class LineStrip(Canvas):
         elif key == Qt.Key.Key_Home:
             self.placed.emit(self._line.low)
         elif key == Qt.Key.Key_End:
-            self.placed.emit(self._line.written)
+            self.placed.emit(self._given.written)
         else:
             super().keyPressEvent(event)
+
+    def mark_at(self, point: QPointF | None) -> Found | None:
+        """The finding or bookmark, else the damage, else the file under the point; by key under the frame."""
+        line = self._line
+        if line.high <= line.low:
+            return None
+        x = self._x(self._frame[0] if self._frame[1] > self._frame[0] else line.low) if point is None else point.x()
+        offset = self._offset_at(x) if point is not None else max(self._frame[0], line.low)
+        below = QPointF(x, px(TOP + BAND))
+        near = [pin for pin in self._pins if abs(self._x(pin.offset) - x) < 5 * scale() and pin.text]
+        if near:
+            return pin_mark(min(near, key=lambda pin: (pin.finding is None, abs(self._x(pin.offset) - x)))), below
+        broken = next((one for one in self._broken if one.start <= offset < one.end), None)
+        if broken is not None:
+            return broken_mark(broken), below
+        file = line.file_at(offset)
+        return (file_mark(file, offset), below) if file is not None else None
 
     def words_under(self, point: QPointF) -> str:
         """What lies over and under the point."""
@@ -354,6 +402,7 @@ class LineStrip(Canvas):
         near = [pin for pin in self._pins if abs(self._x(pin.offset) - x) < 5 and pin.text]
         file = line.file_at(offset)
         words = [pin.text for pin in near[:3]] + [number(offset)]
+        words += [one.words for one in self._broken if one.start <= offset < one.end][:2]
         if file is not None:
             words.append(tr("file {name}, {size}", name=file.name, size=size(file.end - file.start)))
         if offset > line.written:

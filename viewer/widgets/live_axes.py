@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from PySide6.QtCore import QLineF, QRect, QRectF, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPen
 
-from viewer.theme import C, mono, px
+from viewer.look.theme import C, mono, px
 
 SECONDS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200)
 DAY = 86_400
@@ -54,7 +54,7 @@ def value_words(value: float, step: float) -> str:
         return "0"
     if abs(value) >= 1e6:
         return f"{value / 1e6:g}M"
-    return f"{value:.{max(0, -math.floor(math.log10(step) + 1e-9))}f}"
+    return f"{value:,.{max(0, -math.floor(math.log10(step) + 1e-9))}f}"
 
 
 def _steps(low: float, high: float, step: float) -> Iterator[float]:

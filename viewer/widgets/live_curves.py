@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from PySide6.QtGui import QImage
 
-from viewer.theme import C
+from viewer.look.theme import C
 from viewer.widgets.live_sheet import Sheet, bars_of, runs, strokes_of
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
-from viewer.theme import C, mono, px, ui
+from viewer.look.assets import tr
+from viewer.look.theme import C, mono, px, ui
 from viewer.widgets.live_axes import paint_axes
 from viewer.widgets.live_curves import ROUND, TRIANGLES, LiveCurves, late_of
 
@@ -145,6 +146,7 @@ class LivePlotWidget(QWidget):
         for trace in frame.traces:
             if trace.kind == "dots":
                 over.dots(trace, self._dot(trace.role))
+        over.breaks()
         over.ticks()
         over.lines()
 
@@ -224,6 +226,18 @@ class _Over:
         p.setBrush(C("warn"))
         for x, y in zip(xs[late][-LATE:].tolist(), ys[late][-LATE:].tolist(), strict=True):
             p.drawPolygon(QPolygonF([QPointF(x, y - 5), QPointF(x + 5, y + 4), QPointF(x - 5, y + 4)]))
+
+    def breaks(self) -> None:
+        """Words where nobody sampled, where they fit."""
+        said = tr("not sampled")
+        self._p.setFont(ui(11))
+        self._p.setPen(C("text3"))
+        wide = QFontMetrics(self._p.font()).horizontalAdvance(said)
+        for begin, end in self._frame.breaks:
+            left, right = max(self._x(begin), self._area.left()), min(self._x(end), self._area.right())
+            if right - left > wide + 8:
+                box = QRectF(left, self._area.top(), right - left, self._area.height())
+                self._p.drawText(box, Qt.AlignmentFlag.AlignCenter, said)
 
     def ticks(self) -> None:
         """Small triangles on the time axis."""

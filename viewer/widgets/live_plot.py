@@ -14,10 +14,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from viewer.assets import tr
-from viewer.models.formats import clock, day
-from viewer.theme import C, mono, px, theme, tokens, ui
-from viewer.widgets.kit import Elided, Label, Paper, empty
+from viewer.look.assets import tr
+from viewer.look.formats import clock, day
+from viewer.look.theme import C, follow, mono, px, tokens, ui
+from viewer.widgets.basics import Elided, Label, Paper, empty
+from viewer.widgets.live_axes import value_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,7 +70,8 @@ class LiveFrame:
     """All that a live plot shows at once: x is seconds from now (negative: before), y from ``bottom`` to ``top``.
 
     ``ticks`` are small triangles on the time axis, ``lines`` marked values, ``cursor`` the place that all plots share.
-    ``at`` is the time of the right edge in s since the epoch: what was drawn moves with it.
+    ``at`` is the time of the right edge in s since the epoch: what was drawn moves with it. ``breaks`` are the times
+    (from, to) in which nobody sampled.
     """
 
     traces: tuple[Trace, ...]
@@ -82,6 +84,7 @@ class LiveFrame:
     lines: tuple[Line, ...] = ()
     cursor: float | None = None
     at: float = 0.0
+    breaks: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ class LivePlot(Paper):
         self._asked: tuple[Any, ...] | None = None
         self._drawn: tuple[Any, ...] | None = None
         self.setMinimumHeight(px(96))
-        theme.changed.connect(self.retheme)
+        follow(self, self.retheme)
 
     def set_title(self, title: str, note: str = "") -> None:
         """Another name and note."""
@@ -284,7 +287,8 @@ class LivePlot(Paper):
 def _make_plot(*, times: bool) -> Any:
     import pyqtgraph as pg
 
-    plot = pg.PlotWidget(axisItems={"bottom": _clock_axis()} if times else {})
+    axes = {"left": _number_axis()} | ({"bottom": _clock_axis()} if times else {})
+    plot = pg.PlotWidget(axisItems=axes)
     item = plot.getPlotItem()
     item.hideButtons()
     item.setMenuEnabled(False)
@@ -310,6 +314,17 @@ def _dress(plot: Any) -> None:
         axis.setStyle(tickFont=mono(11), tickLength=-4)
         axis.enableAutoSIPrefix(False)
     item.getAxis("left").setWidth(px(56))
+
+
+def _number_axis() -> Any:
+    """An axis of values with separators, as every other number of the window."""
+    import pyqtgraph as pg
+
+    class NumberAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
+        def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
+            return [value_words(value * scale, max(spacing * scale, 1e-9)) for value in values]
+
+    return NumberAxis("left")
 
 
 def _clock_axis() -> Any:

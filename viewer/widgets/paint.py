@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen, QPolygonF
 
-from viewer.theme import C, mono, px, ui
+from viewer.look.theme import C, mono, px, ui
 
-MARK_ROLE = {"chat": "text3", "out": "text3", "loop": "error", "stale": "warn"}
+MARK_ROLE = {"chat": "text3", "out": "text3", "unread": "text2", "loop": "error", "stale": "warn"}
 OWN_MARKS = {
     "mark": "accent", "clock": "posTime", "rule.blue": "note", "rule.green": "ok", "rule.amber": "warn",
     "rule.red": "error", "rule.yellow": "warn", "rule.grey": "text3",
 }  # fmt: skip
 """Marks that a person or his rules put on rows → colour role."""
-CHIP_FILL = {"out": "sunken", "chat": "sunken", "loop": "errorFill", "stale": "warnFill", "live": "warnFill"}
-CHIP_INK = {"out": "text2", "chat": "text2", "loop": "error", "stale": "warn"}
+CHIP_FILL = {
+    "unread": "text2",
+    "out": "sunken",
+    "chat": "sunken",
+    "loop": "errorFill",
+    "stale": "warnFill",
+    "live": "warnFill",
+}
+CHIP_INK = {"unread": "pane", "out": "text2", "chat": "text2", "loop": "error", "stale": "warn"}
 
 
-def mark(p: QPainter, kind: str, c: QPointF, r: float = 4.5) -> None:
-    """error ◆ · warn, stale ▲ · note ● · chat ○ · ok ✓ · out – · loop ↻ · live ◉, around ``c``."""
+def mark(p: QPainter, kind: str, c: QPointF, r: float = 4.5, role: str = "") -> None:
+    """error ◆ · warn, stale ▲ · note ● · chat ○ · ok ✓ · out – · loop ↻ · live ◉ · unread ⊘, around ``c``; in the
+    colour ``role`` where one is given.
+    """
     p.save()
     p.setRenderHint(QPainter.RenderHint.Antialiasing)
-    color = C(OWN_MARKS.get(kind) or MARK_ROLE.get(kind, kind))
+    color = C(role or OWN_MARKS.get(kind) or MARK_ROLE.get(kind, kind))
     p.setPen(Qt.PenStyle.NoPen)
     p.setBrush(color)
     if kind == "error":
@@ -75,6 +86,9 @@ def _stroke_mark(p: QPainter, kind: str, c: QPointF, r: float, color: QColor) ->
     p.setPen(QPen(color, 1.6, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap, Qt.PenJoinStyle.RoundJoin))
     if kind == "chat":
         p.drawEllipse(c, r - 1, r - 1)
+    elif kind == "unread":
+        p.drawEllipse(c, r, r)
+        p.drawLine(c + QPointF(-r + 1.4, r - 1.4), c + QPointF(r - 1.4, -r + 1.4))
     elif kind == "ok":
         p.drawPolyline([c + QPointF(-r + 0.5, 0.5), c + QPointF(-1, r - 1.5), c + QPointF(r, -r + 1.5)])
     elif kind == "out":
@@ -89,17 +103,46 @@ def _stroke_mark(p: QPainter, kind: str, c: QPointF, r: float, color: QColor) ->
         p.drawEllipse(c, r - 2.6, r - 2.6)
 
 
-def hatch(p: QPainter, box: QRectF, role: str, alpha: float = 0.9, step: float = 5) -> None:
-    """45° lines over ``box``: damage, and what would be dropped."""
+def hatch(p: QPainter, box: QRectF, role: str, alpha: float = 0.9, step: float = 5, *, back: bool = False) -> None:
+    """45° lines over ``box``: damage, and what would be dropped; ``back`` leans them the other way."""
     p.save()
     p.setClipRect(box, Qt.ClipOperation.IntersectClip)
     p.setRenderHint(QPainter.RenderHint.Antialiasing)
     p.setPen(QPen(C(role, alpha), 1.2))
     x = box.left() - box.height()
     while x < box.right():
-        p.drawLine(QPointF(x, box.bottom()), QPointF(x + box.height(), box.top()))
+        low, high = (box.top(), box.bottom()) if back else (box.bottom(), box.top())
+        p.drawLine(QPointF(x, low), QPointF(x + box.height(), high))
         x += step
     p.restore()
+
+
+def broken_box(p: QPainter, box: QRectF, kind: str) -> None:
+    """A stretch that is not whole: missing is dashed and hatched, damaged outlined and hatched, what cannot be read
+    cross-hatched in grey.
+    """
+    role = "text2" if kind == "unread" else "error"
+    p.save()
+    p.fillRect(box, C({"missing": "pane", "unread": "sunken"}.get(kind, "errorFill")))
+    hatch(p, box, role, 0.7 if kind == "unread" else 0.9)
+    if kind == "unread":
+        hatch(p, box, role, 0.7, back=True)
+    if box.width() > 4:
+        p.setPen(QPen(C(role), 1, Qt.PenStyle.DashLine if kind == "missing" else Qt.PenStyle.SolidLine))
+        p.setBrush(Qt.BrushStyle.NoBrush)
+        p.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5))
+    p.restore()
+
+
+def free_part(box: QRectF, holes: Sequence[tuple[float, float]]) -> QRectF:
+    """The widest part of ``box`` between the ``holes`` (left, right) in it."""
+    best, left = QRectF(box.left(), box.top(), 0, box.height()), box.left()
+    inside = [(low, high) for low, high in holes if high > box.left() and low < box.right()]
+    for low, high in sorted([*inside, (box.right(), box.right())]):
+        if low - left > best.width():
+            best = QRectF(left, box.top(), low - left, box.height())
+        left = max(left, high)
+    return best
 
 
 def flag_width(name: str, note: str = "") -> int:
@@ -146,7 +189,8 @@ def draw_chip(p: QPainter, box: QRectF, kind: str, text: str) -> None:
     p.setPen(Qt.PenStyle.NoPen)
     p.setBrush(C(CHIP_FILL.get(kind, f"{kind}Fill")))
     p.drawRoundedRect(box, 4, 4)
-    mark(p, kind, QPointF(box.left() + px(11), box.center().y()), 4 * px(100) / 100)
+    role = CHIP_INK[kind] if kind == "unread" else ""  # the only inverse chip
+    mark(p, kind, QPointF(box.left() + px(11), box.center().y()), 4 * px(100) / 100, role)
     p.setFont(ui(12, 500))
     p.setPen(C(CHIP_INK.get(kind, kind)))
     p.drawText(box.adjusted(px(20), 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, text)

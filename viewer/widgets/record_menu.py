@@ -1,6 +1,4 @@
-"""The context menu of a table: copy the cell, the row, its record, the equal command; filter by the cell; follow its
-link.
-"""
+"""The context menu of a table, made from the one table of deeds (:mod:`viewer.widgets.row_commands`)."""
 
 from __future__ import annotations
 
@@ -8,16 +6,28 @@ import json
 import shlex
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QApplication, QMenu, QProxyStyle, QStyle, QStyleHintReturn, QStyleOption, QWidget
 
-from viewer.assets import tr
-from viewer.models.cell_filter import HOWS, cell_term
-from viewer.models.columns import Record
-from viewer.models.elsewhere import elsewhere
+from viewer.look.assets import tr
+from viewer.widgets.beside import elsewhere
+from viewer.widgets.cell_filter import HOWS
+from viewer.widgets.columns import Record
+from viewer.widgets.row_commands import (
+    FILTER,
+    NEEDS_STORE,
+    NO_STORE,
+    NO_TERM,
+    Facts,
+    deeds_of,
+    facts_of,
+    mqadmin,
+    name_of,
+    parts_of,
+)
 
 if TYPE_CHECKING:
     from viewer.widgets.record_view import RecordView
@@ -56,40 +66,151 @@ def open_menu(view: RecordView, row: Record, section: int, at: QPoint) -> None:
     menu.popup(at)
 
 
+class Doer(Protocol):
+    """What a view of a store does for the rows of its tables; nothing is made for it until a menu is opened."""
+
+    def able(self) -> frozenset[str]: ...
+    def do(self, deed: str, facts: Facts) -> None: ...
+    def filter(self, how: str, term: str) -> None: ...
+    def say(self, words: str) -> None: ...
+
+
+Run = Callable[[str, Facts], object]
+
+
 def build_menu(view: RecordView, row: Record, section: int) -> QMenu:
     """The menu of a cell."""
-    menu = QMenu(view)
     column = view.kind.columns[section] if 0 <= section < len(view.kind.columns) else None
-    place = column.jump(row) if column is not None and column.jump is not None else None
-    if place is not None:
-        menu.addAction(tr("Follow the link"), lambda: view.placeRequested.emit(place))
-        menu.addAction(tr("Open in a window of its own"), lambda: view.placeRequested.emit(elsewhere(place)))
-        menu.addSeparator()
-    if column is not None and column.key:
-        menu.addAction(tr("Copy cell"), lambda: copy_text(view, "cell", row, section))
-    menu.addAction(tr("Copy row"), lambda: copy_text(view, "row", row, section))
-    menu.addAction(tr("Copy as JSON"), lambda: copy_text(view, "json", row, section))
-    if view.copier is not None or view.kind.command is not None:
-        menu.addAction(tr("Copy the equal command"), lambda: copy_text(view, "cli", row, section))
-    look = view.kind.look(row)
-    if column is not None and not (look is not None and look.words):
-        add_filters(view, menu, cell_term(view.kind.name, column, row))
+    able = view.doer.able() if view.doer is not None else frozenset()
+    facts = facts_of(view.kind, row, column, able, text_of(view, "cli", row, section))
+    menu = QMenu(view)
+    menu.setObjectName(f"{view.objectName()}.menu")
+
+    def run(deed: str, facts: Facts) -> None:
+        if deed in COPIES:
+            copy_text(view, COPIES[deed], row, section)
+        elif deed == "go.link":
+            view.placeRequested.emit(facts.link)
+        elif deed == "go.own" and facts.link is not None:
+            view.placeRequested.emit(elsewhere(facts.link))
+        elif deed == "keep.colour" and view.filters:
+            view.termRequested.emit("colour", facts.term)
+        else:
+            do(view, view.doer, deed, facts)
+
+    filters = view.filters or view.filter_place is not None
+    add_deeds(menu, facts, run, view.doer, lambda menu: _add_filters(view, menu, facts) if filters else None)
     return menu
 
 
-def add_filters(view: RecordView, menu: QMenu, term: str | None) -> None:
-    """What can be done with the condition that a cell makes: here where the rows are filtered, else in the log."""
-    if term is None or not (view.filters or view.filter_place):
+COPIES = {"copy.cell": "cell", "copy.row": "row", "copy.json": "json", "copy.cli": "cli"}
+
+
+def do(parent: QWidget, doer: Doer | None, deed: str, facts: Facts) -> None:
+    """Do what needs no table: copy, explain; the rest is the view's."""
+    if deed == "copy.mqadmin":
+        QGuiApplication.clipboard().setText(mqadmin(facts))
+    elif deed == "copy.step":
+        QGuiApplication.clipboard().setText(facts.finding.command)
+    elif deed == "explain.field" and facts.finding is not None:
+        from viewer.widgets.help_box import open_help
+
+        open_help(parent, facts.finding.id)
+    elif deed == "explain.field":
+        from viewer.widgets.explain_box import ExplainBox
+
+        ExplainBox(facts, parent).open()
+    elif doer is not None:
+        doer.do(deed, facts)
+
+
+def add_deeds(
+    menu: QMenu, facts: Facts, run: Run, doer: Doer | None, filters: Callable[[QMenu], object] | None
+) -> None:
+    """Every deed of this kind of row in the order of the parts; what cannot be done is grey, its reason in the tip
+    and, while it is highlighted, in the status bar.
+
+    ``doer`` is None without a store to act on; ``filters`` adds the conditions of the cell.
+    """
+    menu.setToolTipsVisible(True)
+    _tell_reasons(menu, doer)
+    deeds, parts = deeds_of(facts.kind), parts_of(facts.kind)
+    for part in parts:
+        if not menu.isEmpty():
+            menu.addSeparator()
+        if part == FILTER:
+            if facts.term is not None and filters is not None:
+                filters(menu)
+            else:
+                _add(menu, "filter.only", tr("Only this value"), NO_TERM if facts.term is None else NO_STORE)
+        for deed in deeds:
+            if deed.part == part:
+                reason = deed.without(facts) or (NO_STORE if deed.id in NEEDS_STORE and doer is None else "")
+                action = _add(menu, deed.id, tr(name_of(deed, facts.kind)), reason)
+                action.triggered.connect(partial(run, deed.id, facts))
+
+
+def _add(menu: QMenu, name: str, text: str, reason: str) -> QAction:
+    action = menu.addAction(text)
+    action.setObjectName(name)
+    action.setEnabled(not reason)
+    if reason:
+        action.setToolTip(tr(reason))
+    return action
+
+
+class MenuStyle(QProxyStyle):
+    """Grey entries are highlighted as others are: how else could somebody ask why."""
+
+    def styleHint(
+        self,
+        hint: QStyle.StyleHint,
+        option: QStyleOption | None = None,
+        widget: QWidget | None = None,
+        returnData: QStyleHintReturn | None = None,
+    ) -> int:
+        """Qt's question."""
+        if hint == QStyle.StyleHint.SH_Menu_AllowActiveAndDisabled:
+            return 1
+        return super().styleHint(hint, option, widget, returnData)
+
+
+def _menu_style() -> MenuStyle:
+    """One for all menus; it lives as long as the application."""
+    app = QApplication.instance()
+    found = app.findChild(MenuStyle) if app is not None else None
+    if not isinstance(found, MenuStyle):
+        found = MenuStyle("Fusion")
+        found.setParent(app)
+    return found
+
+
+def _tell_reasons(menu: QMenu, doer: Doer | None) -> None:
+    """The reason of a grey entry is said while it is highlighted; the status bar's own sentence comes back."""
+    menu.setStyle(_menu_style())
+    if doer is None:
         return
+    told = [False]
+
+    def say(action: QAction | None) -> None:
+        reason = action.toolTip() if action is not None and not action.isEnabled() else ""
+        if reason or told[0]:
+            told[0] = bool(reason)
+            doer.say(reason)
+
+    menu.hovered.connect(say)
+    menu.aboutToHide.connect(lambda: say(None))
+
+
+def _add_filters(view: RecordView, menu: QMenu, facts: Facts) -> None:
+    """What can be done with the condition that a cell makes: here where the rows are filtered, else in the log."""
     if not view.filters:
-        menu.addSeparator()
         menu = menu.addMenu(tr("In the log"))
-    add_terms(menu, term, lambda how, term: use_term(view, how, term))
+    add_terms(menu, facts.term or "", lambda how, term: use_term(view, how, term))
 
 
 def add_terms(menu: QMenu, term: str, use: Callable[[str, str], object]) -> None:
     """Every way to use a condition as an action; ``use(how, term)`` does it."""
-    menu.addSeparator()
     shown = (term if len(term) <= 60 else term[:59] + "…").replace("&", "&&")
     more = None
     for how, text in HOWS:

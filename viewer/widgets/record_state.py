@@ -13,12 +13,20 @@ from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from viewer.assets import tr
-from viewer.sayings import engine_words
-from viewer.theme import C, scale, ui
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
+from viewer.look.theme import C, follow, scale, ui
 from viewer.widgets.paint import mark
 
-MARKS = {"empty": "chat", "error": "error", "cut": "warn", "stale": "warn", "live": "live", "note": "chat"}
+MARKS = {
+    "empty": "chat",
+    "error": "error",
+    "cut": "warn",
+    "stale": "warn",
+    "live": "live",
+    "note": "chat",
+    "unread": "unread",
+}
 IN_TABLE = ("empty", "error")
 UNREAD = "unread"
 """Property of a window: how much of its store could not be read."""
@@ -80,6 +88,12 @@ class StateLine(QWidget):
             box.addWidget(self._text)
             box.addLayout(self._steps)
         self.hide()
+        follow(self, self._retheme)
+
+    def _retheme(self) -> None:
+        """The words in the colours in force."""
+        if self.state is not None:
+            self.show_state(self.state)
 
     def show_state(self, state: State | None) -> None:
         """Say ``state``, or nothing."""

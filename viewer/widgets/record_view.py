@@ -1,6 +1,6 @@
 """The table of every pane: any number of records behind a 64-bit scroll bar.
 
-It holds a window of rows (:mod:`viewer.models.window`): a frame costs the same at any number of rows. Reading goes
+It holds a window of rows (:mod:`viewer.widgets.row_window`): a frame costs the same at any number of rows. Reading goes
 through a :class:`~viewer.widgets.runner.Runner`; late answers are dropped.
 """
 
@@ -13,13 +13,13 @@ from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from viewer.models.columns import Record, RecordKind
-from viewer.models.elsewhere import elsewhere
-from viewer.models.window import JUMPS, ListSource, Page, RowSource, Want, Window
-from viewer.widgets.record_menu import copy_text, open_menu
+from viewer.widgets.beside import elsewhere
+from viewer.widgets.columns import Record, RecordKind
+from viewer.widgets.record_menu import Doer, copy_text, open_menu
 from viewer.widgets.row_finder import RowFinder
 from viewer.widgets.row_span import Bounds
 from viewer.widgets.row_table import RowTable
+from viewer.widgets.row_window import JUMPS, ListSource, Page, RowSource, Want, Window
 from viewer.widgets.runner import Runner, run_here
 
 WHOLE = 20_000
@@ -47,6 +47,8 @@ class RecordView(RowTable):
         self.filters = False
         """Whether the rows are those of a filter line; else a cell's condition leads to ``filter_place``."""
         self.filter_place: Callable[[str, str], object] | None = None
+        self.doer: Doer | None = None
+        """The view of a store that does what the menu offers; None in a dialog."""
         self._window: Window[Record] = Window(ListSource(), whole=WHOLE)
         self._asked: tuple[Want, Then] | None = None
         self._next: tuple[Want, Then] | None = None
@@ -80,13 +82,16 @@ class RecordView(RowTable):
     def set_kind(self, kind: RecordKind) -> None:
         """Show the rows under other columns."""
         self.table.set_kind(kind)
-        self._widths_set.clear()
+        self.fitting.forget()
+        self.fitting.reorder()
         self.fit_columns()
         self._settle(self.verticalScrollBar().value())
 
     def set_source(self, source: RowSource[Record], at: int | None = None, choose: bool = False) -> None:
         """Show other rows, from position ``at`` on (default: the first); ``choose`` its row, else nothing is chosen."""
-        self._turn += 1
+        before, self._turn = self._window.source, self._turn + 1
+        if not _refreshed(before, source):
+            self.fitting.forget()
         self.drawn = False
         self._asked = self._next = None
         self._window = Window(source, whole=WHOLE if isinstance(source, ListSource) else 0)
@@ -119,6 +124,7 @@ class RecordView(RowTable):
         """Another record in the place of a row of a list in memory; choice and scroll place stay."""
         self._window.replace(number, row)
         self.table.replace_row(number, row)
+        self.fitting.row_changed(number)
 
     def position_at(self, number: int) -> int | None:
         rows = self._window.rows
@@ -262,10 +268,11 @@ class RecordView(RowTable):
         self._settling = True
         try:
             section = self._column()
-            self._painter.keep_only(self._window.rows)
+            self.painter.keep_only(self._window.rows)
             self.table.set_rows(self._window.rows)
             self.executeDelayedItemsLayout()
             self.verticalScrollBar().setValue(top)
+            self.fitting.rows_came(top)
             at = self._current_number()
             if at is not None:
                 self._mark_current(at, section)
@@ -380,6 +387,7 @@ class RecordView(RowTable):
 
     def _scrolled(self, _: int) -> None:
         if not self._settling:
+            self.fitting.rows_came(self.verticalScrollBar().value())
             self.show_extent()
             if not self._held_back:
                 self._ask_if_wanted()
@@ -419,6 +427,7 @@ class RecordView(RowTable):
         wanted = not (window.complete and count <= visible)
         if wanted == self.bar.isHidden():
             self.bar.setVisible(wanted)
+            self.fit_columns()
             self._forget_slots()
         if window.complete:
             self.bar.show_place(0, count, top, visible, last == count - 1)
@@ -441,7 +450,13 @@ class RecordView(RowTable):
         order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
         self.horizontalHeader().setSortIndicator(section, order)
         self.horizontalHeader().setSortIndicatorShown(True)
+        self.fit_columns()
         self._current = source.position(row) if row is not None else None
         self.span.end()
         self._window = Window(source, whole=WHOLE)
         self._ask(self._window.jump(0, self.visible_rows()), None)
+
+
+def _refreshed(before: RowSource[Record], source: RowSource[Record]) -> bool:
+    """Whether the rows are those of before with newer figures: a list that is as long."""
+    return isinstance(before, ListSource) and isinstance(source, ListSource) and before.total == source.total

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy
 
-from viewer.theme import C, dark, ink, mono, over, px, scale, theme, ui
-from viewer.widgets.flag_layout import FlagWish, place_flags
-from viewer.widgets.paint import draw_flag, hatch
+from viewer.look.theme import C, dark, ink, mono, over, px, scale, ui
+from viewer.widgets.flag_layout import FlagPlace, FlagWish, place_flags
+from viewer.widgets.mark_canvas import Boxes, MarkCanvas
+from viewer.widgets.mark_menu import Found
+from viewer.widgets.marks import place_mark, stretch_mark
+from viewer.widgets.paint import broken_box, draw_flag, free_part, hatch
 
 NEVER_BELOW = 0.012
+LEVEL = 19
+"""Px at 100 % from one level of flags to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,21 +27,25 @@ class Part:
 
     ``kind``: ``keep`` stays as it is, ``again`` is read and dispatched again, ``drop`` goes, ``gone`` goes by
     assumption, ``zero`` was never written; of a store that is alive ``disk`` is safe, ``cache`` in the page cache,
-    ``pool`` in the transient pool; ``unread`` is on disk and was not looked at.
+    ``pool`` in the transient pool; ``unread`` is on disk and was not looked at. ``start``, ``end``: its bytes in the
+    log of the store that is open; None for a stretch of another store, or of none.
     """
 
     share: float
     kind: str
     words: str = ""
+    start: int | None = None
+    end: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LineFlag:
-    """A flag at ``at`` (0..1) in the colour of ``role``."""
+    """A flag at ``at`` (0..1) in the colour of ``role``, for the ``offset`` of the log."""
 
     at: float
     words: str
     role: str
+    offset: int | None = None
 
 
 def shares(lengths: Sequence[int]) -> list[float]:
@@ -50,23 +59,40 @@ def shares(lengths: Sequence[int]) -> list[float]:
     return [share / sum(raw) for share in raw]
 
 
-class RecoveryLine(QWidget):
+def share_at(place: int, lengths: Sequence[int], widths: Sequence[float]) -> float:
+    """Where the byte ``place`` of these stretches lies on a line that gives them these ``widths``."""
+    at = 0.0
+    for length, width in zip(lengths, widths, strict=True):
+        if length > 0 and place > 0:
+            at += width * min(place, length) / length
+        place -= max(0, length)
+    return at
+
+
+class RecoveryLine(MarkCanvas):
     """Parts, flags above them, ticks with offsets below."""
 
-    def __init__(self, lane: int = 20) -> None:
-        super().__init__()
+    def __init__(self, name: str, title: str, lane: int = 20) -> None:
+        super().__init__(name, title)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._lane = lane
+        self._lane, self._levels = lane, 1
         self._parts: tuple[Part, ...] = ()
         self._flags: tuple[LineFlag, ...] = ()
         self._ticks: tuple[tuple[float, str], ...] = ()
+        self._broken: tuple[tuple[float, float, str], ...] = ()
         self._fit()
-        theme.changed.connect(self._fit)
 
     def show_parts(
-        self, parts: Sequence[Part], flags: Sequence[LineFlag] = (), ticks: Sequence[tuple[float, str]] = ()
+        self,
+        parts: Sequence[Part],
+        flags: Sequence[LineFlag] = (),
+        ticks: Sequence[tuple[float, str]] = (),
+        broken: Sequence[tuple[float, float, str]] = (),
     ) -> None:
-        """Draw these instead; parts of share 0 are not drawn."""
+        """Draw these instead; parts of share 0 are not drawn. ``broken``: (from, to, kind) of what is hatched over the
+        parts, missing, damaged or unread.
+        """
+        self._broken = tuple(broken)
         self._parts = tuple(part for part in parts if part.share > 0)
         self._flags, self._ticks = tuple(flags), tuple(ticks)
         self.setAccessibleDescription(
@@ -79,21 +105,65 @@ class RecoveryLine(QWidget):
         return QSize(600, self.minimumHeight())
 
     def _fit(self) -> None:
-        self.setFixedHeight(px(self._lane + (44 if self._flags else 22)))
+        self._levels = 1 + max((place.level for _, place in self._placed()), default=0)
+        self.setFixedHeight(px(self._lane + (44 + LEVEL * (self._levels - 1) if self._flags else 22)))
         self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width: flags that touch there stand one above the other."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._fit()
+
+    def _boxes(self) -> list[tuple[Part, QRectF]]:
+        """The parts, each with its box."""
+        top = (23 + LEVEL * (self._levels - 1) if self._flags else 2) * scale()
+        x, width, found = 1.0, self.width() - 2.0, []
+        for part in self._parts:
+            found.append((part, QRectF(x, top, max(1.0, width * part.share - 1.5), self._lane * scale())))
+            x += width * part.share
+        return found
+
+    def marks(self) -> Boxes:
+        """The parts, then the flags, which lie above them."""
+        found = [(box, stretch_mark(part.kind, part.start, part.end, part.start, part.words))
+                 for part, box in self._boxes()]  # fmt: skip
+        for flag, (box, _) in zip(self._flags, self._flag_boxes(), strict=True):
+            if flag.offset is not None:
+                found.append((box, place_mark("lineMark", flag.words, flag.offset, flag.words, "position")))
+        return found
+
+    def mark_at(self, point: QPointF | None) -> Found | None:
+        """A part under the pointer is meant at that offset, by key at its beginning."""
+        found = super().mark_at(point)
+        hit = [(part, box) for part, box in self._boxes() if point is not None and box.contains(point)]
+        if found is None or point is None or not hit:
+            return found
+        part, box = hit[-1]
+        if part.start is None or part.end is None:
+            return found
+        share = (point.x() - box.left()) / max(box.width(), 1.0)
+        at = part.start + min(int(share * (part.end - part.start)), max(part.end - part.start - 1, 0))
+        return stretch_mark(part.kind, part.start, part.end, at, part.words), found[1]
+
+    def words_under(self, point: QPointF) -> str:
+        """What did not fit into the part or the flag."""
+        found = self.mark_at(point)
+        return found[0].words if found is not None else ""
 
     def paintEvent(self, event: QPaintEvent) -> None:
         p = QPainter(self)
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         p.fillRect(event.rect(), C("pane"))
-        top = (23 if self._flags else 2) * scale()
-        lane = self._lane * scale()
-        x, width = 1.0, self.width() - 2.0
-        for part in self._parts:
-            self._paint_part(p, part, QRectF(x, top, max(1.0, width * part.share - 1.5), lane))
-            x += width * part.share
+        top = (23 + LEVEL * (self._levels - 1) if self._flags else 2) * scale()
+        lane, width = self._lane * scale(), self.width() - 2.0
+        for part, box in self._boxes():
+            self._paint_part(p, part, box)
+        for low, high, kind in self._broken:
+            broken_box(p, QRectF(1 + width * low, top, max(2.0, width * (high - low) - 1.5), lane), kind)
         self._paint_ticks(p, top + lane, width)
-        self._paint_flags(p, top + lane, width)
+        self._paint_flags(p, top + lane)
+        self.paint_framed(p)
 
     def _paint_part(self, p: QPainter, part: Part, box: QRectF) -> None:
         fill = {
@@ -118,6 +188,8 @@ class RecoveryLine(QWidget):
             p.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5))
         p.setFont(ui(11, 600))
         words = QFontMetrics(p.font()).horizontalAdvance(part.words)
+        lane = self.width() - 2.0
+        box = free_part(box, [(1 + lane * low, 1 + lane * high) for low, high, _ in self._broken])
         if not part.words or words >= box.width() - 8:
             return
         if going:
@@ -140,7 +212,9 @@ class RecoveryLine(QWidget):
             p.setPen(C("text3"))
             p.drawText(QRectF(left, bottom + 4, wide + 2, 15 * scale()), Qt.AlignmentFlag.AlignCenter, words)
 
-    def _paint_flags(self, p: QPainter, bottom: float, width: float) -> None:
+    def _placed(self) -> list[tuple[FlagWish, FlagPlace]]:
+        """Where the flags stand: on one level where none touches another, else on two."""
+        width = self.width() - 2.0
         wishes = [
             FlagWish(
                 1 + width * flag.at,
@@ -149,7 +223,15 @@ class RecoveryLine(QWidget):
             )
             for flag in self._flags
         ]
-        for flag, wish, place in zip(self._flags, wishes, place_flags(wishes, 0, width + 2, 1), strict=True):
-            draw_flag(
-                p, wish.x, 2, bottom + 3, flag.words, C(flag.role), QRectF(place.left, 2, wish.width, 17 * scale())
-            )
+        return list(zip(wishes, place_flags(wishes, 0, width + 2, 2), strict=True))
+
+    def _flag_boxes(self) -> list[tuple[QRectF, float]]:
+        """The box of every flag, and where its stem stands."""
+        return [
+            (QRectF(place.left, 2 + LEVEL * (self._levels - 1 - place.level) * scale(), wish.width, 17 * scale()),
+             wish.x) for wish, place in self._placed()
+        ]  # fmt: skip
+
+    def _paint_flags(self, p: QPainter, bottom: float) -> None:
+        for flag, (box, x) in zip(self._flags, self._flag_boxes(), strict=True):
+            draw_flag(p, x, box.top(), bottom + 3, flag.words, C(flag.role), box)

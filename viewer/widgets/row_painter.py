@@ -22,11 +22,14 @@ from PySide6.QtGui import (
     QRawFont,
 )
 
-from viewer.models.columns import Chip, Column, RowLook
-from viewer.models.formats import shorten_middle
-from viewer.models.record_table import RecordTable
-from viewer.theme import C, mono, scale, topic_color, ui
+from viewer.look.formats import shorten_end, shorten_middle, shorten_start
+from viewer.look.theme import C, mono, scale, ui
+from viewer.look.topic_colours import TopicColours
+from viewer.look.topic_kinds import alike_at_the_start
+from viewer.widgets.columns import Chip, Column, RowLook
 from viewer.widgets.paint import CHIP_FILL, CHIP_INK, mark
+from viewer.widgets.record_table import RecordTable
+from viewer.widgets.topic_lead import ROOM, draw_lead
 
 PAD = 8
 TEXTS = 8192
@@ -35,7 +38,17 @@ PICTURES = 160
 WORDS, WORDS_ONCE = 400, 8192
 """Texts whose pictures are kept, and texts that are remembered until they come a second time."""
 PRINTABLE = "".join(map(chr, range(32, 127)))
+ELIDES = {
+    "right": Qt.TextElideMode.ElideRight,
+    "middle": Qt.TextElideMode.ElideMiddle,
+    "left": Qt.TextElideMode.ElideLeft,
+}
+CUTS = {"right": shorten_end, "middle": shorten_middle, "left": shorten_start}
 _ORIGIN = QPointF(0, 0)
+ROW = 24
+"""Px at 100 % of a row of one line."""
+BREAK = "\u200b"
+WRAPPED = int(Qt.AlignmentFlag.AlignVCenter) | int(Qt.TextFlag.TextWordWrap)
 EDGE, END = 2, 6
 """Px in front of a text and behind it that its letters may reach into: less than the room between two columns."""
 
@@ -64,6 +77,11 @@ class RowState:
     lit: tuple[tuple[int, float], ...] = ()
 
 
+def breakable(text: str, metrics: QFontMetrics, room: int) -> str:
+    """``text`` with places to break in words that are wider than ``room`` px by themselves."""
+    return " ".join(word if metrics.horizontalAdvance(word) <= room else BREAK.join(word) for word in text.split(" "))
+
+
 class _Pen:
     """Sets fonts and colours of a painter only where they change: most cells beside each other share them.
 
@@ -85,7 +103,16 @@ class RowPainter:
     """Draws rows of a :class:`RecordTable`; holds fonts, cut texts and mark pictures until :meth:`forget`."""
 
     def __init__(self) -> None:
+        self.colours = TopicColours()
+        self._order: tuple[str, ...] = ()
         self.forget()
+
+    def use(self, colours: TopicColours) -> None:
+        """The topics' colours of the store whose rows are drawn."""
+        self.colours = colours
+        if colours.order != self._order:
+            self._order = colours.order
+            self._rows.clear()
 
     def forget(self) -> None:
         """Theme, zoom or language changed."""
@@ -264,8 +291,11 @@ class RowPainter:
         if column.paint == "topic":
             self._paint_topic_bar(p, text, left, rect)
             pen.tone = ""
-            left, room = left + round(11 * self._zoom), room - round(11 * self._zoom)
+            left, room = left + round(ROOM * self._zoom), room - round(ROOM * self._zoom)
         name = "mono" if column.mono else "ui"
+        if column.wrap and rect.height() >= self.lines_height(2):
+            self._paint_lines(pen, QRect(left, rect.top(), room, rect.height()), column, row, text, look, state)
+            return
         shown, width, font = self._fit(slot, text, name, room)
         link = column.jump is not None and (look is None or not look.tone) and column.jump(row) is not None
         tone = "accent" if link else self._tone(column, row, look, state)
@@ -288,6 +318,28 @@ class RowPainter:
             p.drawText(x, base, shown)
         if link and state.hot == slot.section:
             p.fillRect(QRect(x, base + 2, width, 1), self.color("accent"))
+
+    def lines_height(self, lines: int) -> int:
+        """Px of a row whose texts run over so many lines."""
+        return round(ROW * self._zoom) + (lines - 1) * self._metrics["ui"].lineSpacing()
+
+    def lines_of(self, column: Column, text: str, width: int) -> int:
+        """Lines that ``text`` takes in a column of ``width`` px."""
+        metrics = self._metrics["mono" if column.mono else "ui"]
+        room = QRect(0, 0, max(1, width - 2 * PAD), 1 << 16)
+        height = metrics.boundingRect(room, WRAPPED, breakable(text, metrics, room.width())).height()
+        return max(1, round(height / metrics.lineSpacing()))
+
+    def _paint_lines(
+        self, pen: _Pen, box: QRect, column: Column, row: object, text: str, look: RowLook | None, state: RowState
+    ) -> None:
+        """A text in as many lines as it takes."""
+        link = column.jump is not None and column.jump(row) is not None
+        p, name = pen.painter, "mono" if column.mono else "ui"
+        p.setFont(self._fonts[name])
+        p.setPen(self.color("accent" if link else self._tone(column, row, look, state)))
+        p.drawText(box, WRAPPED, breakable(text, self._metrics[name], box.width()))
+        pen.forget()
 
     def _picture_of(self, text: str, font: str, tone: str, ratio: float, size: QSize) -> QPixmap | None:
         """A text on the pane's ground as a picture, from the second time on: names, numbers and tags come again and
@@ -323,9 +375,33 @@ class RowPainter:
             return slot.x, 0
         left, room = slot.x + PAD, slot.width - 2 * PAD
         if slot.column.paint == "topic":
-            left, room = left + round(11 * self._zoom), room - round(11 * self._zoom)
+            left, room = left + round(ROOM * self._zoom), room - round(ROOM * self._zoom)
         _, width, _ = self._fit(slot, text, "mono" if slot.column.mono else "ui", room)
         return (left + room - width if slot.column.right else left), width
+
+    def cell_width(self, column: Column, row: object, text: str) -> int:
+        """Px that a cell with ``text`` needs to be shown whole."""
+        z = self._zoom
+        if column.paint == "chip":
+            chip = column.chip(row) if column.chip is not None else None
+            word = chip.word if chip is not None else ""
+            return 2 * PAD + (self._metrics["chip"].horizontalAdvance(word) + round(26 * z) if word else round(12 * z))
+        if column.paint == "letters":
+            metrics = self._metrics["letter"]
+            return 2 * PAD + sum(round(metrics.horizontalAdvance(letter) + 13 * z) for letter in text)
+        inset = round(ROOM * z) if column.paint == "topic" else 0
+        if column.mono and text.isascii():
+            return 2 * PAD + inset + self._digit * len(text)
+        return 2 * PAD + inset + self._metrics["mono" if column.mono else "ui"].horizontalAdvance(text) + 1
+
+    def words_width(self, look: RowLook) -> int:
+        """Px that the sentence of a whole row needs."""
+        return 3 * PAD + self._metrics["strong" if look.strong else "ui"].horizontalAdvance(look.words)
+
+    def shortened(self, column: Column, text: str, width: int) -> str:
+        """What a column of ``width`` px shows of a name."""
+        inset = round(ROOM * self._zoom) if column.paint == "topic" else 0
+        return self._fitted(text, "mono" if column.mono else "ui", width - 2 * PAD - inset, column.elide)[0]
 
     def _fit(self, slot: Slot, text: str, name: str, room: int) -> tuple[str, int, str]:
         """``text`` cut to ``room`` px as its column wants, the width of what is left, and its font."""
@@ -341,15 +417,16 @@ class RowPainter:
 
     def _fitted(self, text: str, name: str, room: int, mode: str) -> tuple[str, int]:
         metrics = self._metrics[name]
+        if mode == "middle" and alike_at_the_start(text):
+            mode = "left"
         if name == "mono" and text.isascii():
             keep = max(0, room // self._digit)
             if len(text) > keep and mode != "never":
-                text = shorten_middle(text, keep) if mode == "middle" else text[: max(0, keep - 1)] + "…"
+                text = CUTS[mode](text, keep)
             return text, self._digit * len(text)
         width = metrics.horizontalAdvance(text)
         if width > room and mode != "never":
-            how = Qt.TextElideMode.ElideMiddle if mode == "middle" else Qt.TextElideMode.ElideRight
-            text = metrics.elidedText(text, how, max(room, 0))
+            text = metrics.elidedText(text, ELIDES[mode], max(room, 0))
             width = metrics.horizontalAdvance(text)
         return text, width
 
@@ -364,14 +441,7 @@ class RowPainter:
         p.drawText(slot.x + PAD, base, metrics.elidedText(look.words, Qt.TextElideMode.ElideRight, room))
 
     def _paint_topic_bar(self, p: QPainter, topic: str, x: int, rect: QRect) -> None:
-        bar = QRectF(x, rect.center().y() - 5 * self._zoom, 4 * self._zoom, 12 * self._zoom)
-        color = topic_color(topic)
-        if color is None:
-            p.setPen(self.color("text3"))
-            p.setBrush(Qt.BrushStyle.NoBrush)
-            p.drawRect(bar.adjusted(0.5, 0.5, -0.5, -0.5))
-        else:
-            p.fillRect(bar, color)
+        draw_lead(p, topic, self.colours.color(topic), x, rect.center().y() + 1, self._zoom)
 
     def _paint_letters(self, p: QPainter, rect: QRect, slot: Slot, text: str) -> None:
         """Letters in boxes, copied from pictures: there are a dozen of them."""
@@ -416,23 +486,23 @@ class RowPainter:
         p.setBrush(self.color(CHIP_FILL.get(chip.kind, f"{chip.kind}Fill")))
         p.drawRoundedRect(box, 4, 4)
         p.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        self._paint_mark(p, chip.kind, box.left() + 11 * z, rect)
+        self._paint_mark(p, chip.kind, box.left() + 11 * z, rect, CHIP_INK[chip.kind] if chip.kind == "unread" else "")
         p.setFont(self._fonts["chip"])
         p.setPen(self.color(CHIP_INK.get(chip.kind, chip.kind)))
         shown = metrics.elidedText(chip.word, Qt.TextElideMode.ElideRight, int(width - 22 * z))
         p.drawText(box.adjusted(21 * z, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, shown)
 
-    def _paint_mark(self, p: QPainter, kind: str, x: float, rect: QRect) -> None:
+    def _paint_mark(self, p: QPainter, kind: str, x: float, rect: QRect, role: str = "") -> None:
         """Marks are drawn once and copied: a tick in every row would cost more than all texts."""
         ratio = p.device().devicePixelRatioF()
-        picture = self._pictures.get((kind, ratio))
+        picture = self._pictures.get((kind + role, ratio))
         side = round(16 * self._zoom)
         if picture is None:
             picture = QPixmap(round(side * ratio), round(side * ratio))
             picture.setDevicePixelRatio(ratio)
             picture.fill(Qt.GlobalColor.transparent)
             painter = QPainter(picture)
-            mark(painter, kind, QPointF(side / 2, side / 2), 4.5 * self._zoom)
+            mark(painter, kind, QPointF(side / 2, side / 2), 4.5 * self._zoom, role)
             painter.end()
-            self._pictures[kind, ratio] = picture
+            self._pictures[kind + role, ratio] = picture
         p.drawPixmap(round(x - side / 2), rect.top() + (rect.height() - side) // 2 + 1, picture)

@@ -19,23 +19,34 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QResizeEvent,
+    QShowEvent,
 )
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QWidget
 
-from viewer.models.columns import Column, RecordKind
-from viewer.models.record_table import RecordTable
-from viewer.theme import scale, ui
+from viewer.look.theme import C, scale, ui
+from viewer.look.topic_colours import colours_of
+from viewer.widgets.columns import Column, RecordKind
 from viewer.widgets.glow import Glow
 from viewer.widgets.long_scroll_bar import LongScrollBar
 from viewer.widgets.record_state import IN_TABLE, State, StateLine
-from viewer.widgets.row_painter import RowPainter, RowState, Slot
+from viewer.widgets.record_table import RecordTable
+from viewer.widgets.row_painter import ROW, RowPainter, RowState, Slot
 from viewer.widgets.row_span import Bounds, RowSpan
+from viewer.widgets.table_columns import TableColumns
 
-ROW = 24
 HEAD = 26
 BAR = 12
-NARROW = 1100
-"""Width in px at 100 % below which slim columns leave."""
+
+
+class _Head(QHeaderView):
+    """The head of a table; its line runs on to the right edge behind the last column."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        left = self.length() - self.offset()
+        p = QPainter(self.viewport())
+        p.fillRect(QRect(left, self.viewport().height() - 1, self.viewport().width() - left, 1), C("hair"))
+        p.end()
 
 
 class RowTable(QTableView):
@@ -48,13 +59,12 @@ class RowTable(QTableView):
         super().__init__(parent)
         self.setObjectName(name)
         self.table = RecordTable(kind, parent=self)
-        self._painter = RowPainter()
+        self.painter = RowPainter()
+        self.lines = 1
         self._slots: list[Slot] | None = None
         self._hot = (-1, -1)
         self._hover = -1
         self._pressed_link = (-1, -1)
-        self._widths_set: set[str] = set()
-        self._fitting = False
         self._dim = False
         self._key_focus = False
         self.span = RowSpan()
@@ -65,6 +75,7 @@ class RowTable(QTableView):
         self.note = StateLine(self.viewport(), strip=False)
         self.glow = Glow(self.viewport())
         self.strip = StateLine(strip=True)
+        self.fitting = TableColumns(self)
         self.apply_sizes()
 
     def _set_up(self) -> None:
@@ -81,15 +92,15 @@ class RowTable(QTableView):
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.verticalHeader().hide()
-        head = self.horizontalHeader()
+        head = _Head(Qt.Orientation.Horizontal, self)
+        self.setHorizontalHeader(head)
+        head.setSectionsClickable(True)
         head.setHighlightSections(False)
-        head.setMinimumSectionSize(16)
-        head.setStretchLastSection(True)
+        head.setMinimumSectionSize(8)
+        head.setStretchLastSection(False)
         head.setSectionsMovable(True)
         head.setFirstSectionMovable(False)
         head.setTextElideMode(Qt.TextElideMode.ElideRight)
-        head.sectionResized.connect(self._section_resized)
-        head.sectionMoved.connect(self._forget_slots)
         self.horizontalScrollBar().valueChanged.connect(self._forget_slots)
 
     @property
@@ -110,7 +121,14 @@ class RowTable(QTableView):
 
     def row_height(self) -> int:
         """Height of a row in px."""
-        return round(ROW * scale())
+        return round(ROW * scale()) + self.painter.lines_height(self.lines) - self.painter.lines_height(1)
+
+    def set_lines(self, lines: int) -> None:
+        """Rows of so many lines from now on."""
+        if lines != self.lines:
+            self.lines = lines
+            self.apply_sizes()
+            self.viewport().update()
 
     def visible_rows(self) -> int:
         """Rows that fit on the screen."""
@@ -126,9 +144,11 @@ class RowTable(QTableView):
 
     def refresh_look(self) -> None:
         """Theme, zoom or language changed: everything is worked out and drawn anew."""
-        self._painter.forget()
+        self.painter.forget()
         self.table.retranslate()
         self.apply_sizes()
+        self.fitting.forget()
+        self.fitting.rows_came(self.verticalScrollBar().value())
         self.fit_columns()
         self.note.show_state(self.note.state)
         self.strip.show_state(self.strip.state)
@@ -147,48 +167,28 @@ class RowTable(QTableView):
 
     def fit_columns(self) -> None:
         """Give every column its width; where there is too little room names give way, offsets never do."""
-        z, head = scale(), self.horizontalHeader()
-        room = self.viewport().width()
-        narrow = room < NARROW * z
-        shown = [n for n, column in enumerate(self.kind.columns) if not (column.slim and narrow)]
-        wanted = {n: round(self.kind.columns[n].width * z) for n in shown}
-        spare = room - sum(wanted.values())
-        self._fitting = True
-        try:
-            for n in range(len(self.kind.columns)):
-                head.setSectionHidden(n, n not in wanted)
-            soft = [n for n in shown if _may_shrink(self.kind.columns[n])]
-            give = sum(wanted[n] for n in soft)
-            for n in shown:
-                width = wanted[n]
-                if spare < 0 and n in soft and give:
-                    width = max(round(width * 0.62), width + spare * width // give)
-                if self.kind.columns[n].key not in self._widths_set:
-                    head.resizeSection(n, width)
-        finally:
-            self._fitting = False
+        self.fitting.fit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Seen for the first time, in a view or in a dialog: columns come as they were left."""
+        self.fitting.ask_keeper()
+        super().showEvent(event)
+
+    def bar_width(self) -> int:
+        """Px of the right edge that the long bar covers."""
+        return BAR if not self.bar.isHidden() else 0
+
+    def columns_moved(self) -> None:
+        """Columns have other places or widths."""
         self._forget_slots()
 
-    def forget_widths(self) -> None:
-        """Back to the widths that the columns come with."""
-        self._widths_set.clear()
-        for n in range(len(self.kind.columns)):
-            self.horizontalHeader().moveSection(self.horizontalHeader().visualIndex(n), n)
-        self.fit_columns()
-
-    def _section_resized(self, section: int, _old: int, _new: int) -> None:
-        if not self._fitting and 0 <= section < len(self.kind.columns) and not self._is_last(section):
-            self._widths_set.add(self.kind.columns[section].key)
-        self._forget_slots()
-
-    def _is_last(self, section: int) -> bool:
-        head = self.horizontalHeader()
-        shown = [head.visualIndex(n) for n in range(head.count()) if not head.isSectionHidden(n)]
-        return bool(shown) and head.visualIndex(section) == max(shown)
+    def sizeHintForColumn(self, column: int) -> int:
+        """What a double click on an edge makes of the column."""
+        return self.fitting.whole_width(column)
 
     def _forget_slots(self, *_: object) -> None:
         self._slots = None
-        self._painter.forget_texts()
+        self.painter.forget_texts()
         self.viewport().update()
 
     def slots_on_screen(self) -> list[Slot]:
@@ -198,7 +198,7 @@ class RowTable(QTableView):
             count = min(head.count(), len(self.kind.columns))
             order = sorted((head.visualIndex(n), n) for n in range(count) if not head.isSectionHidden(n))
             last = order[-1][1] if order else -1
-            inset = BAR if not self.bar.isHidden() else 0
+            inset = self.bar_width()
             self._slots = [
                 Slot(
                     n,
@@ -214,7 +214,8 @@ class RowTable(QTableView):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         p = QPainter(self.viewport())
-        p.fillRect(event.rect(), self._painter.color("pane"))
+        self.painter.use(colours_of(self))
+        p.fillRect(event.rect(), self.painter.color("pane"))
         top, height = self.verticalScrollBar().value(), self.row_height()
         chosen, current = self.currentIndex().row(), self.currentIndex().column()
         focused = self.window().focusWidget() in {None, self}
@@ -230,17 +231,17 @@ class RowTable(QTableView):
             state = RowState(number == chosen, focused, hot, current, number == self._hover, lit)
             if span is not None and number != chosen and span[0] <= (self.position_at(number) or 0) <= span[1]:
                 state = RowState(True, False, hot, lit=lit)
-            self._painter.draw(p, self.table, number, slots, rect, state)
-        self._painter.finish(p)
+            self.painter.draw(p, self.table, number, slots, rect, state)
+        self.painter.finish(p)
         if self._dim:
-            veil = QColor(self._painter.color("pane"))
+            veil = QColor(self.painter.color("pane"))
             veil.setAlphaF(0.45)
             p.fillRect(self.viewport().rect(), veil)
         if self._key_focus and focused:
             self._paint_focus(p)
 
     def _paint_focus(self, p: QPainter) -> None:
-        color, area = self._painter.color("accent"), self.viewport().rect()
+        color, area = self.painter.color("accent"), self.viewport().rect()
         for side in (
             QRect(0, 0, area.width(), 2),
             QRect(0, area.height() - 2, area.width(), 2),
@@ -278,7 +279,7 @@ class RowTable(QTableView):
             return -1, -1
         for slot in self.slots_on_screen():
             if slot.x <= at.x() < slot.x + slot.width and slot.column.jump is not None:
-                left, width = self._painter.text_span(self.table, number, slot)
+                left, width = self.painter.text_span(self.table, number, slot)
                 if left - 2 <= at.x() <= left + width + 2 and self.place_at(number, slot.column) is not None:
                     return number, slot.section
         return -1, -1
@@ -330,6 +331,12 @@ class RowTable(QTableView):
             at = event.globalPos() if event.reason() == QContextMenuEvent.Reason.Mouse else self._below(index.row())
             self.menuRequested.emit(self.table.rows[index.row()], index.column(), at)
 
+    def open_menu_here(self) -> None:
+        """The menu of the current cell, by key."""
+        index = self.currentIndex()
+        if index.isValid():
+            self.menuRequested.emit(self.table.rows[index.row()], index.column(), self._below(index.row()))
+
     def _below(self, number: int) -> QPoint:
         y = (number - self.verticalScrollBar().value() + 1) * self.row_height()
         return self.viewport().mapToGlobal(QPoint(40, y))
@@ -363,6 +370,8 @@ class RowTable(QTableView):
             self.span.press(self.position_at(self.currentIndex().row()), shift=shift)
             moves[Qt.Key(key)]()
             self.viewport().update()
+        elif key == Qt.Key.Key_F10 and shift:
+            self.open_menu_here()
         elif plain and key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             if not self.follow():
                 event.ignore()
@@ -384,8 +393,3 @@ class RowTable(QTableView):
     def follow(self, _own: bool = False) -> bool:
         """Follow the link of the current cell."""
         return False
-
-
-def _may_shrink(column: Column) -> bool:
-    """Names, tags and sentences give way; numbers, times and states do not."""
-    return bool(column.key) and not column.right and column.elide != "never" and column.paint in {"text", "topic"}

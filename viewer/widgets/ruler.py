@@ -24,9 +24,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from viewer.assets import tr
-from viewer.models.formats import size as size_text
-from viewer.theme import C, dark, ink, mono, over, px, scale, theme, ui
+from viewer.look.assets import tr
+from viewer.look.broken import Broken
+from viewer.look.formats import size as size_text
+from viewer.look.theme import C, dark, follow, ink, mono, over, px, scale, ui
 from viewer.widgets.flag_layout import (
     SMALL_GAP,
     FlagPlace,
@@ -38,7 +39,9 @@ from viewer.widgets.flag_layout import (
     share_flags,
 )
 from viewer.widgets.focus_ring import FocusRing
-from viewer.widgets.paint import hatch
+from viewer.widgets.mark_menu import Found, MarkMenu
+from viewer.widgets.marks import Mark, broken_mark, place_mark
+from viewer.widgets.paint import broken_box, free_part, hatch
 
 LEFT = 24
 BAND = 26
@@ -95,6 +98,7 @@ class RulerView:
     bands: tuple[RulerBand, ...] = ()
     gaps: tuple[RulerGap, ...] = ()
     pins: tuple[tuple[int, str], ...] = ()
+    broken: tuple[Broken, ...] = ()
 
     def lens(self) -> tuple[int, int]:
         """From 1 MiB in front of the lowest position of interest to a tenth beyond what was written."""
@@ -126,8 +130,9 @@ class Ruler(QWidget):
         self._view: RulerView | None = None
         self._lens: tuple[int, int] | None = None
         self._flag = -1
+        self.menu = MarkMenu(self, self.mark_at)
         self._fit()
-        theme.changed.connect(self._fit)
+        follow(self, self._fit)
 
     def _fit(self) -> None:
         """As high as the lowest flag asks for: a third level below the band needs more room."""
@@ -210,9 +215,43 @@ class Ruler(QWidget):
             QToolTip.showText(event.globalPosition().toPoint(), f"{offset:,}\n{file}".strip(), self)
 
     def _offset_under(self, event: QMouseEvent) -> int:
-        if event.position().y() < 40 * scale():
-            return Scale(*self._whole(), LEFT, self.width() - 2 * LEFT).offset(event.position().x())
-        return self._to_x().offset(event.position().x())
+        return self._offset_at(event.position())
+
+    def _offset_at(self, point: QPointF) -> int:
+        if point.y() < 40 * scale():
+            return Scale(*self._whole(), LEFT, self.width() - 2 * LEFT).offset(point.x())
+        return self._to_x().offset(point.x())
+
+    def mark_at(self, point: QPointF | None) -> Found | None:
+        """The position whose flag or tip is under the point, or the chosen one; else damage, else the bare place."""
+        view = self._view
+        if view is None:
+            return None
+        if point is None:
+            if not view.flags:
+                return None
+            flag = view.flags[self._flag] if 0 <= self._flag < len(view.flags) else view.flags[0]
+            return self._flag_mark(flag), QPointF(self._to_x().x(flag.offset), 138 * scale())
+        hit = self._flag_at(point)
+        if hit is not None:
+            return self._flag_mark(hit), point
+        offset = max(0, self._offset_at(point))
+        broken = next((one for one in view.broken if one.start <= offset < one.end), None)
+        return (broken_mark(broken) if broken is not None else place_mark("rulerMark", "", offset, "")), point
+
+    def _flag_mark(self, flag: RulerFlag) -> Mark:
+        return place_mark("rulerMark", flag.name, flag.offset, f"{flag.name} {_figures(flag)}", "position")
+
+    def _flag_at(self, point: QPointF) -> RulerFlag | None:
+        y, z, high = 138 * scale(), scale(), BAND * scale()
+        for above in (True, False):
+            for flag, wish, place in self._placed(above=above):
+                top = y - (54 + 20 * place.level) * z if above else y + high + (34 + 20 * place.level) * z
+                side = point.y() < y + 7 if above else point.y() > y + high - 7
+                on_stem = side and point.y() > 40 * z and abs(point.x() - wish.x) < 5 * z
+                if on_stem or QRectF(place.left, top, wish.width, 18 * z).contains(point):
+                    return flag
+        return None
 
     # ---- painting ------------------------------------------------------------------------------------------------
     def _whole(self) -> tuple[int, int]:
@@ -258,6 +297,9 @@ class Ruler(QWidget):
                 p.setPen(C("text3"))
                 p.drawText(QRectF(left, 2 * z, wide + 4, 16 * z), Qt.AlignmentFlag.AlignVCenter, name)
                 end = left + wide + 12
+        for one in view.broken:
+            left = whole.x(one.start)
+            broken_box(p, QRectF(left, top, max(2.0, whole.x(one.end) - left - 1), high), one.kind)
         for offset, kind in view.pins:
             x = whole.x(offset)
             p.setPen(QPen(C(kind), 2))
@@ -309,15 +351,37 @@ class Ruler(QWidget):
                 hatch(p, box, "pane", 0.5, 7)
             p.setFont(ui(12, 600))
             wide = QFontMetrics(p.font()).horizontalAdvance(band.words)
+            holes = [(to_x.x(one.start), to_x.x(one.end)) for one in self._view.broken]
+            box = free_part(box, holes)
             if wide < box.width() - 12:
                 p.setPen(ink(over(fill, C("sunken"))))
                 p.drawText(box, Qt.AlignmentFlag.AlignCenter, band.words)
+        self._paint_broken(p, y, high)
         self._paint_file_edges(p, y, high)
         step = _tick(end - low)
         for n in range(-(-low // step), end // step + 1):
             x = to_x.x(n * step)
             p.setPen(QPen(C("line"), 1))
             p.drawLine(QPointF(x, y + high), QPointF(x, y + high + (6 if n % 2 == 0 else 3)))
+
+    def _paint_broken(self, p: QPainter, y: float, high: float) -> None:
+        """Nothing of it is on disk: hatched over the bands, with a word where it fits."""
+        assert self._view is not None
+        to_x = self._to_x()
+        low, end = self.lens()
+        for one in self._view.broken:
+            if one.end <= low or one.start >= end:
+                continue
+            left, right = to_x.x(max(low, one.start)), to_x.x(min(end, one.end))
+            box = QRectF(left, y, max(2.0, right - left), high)
+            broken_box(p, box, one.kind)
+            said = one.words.partition(" · ")[0]
+            p.setFont(ui(12, 600))
+            wide = QFontMetrics(p.font()).horizontalAdvance(said)
+            if wide < box.width() - 20:
+                p.fillRect(QRectF(box.center().x() - wide / 2 - 6, y + 3, wide + 12, high - 6), C("pane"))
+                p.setPen(C("text2" if one.kind == "unread" else "error"))
+                p.drawText(box, Qt.AlignmentFlag.AlignCenter, said)
 
     def _paint_file_edges(self, p: QPainter, y: float, high: float) -> None:
         assert self._view is not None

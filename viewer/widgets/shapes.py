@@ -6,8 +6,8 @@ from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QWidget
 
-from viewer.assets import icon_pixmap
-from viewer.theme import C, px, theme, ui
+from viewer.look.assets import icon_pixmap
+from viewer.look.theme import C, follow, px, theme, ui
 from viewer.widgets.paint import chip_width, draw_chip, mark
 
 
@@ -18,7 +18,7 @@ class Glyph(QWidget):
         super().__init__()
         self._name, self._role, self._size = name, role, size
         self._fit()
-        theme.changed.connect(self._fit)
+        follow(self, self._fit)
 
     def set_glyph(self, name: str, role: str) -> None:
         """Another picture or colour."""
@@ -42,7 +42,7 @@ class Mark(QWidget):
         super().__init__()
         self._kind, self._size = kind, size
         self.setFixedSize(px(16), px(16))
-        theme.changed.connect(self.update)
+        follow(self, self.update)
 
     def set_kind(self, kind: str) -> None:
         """Another state; empty for none."""
@@ -69,7 +69,7 @@ class Chip(QWidget):
         super().__init__()
         self._kind, self._text = kind, text
         self._fit()
-        theme.changed.connect(self._fit)
+        follow(self, self._fit)
 
     def set_chip(self, kind: str, text: str) -> None:
         """Another state and word."""
@@ -97,7 +97,7 @@ class Key(QWidget):
         super().__init__()
         self._text = text
         self._fit()
-        theme.changed.connect(self._fit)
+        follow(self, self._fit)
 
     def _fit(self) -> None:
         width = QFontMetrics(ui(11, 500)).horizontalAdvance(self._text)
@@ -126,7 +126,7 @@ class Progress(QWidget):
         if width:
             self.setFixedWidth(px(width))
         self.setFixedHeight(px(18))
-        theme.changed.connect(self.update)
+        follow(self, self.update)
 
     def set_part(self, part: float | None) -> None:
         """How much is done."""

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QPen
 
-from viewer.assets import tr
-from viewer.models.formats import number
-from viewer.theme import C, mono, px
-from viewer.widgets.canvas import Canvas
+from viewer.look.assets import tr
+from viewer.look.formats import number
+from viewer.look.theme import C, mono, px
+from viewer.look.topic_colours import colours_of
+from viewer.widgets.mark_canvas import Boxes, MarkCanvas
+from viewer.widgets.marks import Mark, queue_mark
 
 TALL = 56
 
 
-class SkewBars(Canvas):
+class SkewBars(MarkCanvas):
     """Bars of messages (or whatever is counted) by queue."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name, tr("How evenly the queues are fed"), TALL, focus=Qt.FocusPolicy.NoFocus, followed=False)
-        self._bars: tuple[tuple[str, int], ...] = ()
-        self._color: QColor | None = None
+    link_of: Callable[[str, int], object] | None = None
+    """The place of a queue of a topic."""
 
-    def show_bars(self, bars: Sequence[tuple[str, int]], color: QColor | None = None) -> None:
-        """(name, count) of each queue, in their order."""
-        self._bars, self._color = tuple(bars), color
+    def __init__(self, name: str) -> None:
+        super().__init__(name, tr("How evenly the queues are fed"), TALL)
+        self._bars: tuple[tuple[str, int], ...] = ()
+        self._topic = self._role = ""
+
+    def show_bars(self, bars: Sequence[tuple[str, int]], topic: str = "", role: str = "") -> None:
+        """(number, count) of each queue of ``topic``, in their order, in its colour or in that of ``role``."""
+        self._bars, self._topic, self._role = tuple(bars), topic, role
         self.setAccessibleDescription(skew_words([count for _, count in bars]))
         self.setVisible(len(self._bars) > 1)
         self.update()
@@ -42,7 +47,7 @@ class SkewBars(Canvas):
         most = max(*(count for _, count in self._bars), 1)
         base, room = self.height() - px(15), self.height() - px(19)
         wide = self.width() / len(self._bars)
-        color = QColor(self._color) if self._color is not None else C("text3")
+        color = C(self._role) if self._role else colours_of(self).color(self._topic) or C("text3")
         color.setAlphaF(0.62)
         p.setFont(mono(11))
         metrics = QFontMetrics(p.font())
@@ -57,13 +62,26 @@ class SkewBars(Canvas):
         y = base - room * mean / most
         p.setPen(QPen(C("text2"), 1, Qt.PenStyle.DashLine))
         p.drawLine(0, round(y), self.width(), round(y))
+        self.paint_framed(p)
+
+    def marks(self) -> Boxes:
+        """A queue a bar, as wide as its share and as tall as all."""
+        wide = self.width() / max(len(self._bars), 1)
+        return [(QRectF(at * wide, 1, wide, self.height() - 2), self._mark(name, f"{_queue(name)}: {number(count)}"))
+                for at, (name, count) in enumerate(self._bars)]  # fmt: skip
+
+    def _mark(self, name: str, words: str) -> Mark:
+        link = self.link_of(self._topic, int(name)) if self.link_of is not None else None
+        return queue_mark(self._topic, int(name), link, words)
 
     def words_under(self, point: QPointF) -> str:
         """The queue and its count."""
-        if not self._bars:
-            return ""
-        name, count = self._bars[min(int(point.x() * len(self._bars) / max(self.width(), 1)), len(self._bars) - 1)]
-        return f"{tr('Queue {number}', number=name)}: {number(count)}"
+        found = self.mark_at(point)
+        return found[0].words if found is not None else ""
+
+
+def _queue(name: str) -> str:
+    return tr("Queue {number}", number=name)
 
 
 def skew_words(counts: Sequence[int]) -> str:

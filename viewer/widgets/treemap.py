@@ -17,13 +17,16 @@ from PySide6.QtGui import (
     QResizeEvent,
 )
 
-from viewer.assets import tr
-from viewer.models.areas import Area, find
-from viewer.models.formats import number, plain, size
-from viewer.models.squares import Box, bands, squarify
-from viewer.theme import C, dark, mono, px, scale, topic_color, ui
+from viewer.look.assets import tr
+from viewer.look.formats import number, plain, size
+from viewer.look.theme import C, dark, mono, px, scale, ui
+from viewer.look.topic_colours import TopicColours, colours_of
+from viewer.widgets.areas import Area, find
 from viewer.widgets.canvas import Canvas
+from viewer.widgets.mark_menu import Found, MarkMenu
+from viewer.widgets.marks import area_mark
 from viewer.widgets.paint import hatch
+from viewer.widgets.squares import Box, bands, squarify
 
 Path = tuple[str, ...]
 SIDE, TOP, GAP = 12, 8, 3
@@ -56,7 +59,10 @@ class Treemap(Canvas):
         self._path: Path = ()
         self._words = ""
         self._placed: list[Placed] | None = None
+        self._order: tuple[str, ...] = ()
+        """The colours in which the ground is drawn."""
         self._ground: QPixmap | None = None
+        self.menu = MarkMenu(self, self.mark_at)
 
     def sizeHint(self) -> QSize:
         return QSize(px(660), px(600))
@@ -124,7 +130,9 @@ class Treemap(Canvas):
     # ---- painting ----------------------------------------------------------------------------------------------------
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        ratio = self.devicePixelRatioF()
+        ratio, order = self.devicePixelRatioF(), colours_of(self).order
+        if order != self._order:
+            self._order, self._ground = order, None
         if self._ground is None or self._ground.size() != self.size() * ratio:
             self._ground = QPixmap(self.size() * ratio)
             self._ground.setDevicePixelRatio(ratio)
@@ -147,15 +155,17 @@ class Treemap(Canvas):
         if not self._root.children:
             p.setFont(ui(12))
             p.setPen(C("text3"))
-            p.drawText(self.rect().adjusted(px(24), 0, -px(24), 0), Qt.AlignmentFlag.AlignCenter, self._words)
+            across = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWrapAnywhere
+            p.drawText(self.rect().adjusted(px(24), 0, -px(24), 0), across, self._words)
             return
+        colours = colours_of(self)
         for one in self.placed():
             if one.band:
-                p.fillRect(_rect(one.box), _shade(one.area))
+                p.fillRect(_rect(one.box), _shade(one.area, colours))
             elif len(one.path) == 1:
                 self._paint_top(p, one)
             elif not one.area.children:
-                p.fillRect(_rect(one.box), _shade(one.area))
+                p.fillRect(_rect(one.box), _shade(one.area, colours))
         filled = {one.path[0] for one in self.placed() if len(one.path) == 2}
         for one in self.placed():
             if not one.band and (len(one.path) > 1 or one.head or one.path[0] not in filled):
@@ -163,7 +173,7 @@ class Treemap(Canvas):
 
     def _paint_top(self, p: QPainter, one: Placed) -> None:
         box = _rect(one.box)
-        color = topic_color(one.area.topic) if one.area.topic else None
+        color = colours_of(self).color(one.area.topic)
         if color is None:
             p.fillRect(box, C("sunken"))
         else:
@@ -272,6 +282,19 @@ class Treemap(Canvas):
     def _tell(self) -> None:
         self.setAccessibleDescription(self.words_of(self._path) or self._words)
 
+    def mark_at(self, point: QPointF | None) -> Found | None:
+        """The area under the point, or the chosen one."""
+        if point is None:
+            one = next((one for one in self.placed() if one.path == self._path), None)
+        else:
+            one = self.at(point.x(), point.y())
+        if one is None:
+            return None
+        outer = find(self._root, one.path[:1])
+        topic = one.area.topic or (outer.topic if outer is not None else "")
+        mark = area_mark(one.area.target, topic, plain(one.area.name), self.words_of(one.path))
+        return mark, point if point is not None else QPointF(*one.box.middle)
+
     def words_under(self, point: QPointF) -> str:
         """The area in full."""
         one = self.at(point.x(), point.y())
@@ -298,9 +321,9 @@ def _rect(box: Box) -> QRectF:
     return QRectF(box.x, box.y, box.width, box.height)
 
 
-def _shade(area: Area) -> QColor:
+def _shade(area: Area, colours: TopicColours) -> QColor:
     """The area's colour: its topic's, the darker the newer."""
-    found = topic_color(area.topic)
+    found = colours.color(area.topic)
     color = C("text3") if found is None else found
     alpha = PLAIN if area.age is None else LIGHTEST + (DARKEST - LIGHTEST) * area.age
     color.setAlphaF(alpha * (0.6 if dark() else 1.0))

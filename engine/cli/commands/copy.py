@@ -6,14 +6,14 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from engine.cli import records
 from engine.cli.commands.units import choose, file_name
 from engine.cli.options import common
 from engine.cli.output import Output, Progress, size_text
-from engine.cli.writing import given_config, quiet, refuse_used
+from engine.cli.writing import given_config, refuse_used
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
-from engine.inspection.derived_config import derived_config
+from engine.inspection import records
+from engine.inspection.derived_config import derived_config, quiet
 from engine.inspection.recovery import open_each
 from engine.inspection.snapshot import open_store
 

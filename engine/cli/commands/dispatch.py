@@ -20,12 +20,14 @@ from engine.inspection.derived_config import derived_config
 from engine.inspection.foreign import rocksdb_queues
 from engine.inspection.recovery import open_each, without_log
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.space_files import QUEUE_KINDS, StoreFile, list_files
+from engine.inspection.space.files import QUEUE_KINDS, StoreFile, list_files
+from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
+from engine.services.opening import note_empty_log
 
 if TYPE_CHECKING:
-    from engine.cli.rebuilding import Rebuilt
     from engine.mapped.keeping import Keeper
+    from engine.rebuilding import Rebuilt
 
 _SIZES = {"mappedFileSizeConsumeQueue": "the size of queue files", "maxHashSlotNum": "the slots of an index file"}
 
@@ -59,8 +61,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
             return 2
         store.refuse_unread("nothing is built over it")
         config = _settled(store, out)
+        assert store.paths is not None
         with keeping(args, store.path, config) as kept, kept.lock():
             done = _built(store, config, None, kept.keeper, out)
+            note_empty_log(store.paths, config, kept.store_disk or RealDisk(), "5.3")
         _tell(done, str(store.path), out, kept)
         return 0
 
@@ -97,7 +101,7 @@ def _settled(store: StoreSnapshot, out: Output) -> MessageStoreConfig:
 def _built(
     store: StoreSnapshot, config: MessageStoreConfig, target: Path | None, keeper: Keeper | None, out: Output
 ) -> Rebuilt:
-    from engine.cli.rebuilding import rebuild_beside, rebuild_in_place
+    from engine.rebuilding import rebuild_beside, rebuild_in_place
 
     length = store.log.end_offset - max(store.log.min_offset, 0)
     with Progress("dispatch", length, out.quiet) as progress:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli import records
 from engine.cli.commands.units import emit
 from engine.cli.options import common, count, masked, number, open_given
 from engine.cli.output import Output
+from engine.inspection import records
 from engine.inspection.get_message import get_message
 from engine.store.message_filter import BothFilters, MessageFilter, SqlFilter, TagFilter
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli import records
 from engine.cli.options import common, masked, open_given
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead, StoreError
+from engine.inspection import records
 from engine.inspection.index_reader import IndexReader
 
 _HEADERS = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli import records
 from engine.cli.options import common, open_given
 from engine.cli.output import Column, Output, iso, plain, size_text
+from engine.inspection import records
 from engine.inspection.info import QueueInfo, StoreInfo, messages_in, store_info
 
 _QUEUES = (

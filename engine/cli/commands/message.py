@@ -1,41 +1,91 @@
-"""``message``: one unit by offset message id, unique key or physical offset, taken apart."""
+"""``message``: one unit by offset message id, unique key, key or physical offset, taken apart; what the index does not
+know is looked for as ``where`` does.
+"""
 
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import Any
 
-from engine.cli import records
 from engine.cli.commands.units import file_name
 from engine.cli.options import common, open_given
-from engine.cli.output import Output, iso, plain, size_text
+from engine.cli.output import Output, Progress, iso, plain, size_text
 from engine.codec.batch import Member, MemberDamage, members
 from engine.codec.compression import unpack
 from engine.codec.flips import explain
 from engine.codec.message import COMPRESSED, INNER_BATCH, Unit, sys_flag_words
+from engine.codec.unit_scan import Damage
 from engine.codec.words import words
+from engine.inspection import records
 from engine.inspection.lookup import find_message
+from engine.inspection.lost_units import LostUnit, lost_at, was
+from engine.inspection.snapshot import StoreSnapshot
 
 _SHOWN = 2000
 _TIMES = ("bornTimestamp", "storeTimestamp")
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("message", parents=[common()], help="one message by its id, unique key or offset")
+    parser = commands.add_parser("message", parents=[common()], help="one message by its id, key or offset")
     parser.add_argument("store", metavar="STORE")
-    parser.add_argument("id", metavar="ID")
+    parser.add_argument("id", metavar="ID", help="offset id, unique key, key, or topic/queue/offset")
     parser.add_argument("--body", action="store_true", help="with --json: the stored body in base64")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
-        unit = find_message(store, args.id)
-        if unit is None:
+        found = find_message(store, args.id) or _searched(store, args.id, out)
+        if isinstance(found, tuple):
+            _show_lost(store, found, out, args.body)
+            return 1
+        if found is None:
             out.say_nothing(f"no unit has the id, unique key or offset {args.id}")
             return 1
-        show(unit, file_name(store, unit.offset), out, args.body)
+        show(found, file_name(store, found.offset), out, args.body)
+        if store.kind == "store":
+            out.line(f"copy it out: {copy_out(str(store.path), found.offset, readable=True)}")
     return 0
+
+
+def _searched(store: StoreSnapshot, text: str, out: Output) -> Unit | tuple[Damage, list[LostUnit]] | None:
+    """What ``where`` finds by the bytes of the log and by queue entries: a unit that no index knows, or the unreadable
+    stretch in which it stood.
+    """
+    from engine.inspection.where.evidence import where
+
+    store.settle_log_end()
+    with Progress("message", store.log.sequence.total_size, out.quiet) as progress:
+        place = next(where(store, text, progress=progress.at)).physical_offset
+    if place is None:
+        return None
+    unit = store.log.seen_at(place)
+    return unit if isinstance(unit, Unit) else lost_at(store, place)
+
+
+def _show_lost(store: StoreSnapshot, told: tuple[Damage, list[LostUnit]], out: Output, body: bool) -> None:
+    """What can be told of a message that cannot be read: which one it was, what is wrong, its body."""
+    item, found = told
+    out.record(records.damage(item, file_name(store, item.offset), found, body=body))
+    if out.as_json:
+        return
+    out.line(f"no unit can be read at {item.offset:,}: {plain(item.reason)}")
+    for lost in found:
+        out.line(f"it was {plain(was(lost))}, {lost.size:,} bytes at {lost.offset:,}")
+        for one in lost.wrong:
+            out.line(f"- {one.words}")
+        if lost.salvage is not None:
+            _show_body(lost.salvage.unit, out)
+            out.line(f"copy it out: {copy_out(str(store.path), lost.offset, readable=False)}")
+
+
+def copy_out(store: str, offset: int, *, readable: bool) -> str:
+    """The command that copies one message out: into a new store, or what is left of it as JSON with its body."""
+    path = shlex.quote(store)
+    if readable:
+        return f"storescope copy {path} NEW --where 'physicalOffset == {offset}'"
+    return f"storescope message {path} {offset} --json --body"
 
 
 def show(unit: Unit, file: str | None, out: Output, body: bool = False) -> None:

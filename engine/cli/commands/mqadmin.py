@@ -8,7 +8,6 @@ import argparse
 from datetime import datetime
 from typing import Any
 
-from engine.cli import records
 from engine.cli.commands import groups
 from engine.cli.commands.message import show
 from engine.cli.commands.units import emit, file_name
@@ -16,6 +15,7 @@ from engine.cli.options import common, count, number, open_given
 from engine.cli.output import Column, Output
 from engine.codec.message import Unit
 from engine.errors import StoreError
+from engine.inspection import records
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.get_message import store_time
 from engine.inspection.key_trace import DEFAULT_MAX, LAST_TIME, Match, trace

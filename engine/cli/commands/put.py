@@ -6,14 +6,16 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from engine.cli import consent, records
+from engine.cli import consent
 from engine.cli.keeping import keeping
 from engine.cli.options import common, number
 from engine.cli.output import Column, Output
 from engine.cli.put_plan import PutPlan, read_plan
 from engine.cli.writing import WriteTarget, find_target, given_config
 from engine.codec.encode import Message
+from engine.counted import counted
 from engine.errors import UsageError
+from engine.inspection import records
 
 _COLUMNS = (
     Column("Status", "status"),
@@ -106,9 +108,5 @@ def _deeds(target: WriteTarget, messages: Sequence[Message]) -> Iterator[str]:
     size = sum(len(message.body) for message in messages)
     topics = len({message.topic for message in messages})
     are = "is" if len(messages) == 1 else "are"
-    what = f"{_counted(len(messages), 'message')} of {_counted(topics, 'topic')}"
+    what = f"{counted(len(messages), 'messages')} of {counted(topics, 'topics')}"
     yield f"Then {what} {are} put behind it, {size:,} bytes of bodies."
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

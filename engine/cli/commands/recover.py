@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from engine.cli import consent
 from engine.cli.keeping import keeping
 from engine.cli.options import common, open_given
-from engine.cli.output import Column, Output, plain, size_text
+from engine.cli.output import Column, Output, Progress, iso, plain, size_text
 from engine.cli.undoing import undo
+from engine.counted import counted
 from engine.errors import StoreError, UsageError
-from engine.inspection.derived_config import derived_config
+from engine.inspection.left_behind import Look
 from engine.inspection.recovery import plan
-from engine.store.recovery_plan import RecoveryPlan
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.start_words import folded, undispatched_words, what
+from engine.inspection.written_by import guess
+from engine.rules.unit_check import Release
+from engine.store.recovery.plan import Loss, RecoveryPlan, told
+
+DEFAULT: Release = "5.3"
+MOST_FILES = 20
 
 _QUEUES = (
     Column("Topic", "topic"),
@@ -32,7 +41,8 @@ def register(commands: Any) -> None:
     parser.add_argument("--apply", action="store_true", help="do it, after asking; writes into the store")
     text = "bring back every byte that a command changed, from the folder where it kept them"
     parser.add_argument("--undo", metavar="FOLDER", help=text)
-    parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release that would start")
+    like = "the release that would start (default: 5.3, with a word on the other)"
+    parser.add_argument("--like", choices=("4.9", "5.3"), help=like)
     consent.add_options(parser)
     parser.set_defaults(run=run)
 
@@ -48,33 +58,49 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _plan(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
-        found = plan(store, args.like)
-    _show(found, out)
-    return 0 if found.will_start else 1
+        found = _looked_through(store, args.like or DEFAULT, out)
+        others = [] if args.like else [plan(store, like, losses=False) for like in ("4.9",)]
+        written = guess(store)
+    _show(found, out, others, written=written)
+    judged = [one for one in others if written is not None and one.like == written[0]]
+    return int(not all(one.will_start for one in (found, *judged)))
+
+
+def _looked_through(store: StoreSnapshot, like: Release, out: Output, *, heal: bool = False) -> RecoveryPlan:
+    """The plan, with progress while the log is looked through for what is lost."""
+    with Progress("recover", 1, out.quiet) as progress:
+        return plan(store, like, heal=heal, look=Look(progress.at))
 
 
 def _apply(args: argparse.Namespace, out: Output) -> int:
+    from engine.inspection.derived_config import derived_config
+
     with open_given(args) as store:
-        shown = plan(store, args.like, heal=True)
-        broker = plan(store, args.like) if shown.will_start else shown
+        like = args.like or DEFAULT
+        shown = _looked_through(store, like, out, heal=True)
+        broker = plan(store, like, losses=False) if shown.will_start else shown
         path = store.path
         config = derived_config(store) if shown.will_start else None
+        written = guess(store)
     consent.refuse_empty(args, shown.empty_log)
     if config is None:
-        _show(shown, out)
+        _show(shown, out, written=written)
         blocker = shown.blockers[0]
         raise StoreError(f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file)
     if not consent.given(args, _deeds(shown, broker, str(path)), "Change the store so?", empty_log=shown.empty_log):
         return 2
     from engine.message_store import MessageStore
 
+    begin = shown.dispatch_from
     with keeping(args, path, config) as kept:
-        opened = MessageStore(
-            path, config, disk=kept.store_disk, like=args.like, services=False, empty_log=args.empty_log
-        )
+        with Progress("dispatch", shown.end_offset - begin, out.quiet) as progress:
+            opened = MessageStore(
+                path, config, disk=kept.store_disk, like=like, services=False, empty_log=args.empty_log,
+                progress=lambda place: progress.at(max(place - begin, 0)),
+            )  # fmt: skip
         with opened:
-            done = opened.recovery_plan
-    _show(done, out, kept=kept.record)
+            done = replace(opened.recovery_plan, undispatched=shown.undispatched, dropped=shown.dropped)
+    _show(done, out, written=written, kept=kept.record)
     kept.say(out)
     if (done.end_offset, done.queues) != (shown.end_offset, shown.queues):
         raise StoreError("the store had changed since it was looked at: what was done is not what was shown")
@@ -96,46 +122,111 @@ def _deeds(found: RecoveryPlan, broker: RecoveryPlan, path: str) -> Iterator[str
     yield f"  {len(found.files_deleted):,} files and {len(found.index_deleted):,} index files are deleted"
 
 
-def _show(found: RecoveryPlan, out: Output, **more: Any) -> None:
-    record = {**found.record(), **more}
+def _show(
+    found: RecoveryPlan,
+    out: Output,
+    others: Sequence[RecoveryPlan] = (),
+    written: tuple[Release, str] | None = None,
+    **more: Any,
+) -> None:
+    record = {**told(found, others, written), **more}
     out.record(record)
     if not out.as_json:
-        _for_people(found, record, out)
+        _for_people(found, others, written, record, out)
 
 
-def _for_people(found: RecoveryPlan, record: dict[str, Any], out: Output) -> None:
+def _for_people(
+    found: RecoveryPlan,
+    others: Sequence[RecoveryPlan],
+    written: tuple[Release, str] | None,
+    record: dict[str, Any],
+    out: Output,
+) -> None:
     if found.empty_log is not None:
         out.line(f"{plain(found.empty_log.folder)}: {found.empty_log.message}")
+    for one in (found, *others):
+        out.line(f"RocketMQ {one.like} would start: {_verdict(one)}")
+    if written is not None:
+        out.line(f"Written by RocketMQ {'5.x' if written[0] == '5.3' else '4.x'}, it seems: {written[1]}.")
+    out.line()
+    if found.blockers:
+        out.line(f"What follows is what {found.like} would do if that were mended.")
+    elif others:
+        out.line(f"What follows is what {found.like} does (--like 4.9 for the other).")
+    if found.queues_known:
+        again = f"{found.units:,} from {found.dispatch_from:,}"
+    else:
+        again = "cannot be told: the queues are in files that are not read here"
     out.fields(
         (
-            ("A broker would start", "yes" if found.will_start else "no"),
             ("Exit before", found.exit),
-            ("Start file", f"{found.start_file}: {found.why}"),
+            ("Start file", f"{found.start_file}: {found.why}" if found.start_file else found.why),
             ("End of the log", f"{found.end_offset:,}: {found.end_reason}"),
             ("Units kept", f"{found.units_kept:,}"),
             ("Units dropped", f"{found.units_dropped:,}, {size_text(found.bytes_dropped)}"),
-            ("Dispatched again", f"{found.units:,} from {found.dispatch_from:,}"),
+            ("Dispatched again", again),
             ("Files deleted", f"{len(found.files_deleted)}"),
+            (
+                "Index files deleted",
+                f"{len(found.index_deleted)} of {len(found.index_deleted) + len(found.index_kept)}",
+            ),
             ("Bytes to read", size_text(found.bytes_to_read)),
         )
     )
-    for blocker in found.blockers:
-        out.line(f"It would not start: {plain(blocker.message)}")
-        out.line(f"  the broker's log: {plain(blocker.broker_log)}")
-    for name in found.files_deleted:
-        out.line(f"Deleted: {plain(name)}")
-    for cut in found.ext_cuts:
-        out.line(
-            f"Cut: the ext files of {plain(cut.topic)}/{cut.queue_id} at {cut.end_offset:,}, "
-            f"{size_text(cut.bytes_dropped)} dropped"
-        )
-    for beyond in found.groups_beyond:
-        out.line(
-            f"{plain(beyond.group)} reads {plain(beyond.topic)}/{beyond.queue_id} at {beyond.offset:,}, "
-            f"beyond the new end {beyond.max_offset:,}: queue offsets are used again"
-        )
-    for note in found.notes:
-        out.line(f"Note: {plain(note)}")
+    for line in _in_detail(found):
+        out.line(line)
     out.line()
     for queue in record["queues"]:
         out.record(queue, _QUEUES)
+
+
+def _verdict(found: RecoveryPlan) -> str:
+    """Yes, or no with each reason once: the file, or how many and the first, and the line in the broker's log."""
+    if not found.blockers:
+        return "yes"
+    reasons = []
+    for same in folded(found.blockers):
+        first = same[0]
+        names = [str(blocker.file) for blocker in same if blocker.file]
+        message = plain(what(first)[1] if len(same) > 1 else first.message)
+        reasons.append(f"\n  {message} [{first.finding}]")
+        if len(same) > 1:
+            more = f" and {len(names) - MOST_FILES:,} more" if len(names) > MOST_FILES else ""
+            reasons.append(f"\n  {len(same):,} files: {', '.join(map(plain, names[:MOST_FILES]))}{more}")
+        reasons += [f"\n    the broker's log: {plain(line)}" for line in first.broker_log.splitlines()]
+    return f"no{''.join(reasons)}"
+
+
+def _in_detail(found: RecoveryPlan) -> Iterator[str]:
+    """What goes, and what is lost of it."""
+    yield from (f"Deleted: {plain(name)}" for name in found.files_deleted)
+    yield from (f"Deleted: index file {plain(line)}" for line in _index_lines(found))
+    for cut in found.ext_cuts:
+        dropped = size_text(cut.bytes_dropped)
+        yield f"Cut: the ext files of {plain(cut.topic)}/{cut.queue_id} at {cut.end_offset:,}, {dropped} dropped"
+    if found.undispatched is not None and found.undispatched.messages:
+        yield undispatched_words(found.undispatched)
+        yield from _losses(found.undispatched)
+    if found.dropped is not None and found.dropped.messages:
+        yield f"{counted(found.dropped.messages, 'messages')} behind the new end of the log would be lost:"
+        yield from _losses(found.dropped)
+    for beyond in found.groups_beyond:
+        yield (
+            f"{plain(beyond.group)} reads {plain(beyond.topic)}/{beyond.queue_id} at {beyond.offset:,}, "
+            f"beyond the new end {beyond.max_offset:,}: queue offsets are used again"
+        )
+    yield from (f"Note: {plain(note)}" for note in found.notes)
+
+
+def _index_lines(found: RecoveryPlan) -> Iterator[str]:
+    for index in found.index_deleted:
+        span = f"units {index.begin_phy_offset:,} to {index.end_phy_offset:,}"
+        yield f"{index.name}: {index.entries:,} entries, {span}"
+
+
+def _losses(loss: Loss) -> Iterator[str]:
+    """A line for each queue."""
+    for row in loss.queues:
+        times = f", stored {iso(row.first_time)} to {iso(row.last_time)}" if row.first_time > 0 else ""
+        offsets = f"queue offsets {row.first:,} to {row.last:,}"
+        yield f"  {plain(row.topic)}/{row.queue_id}: {row.messages:,}, {offsets}{times}"

@@ -12,7 +12,7 @@ from engine.cli.output import Column, Output, Progress, iso, size_text
 
 if TYPE_CHECKING:
     from engine.inspection.retention import Retention
-    from engine.inspection.space import NamedSpace, Space
+    from engine.inspection.space.account import NamedSpace, Space
 
 MOST = 40
 """Tags, producers and files that people are shown."""
@@ -91,7 +91,7 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     from engine.cli import space_records as records
     from engine.inspection.retention import retention
-    from engine.inspection.space import quick_space, space_of
+    from engine.inspection.space.account import quick_space, space_of
 
     with open_given(args) as store:
         if args.quick:

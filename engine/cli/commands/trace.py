@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli import records
 from engine.cli.commands.units import file_name
 from engine.cli.options import common, count, number, open_given
 from engine.cli.output import Column, Output, iso
 from engine.codec.java import index_key_hash
+from engine.inspection import records
 from engine.inspection.key_trace import DEFAULT_MAX, LAST_TIME, Match, TraceEnd, TraceFile, TraceStep, trace
 
 _STEPS = (

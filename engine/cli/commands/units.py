@@ -6,11 +6,12 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from engine.cli import records
 from engine.cli.options import common, count, masked, number, open_given
 from engine.cli.output import Column, Output, Progress
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
+from engine.inspection import records
+from engine.inspection.lost_units import lost_units, was
 from engine.inspection.snapshot import StoreSnapshot
 
 COLUMNS = (
@@ -107,7 +108,12 @@ def _odd(store: StoreSnapshot, item: Blank | Damage, out: Output) -> None:
     file = file_name(store, item.offset)
     if isinstance(item, Blank):
         out.record(records.blank(item, file), COLUMNS if not out.as_json else None)
-    elif out.as_json:
-        out.record(records.damage(item, file))
-    else:
-        out.record({"physicalOffset": item.offset, "size": item.size, "topic": f"DAMAGE: {item.reason}"}, COLUMNS)
+        return
+    lost = lost_units(store, item.offset, item.size) if not item.unread else []
+    if out.as_json:
+        out.record(records.damage(item, file, lost))
+        return
+    more = f" and {len(lost) - 1:,} more" if len(lost) > 1 else ""
+    said = "".join(f"was {was(one)}{more}: " for one in lost[:1])
+    said = f"DAMAGE: {said}{item.reason}"
+    out.record({"physicalOffset": item.offset, "size": item.size, "topic": said}, COLUMNS)

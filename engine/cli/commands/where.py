@@ -3,12 +3,43 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from engine.cli.commands.message import copy_out
 from engine.cli.options import common, open_given
-from engine.cli.output import Output, Progress
-from engine.inspection.where import WhereResult, where
+from engine.cli.output import Output, Progress, iso, plain
+from engine.inspection import records
 
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.where.evidence import WhereResult
+    from engine.rules.where import LifeStep
+
+_ROUTE_WORDS = {
+    "found": "leads to it",
+    "notInIndex": "in the log, not reachable by this key",
+    "notInQueue": "in the log, not in its queue",
+    "notYetDispatched": "not dispatched yet",
+    "hiddenByTag": "its entry has another tag",
+    "consumed": "has read past it",
+    "notConsumed": "has not come so far",
+    "half": "no queue lists a half message",
+    "rolledBack": "no queue lists what was rolled back",
+    "truncated": "behind the end of the log",
+    "expired": "deleted by retention",
+    "neverSeen": "nothing there",
+    "unknown": "cannot be told",
+}
+_LIFE = {
+    "givenUp": "given up",
+    "retryWaiting": "waits for a retry",
+    "retry": "delivered again",
+    "dead": "dead letter",
+    "timer": "in the timing wheel",
+    "dispatched": "in its queue",
+    "indexed": "in the index",
+    "consumed": "read past",
+}
 _NOT_FOUND = ("neverSeen", "unknown", "expired", "truncated")
 
 
@@ -22,37 +53,45 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
+    from engine.inspection.where.evidence import where
+
     missing = True
     with open_given(args) as store:
         store.settle_log_end()
         with Progress("where", store.log.sequence.total_size, out.quiet) as progress:
             for result in where(store, args.id, args.topic, args.group, progress.at):
                 missing &= result.verdict in _NOT_FOUND
-                _show(result, out)
+                _show(result, store, out)
     return 1 if missing else 0
 
 
-def _show(result: WhereResult, out: Output) -> None:
-    out.record(
-        {
-            "type": "whereResult",
-            "verdict": result.verdict,
-            "physicalOffset": result.physical_offset,
-            "topic": result.topic,
-            "queueId": result.queue_id,
-            "queueOffset": result.queue_offset,
-            "evidence": [
-                {"what": e.what, "file": e.file, "offset": e.offset, "holds": e.holds} for e in result.evidence
-            ],
-            "nextStep": result.next_step,
-        }
-    )
+def _show(result: WhereResult, store: StoreSnapshot, out: Output) -> None:
+    out.record(records.where_result(result))
     place = f" at {result.physical_offset:,}" if result.physical_offset is not None else ""
     if result.topic is not None:
         place += f", {result.topic}/{result.queue_id}/{result.queue_offset}"
     out.line(f"{result.verdict}{place}")
+    if result.life:
+        out.line(f"  life: {' → '.join(map(_step, result.life))}")
+    for route in result.routes:
+        way = "unique key" if route.by == "uniqueKey" else route.by
+        out.line(f"  by {way} {plain(route.value)}: {_ROUTE_WORDS.get(route.verdict, route.verdict)}")
     for one in result.evidence:
         pieces = [one.file or "", f"{one.offset:,}" if one.offset is not None else ""]
         seen_at = " @ ".join(piece for piece in pieces if piece)
-        out.line(f"  {one.what}: {one.holds}" + (f" [{seen_at}]" if seen_at else ""))
+        stored = f", stored {iso(one.timestamp)}" if one.timestamp is not None else ""
+        out.line(f"  {one.what}: {one.holds}{stored}" + (f" [{seen_at}]" if seen_at else ""))
     out.line(f"  next: {result.next_step}")
+    if store.kind == "store" and result.physical_offset is not None and (result.life or _was(result)):
+        command = copy_out(str(store.path), result.physical_offset, readable=bool(result.life))
+        out.line(f"  copy it out: {command}")
+
+
+def _was(result: WhereResult) -> bool:
+    """Whether it is told what stood in the unreadable bytes."""
+    return any(one.what == "was" for one in result.evidence)
+
+
+def _step(step: LifeStep) -> str:
+    when = f" {iso(step.timestamp)}" if step.timestamp is not None else ""
+    return f"{_LIFE.get(step.step, step.step)}{when}{' by ' + ', '.join(step.who) if step.who else ''}"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from dispatching import stored
 
-from engine.cli import rebuilding
+from engine import rebuilding
 from engine.cli.main import main
 from engine.mapped import kept_undo
 from engine.mapped.store_lock import StoreLock

@@ -10,7 +10,7 @@ import made_stores
 import pytest
 from commands import reading_commands
 
-from engine.cli.output import Column, Output, cell, cells_of, cut, iso, plain, size_text
+from engine.cli.output import Column, Output, Progress, cell, cells_of, cut, iso, plain, size_text, time_left
 
 
 def shown(columns, rows, width, monkeypatch, markdown=False):
@@ -186,3 +186,30 @@ def test_a_store_full_of_hostile_names_prints_as_plain_text(tmp_path):
     ):
         _, out, err = agree.command(*arguments)
         assert all(line.isprintable() for line in (out + err).split("\n")), arguments
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.4, "0 s left"), (99.4, "99 s left"), (119, "about 2 min left"), (3_540, "about 59 min left"),
+        (3_580, "about 1 h 0 min left"), (4_790, "about 1 h 20 min left"),
+    ],
+)  # fmt: skip
+def test_time_that_is_left_is_told_as_people_say_it(seconds, said):
+    assert time_left(seconds) == said
+
+
+def test_long_work_says_how_far_it_is_on_a_terminal(monkeypatch):
+    """The plan of a recovery looks through the whole log, and knows how much that is only when it begins."""
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", screen)
+    clock = iter((0.0, 0.1, 1.0, 2.0))
+    monkeypatch.setattr("engine.cli.output.time.monotonic", lambda: next(clock))
+    with Progress("recover", 1) as progress:
+        progress.at(1 << 20, 1 << 30)
+        progress.at(1 << 22, 1 << 30)
+        progress.at(1 << 23, 1 << 30)
+    first, second = screen.getvalue().split("\r\x1b[K")[1:3]
+    assert first.endswith("0%  4.0 MiB/s  about 4 min left")
+    assert second.endswith("1%  4.0 MiB/s  about 4 min left")

@@ -14,6 +14,7 @@ import recovered_stores
 
 from engine.cli import consent
 from engine.cli.main import main
+from engine.cli.output import Progress
 from engine.codec.encode import Message
 from engine.config import from_mapping
 from engine.message_store import MessageStore
@@ -139,3 +140,18 @@ def test_an_empty_last_queue_file_goes_as_when_the_engine_opens_the_store(tmp_pa
         {str(path.relative_to(root)): path.read_bytes() for path in root.glob("consumequeue/*/*/*")} for root in roots
     )
     assert one == other
+
+
+@pytest.mark.golden
+def test_progress_is_told_while_the_store_is_opened_and_dispatched(golden, tmp_path, capsys, monkeypatch):
+    """It stood still without a word, for minutes where the queues of a large log are made again."""
+    store = tmp_path / "store"
+    shutil.copytree(golden("queues-gone-5.3.3"), store)
+    told = []
+    monkeypatch.setattr(Progress, "at", lambda self, done, total=None: told.append((self._what, done, self._total)))
+    assert main(["recover", str(store), "--apply", "--yes", "--json"]) == 0
+    assert records(capsys.readouterr().out)[0]["units"] > 0
+    dispatched = [(done, total) for what, done, total in told if what == "dispatch"]
+    assert dispatched
+    assert dispatched == sorted(dispatched)
+    assert all(0 <= done < total for done, total in dispatched)

@@ -20,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_stores import healthy
 
-from engine.cli import consent, rebuilding
+from engine import rebuilding
+from engine.cli import consent
 from engine.cli.main import COMMANDS, build_parser, main
 from engine.codec.encode import Message
 from engine.config import from_mapping
@@ -477,7 +478,7 @@ def test_it_says_in_numbers_what_comes_back_and_asks(applied, capsys, monkeypatc
 
 READS = {"names", "entries", "folders", "read_file", "exists", "modified", "usage", "total", "sync_folder", "close"}
 READS |= {"lock"}  # how its file was is kept before anything else
-FILE_READS = {"view", "is_mapped", "read", "read_into", "extents", "flush", "close"}
+FILE_READS = {"view", "is_mapped", "read", "read_into", "lend", "extents", "flush", "close"}
 
 
 def test_every_call_of_the_disk_that_changes_something_keeps():

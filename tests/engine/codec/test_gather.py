@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.codec import gather
 from engine.codec.encode import Message
 from engine.codec.message_columns import MessageColumns
-from engine.store.put_message import RULED
+from engine.store.put.message import RULED
 
 plain = st.characters(codec="utf-8", exclude_characters="\x01\x02")
 names = st.lists(st.sampled_from(["TAGS", "KEYS", "UNIQ_KEY", "größe", "a%s"]), unique=True, min_size=1, max_size=4)

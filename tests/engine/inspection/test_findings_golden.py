@@ -17,7 +17,7 @@ CRASH_TELLS = {
     "crash-4.9.8": {"AB01", "CL06"},
     "crash-5.3.3": {"AB01"},
     "crash-flip-5.3.3": {"AB01", "CL03"},
-    "crash-late-5.3.3": {"AB01"},
+    "crash-late-5.3.3": {"AB01", "CQ10"},
     "crash-nocheckpoint-5.3.3": {"AB01", "CK05"},
     "crash-power-5.3.3": {"AB01", "CL04"},
     "crash-transient-5.3.3": {"AB01"},
@@ -38,6 +38,15 @@ def grave(path):
 @pytest.mark.parametrize("name", HEALTHY)
 def test_nothing_grave_on_a_healthy_store(name, golden, unchanged):
     assert grave(unchanged(golden(name))) == []
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", [name for name in HEALTHY if name not in CRASH_TELLS])
+def test_a_healthy_store_has_few_remarks(name, golden):
+    with open_store(golden(name)) as store:
+        *findings, _ = check(store)
+    assert [f.id for f in findings if at_least(f.severity, "note")] in ([], ["CL10"])
+    assert len(findings) <= 2
 
 
 @pytest.mark.golden

@@ -13,7 +13,7 @@ from engine.codec.message import Unit
 from engine.inspection import byte_scan
 from engine.inspection.byte_scan import units_with
 from engine.inspection.snapshot import open_store
-from engine.inspection.where import where
+from engine.inspection.where.evidence import where
 
 
 @pytest.mark.timeout(60)
@@ -67,7 +67,7 @@ def test_a_text_that_is_no_key_but_stands_in_every_unit_is_looked_for_once(tmp_p
                 store.log, name, lambda *given, method=method, **named: begun.append(given) or method(*given, **named)
             )
         (result,) = where(store, "U000")
-        assert result.verdict == "neverSeen"
+        assert result.verdict == "unknown"  # every key begins so
         assert len(begun) < 12
 
 
@@ -88,7 +88,7 @@ def test_the_messages_of_a_key_that_all_have_are_found_in_one_pass(tmp_path, mon
     with open_store(root) as store:
         at_once = list(where(store, "same"))
         assert len(passes) == 2
-        monkeypatch.setattr("engine.inspection.where.SOME", 1000)
+        monkeypatch.setattr("engine.inspection.where.evidence.SOME", 1000)
         assert list(where(store, "same")) == at_once
         assert len(passes) == 2 + 1 + 90
         assert len(at_once) == 90

@@ -5,7 +5,7 @@ from __future__ import annotations
 import made_stores
 import pytest
 
-from engine.inspection import check_queues
+from engine.inspection.check import queues as check_queues
 from engine.inspection.findings import check
 from engine.inspection.gathered_rows import GatheredRows
 from engine.inspection.snapshot import open_store

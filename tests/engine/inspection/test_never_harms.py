@@ -25,7 +25,7 @@ from engine.config import read_properties
 from engine.errors import NotAStore, StoreError
 from engine.inspection import log_reader, open_store
 from engine.inspection.key_trace import trace
-from engine.inspection.where import where
+from engine.inspection.where.evidence import where
 
 MOMENT = {"at", "tookMs", "diskUsage"}
 STORES = ("broker-orders", "broker-transactions-4.9.7", "crash-power-5.3.3", "multi-queue-ext-5.3.3")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from made_stores import MadeStore
 
+from engine.errors import CannotRead
 from engine.inspection import open_store, page_cache
 from engine.mapped.resident import ResidencyUnknown
 
@@ -42,3 +43,17 @@ def test_what_the_system_does_not_tell_is_a_reason(tmp_path, monkeypatch):
         found = page_cache.page_cache(store)
     assert found.files == ()
     assert "no mincore" in found.why
+
+
+def test_a_log_that_cannot_be_asked_about_is_not_told_as_one_of_no_bytes(tmp_path, monkeypatch):
+    """Space said "CommitLog 0 B / 0 B" of a log without read rights."""
+    asked = page_cache.page_map
+
+    def refuse(path, reading):
+        if "commitlog" in str(path):
+            raise CannotRead(f"{path}: cannot be read: Permission denied")
+        return asked(path, reading)
+
+    monkeypatch.setattr(page_cache, "page_map", refuse)
+    with open_store(_root(tmp_path)) as store:
+        assert [kind.kind for kind in page_cache.page_cache(store).kinds] == ["consumequeue", "index"]

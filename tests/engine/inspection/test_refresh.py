@@ -200,6 +200,7 @@ class RefreshedStore(RuleBasedStateMachine):
 ROOT: list[Path] = []
 
 
+@pytest.mark.timeout(7200)  # in full: longer than any other test
 def test_a_refreshed_snapshot_says_what_a_new_one_says(tmp_path_factory, request):
     ROOT[:] = [tmp_path_factory.mktemp("worlds")]
     count = max(request.config.getoption("--refresh-steps") // STEPS, 1)
@@ -245,3 +246,24 @@ def test_a_log_file_made_again_is_read_again(tmp_path, rename):
             shutil.copy(tmp_path / "new" / first, tmp_path / "old" / first)
         assert seen.refresh()
         assert [item.body for item in seen.units() if hasattr(item, "body")] == [b"new 0", b"new 1", b"new 2"]
+
+
+def test_the_tail_sees_that_a_log_without_units_in_front_was_exchanged(tmp_path):
+    """Its end was 0 with no unit before it, so nothing told it that the files behind are others now."""
+    made = worlds(tmp_path)
+    live = tmp_path / "store"
+    shutil.copytree(made[2], live)
+    files = sorted((live / "commitlog").iterdir())
+    files[1].unlink()
+    files[0].write_bytes(b"")
+    with open_store(live) as store:
+        tail = StoreTail(store)
+        assert tail.look().wrote.offset == store.log.max_offset
+        shutil.rmtree(live / "commitlog")
+        shutil.copytree(made[0] / "commitlog", live / "commitlog")
+        files[0].write_bytes(b"")
+        store.refresh()
+        with open_store(live) as fresh:
+            wanted = fresh.log.max_offset
+        assert wanted > 0
+        assert [tail.look().wrote.offset for _ in range(TRUSTED + 2)][-1] == wanted

@@ -9,7 +9,7 @@ import pytest
 from engine.codec.message import Unit
 from engine.inspection import open_store
 from engine.inspection.recovery import plan
-from engine.inspection.where import where
+from engine.inspection.where.evidence import where
 
 STORES = ["crash-late-5.3.3", "crash-5.3.3", "crash-4.9.8", "broker-crash", "clean-5.3.3", "first-files-deleted-5.3.3"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import Counter
@@ -13,8 +14,9 @@ import pytest
 from engine.errors import UsageError
 from engine.lab import load as load_module
 from engine.lab.acknowledged import Acknowledged, lost_behind
-from engine.lab.load import Load, LoadSettings
+from engine.lab.load import Load
 from engine.lab.load_messages import MessageMaker
+from engine.lab.load_settings import LoadSettings
 from engine.lab.presets import PRESETS
 from engine.message_store import MessageStore
 
@@ -119,6 +121,9 @@ def test_messages_are_what_the_settings_say() -> None:
     texts = [message.properties_raw or b"" for message in made]
     assert len({text.split(b"KEYS\x01")[1].split(b"\x02")[0] for text in texts}) == 7
     assert len({text.split(b"\x02")[0] for text in texts}) == 4000
+    for body in (message.body for size in (0, 1, 7, 60, 61, 200, 5000) for message in
+                 MessageMaker(LoadSettings(body_size=size), 0).many(50)):  # fmt: skip
+        assert not body or json.loads(body), "bodies are whole"
     again = MessageMaker(settings, 0).many(4000)
     assert [message.body for message in again] == [message.body for message in made]
     assert [message.body for message in MessageMaker(settings, 1).many(50)] != [message.body for message in made[:50]]

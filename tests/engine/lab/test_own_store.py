@@ -15,7 +15,7 @@ from engine.inspection.derived_config import derived_config
 from engine.inspection.snapshot import open_store
 from engine.lab.own_store import OwnStore
 from engine.lab.server import Lab
-from engine.store.empty_log import LogIsEmpty
+from engine.store.recovery.empty_log import LogIsEmpty
 
 
 @pytest.fixture

@@ -19,10 +19,11 @@ from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
 from engine.lab.acknowledged import Acknowledged
 from engine.lab.lab_store import MARKER, LabStore, NotALab
-from engine.lab.load import Load, LoadSettings
+from engine.lab.load import Load
+from engine.lab.load_settings import LoadSettings
 from engine.lab.pulling import finish_report, pull_the_plug, timed_open
 from engine.rules.findings import Finding
-from engine.store.put_message import PutMessageStatus
+from engine.store.put.message import PutMessageStatus
 
 TINY = {
     "mapped_file_size_commit_log": 1 << 16,

@@ -14,7 +14,7 @@ from engine.codec.encode import Message
 from engine.errors import UsageError
 from engine.frames import CannotTravel, pack, receive
 from engine.lab.lab_store import LabStore
-from engine.lab.load import LoadSettings
+from engine.lab.load_settings import LoadSettings
 from engine.lab.presets import PRESETS
 from engine.lab.server import Lab, serve
 from engine.store.running_flags import DISK_FULL

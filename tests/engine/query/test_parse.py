@@ -16,7 +16,7 @@ MISTAKES = [
     # text, the word that is complained about, what the complaint says
     ('topc = "A"', "topc", "there is no field 'topc'; did you mean topic?"),
     ("TOPIC = 'A'", "TOPIC", "did you mean topic?"),
-    ('key = "A"', "key", "did you mean keys?"),
+    ("hash = 5", "hash", "did you mean tagsCode?"),
     ("offset > 5", "offset", "did you mean physicalOffset?"),
     ('color = "red"', "color", "properties.color"),
     ("topic = OrderPaid", "OrderPaid", 'a text stands in quotes: "OrderPaid"'),

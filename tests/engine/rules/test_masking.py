@@ -76,11 +76,11 @@ def test_sentences_lose_hosts_ids_keys_and_folders_and_nothing_else() -> None:
 def test_findings_are_masked_to_the_bottom_of_their_evidence() -> None:
     finding = {
         "type": "finding", "id": "X", "file": "/data/prod/a/store/index/2026", "message": "10.0.0.7 wrote Orders#K1",
-        "evidence": {"uniqueKey": "abc", "entry": 7, "units": [{"bornHost": "10.0.0.7:1", "text": "tea"}]},
+        "evidence": {"uniqueKey": "uvw", "entry": 7, "units": [{"bornHost": "10.0.0.7:1", "text": "tea"}]},
     }  # fmt: skip
     made = Masking(True, True, True).record(finding)
     text = json.dumps(made)
-    for secret in ("10.0.0.7", "K1", "abc", "tea", "prod"):
+    for secret in ("10.0.0.7", "K1", "uvw", "tea", "prod"):
         assert secret not in text
     assert made["file"] == "…/store/index/2026"
     assert made["evidence"]["entry"] == 7

@@ -93,7 +93,7 @@ CASES = [
 @pytest.mark.parametrize(("family", "given", "verdict"), CASES)
 def test_concludes(family, given, verdict):
     assert rules.conclude(family, facts(**given)) == verdict
-    assert rules.next_step(verdict, rules.deciding_unit(family))
+    assert rules.next_step(verdict, rules.deciding_unit(family), facts(**given))
 
 
 GROUP_CASES = [

@@ -3,7 +3,7 @@ from dispatching import Place
 from engine.codec.batch_consume_queue import BatchCqUnit, decode
 from engine.config import from_mapping
 from engine.store.batch_consume_queue import BatchConsumeQueue
-from engine.store.recovery_plan import QueueState
+from engine.store.recovery.plan import QueueState
 
 CONFIG, _ = from_mapping({"mapperFileSizeBatchConsumeQueue": 92})
 

@@ -8,7 +8,7 @@ from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.codec.dtypes import CQ_UNIT
 from engine.config import from_mapping
 from engine.store.consume_queue import ConsumeQueue
-from engine.store.recovery_plan import QueueState
+from engine.store.recovery.plan import QueueState
 
 CONFIG, _ = from_mapping({"mappedFileSizeConsumeQueue": 100})  # five entries a file
 

@@ -5,6 +5,8 @@ from put_logs import PutLog
 
 from engine.codec.encode import Message
 from engine.codec.message import decode
+from engine.config import MessageStoreConfig
+from engine.message_store import MessageStore
 from engine.store.mapped_log import MappedLog
 
 
@@ -53,3 +55,32 @@ def test_a_gap_between_files_holds_nothing(put):
 
 def test_an_empty_log_has_nothing(tmp_path):
     assert MappedLog(PutLog(tmp_path).files).lend_unit(0) is None
+
+
+def test_a_file_without_a_pool_buffer_is_not_lent_before_the_files_in_front_of_it_are_committed(tmp_path):
+    """Where the pool has run dry the next file is written without one: its bytes are readable at once, not yet lent."""
+    settings = MessageStoreConfig(
+        mapped_file_size_commit_log=1 << 13,
+        mapped_file_size_consume_queue=20 * 12,
+        max_message_size=4096,
+        transient_store_pool_enable=True,
+        transient_store_pool_size=2,
+    )
+    with MessageStore(tmp_path, settings, services=False) as store:
+        put = []
+        for _ in range(3):
+            put.append(store.put_message(Message("T", b"x" * 40)).append.physical_offset)
+            assert store.append_blank()
+        put.append(store.put_message(Message("T", b"last")).append.physical_offset)
+        last = store.parts.commit_log.files.files[-1]
+        assert not last.has_buffer
+        assert last.readable > 0
+        log = MappedLog(store.parts.commit_log.files)
+        assert store.positions().committed == 0
+        for offset in put:
+            assert store.look_message_by_offset(offset) is None
+            assert log.lend(offset, 4) is None
+            assert log.read(offset, 4) == b""
+        store.commit()
+        assert [store.look_message_by_offset(offset).physical_offset for offset in put] == put
+        assert log.lend(put[-1], 4) is not None

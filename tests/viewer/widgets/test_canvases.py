@@ -9,15 +9,15 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.inspection.slot_load import SlotLoad
-from viewer.theme import theme
-from viewer.widgets.chain_canvas import ChainCanvas
-from viewer.widgets.chain_layout import ChainCard, ChainLane
-from viewer.widgets.entry_cells import ByteField, EntryBytes, EntryCells
-from viewer.widgets.hash_strip import HashStrip, StripPart
-from viewer.widgets.queue_line import QueueFile, QueueFlag, QueueLine, QueueSpan, choose_flags
+from viewer.index.chain_canvas import ChainCanvas
+from viewer.index.chain_layout import ChainCard, ChainLane
+from viewer.index.hash_strip import HashStrip, StripPart
+from viewer.index.slot_map import ChainHistogram, SlotMap, short_count
+from viewer.look.theme import theme
+from viewer.queues.entry_cells import ByteField, EntryBytes, EntryCells
+from viewer.queues.queue_line import QueueFile, QueueFlag, QueueLine, QueueSpan, choose_flags
 from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine, shares
 from viewer.widgets.ruler import Ruler, RulerBand, RulerFlag, RulerGap, RulerView
-from viewer.widgets.slot_map import ChainHistogram, SlotMap, short_count
 
 HUGE = (1 << 63) - 1
 
@@ -184,7 +184,7 @@ def test_what_is_there_is_never_too_thin_to_see() -> None:
 
 
 def test_the_recovery_line_says_its_parts(shown) -> None:
-    line = shown(RecoveryLine())
+    line = shown(RecoveryLine("line", "Line"))
     kinds = ("keep", "again", "drop", "gone", "zero")
     line.show_parts(
         [Part(0.2, kind, kind) for kind in kinds], [LineFlag(0.4, "end of log", "error")], [(0, "0"), (1, "9")]
@@ -201,9 +201,8 @@ def test_the_strip_shortens_the_key_before_anything_else(shown) -> None:
 
 
 def test_every_canvas_follows_zoom_and_colours(shown) -> None:
-    widgets = [
-        shown(kind()) for kind in (Ruler, QueueLine, EntryCells, SlotMap, ChainHistogram, RecoveryLine, HashStrip)
-    ]
+    widgets = [shown(kind()) for kind in (Ruler, QueueLine, EntryCells, SlotMap, ChainHistogram, HashStrip)]
+    widgets.append(shown(RecoveryLine("line", "Line")))
     heights = [widget.height() for widget in widgets]
     try:
         theme.set_zoom(150)

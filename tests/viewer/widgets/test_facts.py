@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from viewer.widgets.basics import Elided
 from viewer.widgets.facts import Fact, Facts
-from viewer.widgets.kit import Elided
 
 
 def test_lines_stay_where_only_texts_change(qtbot) -> None:

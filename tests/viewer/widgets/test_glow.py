@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from viewer.models.columns import RecordKind, number_column, text_column
-from viewer.theme import theme
+from viewer.look.theme import theme
+from viewer.positions.live_rows import renew_rows
+from viewer.widgets.columns import RecordKind, number_column, text_column
 from viewer.widgets.glow import WHOLE, Glow
-from viewer.widgets.live_rows import renew_rows
 from viewer.widgets.record_view import RecordView
 
 

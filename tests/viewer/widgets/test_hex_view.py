@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QGuiApplication
 
-from viewer.models.hex_pages import FieldMap, HexField, Pages, hex_fields, hex_text, python_literal
+from viewer.widgets.hex_pages import FieldMap, HexField, Pages, hex_fields, hex_text, python_literal
 from viewer.widgets.hex_view import HexView
 
 FAR = (1 << 43) + 5

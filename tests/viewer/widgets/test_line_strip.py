@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 
-from viewer.models.log_line import LineFile, LogLine, Mix, Pin
+from viewer.look.broken import Broken
 from viewer.widgets.line_strip import LineStrip
+from viewer.widgets.log_line import LineFile, LogLine, Mix, Pin
 
 GIB = 1 << 30
 BASE = 1 << 42
@@ -25,10 +28,14 @@ def strip(qtbot):
             Mix(BASE + GIB, BASE + 2 * GIB, ()),
         ]
     )
-    made.set_pins([Pin(BASE + 5 * GIB, "error", "LOG01 unreadable")], [(BASE + 5 * GIB, BASE + 5 * GIB + 4096)])
+    made.set_pins([Pin(BASE + 5 * GIB, "error", "LOG01 unreadable")])
+    made.set_broken([HURT])
     made.set_frame(BASE + 3 * GIB, BASE + 3 * GIB + 6000)
     made.set_times({file.start: 1_763_603_000_000 for file in FILES})
     return made
+
+
+HURT = Broken(BASE + 5 * GIB, BASE + 5 * GIB + 4096, "damaged")
 
 
 def test_a_click_goes_to_the_offset_under_it(strip, qtbot):
@@ -102,3 +109,28 @@ def test_files_on_both_sides_of_the_frame_keep_their_labels(strip):
 
     assert drawn(at_front)
     assert drawn(at_end)
+
+
+def test_pieces_of_a_line_that_was_read_whole_leave_no_seam(qtbot):
+    """A piece that came after its right neighbour took a pixel of that: white lines stood there, as if files began."""
+    made = LineStrip()
+    qtbot.addWidget(made)
+    made.resize(1201, 62)
+    made.show()
+    made.set_line(LogLine(0, 1000, 1000, (LineFile("0" * 20, 0, 1000),)))
+    edges = [round(1000 * n / 173) for n in range(174)]
+    made.grab()
+    for start, end in reversed(list(itertools.pairwise(edges))):
+        made.add_mixes([Mix(start, end, (("orders", 1.0),))])
+    picture = made.grab().toImage()
+    ratio = made.devicePixelRatioF()
+    row = {picture.pixelColor(round(x * ratio), round(29 * ratio)).name() for x in range(14, 1186)}
+    assert len(row) == 1, row
+
+
+def test_the_focus_is_a_frame_and_no_fill(strip, qtbot):
+    """The brush of the table's place was left over: the whole Line was tinted."""
+    strip.hasFocus = lambda: False
+    still = strip.grab().toImage().pixelColor(600, 8)
+    strip.hasFocus = lambda: True
+    assert strip.grab().toImage().pixelColor(600, 8) == still

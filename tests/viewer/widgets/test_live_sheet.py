@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPolygonF
 
-from viewer.models.sample_ring import PeakSeries
+from viewer.runtime.sample_ring import PeakSeries
 from viewer.widgets.live_curves import LiveCurves
 from viewer.widgets.live_plot import LiveFrame, Trace
 from viewer.widgets.live_sheet import Sheet, bars_of, runs, strokes_of

@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtGui import QImage, QPainter
 
-from viewer.theme import theme
+from viewer.look.theme import theme
 from viewer.widgets.row_painter import RowPainter
 
 

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from viewer.models.columns import RecordKind, number_column
+from viewer.widgets.columns import RecordKind, number_column
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_finder import RowFinder
 from viewer.widgets.row_span import RowSpan

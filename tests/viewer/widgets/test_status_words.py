@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QApplication
 
-from viewer.main_window import MainWindow
-from viewer.widgets.status_strip import StatusStrip
+from viewer.shell.main_window import MainWindow
+from viewer.shell.status_bar import StatusStrip
 
 
 def test_newer_figures_replace_older_ones_only(dressed: QApplication) -> None:

@@ -6,12 +6,12 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 
 from engine.inspection.file_map import FileMap, MapCell
-from viewer.models.areas import Area
-from viewer.models.log_line import LineFile, LogLine
-from viewer.widgets.day_bars import DayBar, DayBars
-from viewer.widgets.file_strip import FileStrip
+from viewer.space.day_bars import DayBar, DayBars
+from viewer.space.file_strip import FileStrip
+from viewer.space.space_line import Block, LineFlag, SpaceLine
+from viewer.widgets.areas import Area
+from viewer.widgets.log_line import LineFile, LogLine
 from viewer.widgets.skew_bars import SkewBars, skew_words
-from viewer.widgets.space_line import Block, LineFlag, SpaceLine
 from viewer.widgets.treemap import Treemap
 
 LEFT = Qt.MouseButton.LeftButton
@@ -208,7 +208,7 @@ def test_row_85_a_click_goes_to_the_trouble_or_the_first_byte(strip, qtbot):
 def test_row_85_the_strip_tells_topics_crcs_and_holes(strip, qtbot):
     assert "Orders 60%" in strip.words_of(0)
     assert "1 wrong CRC" in strip.words_of(3)
-    assert "unreadable 20 B" in strip.words_of(5)
+    assert "damaged 20 B" in strip.words_of(5)
     assert "a hole" in strip.words_of(9)
     strip.setFocus()
     for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Left):

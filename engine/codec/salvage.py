@@ -1,0 +1,249 @@
+"""A unit that cannot be read, taken apart as far as it holds (spec 2.1): which field is wrong, and what it would be.
+
+One bit in a length is enough that nothing can cut a unit out of its file, and all the rest of it stands there legible:
+topic, queue, keys, body. Here each field that others depend on is tried with the values under which the rest of the
+unit agrees. Pure; never raises on bad bytes. A guess counts only where the unit itself bears it out: it says that it
+belongs to this place, or its body has the CRC that it says, and its topic is a name.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from engine.codec.crc import crc31
+from engine.codec.message import (
+    BORN_HOST_V6,
+    LARGEST_UNIT,
+    MAGIC_V1,
+    MAGIC_V2,
+    MIN_UNIT_SIZE,
+    STORE_HOST_V6,
+    Frame,
+    Part,
+    Unit,
+    cut,
+    measure,
+    parts,
+)
+
+_I32, _I16, _U32 = struct.Struct(">i"), struct.Struct(">h"), struct.Struct(">I")
+_SIZE, _MAGIC, _CRC, _PHYSICAL, _SYS_FLAG = 0, 4, 8, 28, 36
+_LONGEST_TOPIC = 255
+_ODD_IN_NAMES = frozenset('<>:"\\|?*')
+_IN_HEX = frozenset(("magicCode", "bodyCRC", "sysFlag"))
+_FITTED = frozenset(("totalSize", "bodyLength", "topicLength", "propertiesLength"))
+"""Fields whose mended value is whatever makes the rest fit: a weaker witness than one of a few values that does."""
+_FAR_APART = 366 * 86_400_000
+"""Between the two times of a unit, in ms: with wrong lengths of hosts the second is part of an address."""
+MOST_TRIED = 4096
+"""Places that are tried for the end of a body whose length is wrong."""
+
+
+class Wrong(NamedTuple):
+    """A field that contradicts the rest: what it says, and what it would be (None where nothing tells)."""
+
+    field: str
+    says: int
+    would_be: int | None
+
+    @property
+    def words(self) -> str:
+        """``totalSize says 77, it would be 572``."""
+        would = f", it would be {self._number(self.would_be)}" if self.would_be is not None else ""
+        return f"{self.field} says {self._number(self.says)}{would}"
+
+    def _number(self, value: int) -> str:
+        return f"0x{value & 0xFFFFFFFF:08X}" if self.field in _IN_HEX else f"{value:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """The unit as it would be with its wrong fields mended, those fields, and every field's place."""
+
+    unit: Unit
+    wrong: tuple[Wrong, ...]
+    parts: tuple[Part, ...]
+
+
+class _Patch(NamedTuple):
+    position: int
+    data: bytes
+    wrong: Wrong
+
+
+def salvage(buf: bytes | bytearray | memoryview, base: int, sizes: Sequence[int] = ()) -> Salvage | None:
+    """What stands at the beginning of ``buf``, at absolute offset ``base``, as far as it holds.
+
+    ``sizes``: lengths in bytes that others tell of it: the distance to the next unit, its queue entry. None where no
+    guess is borne out.
+    """
+    raw = bytes(buf[: LARGEST_UNIT + 1])
+    if len(raw) < MIN_UNIT_SIZE:
+        return None
+    best: tuple[tuple[int, ...], Salvage] | None = None
+    for patches in _guesses(raw, sizes):
+        found = _tried(raw, base, patches)
+        if found is not None:
+            rank = _rank(found, sizes)
+            if best is None or rank < best[0]:
+                best = (rank, found)
+    return best[1] if best is not None else None
+
+
+def _tried(raw: bytes, base: int, patches: Sequence[_Patch]) -> Salvage | None:
+    mended = bytearray(raw)
+    for patch in patches:
+        mended[patch.position : patch.position + len(patch.data)] = patch.data
+    frame = measure(mended, 0, len(mended))
+    if not isinstance(frame, Frame):
+        return None
+    unit = cut(mended, 0, frame, base)
+    sound_body = bool(unit.body) and unit.crc == "ok"
+    if not _is_name(unit.topic) or (unit.stale and not sound_body) or unit.queue_id < 0 or unit.queue_offset < 0:
+        return None
+    wrong = [patch.wrong for patch in patches]
+    if unit.stale:
+        wrong.append(Wrong("physicalOffset", unit.physical_offset, base))
+    if unit.crc == "bad":
+        wrong.append(Wrong("bodyCRC", unit.body_crc, None))
+    return Salvage(unit, tuple(wrong), tuple(parts(mended[: unit.size])))
+
+
+def _is_name(topic: str) -> bool:
+    return bool(topic) and topic.isprintable() and "\ufffd" not in topic and not _ODD_IN_NAMES & set(topic)
+
+
+def _rank(found: Salvage, sizes: Sequence[int]) -> tuple[int, ...]:
+    """The smaller, the likelier: a body that fits its CRC, properties that are pairs, few fields that are wrong, two
+    times that belong together, a length that others tell.
+    """
+    unit = found.unit
+    text = unit.properties_raw
+    pairs = not text or (text[0] >= ord(" ") and b"\x01" in text and b"\0" not in text)
+    fitted = sum(1 + (one.field in _FITTED) for one in found.wrong)
+    apart = abs(unit.store_timestamp - unit.born_timestamp) > _FAR_APART
+    return (unit.crc == "bad", not pairs, fitted, apart, unit.size not in sizes)
+
+
+# -- guesses
+
+
+def _guesses(raw: bytes, sizes: Sequence[int]) -> Iterator[tuple[_Patch, ...]]:
+    """Sets of mended fields, those that change least first."""
+    for magic in _magics(raw):
+        for flags in _sys_flags(raw):
+            version = 1 if (magic.data if magic else raw[_MAGIC : _MAGIC + 4]) == _U32.pack(MAGIC_V1) else 2
+            head = tuple(patch for patch in (magic, flags) if patch is not None)
+            after = bytearray(raw)
+            for patch in head:
+                after[patch.position : patch.position + len(patch.data)] = patch.data
+            yield head
+            yield from _other_size(after, version, head)
+            for size in _sizes(raw, sizes):
+                yield from _other_lengths(bytes(after), version, head, size)
+
+
+def _magics(raw: bytes) -> Iterator[_Patch | None]:
+    """The magic as it is where there is such a one, then the others: of two versions one may have become the other."""
+    says = _U32.unpack_from(raw, _MAGIC)[0]
+    if says in {MAGIC_V1, MAGIC_V2}:
+        yield None
+    for magic in {MAGIC_V1: (MAGIC_V2,), MAGIC_V2: (MAGIC_V1,)}.get(says, (MAGIC_V1, MAGIC_V2)):
+        yield _Patch(_MAGIC, _U32.pack(magic), Wrong("magicCode", says, magic))
+
+
+def _sys_flags(raw: bytes) -> Iterator[_Patch | None]:
+    """The flag as it is, then with other widths of hosts."""
+    yield None
+    (says,) = _I32.unpack_from(raw, _SYS_FLAG)
+    for bits in (BORN_HOST_V6, STORE_HOST_V6, BORN_HOST_V6 | STORE_HOST_V6):
+        yield _Patch(_SYS_FLAG, _I32.pack(says ^ bits), Wrong("sysFlag", says, says ^ bits))
+
+
+def _sizes(raw: bytes, sizes: Sequence[int]) -> list[int]:
+    """Lengths that the unit may have: its own field's, and what others tell."""
+    own = _I32.unpack_from(raw, _SIZE)[0]
+    return [one for one in dict.fromkeys((own, *sizes)) if MIN_UNIT_SIZE <= one <= len(raw)]
+
+
+def _body_at(raw: bytes | bytearray) -> int:
+    (flags,) = _I32.unpack_from(raw, _SYS_FLAG)
+    return 48 + (20 if flags & BORN_HOST_V6 else 8) + 8 + (20 if flags & STORE_HOST_V6 else 8) + 16
+
+
+def _size_patch(raw: bytes | bytearray, size: int) -> tuple[_Patch, ...]:
+    says = _I32.unpack_from(raw, _SIZE)[0]
+    return () if says == size else (_Patch(_SIZE, _I32.pack(size), Wrong("totalSize", says, size)),)
+
+
+def _other_size(raw: bytearray, version: int, head: tuple[_Patch, ...]) -> Iterator[tuple[_Patch, ...]]:
+    """The length that the lengths inside add up to."""
+    body = _body_at(raw)
+    if body > len(raw):
+        return
+    topic = body + _I32.unpack_from(raw, body - 4)[0]
+    if not body <= topic <= len(raw) - version:
+        return
+    behind = topic + version + (raw[topic] if version == 1 else _I16.unpack_from(raw, topic)[0])
+    if not topic < behind <= len(raw) - 2:
+        return
+    properties = _I16.unpack_from(raw, behind)[0]
+    size = behind + 2 + properties
+    if properties >= 0 and size <= len(raw):
+        yield (*_size_patch(raw, size), *head)
+
+
+def _other_lengths(raw: bytes, version: int, head: tuple[_Patch, ...], size: int) -> Iterator[tuple[_Patch, ...]]:
+    """One of the lengths inside is wrong, in a unit of ``size`` bytes."""
+    first = (*_size_patch(raw, size), *head)
+    body = _body_at(raw)
+    if body + version + 2 > size:
+        return
+    (length,) = _I32.unpack_from(raw, body - 4)
+    if 0 <= length <= size - body - version - 2:
+        yield from _other_names(raw, version, first, size, body + length)
+    yield from _other_bodies(raw, version, first, size, body)
+
+
+def _other_names(
+    raw: bytes, version: int, first: tuple[_Patch, ...], size: int, topic: int
+) -> Iterator[tuple[_Patch, ...]]:
+    """The length of the properties or of the topic is wrong; the topic's length stands at ``topic``."""
+    says = raw[topic] if version == 1 else _I16.unpack_from(raw, topic)[0]
+    behind = topic + version + says
+    if says >= 0 and behind + 2 <= size:
+        told, left = _I16.unpack_from(raw, behind)[0], size - behind - 2
+        if left < 1 << 15:
+            yield (*first, _Patch(behind, _I16.pack(left), Wrong("propertiesLength", told, left)))
+    for length in range(1, min(_LONGEST_TOPIC, 127 if version == 1 else _LONGEST_TOPIC) + 1):
+        behind = topic + version + length
+        if behind + 2 <= size and _I16.unpack_from(raw, behind)[0] == size - behind - 2:
+            data = length.to_bytes(version, "big")
+            yield (*first, _Patch(topic, data, Wrong("topicLength", says, length)))
+
+
+def _other_bodies(
+    raw: bytes, version: int, first: tuple[_Patch, ...], size: int, body: int
+) -> Iterator[tuple[_Patch, ...]]:
+    """The length of the body is wrong: wherever a topic's length, a topic and the properties' length end the unit."""
+    says, wanted = _I32.unpack_from(raw, body - 4)[0], _U32.unpack_from(raw, _CRC)[0]
+    tried = 0
+    for behind in range(size - 2, body, -1):  # where the properties' length may stand: properties are short
+        if size - behind - 2 >= 1 << 15 or tried >= MOST_TRIED:
+            return
+        if _I16.unpack_from(raw, behind)[0] != size - behind - 2:
+            continue
+        tried += 1
+        for length in range(1, 128):
+            topic = behind - length - version
+            if topic < body:
+                break
+            if int.from_bytes(raw[topic : topic + version], "big") == length:
+                patch = _Patch(body - 4, _I32.pack(topic - body), Wrong("bodyLength", says, topic - body))
+                if crc31(raw[body:topic]) == wanted or _is_name(
+                    raw[topic + version : behind].decode("utf-8", "replace")
+                ):
+                    yield (*first, patch)

@@ -1,0 +1,395 @@
+"""One fault, one finding: what did not fit in queues and index is judged when the broken places of the log are known.
+
+A damaged unit leaves a queue entry and index entries behind that lead to nothing; they are counted with the damage and
+are no findings of their own. What remains is told once a queue and once a file, at its first place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from engine.codec.consume_queue import PREFILLED_SIZE
+from engine.codec.message import COMMIT, Unit, sys_flag_words
+from engine.inspection.check.dispatch import Undispatched
+from engine.inspection.check.entries import QueueWalk, Suspect
+from engine.inspection.check.log import LogCheck
+from engine.inspection.check.losses import of_own_release
+from engine.inspection.check.places import between
+from engine.inspection.check.queues import QueueCheck
+from engine.inspection.check.start import RELEASES, Starts
+from engine.inspection.snapshot import StoreSnapshot
+from engine.rules import catalogue, index_rules, log_rules, queue_rules
+from engine.rules.findings import HAPPENED, Finding, Severity
+from engine.rules.zero_pages import PAGE, zero_pages
+
+MOST_LOOKS = 256
+MOST_OWNERS = 8
+MOST_READ = 1 << 20
+"""Bytes of a queue's file behind an empty entry that are looked at for pages of zeros."""
+_LMQ = "%LMQ%"
+
+
+class QueueFold:
+    """Findings of all queues; afterwards :attr:`odd_units` are units whose own fields are wrong, and
+    :attr:`undispatched` knows which queues are too short.
+    """
+
+    def __init__(self, store: StoreSnapshot, log: LogCheck, queues: QueueCheck, starts: Starts) -> None:
+        self.undispatched = Undispatched(store, log, queues, starts)
+        self._starts = starts
+        self._early: set[tuple[str, int]] = set()
+        self._store = store
+        self._log = log
+        self._queues = queues
+        self._abort = store.abort
+        self._least = max(store.log.min_offset, 0)
+        self._looks = 0
+        self._file_sizes = _file_sizes(queues)
+        self._faulty: set[tuple[str, int]] = set()
+        self._beyond = 0
+        self.lost = 0
+        """Messages that queues know behind the end of the log; light queues know the same ones again."""
+        self.known_to = 0
+        self.cut: set[str] = set()
+        """Queues that know messages behind the end of the log."""
+        self._first_beyond: tuple[QueueWalk, int, int] | None = None
+        self.odd_units: set[int] = set()
+
+    def findings(self) -> Iterator[Finding]:
+        """Everything about queues; fills the log's broken places with the entries that lead there."""
+        walks = self._queues.walks
+        if not walks and self._queues.homeless and self._store.paths is not None:
+            yield self.undispatched.all_gone()
+            return
+        found: list[Finding] = []
+        for key, walk in walks.items():
+            files = self._files(walk)
+            if files:
+                self._faulty.add(key)
+            found.extend(files)
+        for walk in walks.values():
+            found.extend(self._entries_without_units(walk))
+        for walk in walks.values():
+            found.extend(self._units_without_entries(walk))
+        found.extend(self.undispatched.findings(self._faulty, self.odd_units, self._early))
+        found.extend(self._behind_the_log())
+        short = {f"{topic}/{number}" for topic, number in self.undispatched.short}
+        for one in found:
+            emptied = one.id == "CQ06" and one.evidence["queue"] in short
+            yield one.follows("CQ10") if emptied else one
+
+    # -- files of a queue
+
+    def _files(self, walk: QueueWalk) -> list[Finding]:
+        reader = walk.reader
+        files = [log_rules.LogFile(f.path, f.start_offset, f.size) for f in reader.files]
+        size = self._file_sizes.get(reader.kind, 0)
+        found = []
+        for fault in log_rules.file_sequence(files, size):
+            severity: Severity | None = "warn" if fault.kind == "empty" else None
+            evidence: dict[str, Any] = {"expected": fault.expected, "found": fault.message}
+            evidence[HAPPENED] = log_rules.happened(fault, size, f"the queue {walk.name}")
+            text = f"Queue {walk.name}: {fault.message}"
+            found.append(catalogue.CQ01.found(text, fault.path, fault.offset, evidence, severity))
+        for oddity in reader.sequence.oddities:
+            text = f"Queue {walk.name}: {oddity.what}"
+            found.append(catalogue.DK01.found(text, oddity.path, None, {"found": oddity.what}))
+        last = files[-1] if files else None
+        if last and last.start > 0 and last.size and walk.end * walk.unit_size <= last.start and not found:
+            text = f"Queue {walk.name}: its last file is empty and begins at {last.start:,}"
+            evidence = {"expected": "at least one entry", "found": 0, "queue": walk.name}
+            filled = all((plan := self._starts.plan(like)) is not None and plan.will_start for like in RELEASES)
+            light: Severity | None = "note" if self._abort else None
+            kind = "filled" if filled else ""
+            found.append(catalogue.CQ06.found(text, last.path, 0, evidence, None if kind else light, kind=kind))
+        if walk.before and not found:
+            path = last.path if last else None
+            text = f"Queue {walk.name} begins at entry {walk.first:,}; {walk.before:,} units of the log come before"
+            evidence = {"units": walk.before, "firstUnit": walk.first_before, "found": walk.first}
+            evidence[HAPPENED] = (
+                f"the first files of the queue {walk.name} are missing, in front of entry {walk.first:,}"
+            )
+            found.append(catalogue.CQ01.found(text, path, walk.first * walk.unit_size, evidence))
+        return found
+
+    # -- entry → unit
+
+    def _entries_without_units(self, walk: QueueWalk) -> Iterator[Finding]:
+        start = walk.first if walk.next is None else walk.next
+        walk.skip(min(max(start, walk.first), walk.end), walk.end)
+        told = walk.wrong > 0
+        leading = True
+        for low, high in walk.skipped:
+            for first, entries in walk.chunks(low, high):
+                count = len(entries.physical)
+                prefilled = (entries.physical == 0) & (entries.size == PREFILLED_SIZE)
+                missing = entries.physical < 0
+                expired = (entries.physical < self._least) & ~missing & (entries.size > 0)
+                fine = missing | (prefilled | expired if low == walk.first and leading else np.zeros(count, bool))
+                beyond = (entries.physical >= self._log.end) & ~missing
+                self._note_beyond(walk, beyond, first, entries)
+                out_of_step = None if told else self._out_of_step(walk, first, entries, fine & expired & ~prefilled)
+                if out_of_step is not None:
+                    told = True
+                    yield out_of_step
+                for at in np.flatnonzero(~fine & ~beyond):
+                    entry = queue_rules.Side(int(entries.physical[at]), int(entries.size[at]), int(entries.tags[at]))
+                    finding = self._judge(walk, first + int(at), entry)
+                    if finding is not None and not told:
+                        told = True
+                        yield finding
+            leading = False
+
+    def _out_of_step(
+        self, walk: QueueWalk, first: int, entries: queue_rules.Entries, expired: np.ndarray
+    ) -> Finding | None:
+        """Entries whose units have expired can still be held against each other: they point ever further."""
+        rows = np.flatnonzero(expired)
+        physical = entries.physical[rows]
+        repeated = np.flatnonzero(physical[1:] == physical[:-1]) + 1
+        odd = np.flatnonzero(index_rules.out_of_order(physical))
+        if not len(repeated) and not len(odd):
+            return None
+        at = int(min([*repeated[:1], *odd[:1]]))
+        number = first + int(rows[at])
+        rule, word = ("CQ05", "repeats the entry in front of it") if at in repeated else ("CQ12", "is out of order")
+        evidence = {"queueOffset": number, "expected": "offsets that rise", "found": int(physical[at])}
+        return self._of_entry(walk, number, rule, f"{word} (offset {int(physical[at]):,})", evidence)
+
+    def _note_beyond(self, walk: QueueWalk, beyond: np.ndarray, first: int, entries: queue_rules.Entries) -> None:
+        physical = entries.physical
+        places = np.flatnonzero(beyond)
+        if len(places):
+            self.cut.add(walk.name)
+            self.known_to = max(self.known_to, int((physical[places] + entries.size[places]).max()))
+            self.lost += 0 if walk.reader.topic.startswith(_LMQ) else walk.messages(first, places)
+        for span in (one for one in self._log.spans.spans if one.end > self._log.end):
+            left = places[beyond[places]]
+            inside = left[(physical[left] >= span.start) & (physical[left] < span.end)]
+            if len(inside):
+                span.lead_all_in(walk.name, first + int(inside[0]), first + int(inside[-1]), len(inside))
+                beyond[inside] = False
+        left = np.flatnonzero(beyond)
+        if len(left):
+            self._beyond += len(left)
+            if self._first_beyond is None:
+                self._first_beyond = (walk, first + int(left[0]), int(physical[left[0]]))
+        beyond[places] = True
+
+    def _judge(self, walk: QueueWalk, number: int, entry: queue_rules.Side) -> Finding | None:
+        """An entry that no unit asked for: why."""
+        span = self._log.spans.find(entry.physical)
+        if span is not None and entry.size > 0:
+            span.lead_in(walk.name, number)
+            return None
+        if walk.reader.topic.startswith(_LMQ) and not self._queues.light_queues:
+            return None
+        if entry.size <= 0:
+            return self._hole(walk, number)
+        if self._looks >= MOST_LOOKS:
+            return None
+        self._looks += 1
+        seen = self._store.log.unit_at(entry.physical, crc=False)
+        where = f"points to {entry.physical:,}"
+        points = {"physicalOffset": entry.physical, "size": entry.size}
+        evidence: dict[str, Any] = {"queueOffset": number, "found": points}
+        if not isinstance(seen, Unit):
+            evidence["expected"] = "a unit at that offset"
+            return self._of_entry(walk, number, "CQ04", f"{where}, where no unit begins", evidence)
+        if number > walk.first and walk.entry(number - 1)[:2] == entry[:2]:
+            evidence["expected"] = "each unit once"
+            return self._of_entry(walk, number, "CQ05", f"repeats the entry in front of it ({where})", evidence)
+        own = f"{seen.topic}/{seen.queue_id}/{seen.queue_offset}"
+        evidence["unit"] = own
+        same_queue = (seen.topic, seen.queue_id) == (walk.reader.topic, walk.reader.queue_id)
+        if same_queue and seen.queue_offset == number:
+            return self._not_for_queues(walk, number, seen)
+        if same_queue and walk.first <= seen.queue_offset < walk.end:
+            other = walk.entry(seen.queue_offset)
+            if other.physical == entry.physical:
+                evidence["expected"] = "each unit once"
+                text = f"{where}, as does entry {seen.queue_offset:,}"
+                return self._of_entry(walk, number, "CQ05", text, evidence)
+        if seen.size == entry.size and self._is_orphan(seen):
+            return self._odd_unit(walk, number, seen)
+        evidence["expected"] = f"a unit of {walk.name} with queue offset {number}"
+        return self._of_entry(walk, number, "CQ04", f"{where}, a unit of {own}", evidence)
+
+    def _is_orphan(self, unit: Unit) -> bool:
+        """The unit's own fields lead to an entry that does not know it."""
+        other = self._queues.walks.get((unit.topic, unit.queue_id))
+        if other is None or not other.first <= unit.queue_offset < other.end:
+            return True
+        return other.entry(unit.queue_offset).physical != unit.offset
+
+    def _odd_unit(self, walk: QueueWalk, number: int, unit: Unit) -> Finding:
+        self.odd_units.add(unit.offset)
+        text = (
+            f"The unit says {unit.topic}, queue {unit.queue_id}, queue offset {unit.queue_offset:,}; "
+            f"queue {walk.name} has it as entry {number:,}"
+        )
+        evidence = {
+            "expected": f"{walk.name}/{number}",
+            "found": f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}",
+        }
+        file = self._store.log.sequence.find(unit.offset)
+        return catalogue.CL09.found(text, file.path if file else None, unit.offset, evidence)
+
+    def _not_for_queues(self, walk: QueueWalk, number: int, unit: Unit) -> Finding | None:
+        """The unit's own entry, but the unit says that it is no message: a half or a rolled back one."""
+        if unit.transaction_type in (0, COMMIT):
+            return None
+        self.odd_units.add(unit.offset)
+        words = ", ".join(sys_flag_words(unit.sys_flag))
+        text = f"The unit says {words}, and such units have no entry; queue {walk.name} has it as entry {number:,}"
+        evidence = {"expected": "a message or a committed one", "found": words, "queue": walk.name}
+        file = self._store.log.sequence.find(unit.offset)
+        return catalogue.CL09.found(text, file.path if file else None, unit.offset, evidence)
+
+    def _hole(self, walk: QueueWalk, number: int) -> Finding:
+        evidence = {"queueOffset": number, "expected": "an entry", "found": "zero bytes"}
+        return self._of_entry(walk, number, "CQ03", "is empty, and entries follow it", evidence)
+
+    # -- unit → entry
+
+    def _units_without_entries(self, walk: QueueWalk) -> Iterator[Finding]:
+        key = (walk.reader.topic, walk.reader.queue_id)
+        suspects = [s for s in walk.suspects if s.unit.physical not in self.odd_units]
+        if (
+            key in self._faulty or self._store.lock_state == "held"
+        ):  # a writer makes files behind those that were listed
+            suspects = [s for s in suspects if s.verdict != "missing"]
+        if not suspects:
+            return
+        first = min(suspects, key=lambda s: s.number)
+        if first.verdict == "unit":
+            yield self._unit_with_other_number(walk, first)
+            return
+        text = queue_rules.words(first.verdict, first.entry, first.unit)
+        evidence: dict[str, Any] = {
+            "queueOffset": first.number,
+            "expected": {"physicalOffset": first.unit.physical, "size": first.unit.size, "tagsCode": first.unit.tags},
+            "found": {"physicalOffset": first.entry.physical, "size": first.entry.size, "tagsCode": first.entry.tags},
+        }
+        early = self._one_early(walk, suspects)
+        if walk.wrong > 1:
+            evidence["furtherEntries"] = walk.wrong - 1
+            evidence["lastQueueOffset"] = walk.last_wrong
+            text += "" if early else f"; {walk.wrong - 1:,} more entries up to {walk.last_wrong:,} are wrong too"
+        evidence |= between(*[self._log.stored(first.unit.physical)] * 2)
+        if early:
+            evidence["neverDispatched"] = first.unit.physical
+            evidence[HAPPENED] = (
+                f"entry {first.number:,} of the queue {walk.name} was never written, and those behind it stand one place early"  # noqa: E501
+            )
+            self._early.add(key)
+            text += f": it was never dispatched, and the {_entries(walk.wrong)} behind it stand one place early"
+        owner = self._other_queue(walk, suspects)
+        text += f" · these are the entries of {owner}" if owner else ""
+        text += self._cut_at(walk, first)
+        if owner:
+            evidence[HAPPENED] = (
+                f"the queue {walk.name} has the entries of {owner} from entry {first.number:,} on: a file of that queue"
+            )
+        elif first.verdict == "empty":
+            evidence[HAPPENED] = self._emptied(walk, first.number)
+        severity: Severity | None = "warn" if first.verdict == "prefilled" else None
+        yield self._of_entry(walk, first.number, queue_rules.RULE_OF[first.verdict], text, evidence, severity)
+
+    def _one_early(self, walk: QueueWalk, suspects: list[Suspect]) -> bool:
+        """Whether the entries from the first suspect on are each the one that belongs behind it."""
+        return (
+            walk.wrong > 1
+            and all(suspect.verdict == "offset" for suspect in suspects)
+            and all(
+                after.number == one.number + 1 and one.entry[:2] == after.unit[:2]
+                for one, after in pairwise(sorted(suspects, key=lambda suspect: suspect.number))
+            )
+        )
+
+    def _other_queue(self, walk: QueueWalk, suspects: list[Suspect]) -> str:
+        """The queue whose entries these are, where all that are looked at stand at their numbers of one other queue."""
+        names = set()
+        for suspect in suspects[:MOST_OWNERS]:
+            seen = self._store.log.unit_at(suspect.entry.physical, crc=False) if suspect.entry.size > 0 else None
+            if not isinstance(seen, Unit) or seen.queue_offset != suspect.number:
+                return ""
+            names.add((seen.topic, seen.queue_id))
+        if len(suspects) < 2 or len(names) != 1 or (walk.reader.topic, walk.reader.queue_id) in names:
+            return ""
+        topic, queue_id = names.pop()
+        return f"{topic}/{queue_id}"
+
+    def _emptied(self, walk: QueueWalk, number: int) -> str:
+        """What zeroed the entries from ``number`` on: whole pages are those of a write that was lost."""
+        file = walk.reader.sequence.find(number * walk.unit_size)
+        place = number * walk.unit_size - file.start_offset if file is not None else 0
+        zeros = zero_pages(file.read(place, MOST_READ), place) if file is not None else None
+        if zeros is None or zeros[0] - place >= PAGE:
+            return f"entry {number:,} of the queue {walk.name} was never written"
+        return f"pages of the queue {walk.name} are zero from entry {number:,} on: their write was lost"
+
+    def _cut_at(self, walk: QueueWalk, first: Suspect) -> str:
+        """What the next start does with the entries behind one that is empty."""
+        plan = of_own_release(self._store, self._starts) if first.verdict == "empty" else None
+        key, behind = (walk.reader.topic, walk.reader.queue_id), walk.end - first.number - 1
+        for queue in plan.queues if plan is not None and behind > 0 else ():
+            if (queue.topic, queue.queue_id) == key and queue.max_offset - queue.entries_added <= first.number:
+                return f" · the next start cuts the queue there: the {_entries(behind)} behind it go"
+        return ""
+
+    def _unit_with_other_number(self, walk: QueueWalk, suspect: Suspect) -> Finding:
+        at = suspect.unit.physical
+        self.odd_units.add(at)
+        text = f"The unit says queue offset {suspect.entry.tags:,}; queue {walk.name} has it as {suspect.number:,}"
+        evidence = {"expected": suspect.number, "found": suspect.entry.tags, "queue": walk.name}
+        file = self._store.log.sequence.find(at)
+        return catalogue.CL09.found(text, file.path if file else None, at, evidence)
+
+    def _of_entry(
+        self,
+        walk: QueueWalk,
+        number: int,
+        rule: str,
+        text: str,
+        evidence: dict[str, Any],
+        severity: Severity | None = None,
+    ) -> Finding:
+        offset = number * walk.unit_size
+        file = walk.reader.sequence.find(offset)
+        path = file.path if file else (walk.reader.files[-1].path if walk.reader.files else None)
+        place = offset - file.start_offset if file else None
+        text = f"Queue {walk.name}, entry {number:,} {text}"
+        return catalogue.RULES[rule].found(text, path, place, {"queue": walk.name, **evidence}, severity)
+
+    def _behind_the_log(self) -> Iterator[Finding]:
+        if self._first_beyond is None:
+            return
+        walk, number, physical = self._first_beyond
+        text = (
+            f"points to {physical:,}, the log ends at {self._log.end:,}; "
+            f"{self._beyond:,} entries of all queues point behind its end"
+        )
+        evidence = {"expected": f"below {self._log.end}", "found": physical, "entries": self._beyond}
+        severity: Severity | None = "note" if self._abort else None
+        yield self._of_entry(walk, number, "CQ13", text, evidence, severity)
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count:,} entries"
+
+
+def _file_sizes(queues: QueueCheck) -> dict[str, int]:
+    """The length that most queue files of each kind were made with, whatever a configuration says."""
+    votes: dict[str, dict[int, int]] = {}
+    for walk in queues.walks.values():
+        files = [log_rules.LogFile(f.path, f.start_offset, f.size) for f in walk.reader.files]
+        likely = log_rules.likely_length(files)
+        if likely:
+            counts = votes.setdefault(walk.reader.kind, {})
+            counts[likely] = counts.get(likely, 0) + len(files)
+    return {kind: max(counts, key=lambda size: (counts[size], size)) for kind, counts in votes.items()}

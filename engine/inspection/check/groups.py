@@ -1,0 +1,250 @@
+"""Groups and topics against the queues: CF06–CF09, CQ14 (spec 12.2, 14.2)."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from engine.codec.config_tables import PERM_READ, PERM_WRITE, TopicConfig, delay_offsets
+from engine.codec.message import SCHEDULE_TOPIC
+from engine.errors import CannotRead
+from engine.inspection import table_rows
+from engine.inspection.deleted_topics import topics_known
+from engine.inspection.queue_reader import QueueReader
+from engine.inspection.snapshot import StoreSnapshot
+from engine.rules import catalogue_tables
+from engine.rules.findings import Finding, Severity
+from engine.rules.system_names import LMQ, is_system_group, is_system_topic
+
+MOST = 20
+_NO_TOPIC = "mqadmin updateTopic -b BROKER -t {topic} -r {queues} -w {queues} -p 6"
+
+
+def findings(
+    store: StoreSnapshot, homeless: Collection[tuple[str, int]], newest: int, short: Mapping[tuple[str, int], int]
+) -> Iterator[Finding]:
+    """CF06–CF09, CQ14 of a store; ``homeless`` are queues without a folder whose units the log still has, ``newest``
+    is the newest store time (ms), ``short`` says of queues that lack units where they would end.
+
+    Raises :class:`CannotRead` where a table or a folder could not be read.
+    """
+    if store.paths is None or not store.topics():
+        return
+    store.whole_topics()
+    groups = _Groups(store, {topic for topic, _ in homeless})
+    yield from groups.before_the_log()
+    yield from groups.of_topics_without_queues()
+    yield from groups.unknown_topics()
+    yield from groups.hidden_queues()
+    yield from _delayed(store, newest, short)
+
+
+class _Groups:
+    """The offset tables of a store held against its queues and its topics."""
+
+    def __init__(self, store: StoreSnapshot, homeless: Collection[str]) -> None:
+        assert store.paths is not None
+        self._store = store
+        self._homeless = homeless
+        self._config = store.paths.config
+        self._rows = [row for row in table_rows.offsets(store) if row.mode != "broadcast"]
+        self._topics = table_rows.topics(store)
+        self._light: Severity | None = "note" if store.abort else None
+
+    @cached_property
+    def _offsets(self) -> str:
+        """The table that the offsets stand in."""
+        light = any(row.mode == "lmq" for row in self._rows)
+        return str(self._config / ("lmqConsumerOffset.json" if light else "consumerOffset.json"))
+
+    def before_the_log(self) -> Iterator[Finding]:
+        """CF06: what these groups would read next was deleted with the oldest files of the log."""
+        lost: dict[str, dict[str, dict[str, int]]] = {}
+        for row in self._rows:
+            if is_system_group(row.group) or is_system_topic(row.topic):
+                continue
+            for queue_id, offset in sorted(row.offsets.items()):
+                queue = self._store.topics().get(row.topic, {}).get(queue_id)
+                first = self._first_in_log(queue) if queue is not None else 0
+                if queue is not None and offset < first:
+                    place = f"{row.topic}/{queue_id}"
+                    lost.setdefault(row.group, {})[place] = {"offset": offset, "first": first, "lost": first - offset}
+        for group, queues in sorted(lost.items(), key=lambda item: -_sum(item[1]))[:MOST]:
+            places = ", ".join(f"{place} {row['lost']:,}" for place, row in list(queues.items())[:3])
+            text = f"Group {group} lost messages unread, {_sum(queues):,} in all: the log has deleted them ({places})"
+            evidence = {"group": group, "lost": _sum(queues), "queues": dict(list(queues.items())[:MOST])}
+            yield catalogue_tables.CF06.found(text, self._offsets, None, evidence, self._light)
+
+    def _first_in_log(self, queue: QueueReader) -> int:
+        with contextlib.suppress(CannotRead):
+            return queue.first_in_log
+        return 0
+
+    def of_topics_without_queues(self) -> Iterator[Finding]:
+        """CF08: a topic that is made again begins at 0, and these groups stand further."""
+        gone: dict[str, dict[str, int]] = {}
+        for row in self._rows:
+            furthest = max(row.offsets.values(), default=0)
+            if furthest <= 0 or row.topic in self._store.topics() or self._lost_its_queues(row.topic):
+                continue
+            gone.setdefault(row.topic, {})[row.group] = furthest
+        for topic, groups in sorted(gone.items())[:MOST]:
+            names = ", ".join(f"{group} {offset:,}" for group, offset in list(groups.items())[:3])
+            text = f"Topic {topic} has no queues, and groups have offsets in it ({len(groups):,}): {names}"
+            evidence: dict[str, Any] = {
+                "topic": topic,
+                "expected": "no offsets, or queues",
+                "found": dict(list(groups.items())[:MOST]),
+            }
+            evidence["groups"] = list(evidence["found"])
+            yield catalogue_tables.CF08.found(text, self._offsets, None, evidence)
+
+    def _lost_its_queues(self, topic: str) -> bool:
+        """The log has units of the topic, and it was not deleted: CQ10 tells of that."""
+        if topic not in self._homeless:
+            return False
+        return topic.startswith(LMQ) or topic in (self._topics or ()) or not topics_known(self._store).told
+
+    def unknown_topics(self) -> Iterator[Finding]:
+        """CQ14: clients are told that there is no such topic."""
+        if self._topics is None:
+            return
+        shown = 0
+        for topic, queues in self._store.topics().items():
+            known = topic in self._topics or topic.startswith(LMQ) or is_system_topic(topic)
+            messages = 0 if known else sum(self._messages(queue) for queue in queues.values())
+            if not messages or shown >= MOST:
+                continue
+            shown += 1
+            unread = self._unread(topic, queues)
+            text = f"Topic {topic} is not in topics.json, and its queues hold messages ({messages:,})"
+            text += _unread_words(unread)
+            evidence: dict[str, Any] = {
+                "topic": topic,
+                "queues": list(queues)[:MOST],
+                "messages": messages,
+                "unread": unread,
+            }
+            evidence["groups"] = list(unread)
+            command = _NO_TOPIC.format(topic=shlex.quote(topic), queues=max(queues) + 1)
+            folder = next(iter(queues.values())).sequence.folders[0].parent
+            grave: Severity | None = "error" if unread and not self._light else self._light
+            yield catalogue_tables.CQ14.found(text, str(folder), None, evidence, grave, command=command)
+
+    def hidden_queues(self) -> Iterator[Finding]:
+        """CF07: queues that consumers or producers do not see by what topics.json says."""
+        shown = 0
+        for topic, config in (self._topics or {}).items():
+            queues = self._store.topics().get(topic, {})
+            if not queues or is_system_topic(topic) or shown >= MOST:
+                continue
+            for finding in self._hidden(config, queues):
+                shown += 1
+                yield finding
+
+    def _hidden(self, config: TopicConfig, queues: dict[int, QueueReader]) -> Iterator[Finding]:
+        beyond = {number: queue for number, queue in queues.items() if number >= config.read_queue_nums}
+        unread = self._unread(config.name, beyond)
+        held = sum(self._messages(queue) for queue in beyond.values())
+        wanted = max(queues) + 1
+        if held:
+            text = (
+                f"Topic {config.name} has readQueueNums {config.read_queue_nums:,}, and queues behind that "
+                f"({', '.join(map(str, list(beyond)[:8]))}) hold messages ({held:,})"
+            )
+            yield self._of_topic(config, text, unread, "beyond", "readQueueNums", wanted, config.read_queue_nums)
+        elif config.write_queue_nums > config.read_queue_nums:
+            text = (
+                f"Topic {config.name} has writeQueueNums {config.write_queue_nums:,} and readQueueNums "
+                f"{config.read_queue_nums:,}: what producers put into the queues behind that nobody reads"
+            )
+            wanted = config.write_queue_nums
+            yield self._of_topic(config, text, {}, "wider", "readQueueNums", wanted, config.read_queue_nums)
+        if not config.perm & PERM_READ:
+            unread = self._unread(config.name, queues)
+            text = f"Topic {config.name} may not be read (perm {config.perm})"
+            yield self._of_topic(config, text, unread, "unreadable", "perm", PERM_READ | config.perm, config.perm)
+        elif not config.perm & PERM_WRITE:
+            text = f"Topic {config.name} may not be written (perm {config.perm})"
+            yield self._of_topic(config, text, {}, "unwritable", "perm", PERM_WRITE | config.perm, config.perm)
+
+    def _of_topic(
+        self, config: TopicConfig, text: str, unread: dict[str, int], kind: str, field: str, expected: int, found: int
+    ) -> Finding:
+        text += _unread_words(unread)
+        evidence: dict[str, Any] = {"topic": config.name, "field": field, "expected": expected, "found": found}
+        evidence |= {"unread": unread, "groups": list(unread)}
+        queues = expected if field == "readQueueNums" else config.read_queue_nums
+        perm = expected if field == "perm" else config.perm
+        name, writes = shlex.quote(config.name), config.write_queue_nums
+        command = f"mqadmin updateTopic -b BROKER -t {name} -r {queues} -w {writes} -p {perm}"
+        grave: Severity | None = "error" if unread else None
+        path = str(self._config / "topics.json")
+        return catalogue_tables.CF07.found(text, path, None, evidence, grave, kind=kind, command=command)
+
+    def _unread(self, topic: str, queues: dict[int, QueueReader]) -> dict[str, int]:
+        """By group that reads the topic: messages of these queues that it has not read, and the log has."""
+        found: dict[str, int] = {}
+        for row in self._rows:
+            if row.topic != topic or is_system_group(row.group):
+                continue
+            unread = sum(self._behind(queue, row.offsets.get(number, 0)) for number, queue in queues.items())
+            if unread:
+                found[row.group] = unread
+        return found
+
+    def _behind(self, queue: QueueReader, offset: int) -> int:
+        return max(queue.max_offset - max(offset, self._first_in_log(queue)), 0)
+
+    def _messages(self, queue: QueueReader) -> int:
+        return self._behind(queue, 0)
+
+
+def _unread_words(unread: dict[str, int]) -> str:
+    told = ", ".join(f"{group} {count:,}" for group, count in list(unread.items())[:3])
+    return f"; unread by {told}" if told else ""
+
+
+def _sum(queues: dict[str, dict[str, int]]) -> int:
+    return sum(row["lost"] for row in queues.values())
+
+
+def _delayed(store: StoreSnapshot, newest: int, short: Mapping[tuple[str, int], int]) -> Iterator[Finding]:
+    """CF09: offsets of delay levels that are not those of their queues."""
+    table = table_rows.loaded(store, "delayOffset.json")
+    queues = store.topics().get(SCHEDULE_TOPIC, {})
+    if store.paths is None or table is None or not queues or store.lock_state == "held":
+        return
+    levels, _ = delay_offsets(table)
+    path = str(store.paths.config / "delayOffset.json")
+    missing = []
+    for number, queue in queues.items():
+        level, end = number + 1, queue.max_offset
+        if level not in levels:
+            missing += [level] if _was_due(queue, newest) else []
+        elif levels[level] > end:
+            text = f"Delay level {level} is delivered from {levels[level]:,} on, its queue ends at {end:,}"
+            evidence = {"level": level, "queue": f"{SCHEDULE_TOPIC}/{number}", "expected": end, "found": levels[level]}
+            cause = "CQ10" if levels[level] <= short.get((SCHEDULE_TOPIC, number), -1) else None
+            yield catalogue_tables.CF09.found(
+                text, path, None, evidence, "note" if store.abort else None, kind="beyond", caused_by=cause
+            )
+    if missing:
+        again = sum(queues[level - 1].max_offset - max(queues[level - 1].min_offset, 0) for level in missing)
+        text = (
+            f"delayOffset.json has no offset for delay levels whose messages were delivered "
+            f"({', '.join(map(str, missing))}): all of them are delivered again (messages: {again:,})"
+        )
+        evidence = {"levels": missing, "messages": again, "found": sorted(levels)}
+        yield catalogue_tables.CF09.found(text, path, None, evidence, "note" if store.abort else None, kind="missing")
+
+
+def _was_due(queue: QueueReader, newest: int) -> bool:
+    """Whether the level's first message was due before the store's newest unit: it was delivered, and its offset was
+    written at the next close.
+    """
+    first = queue.entry(max(queue.min_offset, 0)) if queue.max_offset > queue.min_offset else None
+    return first is not None and 0 < first.tags_code <= newest

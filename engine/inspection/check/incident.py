@@ -1,0 +1,184 @@
+"""The four answers of an incident: what happened, what is lost already, what the next start will lose, what to do now.
+
+From the findings of a check and the plans of recovery; nothing where something could not be read, beside a running
+broker, or where nothing is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
+from engine.counted import capital
+from engine.inspection import foreign, lost_spans
+from engine.inspection.check import losses as check_losses
+from engine.inspection.check.log import LogCheck
+from engine.inspection.check.start import RELEASES, Starts
+from engine.inspection.lost_spans import LostSpans
+from engine.inspection.queue_reader import QueueReader
+from engine.inspection.snapshot import StoreSnapshot
+from engine.rules.causes import by_cause, what_happened
+from engine.rules.findings import SNAPSHOT_FIRST, STORE, Finding, at_least, of_store
+from engine.rules.register import PLAN
+from engine.store.recovery.plan import Loss, QueueLoss, RecoveryPlan
+
+MOST_STEPS = 3
+_CHUNK = 1 << 16
+Json = dict[str, Any]
+
+
+def of(store: StoreSnapshot, starts: Starts, found: Sequence[Finding], log: LogCheck) -> Json | None:
+    """The ``incident`` of a ``summary`` record. Raises :class:`CannotRead`."""
+    grave = [one for one in found if at_least(one.severity, "warn")]
+    if not grave or store.paths is None or store.unread or store.lock_state == "held":
+        return None
+    known = not foreign.unknown_to_plans(store)
+    already = lost_already(store, log) if known else None
+    lost = {like: _start(starts.losses(like), already) for like in RELEASES}
+    plan = check_losses.of_own_release(store, starts)
+    return {
+        "whatHappened": what_happened(grave, crashed=store.abort),
+        "lostAlready": _loss(already) if already is not None and log.units else None,
+        "lostByNextStart": lost,
+        "firstSteps": list(_steps(store, plan, grave, lost[plan.like] if plan is not None else None)),
+    }
+
+
+def lost_already(store: StoreSnapshot, log: LogCheck) -> Loss:
+    """Messages that queues know and the log no longer holds: in broken places, in gaps, behind its end."""
+    gone = lost_spans.of(store, log)
+    found = (_lost_of(reader, gone) for queues in store.topics().values() for reader in queues.values())
+    rows = sorted((row for row in found if row is not None), key=lambda row: (row.topic, row.queue_id))
+    return Loss(tuple(rows))
+
+
+def _lost_of(reader: QueueReader, gone: LostSpans) -> QueueLoss | None:
+    """Entries of one queue that point into one of the spans; None for none."""
+    lost: QueueLoss | None = None
+    for first, rows in _entries(reader):
+        physical = rows["physical_offset"].astype(np.int64)
+        wanted = gone.inside(physical, rows["size"])
+        if not len(wanted):
+            continue
+        offsets, count = _offsets(reader, rows, first, wanted)
+        begin, last, unit = int(offsets[0]), int(offsets[-1]), int(physical[wanted[0]])
+        if lost is None:
+            lost = QueueLoss(reader.topic, reader.queue_id, 0, begin, last, unit)
+            lost.first_time = _own_time(rows, wanted[0], gone.earliest(unit))
+        lost.messages += count
+        lost.first, lost.last = min(lost.first, begin), max(lost.last, last)
+        lost.last_time = _own_time(rows, wanted[-1], gone.latest(int(physical[wanted[-1]])))
+    return lost
+
+
+def _own_time(rows: np.ndarray, row: np.intp, else_: int) -> int:
+    """The store time (ms) that the entry of a batch queue says itself; a simple one says none."""
+    return int(rows["store_timestamp"][row]) if "store_timestamp" in (rows.dtype.names or ()) else else_
+
+
+def _offsets(
+    reader: QueueReader, rows: np.ndarray, first: int, wanted: NDArray[np.intp]
+) -> tuple[NDArray[np.int64], int]:
+    """Queue offsets of the first message of each wanted entry, and how many messages they are."""
+    if reader.kind == "simple":
+        return wanted + first, len(wanted)
+    return rows["msg_base_offset"][wanted].astype(np.int64), int(rows["batch_size"][wanted].sum())
+
+
+def _entries(reader: QueueReader) -> Iterator[tuple[int, np.ndarray]]:
+    """(number of the first, entries) of a queue's files, in chunks; pre-filled ones point to no message."""
+    kind = CQ_UNIT if reader.kind == "simple" else BATCH_CQ_UNIT
+    for file in reader.files:
+        for position in range(0, file.size - kind.itemsize + 1, _CHUNK * kind.itemsize):
+            data = file.read(position, min(_CHUNK * kind.itemsize, file.size - position))
+            rows = np.frombuffer(data, kind, len(data) // kind.itemsize)
+            yield (file.start_offset + position) // kind.itemsize, rows
+
+
+# -- by the next start
+
+
+def _start(plan: RecoveryPlan | None, already: Loss | None) -> Json | None:
+    """What a start of one release loses; None where it cannot be told. Of a log that is gone, and may be on a disk that
+    is not mounted, it is all that the queues know: they are deleted.
+    """
+    if plan is not None and plan.will_start and plan.empty_log is not None and plan.start_file is None:
+        deleted = len(plan.index_deleted)
+        return {"starts": True, "why": None, **_loss(already), "indexFilesDeleted": deleted} if already else None
+    if plan is None or plan.undispatched is None or plan.dropped is None:
+        return None
+    if not plan.will_start:
+        return {"starts": False, "why": plan.blockers[0].message, **_loss(Loss()), "indexFilesDeleted": 0}
+    both = _together((*plan.undispatched.queues, *plan.dropped.queues))
+    return {"starts": True, "why": None, **_loss(Loss(both)), "indexFilesDeleted": len(plan.index_deleted)}
+
+
+def _together(rows: Iterable[QueueLoss]) -> tuple[QueueLoss, ...]:
+    """The losses of each queue as one."""
+    found: dict[tuple[str, int], QueueLoss] = {}
+    for row in rows:
+        one = found.get((row.topic, row.queue_id))
+        if one is None:
+            found[row.topic, row.queue_id] = QueueLoss(
+                row.topic, row.queue_id, row.messages, row.first, row.last, row.unit, row.first_time, row.last_time
+            )
+            continue
+        one.messages += row.messages
+        one.first, one.last, one.unit = min(one.first, row.first), max(one.last, row.last), min(one.unit, row.unit)
+        one.first_time, one.last_time = min(one.first_time, row.first_time), max(one.last_time, row.last_time)
+    return tuple(row for _, row in sorted(found.items()))
+
+
+def _loss(loss: Loss) -> Json:
+    return {"messages": loss.messages, "queues": [row.record() for row in loss.queues]}
+
+
+# -- what to do
+
+
+def _steps(
+    store: StoreSnapshot, plan: RecoveryPlan | None, grave: Sequence[Finding], lost: Json | None
+) -> Iterator[Json]:
+    """At most :data:`MOST_STEPS`: keep what is there, then the step of the cause and the next one, or the plan."""
+    typed = partial(of_store, path=str(store.path), config=store.config_file)
+    shown = _step("Ask what the next start would keep, drop and lose.", typed(PLAN))
+    advised = list(_advised(grave))
+    loses = lost is None or not lost["starts"] or lost["messages"] > 0
+    if not loses and not advised:
+        yield _step("Start the broker: nothing is lost by that.", None)
+        yield shown
+        return
+    steps = []
+    if loses or any(at_least(one.severity, "error") or one.id == "IX04" for one in grave):
+        steps.append(
+            _step(
+                "Start no broker on the store yet; take a snapshot first.", typed(f"storescope snapshot {STORE} COPY")
+            )
+        )
+    if plan is not None and plan.will_start and plan.dropped is not None and plan.dropped.messages:
+        text = "Copy every message that can be read into a new store, also those behind the damage, and start on that."
+        steps.append(_step(text, typed(f"storescope copy {STORE} NEW")))
+    steps += advised
+    if shown["command"] not in [step["command"] for step in steps[:MOST_STEPS]]:
+        steps.insert(min(len(steps), MOST_STEPS), shown)
+    yield from steps[:MOST_STEPS]
+
+
+def _advised(grave: Sequence[Finding]) -> Iterator[Json]:
+    """The steps of the findings that stand by themselves, each once."""
+    seen: set[str] = set()
+    for one in by_cause(grave):
+        step = one.next_step.removeprefix(SNAPSHOT_FIRST)
+        if one.caused_by is not None or one.id == "AB01" or step.lower() in seen or one.command in seen:
+            continue
+        seen |= {step.lower(), *([one.command] if one.command else [])}
+        yield _step(capital(step), one.command)
+
+
+def _step(text: str, command: str | None) -> Json:
+    return {"text": text, "command": command}

@@ -1,0 +1,384 @@
+"""The commit log's part of a check: files, units, blanks, times, and what stands behind the end (spec 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.message import Unit
+from engine.codec.unit_scan import Damage, Stop
+from engine.inspection.check.clock import Clock
+from engine.inspection.check.places import Span, Spans, between
+from engine.inspection.lost_units import lost_units
+from engine.inspection.snapshot import StoreSnapshot
+from engine.mapped.read_only import ReadOnlyFile
+from engine.rules import catalogue, damage_kinds, log_rules
+from engine.rules.findings import HAPPENED, Finding, Rule, Severity
+from engine.rules.proofs import Proof
+from engine.rules.zero_pages import zero_pages
+
+MOST_OF_A_RULE = 20
+MOST_KEPT = 10_000
+MOST_SALVAGED = 64 << 10
+"""Bytes of a damaged stretch that are taken for one changed unit."""
+MOST_READ = 4 << 20
+"""Bytes of a damaged stretch that are looked at for pages of zeros."""
+_GAP = "no file holds these bytes"
+
+
+class LogCheck:
+    """Fed with the blocks of one walk; :meth:`findings` tells what they showed."""
+
+    def __init__(self, store: StoreSnapshot, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self.spans = Spans()
+        self._found: list[Finding] = []
+        self._counts: dict[str, int] = {}
+        self._newest = self._last_time = -1
+        self._blank: tuple[int, int] | None = None
+        self._roomy: list[tuple[int, int, int]] = []
+        self.bad_crc: list[int] = []
+        self._no_crc = 0
+        """Units that say CRC 0: the first is told, and how many there are."""
+        self.end = 0
+        self.units = 0
+        self.newest_time = 0
+        self._files: list[tuple[log_rules.FileFault, Span]] = []
+        self._odd_lengths: set[str] = set()
+        self._askew = False
+        self._file_size = 0
+        self._more: dict[str, int] = {}
+        self._open: list[Span] = []
+        """Broken places whose next unit has not come yet."""
+        self.tail_cause: str | None = None
+        """The rule whose finding explains the broken end of the log."""
+        self._check_files()
+
+    # -- files
+
+    def _check_files(self) -> None:
+        sequence = self._store.log.sequence
+        files = [log_rules.LogFile(f.path, f.start_offset, f.size) for f in sequence.files]
+        size = self._file_size = log_rules.likely_length(files) if self._store.kind != "file" else 0
+        for fault in log_rules.file_sequence(files, size):
+            self._files.append((fault, Span(fault.missing, fault.end, "gap", fault.message)))
+            if fault.kind == "size":
+                self._odd_lengths.add(fault.path)
+            self._askew |= fault.kind in ("size", "overlap")
+        for oddity in sequence.oddities:
+            rule = catalogue.CL07 if oddity.kind in ("double", "link", "folder") else catalogue.DK01
+            self._add(rule, oddity.what, oddity.path, oddity.offset, {"found": oddity.what})
+
+    # -- the walk
+
+    def block(self, columns: UnitColumns) -> NDArray[np.bool_]:
+        """Look at one block; gives which of its units stand where they say they stand."""
+        rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == BLANK)
+        stale = log_rules.stale(columns, rows)
+        if rows:
+            self._after_blank(int(columns.size[0]))
+            self._units(columns, rows, stale)
+        if rows < columns.count:
+            self._take_blank(int(columns.offset[rows]), int(columns.size[rows]))
+        mask: NDArray[np.bool_] = ~stale
+        return mask
+
+    def accepts(self, proof: Proof) -> bool:
+        """Whether a stretch that was proven can be passed over here."""
+        if self._askew or proof.first_time < self._newest or not self._clock.accepts(proof):
+            return False
+        return proof.blank is None or proof.blank[0] < self._store.log.files[-1].start_offset
+
+    def pass_over(self, proof: Proof) -> None:
+        """As if the blocks of the stretch had gone by."""
+        self._after_blank(proof.first_size)
+        self.units += proof.units
+        self._close(proof.first_time)
+        self._newest = self._last_time = self.newest_time = proof.last_time
+        self._clock.pass_over(proof)
+        if proof.blank is not None:
+            self._take_blank(*proof.blank)
+
+    def _units(self, columns: UnitColumns, rows: int, stale: NDArray[np.bool_]) -> None:
+        self.units += rows
+        before = log_rules.Before(self._newest, self._last_time)
+        for one in log_rules.UNIT_RULES:
+            broken = one.broken(columns, rows, before)
+            if not len(broken):
+                continue
+            match one.rule.id:
+                case "CL05":  # neighbours make one finding
+                    self._stale(columns, broken, one)
+                case "CL08":  # the clock tells of all its steps together
+                    pass
+                case _:
+                    self._each(columns, broken, one)
+        times = columns.store_timestamp[:rows][~stale]
+        if self._open and len(times):
+            self._close_before(columns.offset[:rows][~stale], times)
+        self._clock.block(columns.offset[:rows][~stale], times, log_rules.backward_times(times, *before))
+        if len(times):
+            self._newest = max(self._newest, int(times.max()))
+            self._last_time = int(times[-1])
+            self.newest_time = self._newest
+
+    def _each(self, columns: UnitColumns, broken: log_rules.Rows, one: log_rules.UnitRule) -> None:
+        for row in broken.tolist():
+            at = int(columns.offset[row])
+            if one.rule is catalogue.CL03 and len(self.bad_crc) < MOST_KEPT:
+                self.bad_crc.append(at)
+            if one.rule is catalogue.CL03 and log_rules.without_crc(columns, row):
+                self._no_crc += 1
+                if self._no_crc > 1:
+                    continue
+            if self._room(one.rule):
+                text, evidence = one.told(columns, row)
+                self._add(one.rule, text, self._file(at), at, evidence)
+            else:
+                self._more[one.rule.id] = self._more.get(one.rule.id, 0) + 1
+
+    def _stale(self, columns: UnitColumns, broken: log_rules.Rows, one: log_rules.UnitRule) -> None:
+        for row in broken.tolist():
+            at, size = int(columns.offset[row]), int(columns.size[row])
+            span = self.spans.add(at, at + size, "stale", one.told(columns, row)[0], 1)
+            if span.units == 1:
+                earlier = columns.store_timestamp[:row][~log_rules.stale(columns, row)]
+                self._begin(span, int(earlier[-1]) if len(earlier) else self._last_time)
+
+    # -- times around broken places
+
+    def _begin(self, span: Span, before: int) -> None:
+        """A place is broken behind a unit of this store time (ms)."""
+        if span.before < 0:
+            span.before = before
+            self._open.append(span)
+
+    def _close(self, after: int) -> None:
+        for span in self._open:
+            span.after = after
+        self._open = []
+
+    def _close_before(self, offsets: NDArray[np.int64], times: NDArray[np.int64]) -> None:
+        """Good units came: the first one behind each open place ends it."""
+        left = []
+        for span in self._open:
+            row = int(np.searchsorted(offsets, span.end))
+            if row < len(times):
+                span.after = int(times[row])
+            else:
+                left.append(span)
+        self._open = left
+
+    def _take_blank(self, offset: int, size: int) -> None:
+        file = self._store.log.sequence.find(offset)
+        if file is None:
+            return
+        wrong = log_rules.blank_fault(offset, size, file.end_offset)
+        if wrong and file.path not in self._odd_lengths:
+            evidence = {"expected": file.end_offset - offset, "found": size, **between(self._last_time, -1)}
+            self._add(catalogue.CL02, wrong, file.path, offset, evidence)
+        self._blank = (offset, size)
+
+    def _after_blank(self, unit_size: int) -> None:
+        if self._blank and log_rules.would_have_fitted(self._blank[1], unit_size):
+            at, size = self._blank
+            self._roomy.append((at, size, unit_size))
+        self._blank = None
+
+    def damage(self, item: Damage) -> None:
+        """Bytes that are no unit."""
+        if item.reason == _GAP or item.unread:
+            for _, span in self._files:
+                if span.start <= item.offset < span.end:
+                    self._begin(span, self._last_time)
+            return
+        if self._store.kind == "file" and item.offset == self._store.log.min_offset:
+            return  # a copied piece begins in the middle of a unit
+        end = item.offset + item.size
+        for _, span in self._files:
+            if item.offset < span.end and end >= span.start:
+                span.start = min(span.start, item.offset)  # the unit that the end of the file cut off
+                self._begin(span, self._last_time)
+                return
+        self._begin(self.spans.add(item.offset, end, "damage", item.reason), self._last_time)
+
+    def finish(self, stop: Stop) -> None:
+        """The walk is over: what lay in front of the stop and could not be read is the torn tail."""
+        self.end = stop.offset
+        last = self.spans.spans[-1] if self.spans.spans else None
+        if last is not None and last.kind == "damage" and last.start == stop.offset and last.end > stop.offset:
+            last.kind = "cut"
+        ends = self._blank is not None and self._blank[0] == stop.offset
+        live = self._store.lock_state == "held"  # a writer makes the next one just now
+        if ends and self._store.kind == "store" and not live:
+            self._next_is_missing(self._store.log.files[-1])
+        self.spans.spans.extend(span for _, span in self._files if span.end > span.start)
+        self.spans.arrange()
+
+    def _next_is_missing(self, last: ReadOnlyFile) -> None:
+        """A blank ends the last file: whoever wrote it opened the next one in the same breath."""
+        end = last.end_offset
+        text = f"the last file is finished by a blank unit, and the file that follows it at {end:,} is missing"
+        fault = log_rules.FileFault("next", last.path, end, end, end + last.size, text, "a file that follows")
+        self._files.append((fault, Span(end, end + last.size, "gap", text)))
+
+    @property
+    def torn(self) -> frozenset[int]:
+        """Units of which it was found that their properties are not what was stored."""
+        return frozenset(one.offset for one in self._found if one.id == "CL04" and one.offset is not None)
+
+    @property
+    def next_was_lost(self) -> bool:
+        """The file that follows the last one is missing, and queues know messages of it."""
+        return any(fault.kind == "next" and span.entries for fault, span in self._files)
+
+    @property
+    def tail_is_broken(self) -> bool:
+        """Something broken reaches behind the end of the log: what points there is its consequence."""
+        return any(span.end > self.end for span in self.spans.spans)
+
+    # -- what was found
+
+    def findings(self) -> Iterator[Finding]:
+        """Findings of the log; those on spans tell how many entries lead into them."""
+        live = self._store.lock_state == "held"
+        for fault, span in self._files:
+            yield self._of_file(fault, span)
+        for finding in self._found:
+            more = self._more.pop(finding.id, 0)
+            if more:
+                finding.evidence["furtherPlaces"] = more
+            if not (live and finding.id == "CL03" and self._whole_by_now(finding)):
+                yield self._with_those_without_crc(finding)
+        yield from self._clock.findings(self._file)
+        yield from self._roomy_blanks()
+        shown = 0
+        for span in self.spans.spans:
+            if span.kind == "gap" or shown >= MOST_OF_A_RULE:
+                continue
+            if live and span.kind == "damage" and isinstance(self._store.log.unit_at(span.start), Unit):
+                continue  # a page was read before it was written, and the one behind it afterwards
+            shown += 1
+            yield self._of_span(span, live)
+
+    def _with_those_without_crc(self, one: Finding) -> Finding:
+        """The finding on the first unit without a CRC tells of all of them."""
+        if self._no_crc < 2 or one.id != "CL03" or one.evidence["expected"] != 0:
+            return one
+        text = f"{self._no_crc:,} units from here on say CRC 0: the writer stored no CRC; the first body's is "
+        evidence = {**one.evidence, "units": self._no_crc}
+        return replace(one, message=f"{text}{one.evidence['found']}", evidence=evidence)
+
+    def _roomy_blanks(self) -> Iterator[Finding]:
+        """One finding for all blanks that the unit behind would have fitted into."""
+        if not self._roomy:
+            return
+        at, size, unit = self._roomy[0]
+        text = f"The blank of {size:,} bytes would have held the next unit ({unit:,} bytes)"
+        if len(self._roomy) > 1:
+            text += f"; so would {len(self._roomy) - 1:,} more"
+        evidence = {"blank": size, "unit": unit, "places": [one[0] for one in self._roomy[:MOST_OF_A_RULE]]}
+        yield catalogue.CL10.found(text, self._file(at), at, evidence)
+
+    def _of_file(self, fault: log_rules.FileFault, span: Span) -> Finding:
+        evidence = {**span.evidence(), "expected": fault.expected, "bytes": span.end - fault.missing}
+        evidence[HAPPENED] = log_rules.happened(fault, self._file_size)
+        kind = fault.kind
+        if kind == "size":
+            kind = "short" if fault.missing < fault.end else "long"
+        severity: Severity | None = "warn" if kind == "next" and self._store.abort and not span.entries else None
+        text = f"{fault.message} · {span.lost}" if span.lost else fault.message
+        return catalogue.CL07.found(text, fault.path, fault.offset, evidence, severity, kind=kind)
+
+    def _whole_by_now(self, finding: Finding) -> bool:
+        """A running broker was writing the unit while it was read."""
+        seen = self._store.log.unit_at(finding.offset or 0)
+        return isinstance(seen, Unit) and seen.crc == "ok"
+
+    def _of_span(self, span: Span, live: bool) -> Finding:
+        size = span.end - span.start
+        file = self._file(span.start)
+        if span.kind == "stale":
+            text = f"{span.units:,} units from here on belong elsewhere: {span.reason}"
+            evidence = {"expected": span.start, **span.evidence(), HAPPENED: self._stale_kind(span)}
+            return catalogue.CL05.found(text, file, span.start, evidence)
+        if span.kind == "left":
+            text = f"{span.units:,} units from here on are in no queue: {span.reason}"
+            evidence = {
+                **span.evidence(),
+                HAPPENED: f"a start cut the commit log at {span.start:,} once, and what lay behind came back",
+            }
+            return catalogue.CL06.found(text, file, span.start, evidence)
+        if span.kind == "cut":
+            text = f"The log ends here; {size:,} bytes behind it are no whole unit: {span.reason}"
+            text += f" · {span.lost}" if span.lost else ""
+            severity: Severity | None = "note" if live else None
+            evidence = {**span.evidence(), HAPPENED: damage_kinds.of_torn_end(self._bytes(span), span.start, size)}
+            return catalogue.CL06.found(text, file, span.start, evidence, severity, caused_by=self.tail_cause)
+        text = f"{size:,} bytes are no unit: {span.reason.removeprefix('no unit: ')}"
+        evidence = {"expected": "a unit or a blank", **span.evidence()}
+        data = self._bytes(span)
+        fields = self._wrong_fields(span) if size <= MOST_SALVAGED else ()
+        evidence[HAPPENED] = damage_kinds.of_stretch(data, span.start, size, fields)
+        zeros = zero_pages(data, span.start)
+        if zeros is not None:
+            text += f" · {zeros[1]:,} bytes from {zeros[0]:,} on are zero: whole pages, as of a write that was lost"
+            evidence |= {"zeroFrom": zeros[0], "zeroBytes": zeros[1]}
+        text += f" · {span.lost}" if span.lost else ""
+        return catalogue.CL01.found(text, file, span.start, evidence)
+
+    def _bytes(self, span: Span) -> bytes:
+        return self._store.log.read(span.start, min(span.end - span.start, MOST_READ))
+
+    def _wrong_fields(self, span: Span) -> list[str]:
+        """What is wrong with the one unit that stands in a broken place."""
+        lost = lost_units(self._store, span.start, span.end - span.start)
+        return [wrong.field for wrong in lost[0].wrong] if len(lost) == 1 else []
+
+    def _stale_kind(self, span: Span) -> str:
+        """Whether the units stand where they say they belong, too."""
+        here = self._store.log.unit_at(span.start, crc=False)
+        twice = False
+        if isinstance(here, Unit):
+            there = self._store.log.unit_at(here.physical_offset, crc=False)
+            twice = isinstance(there, Unit) and self._store.log.read(there.offset, there.size) == (
+                self._store.log.read(here.offset, here.size)
+            )
+        return damage_kinds.of_stale(span.units, span.start, twice=twice)
+
+    def stored(self, offset: int) -> int:
+        """Store time of the unit at ``offset``, ms; −1 where none begins there."""
+        seen = self._store.log.unit_at(offset, crc=False)
+        return seen.store_timestamp if isinstance(seen, Unit) else -1
+
+    def drop(self, rule: Rule, offset: int) -> None:
+        """Forget a finding that turned out to be part of a bigger one."""
+        self._found = [f for f in self._found if not (f.id == rule.id and f.offset is not None and f.offset >= offset)]
+
+    def _room(self, rule: Rule) -> bool:
+        return self._counts.get(rule.id, 0) < MOST_OF_A_RULE
+
+    def _add(
+        self,
+        rule: Rule,
+        text: str,
+        file: str | None,
+        offset: int | None,
+        evidence: dict[str, Any],
+        severity: Severity | None = None,
+    ) -> None:
+        if self._room(rule):
+            self._counts[rule.id] = self._counts.get(rule.id, 0) + 1
+            self._found.append(rule.found(text, file, offset, evidence, severity))
+        else:
+            self._more[rule.id] = self._more.get(rule.id, 0) + 1
+
+    def _file(self, offset: int) -> str | None:
+        file = self._store.log.sequence.find(offset)
+        return file.path if file else None

@@ -1,0 +1,125 @@
+"""What stands around log, queues and index: checkpoint, abort, tables (spec 5, 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine.codec import tables
+from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
+from engine.codec.words import lasting, when
+from engine.counted import capital
+from engine.errors import CannotRead, CorruptUnit
+from engine.inspection import recovery
+from engine.inspection.check import tables as check_tables
+from engine.inspection.snapshot import StoreSnapshot
+from engine.rules import catalogue
+from engine.rules.findings import HAPPENED, Finding, Severity
+
+FAR_BEHIND_MS = 10 * 60_000
+FAR_BEHIND_FILES = 2
+_FIELDS = ("physicMsgTimestamp", "logicsMsgTimestamp", "indexMsgTimestamp")
+
+
+def abort(store: StoreSnapshot) -> Iterator[Finding]:
+    """AB01: the store is open, or was not closed."""
+    if not store.abort or store.paths is None:
+        return
+    path = str(store.paths.abort)
+    if store.lock_state == "held":
+        text = "The abort file is there and a process holds the lock: a broker is running on the store"
+        yield catalogue.AB01.found(text, path, None, {"lock": "held"}, "chat")
+    else:
+        text = "The abort file is there and nobody holds the lock: the store was not closed, the next start recovers it"
+        yield catalogue.AB01.found(text, path, None, {"lock": store.lock_state})
+
+
+def empty_log(store: StoreSnapshot) -> Iterator[Finding]:
+    """CL12: the log is gone, or a folder of it."""
+    found = recovery.without_log(store)
+    if found is not None and not found.dledger:
+        text = capital(found.message)
+        yield catalogue.CL12.found(text, found.folder, None, found.record())
+
+
+def checkpoint(store: StoreSnapshot, newest_time: int, log_end: int, credible: int) -> Iterator[Finding]:
+    """CK01–CK05 against the newest unit's store time (ms) and the end of the log (bytes); ``credible`` is the newest
+    time that no clock made wrong (ms).
+    """
+    if store.paths is None:
+        return
+    path = store.paths.checkpoint
+    try:
+        data = store.small_file(path)
+        found = store.checkpoint()
+    except CorruptUnit as error:
+        yield catalogue.CK05.found(f"The checkpoint cannot be read: {error.what}", str(path), 0, {"found": error.what})
+        return
+    if data is None or found is None:
+        if newest_time:
+            text = "There is no checkpoint: an abnormal start would begin at the first file"
+            evidence = {"expected": CHECKPOINT_SIZE, "found": None, HAPPENED: "the checkpoint is gone"}
+            severity: Severity = "warn" if store.abort and store.lock_state != "held" else "note"
+            yield catalogue.CK05.found(text, str(path), None, evidence, severity)
+        return
+    if len(data) != CHECKPOINT_SIZE:
+        text = f"The checkpoint has {len(data):,} bytes, expected {CHECKPOINT_SIZE:,}"
+        evidence = {"expected": CHECKPOINT_SIZE, "found": len(data)}
+        evidence[HAPPENED] = f"the checkpoint was cut or torn: it has {len(data):,} bytes"
+        yield catalogue.CK05.found(text, str(path), 0, evidence)
+    if newest_time:
+        yield from _times(store, found, str(path), newest_time, credible)
+    if found.confirm_phy_offset is not None and found.confirm_phy_offset > log_end:
+        text = f"confirmPhyOffset is {found.confirm_phy_offset:,}, the log ends at {log_end:,}"
+        evidence = {"expected": log_end, "found": found.confirm_phy_offset}
+        yield catalogue.CK04.found(text, str(path), 32, evidence)
+
+
+def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int, credible: int) -> Iterator[Finding]:
+    times = (found.physic_msg_timestamp, found.logics_msg_timestamp, found.index_msg_timestamp)
+    ahead = [number for number, time in enumerate(times) if time > newest]
+    if ahead:
+        first = ahead[0]
+        names = ", ".join(_FIELDS[number] for number in ahead)
+        text = f"{names} ahead of the newest unit ({when(newest)}) by {lasting(max(times) - newest)}"
+        evidence = {"expected": when(newest), "found": _told(times), "aheadMs": max(times) - newest}
+        written = store.lock_state == "held"  # after the log was read
+        yield catalogue.CK02.found(text, path, 8 * first, evidence, "note" if written else None)
+    zero = [number for number, time in enumerate(times[:2]) if time == 0]
+    if zero:
+        names = " and ".join(_FIELDS[number] for number in zero)
+        text = f"{names} zero: an abnormal start would begin at the first file of the log"
+        evidence = {"found": _told(times)}
+        crashed = store.abort and store.lock_state != "held" and len(store.log.files) > FAR_BEHIND_FILES
+        yield catalogue.CK01.found(text, path, 8 * zero[0], evidence, "warn" if crashed else None)
+    elif credible - min(times[:2]) > FAR_BEHIND_MS and len(store.log.files) > FAR_BEHIND_FILES and not ahead:
+        behind = credible - min(times[:2])
+        text = f"The checkpoint is {behind / 60_000:,.0f} minutes behind the newest unit"
+        evidence = {"expected": when(credible), "found": _told(times), "behindMs": behind}
+        yield catalogue.CK03.found(text, path, 0, evidence)
+
+
+def _told(times: tuple[int, ...]) -> dict[str, str]:
+    """The checkpoint's times by their names."""
+    return {name: when(time) if time else "0" for name, time in zip(_FIELDS, times, strict=True)}
+
+
+# -- tables
+
+
+def config(store: StoreSnapshot) -> Iterator[Finding]:
+    """CF01, CF04: tables that a broker could not load."""
+    if store.paths is None:
+        return
+    folder = store.paths.config
+    for name in tables.TABLES:
+        table = tables.load_table(name, lambda file: _read(store, folder / file))
+        if table.main.state in ("bad", "unreadable"):
+            yield check_tables.bad_table(table, str(folder / name))
+
+
+def _read(store: StoreSnapshot, path: Path) -> bytes | None:
+    try:
+        return store.small_file(path)
+    except (CannotRead, CorruptUnit) as error:
+        raise OSError(5, error.what) from error

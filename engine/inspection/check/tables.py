@@ -1,0 +1,329 @@
+"""CF03: tables below ``config/`` that are gone, empty, or behind their own ``.bak`` (spec 14).
+
+A store that only a store was driven with has no tables, and lacks none. What a whole broker always leaves tells that
+there were some: other tables, its mark in the units, queues that only a broker makes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from engine.codec.message import SCHEDULE_TOPIC, Unit
+from engine.codec.tables import BACKUP, TABLES, Table
+from engine.errors import CannotRead
+from engine.inspection import foreign, table_rows
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.tables import look_at_tables, read_backup
+from engine.rules import catalogue, catalogue_tables
+from engine.rules.findings import HAPPENED, STORE, Finding, Severity
+from engine.rules.system_names import CLUSTER_PROPERTY, DLQ, LMQ, RETRY, is_system_group
+
+MOST_UNITS = 64
+MOST_NAMED = 20
+PERIODIC = ("consumerFilter.json", "consumerOrderInfo.json")
+"""Written every 10 s, right behind the offsets, and when a broker is closed."""
+OFFSETS = ("consumerOffset.json", "lmqConsumerOffset.json")
+HARM = {
+    "topics.json": "clients are told that there is no such topic, until each is made again",
+    "subscriptionGroup.json": "the settings of the groups are lost, and where groups are not made by themselves nobody "
+    "may consume",
+    "consumerOffset.json": "each group begins where its clients say: old messages come again, or unread ones are "
+    "passed over",
+    "lmqConsumerOffset.json": "each light group begins again",
+    "delayOffset.json": "all delayed messages that the log still has are delivered again",
+    "consumerFilter.json": "filters by expression are kept again when their clients come back",
+    "consumerOrderInfo.json": "messages that are being consumed in order may come again",
+    "topicQueueMapping.json": "static topics lose their logical queues",
+    "messageRequestMode.json": "groups that pop are asked to pull",
+    "timermetrics": "the numbers of waiting messages begin at zero",
+    "transactionMetrics": "the numbers of open transactions begin at zero",
+}
+"""What a broker that starts without the table does."""
+GRAVE = {
+    "topics.json",
+    "subscriptionGroup.json",
+    "consumerOffset.json",
+    "lmqConsumerOffset.json",
+    "delayOffset.json",
+    "topicQueueMapping.json",
+}
+_ROCKSDB = {
+    "topics.json": "config/topics",
+    "subscriptionGroup.json": "config/subscriptionGroups",
+    "consumerOffset.json": "config/consumerOffsets",
+}
+
+
+def findings(store: StoreSnapshot) -> Iterator[Finding]:
+    """CF03 of a store. Raises :class:`CannotRead` where what would tell could not be read."""
+    if store.paths is None:
+        return
+    yield from _whole_tables(store)
+    yield from lost_retries(store)
+    yield from unknown_groups(store)
+
+
+def is_of_a_broker(store: StoreSnapshot) -> bool:
+    """Whether a whole broker wrote the store: it had a table of its topics. Raises :class:`CannotRead`."""
+    seen = _Seen(store)
+    return not seen.without_tables or bool(seen.witnesses)
+
+
+def _whole_tables(store: StoreSnapshot) -> Iterator[Finding]:
+    assert store.paths is not None
+    seen = _Seen(store)
+    if seen.without_tables:
+        yield from _no_tables(store, seen)
+        return
+    for name, table in seen.tables.items():
+        if name in seen.in_rocksdb:
+            continue
+        if table.main.state in ("missing", "empty"):
+            yield from _gone(store, seen, table)
+        elif name in OFFSETS and table.used == "main":
+            yield from _behind_backup(store, table)
+
+
+@dataclass
+class _Seen:
+    """What a store shows of the broker that wrote it."""
+
+    store: StoreSnapshot
+
+    @cached_property
+    def tables(self) -> dict[str, Table]:
+        return {table.name: table for table in look_at_tables(self.store)}
+
+    @cached_property
+    def in_rocksdb(self) -> frozenset[str]:
+        """Tables that the broker keeps in a RocksDB."""
+        folders = {found.folder for found in foreign.rocksdb_folders(self.store)}
+        if "config/rdb" in folders:
+            return frozenset(TABLES)
+        return frozenset(name for name, folder in _ROCKSDB.items() if folder in folders)
+
+    @cached_property
+    def there(self) -> frozenset[str]:
+        """Tables of which the file or its ``.bak`` is there, whatever is in it."""
+        return frozenset(
+            name
+            for name, table in self.tables.items()
+            if table.main.state != "missing" or (table.bak is not None and table.bak.state != "missing")
+        )
+
+    @property
+    def without_tables(self) -> bool:
+        """No table is there. The delays alone are what a driven store of 4.9 writes as well."""
+        return not (self.there - {"delayOffset.json"} or self.in_rocksdb)
+
+    @cached_property
+    def witnesses(self) -> list[str]:
+        """What only a whole broker leaves behind, in words."""
+        assert self.store.paths is not None
+        marked = self._marked()
+        if not marked:
+            return []  # a driven store may have any topic
+        bear = "bears" if marked == 1 else "bear"
+        found = [f"{marked:,} of the first units {bear} a broker's mark ({CLUSTER_PROPERTY})"]
+        if self.store.reading.exists(self.store.paths.timerwheel):
+            found.append("timerwheel")
+        made = [name for name in self.store.topics() if name.startswith((RETRY, DLQ))]
+        return found + [f"topic {name}" for name in made[:MOST_NAMED]]
+
+    def _marked(self) -> int:
+        """How many of the first units a whole broker has taken in."""
+        marked = seen = 0
+        for item in self.store.units(crc=False):
+            if isinstance(item, Unit):
+                seen += 1
+                marked += CLUSTER_PROPERTY in item.properties
+                if seen >= MOST_UNITS:
+                    break
+        return marked
+
+    @cached_property
+    def delayed(self) -> list[str]:
+        """Queues of delayed messages that have entries."""
+        queues = self.store.topics().get(SCHEDULE_TOPIC, {})
+        return [f"{SCHEDULE_TOPIC}/{number}" for number, queue in queues.items() if queue.raw_end > 0]
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """Groups of clients that other tables know."""
+        found = {row.group for row in table_rows.offsets(self.store) if not is_system_group(row.group)}
+        names = table_rows.topics(self.store)
+        found |= {name.removeprefix(RETRY) for name in names or () if name.startswith(RETRY)}
+        return sorted(found)
+
+
+def _no_tables(store: StoreSnapshot, seen: _Seen) -> Iterator[Finding]:
+    assert store.paths is not None
+    if not seen.witnesses:
+        return
+    folder = store.paths.config
+    text = "There are no tables below config, and a broker wrote this store: topics, groups and all offsets are gone"
+    evidence = {"expected": "the tables of a broker", "found": "none", "witnesses": seen.witnesses}
+    evidence[HAPPENED] = "all tables below config are gone: they were deleted or not copied with the store"
+    command = f"cp -r REPLICA/config/. {STORE}/config/"
+    yield catalogue_tables.CF03.found(text, str(folder), None, evidence, command=command)
+
+
+def _gone(store: StoreSnapshot, seen: _Seen, table: Table) -> Iterator[Finding]:
+    assert store.paths is not None
+    path = str(store.paths.config / table.name)
+    how = "is gone" if table.main.state == "missing" else "is empty (0 bytes)"
+    happened = f"the table {table.name} is gone: it was deleted or not copied with the store"
+    if table.main.state != "missing":
+        happened = f"the table {table.name} is empty: a power cut or a full disk while it was written"
+    if table.used == "bak":
+        if store.lock_state != "held":
+            yield _backup_counts(table, path, how)
+        return
+    if table.used == "nothing":  # the .bak cannot be parsed: CF01 says so
+        return
+    witnesses = _witnesses(store, seen, table)
+    if not witnesses:
+        return
+    backup = "there is no .bak" if table.bak is None or table.bak.state == "missing" else "so is its .bak"
+    text = f"{table.name} {how}, {backup}: {HARM[table.name]}"
+    evidence: dict[str, Any] = {"expected": "a table", "found": table.main.complaint, "witnesses": witnesses}
+    evidence[HAPPENED] = happened
+    if table.name == "subscriptionGroup.json":
+        evidence["groups"] = seen.groups[:MOST_NAMED]
+    lighter: Severity | None = None if table.name in GRAVE and store.lock_state != "held" else "note"
+    command = f"cp REPLICA/config/{table.name} {STORE}/config/"
+    yield catalogue_tables.CF03.found(text, path, None, evidence, lighter, command=command)
+
+
+def _backup_counts(table: Table, path: str, how: str) -> Finding:
+    text = f"{table.name} {how}; its .bak counts, which is one version older"
+    assert table.bak is not None
+    evidence = {"expected": "a table", "found": table.main.complaint, "used": table.bak.name}
+    command = f"cp {STORE}/config/{table.bak.name} {STORE}/config/{table.name}"
+    return catalogue_tables.CF03.found(text, path, None, evidence, kind="backup", command=command)
+
+
+def _witnesses(store: StoreSnapshot, seen: _Seen, table: Table) -> list[str]:
+    """What shows that the table was there; [] where nothing does."""
+    if table.main.state == "empty":
+        return [f"{table.main.name} has 0 bytes, a broker writes at least {{}}"]
+    if table.bak is not None and table.bak.state == "empty":
+        return [f"{table.bak.name} has 0 bytes, a broker writes at least {{}}"]
+    others = sorted(seen.there - {"delayOffset.json"})
+    periodic = [name for name in PERIODIC if name in seen.there]
+    if not periodic and not seen.witnesses:
+        return []
+    if not store.abort:
+        periodic = periodic or others
+    match table.name:
+        case "topics.json":
+            return others
+        case "consumerOffset.json":
+            return [] if "lmqConsumerOffset.json" in seen.there else periodic
+        case "subscriptionGroup.json":
+            return [f"group {name}" for name in seen.groups[:MOST_NAMED]]
+        case "delayOffset.json":
+            return seen.delayed[:MOST_NAMED] if periodic else []
+    return []
+
+
+def _behind_backup(store: StoreSnapshot, table: Table) -> Iterator[Finding]:
+    """Offsets that are lower than in the version before: a reset, or a table that a broker began anew."""
+    assert store.paths is not None
+    older = read_backup(store, table.name)
+    if older is None or older.state != "ok" or older.parsed is None or store.lock_state == "held":
+        return
+    before = older.parsed.value
+    back = table_rows.stepped_back(table.value, before if isinstance(before, dict) else {})
+    if not back:
+        return
+    zero = [step for step in back if step.now == 0]
+    groups = sorted({step.group for step in back})
+    text = (
+        f"{table.name} stands behind its own .bak (queues: {len(back):,}, at 0: {len(zero):,}): "
+        f"{', '.join(step.words for step in back[:3])}"
+    )
+    evidence: dict[str, Any] = {
+        "expected": {step.place: step.before for step in back[:MOST_NAMED]},
+        "found": {step.place: step.now for step in back[:MOST_NAMED]},
+        "groups": groups[:MOST_NAMED],
+    }
+    command = f"diff {STORE}/config/{table.name}{BACKUP} {STORE}/config/{table.name}"
+    path = str(store.paths.config / table.name)
+    yield catalogue_tables.CF03.found(
+        text, path, None, evidence, "warn" if len(zero) == len(back) else None, kind="behind", command=command
+    )
+
+
+def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
+    """CF03: a group that has offsets, and none in its own retry queue, which has messages."""
+    if store.paths is None:
+        return
+    read: dict[str, set[str]] = {}
+    for row in table_rows.offsets(store):
+        read.setdefault(row.group, set()).add(row.topic)
+    for group, topics in sorted(read.items()):
+        retry = RETRY + group
+        queues = store.topics().get(retry, {})
+        waiting = 0
+        with contextlib.suppress(CannotRead):
+            waiting = sum(queue.max_offset - max(queue.min_offset, 0) for queue in queues.values())
+        if not waiting or retry in topics or is_system_group(group):
+            continue
+        text = f"Group {group} has no offset in {retry}: what that holds is consumed again (messages: {waiting:,})"
+        evidence = {
+            "group": group,
+            "expected": f"{retry}@{group}",
+            "found": sorted(topics)[:MOST_NAMED],
+            "messages": waiting,
+        }
+        path = str(store.paths.config / "consumerOffset.json")
+        yield catalogue_tables.CF03.found(text, path, None, evidence, "note" if store.abort else None, kind="rows")
+
+
+def unknown_groups(store: StoreSnapshot) -> Iterator[Finding]:
+    """CF03: groups that have offsets, and are not in the table of groups."""
+    known = table_rows.groups(store)
+    if store.paths is None or known is None:
+        return
+    rows = [row for row in table_rows.offsets(store) if not row.group.startswith(LMQ)]
+    reading = {row.group for row in rows if not is_system_group(row.group)}
+    missing = sorted(reading - known)
+    if missing:
+        text = (
+            f"Groups with offsets that are not in subscriptionGroup.json ({len(missing):,}): {', '.join(missing[:5])}"
+        )
+        evidence = {"groups": missing[:MOST_NAMED], "expected": len(missing), "found": 0, "declared": len(known)}
+        path = str(store.paths.config / "subscriptionGroup.json")
+        yield catalogue_tables.CF03.found(text, path, None, evidence, kind="group")
+
+
+def bad_table(table: Table, path: str) -> Finding:
+    """CF01, CF04: a table that a broker cannot load, and what its ``.bak`` says otherwise."""
+    parsed, used = table.main.parsed, table.used
+    told = _differences(table)
+    tail = parsed.tail if parsed is not None and parsed.fault is None else None
+    if tail is not None:
+        text = f"{table.name}: {tail.length:,} characters behind the closing brace, {tail.place.words}"
+        evidence: dict[str, Any] = {"expected": "end of the file", "found": tail.text, "used": used, **told}
+        command = f"truncate -s {tail.place.offset} {STORE}/config/{table.name}"
+        return catalogue.CF04.found(text, path, tail.place.offset, evidence, command=command)
+    at = parsed.fault.place.offset if parsed is not None and parsed.fault is not None else 0
+    backup = table.bak.state if table.bak else None
+    evidence = {"found": table.main.complaint, "used": used, "bak": backup, **told}
+    source = f"{STORE}/config/{table.name}{BACKUP}" if used == "bak" else f"REPLICA/config/{table.name}"
+    command = f"cp {source} {STORE}/config/{table.name}"
+    light: Severity | None = None if table.name in GRAVE else "warn"  # what keeps a broker from starting is raised
+    return catalogue.CF01.found(f"{table.name}: {table.why}", path, at, evidence, light, command=command)
+
+
+def _differences(table: Table) -> dict[str, list[str]]:
+    """What the ``.bak`` that a broker takes says otherwise than the readable part of the table."""
+    main = table.main.parsed.value if table.main.parsed is not None else None
+    if table.used != "bak" or not isinstance(main, dict):
+        return {}
+    return {"differences": table_rows.differences(main, table.value, MOST_NAMED)}

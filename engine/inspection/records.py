@@ -1,0 +1,342 @@
+"""Records as JSON objects: field names are RocketMQ's own spelling, times ms since the epoch, absent values null."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine.codec import index as index_codec
+from engine.codec.checkpoint import Checkpoint
+from engine.codec.message import Unit
+from engine.codec.unit_scan import Blank, Damage, Stop
+from engine.inspection.get_message import GetResult
+from engine.inspection.info import StoreInfo
+from engine.inspection.key_trace import TraceEnd, TraceFile, TraceStep
+from engine.inspection.positions import Position, Positions
+from engine.inspection.queue_reader import CqEntry
+from engine.store.put.message import PutMessageResult
+
+if TYPE_CHECKING:
+    from engine.inspection.lost_units import LostUnit
+    from engine.inspection.where.lost import WhereResult
+
+Json = dict[str, Any]
+
+
+def unit(item: Unit, file: str | None, kind: str = "unit", body: bool = False) -> Json:
+    """A unit; ``file`` is the name of the file that holds it; with ``body`` the stored bytes in base64."""
+    record: Json = {
+        "type": kind,
+        "physicalOffset": item.offset,
+        "size": item.size,
+        "version": item.version,
+        "file": file,
+        "topic": item.topic,
+        "queueId": item.queue_id,
+        "queueOffset": item.queue_offset,
+        "flag": item.flag,
+        "sysFlag": item.sys_flag,
+        "bornTimestamp": item.born_timestamp,
+        "bornHost": item.born_host,
+        "storeTimestamp": item.store_timestamp,
+        "storeHost": item.store_host,
+        "reconsumeTimes": item.reconsume_times,
+        "preparedTransactionOffset": item.prepared_transaction_offset,
+        "bodyCRC": item.body_crc,
+        "crc": item.crc,
+        "bodyLength": len(item.body),
+        "properties": item.properties,
+        "tags": item.tags,
+        "keys": item.keys,
+        "uniqueKey": item.unique_key,
+        "tagsCode": item.tags_code,
+        "offsetMsgId": item.offset_msg_id,
+        "bodySha256": hashlib.sha256(item.body).hexdigest(),
+    }
+    if item.stale:
+        record["physicalOffsetField"] = item.physical_offset
+    if body:
+        record["body"] = base64.b64encode(item.body).decode()
+    return record
+
+
+def blank(item: Blank, file: str | None) -> Json:
+    """A blank; ``file`` holds it."""
+    return {"type": "blank", "physicalOffset": item.offset, "size": item.size, "file": file}
+
+
+def damage(item: Damage, file: str | None, lost: Sequence[LostUnit] = (), *, body: bool = False) -> Json:
+    """A span of damage; ``file`` holds its first byte, ``lost`` are the units that stood there.
+
+    ``salvage`` is what can be told of the first one, with ``body`` also its stored bytes in base64; ``further`` of
+    those behind it.
+    """
+    record: Json = {
+        "type": "damage",
+        "physicalOffset": item.offset,
+        "size": item.size,
+        "reason": item.reason,
+        "file": file,
+    }
+    if lost:
+        record["salvage"] = salvaged(lost[0])
+        if body and lost[0].salvage is not None:
+            record["salvage"]["body"] = base64.b64encode(lost[0].salvage.unit.body).decode()
+        if len(lost) > 1:
+            record["further"] = [salvaged(one) for one in lost[1:]]
+    return record
+
+
+_UNIT_FIELDS = {"totalSize": "size", "magicCode": "version"}
+"""Fields of a unit's bytes by another name in its record."""
+
+
+def salvaged(lost: LostUnit) -> Json:
+    """The fields that hold of a unit that cannot be read, and which contradict the rest."""
+    place = {
+        "physicalOffset": lost.offset,
+        "topic": lost.topic,
+        "queueId": lost.queue_id,
+        "queueOffset": lost.queue_offset,
+    }
+    wrong = [{"field": one.field, "says": one.says, "wouldBe": one.would_be} for one in lost.wrong]
+    if lost.salvage is None:
+        return place | {"size": lost.size, "wrong": wrong}
+    left_out = {_UNIT_FIELDS.get(one.field, one.field) for one in lost.wrong} | {"type", "file"}
+    held = {name: value for name, value in unit(lost.salvage.unit, None).items() if name not in left_out}
+    return held | place | {"wrong": wrong}
+
+
+def where_result(result: WhereResult) -> Json:
+    """Where a message is: the verdict, every way to it, and what was found."""
+    return {
+        "type": "whereResult",
+        "verdict": result.verdict,
+        "physicalOffset": result.physical_offset,
+        "topic": result.topic,
+        "queueId": result.queue_id,
+        "queueOffset": result.queue_offset,
+        "routes": [{"by": r.by, "value": r.value, "verdict": r.verdict, "why": r.why} for r in result.routes],
+        "evidence": [
+            {"what": e.what, "file": e.file, "offset": e.offset, "holds": e.holds, "storeTimestamp": e.timestamp}
+            for e in result.evidence
+        ],
+        "nextStep": result.next_step,
+        "life": [
+            {"step": s.step, "timestamp": s.timestamp, "physicalOffset": s.offset, "groups": list(s.who)}
+            for s in result.life
+        ],
+    }
+
+
+def end(item: Stop, units: int, complete: bool) -> Json:
+    """How a listing of units ended."""
+    return {
+        "type": "end",
+        "physicalOffset": item.offset,
+        "reason": item.reason,
+        "units": units,
+        "complete": complete,
+    }
+
+
+def cq(entry: CqEntry, verdict: str | None = None) -> Json:
+    """A queue entry; ``verdict`` where it was resolved."""
+    record: Json = {
+        "type": "cq",
+        "queueOffset": entry.queue_offset,
+        "physicalOffset": entry.physical_offset,
+        "size": entry.size,
+        "tagsCode": entry.tags_code,
+        "ext": None,
+        "state": entry.state,
+    }
+    if entry.ext is not None:
+        record["ext"] = {
+            "address": entry.ext.address,
+            "size": entry.ext.size,
+            "tagsCode": entry.ext.tags_code,
+            "storeTimestamp": entry.ext.store_timestamp,
+            "bitMap": entry.ext.bit_map.hex(),
+        }
+    if entry.batch_size is not None:
+        record["batchSize"] = entry.batch_size
+        record["storeTimestamp"] = entry.store_timestamp
+    if verdict is not None:
+        record["verdict"] = verdict
+    return record
+
+
+def index_header(name: str, header: index_codec.IndexHeader) -> Json:
+    """The header fields of an index file, without a type."""
+    return {
+        "name": name,
+        "beginTimestamp": header.begin_timestamp,
+        "endTimestamp": header.end_timestamp,
+        "beginPhyOffset": header.begin_phy_offset,
+        "endPhyOffset": header.end_phy_offset,
+        "hashSlotCount": header.hash_slot_count,
+        "indexCount": header.index_count,
+    }
+
+
+def index_entry(
+    file: str, number: int, slots: int, header: index_codec.IndexHeader, entry: index_codec.IndexEntry
+) -> Json:
+    """An index entry with its slot and its store time."""
+    return {
+        "type": "indexEntry",
+        "file": file,
+        "entry": number,
+        "slot": entry.key_hash % slots if entry.key_hash >= 0 else None,
+        "keyHash": entry.key_hash,
+        "phyOffset": entry.phy_offset,
+        "timeDiff": entry.time_diff,
+        "storeTimestamp": index_codec.entry_time(header, entry),
+        "prev": entry.prev,
+    }
+
+
+def trace_file(item: TraceFile) -> Json:
+    """An index file that a trace chose or passed over."""
+    return {
+        "type": "traceFile",
+        "file": item.file,
+        "chosen": item.chosen,
+        "why": item.why,
+        "damaged": item.damaged,
+        "beginTimestamp": item.begin_timestamp,
+        "endTimestamp": item.end_timestamp,
+    }
+
+
+def trace_step(item: TraceStep) -> Json:
+    """A slot or entry that a trace looked at."""
+    record = {
+        "type": "traceStep",
+        "file": item.file,
+        "kind": item.kind,
+        "slot": item.slot,
+        "entry": item.entry,
+        "keyHash": item.key_hash,
+        "phyOffset": item.phy_offset,
+        "storeTimestamp": item.store_timestamp,
+        "prev": item.prev,
+        "verdict": item.verdict,
+    }
+    if item.key is not None:
+        record["key"] = item.key
+    return record
+
+
+def trace_end(item: TraceEnd) -> Json:
+    """How a trace ended."""
+    return {"type": "traceEnd", "matches": item.matches, "steps": item.steps, "complete": item.complete}
+
+
+def get_result(item: GetResult) -> Json:
+    """What a broker answers, without the units."""
+    return {
+        "type": "getResult",
+        "status": item.status,
+        "nextBeginOffset": item.next_begin_offset,
+        "minOffset": item.min_offset,
+        "maxOffset": item.max_offset,
+        "count": item.count,
+    }
+
+
+def checkpoint(page: Checkpoint) -> Json:
+    """The fields of the checkpoint page, those of 5.x where they are set."""
+    record = {
+        "physicMsgTimestamp": page.physic_msg_timestamp,
+        "logicsMsgTimestamp": page.logics_msg_timestamp,
+        "indexMsgTimestamp": page.index_msg_timestamp,
+    }
+    if page.master_flushed_offset:
+        record["masterFlushedOffset"] = page.master_flushed_offset
+    if page.confirm_phy_offset:
+        record["confirmPhyOffset"] = page.confirm_phy_offset
+    return record
+
+
+def store(info: StoreInfo) -> Json:
+    """The account of a whole store."""
+    return {
+        "type": "store",
+        "path": info.path,
+        "kind": info.kind,
+        "flavour": info.flavour,
+        "minOffset": info.min_offset,
+        "maxOffset": info.max_offset,
+        "files": {
+            "commitlog": [{"name": name, "size": size} for name, size in info.log_files],
+            "consumequeue": info.consume_queue_files,
+            "index": info.index_files,
+        },
+        "topics": [
+            {
+                "topic": topic,
+                "queues": [
+                    {"queueId": q.queue_id, "minOffset": q.min_offset, "maxOffset": q.max_offset} for q in queues
+                ],
+            }
+            for topic, queues in info.topics.items()
+        ],
+        "index": [index_header(name, header) for name, header in info.index],
+        "checkpoint": checkpoint(info.checkpoint) if info.checkpoint else None,
+        "abort": info.abort,
+        "lock": None if info.lock == "unknown" else info.lock,
+        "bytes": info.bytes,
+        "sizes": info.sizes,
+        "notes": info.notes,
+    }
+
+
+def position(item: Position) -> Json:
+    """One position: its offset and how it is known, or why not."""
+    record: Json = {"offset": item.offset}
+    if item.how is not None:
+        record["how"] = item.how
+    if item.why is not None:
+        record["why"] = item.why
+    if item.timestamp is not None:
+        record["timestamp"] = item.timestamp
+    return record
+
+
+def positions(item: Positions) -> Json:
+    """All positions."""
+    return {
+        "type": "positions",
+        "min": position(item.min),
+        "wrote": position(item.wrote),
+        "committed": position(item.committed),
+        "flushed": position(item.flushed),
+        "confirm": position(item.confirm),
+        "dispatched": position(item.dispatched),
+        "queueMax": position(item.queue_max),
+        "indexEnd": position(item.index_end),
+        "checkpoint": {name: position(one) for name, one in item.checkpoint.items()},
+    }
+
+
+def put(result: PutMessageResult) -> Json:
+    """The answer to one put; places are null where the message is not in the log."""
+    stored = result.append if result.ok else None
+    return {
+        "type": "put",
+        "status": result.status.name,
+        "physicalOffset": stored and stored.physical_offset,
+        "queueOffset": stored and stored.queue_offset,
+        "msgId": stored and stored.msg_id,
+        "size": stored and stored.size,
+        "storeTimestamp": stored and stored.store_timestamp,
+    }
+
+
+def copied(units: int, size: int, max_offset: int) -> Json:
+    """What a copy holds: ``size`` bytes of units."""
+    return {"type": "copied", "units": units, "bytes": size, "maxOffset": max_offset}

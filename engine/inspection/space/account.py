@@ -1,0 +1,231 @@
+"""Where a store's bytes are: by topic, queue, kind of file, tag, producer and day, apparent and allocated.
+
+Every byte of every file is in exactly one row, so the rows add up to the files. :func:`quick_space` asks file lists and
+queues only; :func:`space_of` walks the log as well and tells units, blanks, damage and zero tail apart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from engine.errors import CannotRead
+from engine.inspection.space.files import LOG, QUEUE_KINDS, StoreFile, list_files, still_as_listed
+from engine.inspection.space.queues import PartSpace, index_parts, queue_parts, share_out, spread
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.space.log import LogFileSpace, LogSpace
+
+How = Literal["walked", "cut", "queues", "sampled"]
+DEAD = ("stale", "beyondEnd", "belowMin")
+"""Parts that a broker never reads again."""
+WRITTEN = ("units", "stale", "beyondEnd")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSpace:
+    """Bytes (of units) and messages of a topic under one tag, or from one producer host; ``name`` None: without."""
+
+    topic: str
+    name: str | None
+    bytes: int
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class KindSpace:
+    """All files of one kind, in bytes."""
+
+    kind: str
+    files: int
+    bytes: int
+    allocated: int
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The account. ``bytes`` and ``allocated`` are of the files as they were listed at ``at`` (ms), ``counted`` is the
+    sum of the rows; ``changed``: files whose length is another one since.
+    """
+
+    at: int
+    how: How
+    rows: tuple[PartSpace, ...]
+    kinds: tuple[KindSpace, ...]
+    bytes: int
+    allocated: int
+    counted: int
+    changed: int
+    tags: tuple[NamedSpace, ...] = ()
+    producers: tuple[NamedSpace, ...] = ()
+    compressed: tuple[NamedSpace, ...] = ()
+    deleted_topics: tuple[str, ...] = ()
+    files: tuple[LogFileSpace, ...] = field(default=())
+    took_ms: int = 0
+
+    @property
+    def equal(self) -> bool:
+        """Whether the rows add up to the files to the byte."""
+        return self.counted == self.bytes
+
+    @property
+    def file_count(self) -> int:
+        return sum(kind.files for kind in self.kinds)
+
+    @property
+    def dead(self) -> int:
+        """Bytes that no consumer can ever get: below the minimum, beyond the end, stale, of deleted topics."""
+        return sum(row.bytes for row in self.rows if self.is_dead(row))
+
+    def is_dead(self, row: PartSpace) -> bool:
+        """Whether nothing reads this row's bytes any more."""
+        return row.part in DEAD or (row.topic in self.deleted_topics and row.part in {"units", "entries"})
+
+
+def space_of(
+    store: StoreSnapshot,
+    cancelled: Callable[[], bool] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    cache: Path | None = None,
+) -> Space:
+    """The exact account: one walk of the log. Stopped by ``cancelled`` it says ``cut``, and what was not looked at.
+    What was counted of finished files is kept in the folder ``cache``, if any, and not counted again.
+    """
+    from engine.inspection.space.cache import SpaceCache
+    from engine.inspection.space.log import walk_space
+
+    begun = time.monotonic()
+    files = list_files(store)
+    known = SpaceCache(store.log, cache) if cache is not None else None
+    found = walk_space(store.log, cancelled, progress, live=store.lock_state == "held", cache=known)
+    rows = [*_log_rows(found, files), *_other_rows(store, files)]
+    return _account(
+        store, files, rows, "walked" if found.complete else "cut", begun,
+        tags=_named((topic, tag, count.bytes, count.messages) for (topic, tag), count in found.tags.items()),
+        producers=_named((topic, host, count.bytes, count.messages)
+                         for (host, topic), count in found.producers.items()),
+        compressed=_named((topic, None, count.bytes, count.messages) for topic, count in found.compressed.items()),
+        log_files=tuple(found.files), first_of=found.first_of if found.complete else {},
+    )  # fmt: skip
+
+
+def quick_space(store: StoreSnapshot) -> Space:
+    """The account from file lists and queues: bytes of the log by the sizes that queue entries tell, no days, no tags.
+
+    What no queue points at is one row, ``notInQueues``; long queues are sampled (``how`` says so).
+    """
+    from engine.inspection.space.quick import log_rows
+
+    begun = time.monotonic()
+    files = list_files(store)
+    rows, sampled = log_rows(store, files)
+    return _account(store, files, [*rows, *_other_rows(store, files)], "sampled" if sampled else "queues", begun)
+
+
+def _account(
+    store: StoreSnapshot,
+    files: list[StoreFile],
+    rows: list[PartSpace],
+    how: How,
+    begun: float,
+    tags: tuple[NamedSpace, ...] = (),
+    producers: tuple[NamedSpace, ...] = (),
+    compressed: tuple[NamedSpace, ...] = (),
+    log_files: tuple[LogFileSpace, ...] = (),
+    first_of: dict[str, int] | None = None,
+) -> Space:
+    from engine.inspection.deleted_topics import deleted_topics
+
+    merged = tuple(_merged(rows))
+    kinds: dict[str, KindSpace] = {}
+    for file in files:
+        one = kinds.get(file.kind, KindSpace(file.kind, 0, 0, 0))
+        kinds[file.kind] = KindSpace(file.kind, one.files + 1, one.bytes + file.size, one.allocated + file.allocated)
+    gone: list[str] = []
+    with contextlib.suppress(CannotRead):
+        gone = deleted_topics(store, first_of) if first_of and store.paths is not None else []
+    return Space(
+        at=round(time.time() * 1000),
+        how=how,
+        rows=merged,
+        kinds=tuple(kinds.values()),
+        bytes=sum(file.size for file in files),
+        allocated=sum(file.allocated for file in files),
+        counted=sum(row.bytes for row in merged),
+        changed=still_as_listed(store.reading, files),
+        tags=tags,
+        producers=producers,
+        compressed=compressed,
+        deleted_topics=tuple(gone),
+        files=log_files,
+        took_ms=round((time.monotonic() - begun) * 1000),
+    )
+
+
+def _log_rows(found: LogSpace, files: list[StoreFile]) -> Iterator[PartSpace]:
+    """The log's rows: units by cell, then what is none, then files of the folder that are no part of the log."""
+    listed = {file.path: file for file in files if file.kind == LOG}
+    parts = {"units": 0, "unreadable": 0, "blank": 0, "zeroTail": 0, "notLookedAt": 0}
+    given, seen, counts = dict.fromkeys(parts, 0), set(), dict.fromkeys(parts, 0)
+    for one in found.files:
+        file = listed.get(one.path)
+        if file is None:
+            continue
+        seen.add(one.path)
+        known = one.written + one.unreadable + one.blank + one.zero
+        own = [("units", one.written), ("unreadable", one.unreadable), ("blank", one.blank), ("zeroTail", one.zero),
+               ("notLookedAt", max(file.size - known, 0))]  # fmt: skip
+        shares = share_out(file.allocated, own)
+        for name, size in own:
+            parts[name] += size
+            given[name] += shares[name]
+            counts[name] += size > 0
+    cells = list(found.cells.items())
+    for ((topic, queue, day, part), count), share in zip(
+        cells, spread(given["units"], [count.bytes for _, count in cells]), strict=True
+    ):
+        yield PartSpace(LOG, part, count.bytes, share, topic, queue, day, count.messages)
+    for name in ("unreadable", "blank", "zeroTail", "notLookedAt"):
+        if parts[name]:
+            yield PartSpace(LOG, name, parts[name], given[name], files=counts[name])
+    walked = {one.path for one in found.files}
+    for file in files:
+        if file.kind == LOG and file.path not in seen:
+            part = "notLookedAt" if not found.complete and file.path not in walked else "notRead"
+            yield PartSpace(LOG, part, file.size, file.allocated, files=1)
+
+
+def _other_rows(store: StoreSnapshot, files: list[StoreFile]) -> Iterator[PartSpace]:
+    yield from queue_parts(store, files)
+    yield from index_parts(store, files)
+    for file in files:
+        if file.kind not in {LOG, "index", *QUEUE_KINDS}:
+            yield PartSpace(file.kind, "file", file.size, file.allocated, files=1)
+
+
+def _merged(rows: Iterable[PartSpace]) -> Iterator[PartSpace]:
+    """Rows of the same thing as one, in the order of their first."""
+    found: dict[tuple[object, ...], PartSpace] = {}
+    for row in rows:
+        key = (row.kind, row.part, row.topic, row.queue_id, row.day)
+        one = found.get(key)
+        if one is None:
+            found[key] = row
+            continue
+        told = [n for n in (one.messages, row.messages) if n is not None]
+        found[key] = replace(
+            one, bytes=one.bytes + row.bytes, allocated=one.allocated + row.allocated,
+            messages=sum(told) if told else None, files=one.files + row.files, note=one.note or row.note,
+        )  # fmt: skip
+    yield from found.values()
+
+
+def _named(counts: Iterable[tuple[str, str | None, int, int]]) -> tuple[NamedSpace, ...]:
+    """Largest first."""
+    return tuple(sorted((NamedSpace(*one) for one in counts), key=lambda one: (-one.bytes, one.topic, one.name or "")))

@@ -1,0 +1,238 @@
+"""What bears on the verdict over one message: its place in queue and index, op messages, groups and their filters.
+
+Each finder gives a fact and appends the evidence for it. Tables are read once, at the first question that needs them;
+of log, queues and index nothing is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from engine.codec import properties as props
+from engine.codec.config_tables import consumer_filters, consumer_offsets
+from engine.codec.message import PREPARED, ROLLBACK, Unit
+from engine.errors import CorruptUnit, StoreError
+from engine.inspection.deleted_topics import topics_known
+from engine.inspection.entry_verdict import compare
+from engine.inspection.lookup import known_topics
+from engine.inspection.tables import read_table
+from engine.inspection.where.fact import Evidence
+from engine.inspection.where.keys import key_reaches
+from engine.rules import where as rules
+
+if TYPE_CHECKING:
+    from engine.codec.tables import Table
+    from engine.inspection.snapshot import StoreSnapshot
+
+_OP_LIMIT = 200_000
+
+
+class FactFinder:
+    """Looks up facts of messages of ``store`` for ``group`` (None: no group is asked about)."""
+
+    def __init__(self, store: StoreSnapshot, group: str | None) -> None:
+        self._store, self._group = store, group
+
+    def facts(
+        self, family: list[Unit], unit: Unit, evidence: list[Evidence], asked_key: str | None = None
+    ) -> rules.Facts:
+        """Everything beside the units themselves that the verdict on ``unit``'s message needs."""
+        place = self._place(unit, evidence)
+        keys = tuple(key_reaches(self._store, unit, evidence))
+        groups = self._groups(unit, evidence)
+        return rules.Facts(
+            place=place,
+            in_index=rules.in_index(keys, asked_key),
+            settled_halves=self._settled_halves(family, evidence),
+            log_end=self._store.log.max_offset,
+            group_offset=max((one.offset for one in groups), default=None) if self._group is not None else None,
+            group_known=self._group is not None,
+            filter_matches=self._filter_matches(unit, evidence),
+            keys=keys,
+            groups=groups,
+        )
+
+    def at(self, unit: Unit, what: str, holds: str) -> Evidence:
+        """Evidence that can be seen at ``unit``."""
+        file = self._store.log.sequence.find(unit.offset)
+        return Evidence(what, file.name if file else None, unit.offset, holds, unit.store_timestamp)
+
+    def unit(self, unit: Unit) -> Evidence:
+        """A unit, its part in the message's life, and when it is due."""
+        part = rules.role(unit)
+        due = unit.properties.get(props.TIMER_OUT_MS) if part in {"timer", "recall"} else None
+        if part in {"delayed", "retryWaiting"}:
+            due = str(unit.tags_code)
+        when = f", due {time_text(int(due))}" if due is not None and due.isdecimal() else ""
+        return self.at(
+            unit, "unit", f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}: {rules.ROLE_WORDS[part]}{when}"
+        )
+
+    # -- queue and index
+
+    def _place(self, unit: Unit, evidence: list[Evidence]) -> rules.QueuePlace:
+        if unit.transaction_type in {PREPARED, ROLLBACK}:
+            return rules.QueuePlace("notNeeded")
+        found, place = self._queue_evidence(unit)
+        evidence.extend(found)
+        why = found[-1].holds
+        if place in rules.NOT_LISTED and self._not_dispatched(unit):
+            return rules.QueuePlace("behind", why)
+        return rules.QueuePlace(place, why)
+
+    def _queue_evidence(self, unit: Unit) -> tuple[list[Evidence], rules.PlaceState]:
+        if self._store.paths is None:
+            return [Evidence("queue", None, None, "queues are no part of what was opened")], "notOpened"
+        queue = self._store.queue(unit.topic, unit.queue_id)
+        if queue is None:
+            holds = f"{unit.topic}/{unit.queue_id} has no folder"
+            if self._is_deleted(unit):
+                return [Evidence("queue", None, None, f"{holds}; nor is the topic declared: it was deleted")], (
+                    "deletedTopic"
+                )
+            return [Evidence("queue", None, None, holds)], "noQueue"
+        folder = str(queue.sequence.folders[0])
+        position = unit.queue_offset * queue.unit_size if queue.kind == "simple" else None
+        number = unit.queue_offset
+        entry = queue.entry(number) if number < queue.max_offset else None
+        if entry is None or entry.state == "prefilled":
+            span = f"it goes from {queue.min_offset:,} to {queue.max_offset:,}"
+            return [Evidence("queue", folder, None, f"holds no entry for offset {number:,}; {span}")], "absent"
+        if entry.state != "entry":
+            return [Evidence("queue entry", folder, position, f"entry {number:,} is empty: zero bytes")], "absent"
+        if entry.physical_offset != unit.offset:
+            holds = f"entry {number:,} is a wrong one: it points at {self._what_is_at(entry.physical_offset)}"
+            return [Evidence("queue entry", folder, position, holds)], "absent"
+        found = [Evidence("queue entry", folder, position, f"entry {number:,} points at it")]
+        verdict, what = compare(unit.topic, unit.queue_id, entry, unit)
+        if verdict == "wrongTag":
+            return [*found, Evidence("queue entry", folder, position, what)], "otherTag"
+        return found, "listed"
+
+    def _what_is_at(self, offset: int) -> str:
+        found = self._store.log.seen_at(offset, crc=False)
+        if isinstance(found, Unit):
+            return f"{offset:,}, the unit of {found.topic}/{found.queue_id}/{found.queue_offset}"
+        return f"{offset:,}, where no unit can be read"
+
+    def _is_deleted(self, unit: Unit) -> bool:
+        """Whether the topic was deleted and not lost: then dispatch gives it no queue (spec 11)."""
+        return bool(topics_known(self._store).deleted({unit.topic: unit.offset}))
+
+    def _not_dispatched(self, unit: Unit) -> bool:
+        """No queue holds anything newer, and the checkpoint does not say that queues had come so far."""
+        if unit.offset < self._dispatched_end:
+            return False
+        try:
+            checkpoint = self._store.checkpoint()
+        except CorruptUnit:
+            return True
+        return checkpoint is None or unit.store_timestamp > checkpoint.logics_msg_timestamp
+
+    @cached_property
+    def _dispatched_end(self) -> int:
+        """End of the newest unit that a queue entry points at."""
+        newest = (q.newest() for queues in self._store.topics().values() for q in queues.values())
+        return max((offset + size for offset, size in (n for n in newest if n is not None)), default=0)
+
+    # -- transactions
+
+    def _settled_halves(self, family: list[Unit], evidence: list[Evidence]) -> frozenset[int]:
+        """Half-queue offsets that op messages name, looked up only for a transaction."""
+        halves = [unit.queue_offset for unit in family if unit.topic == rules.HALF_TOPIC]
+        if not halves:
+            return frozenset()
+        named = sorted(offset for offset in halves if offset in self._settled)
+        if named:
+            text = ", ".join(str(offset) for offset in named)
+            evidence.append(Evidence("op message", None, None, f"names half message {text} as settled"))
+        return self._settled
+
+    @cached_property
+    def _settled(self) -> frozenset[int]:
+        return frozenset(self._read_ops())
+
+    def _read_ops(self) -> Iterator[int]:
+        seen = 0
+        for queue in self._store.topics().get(rules.OP_TOPIC, {}).values():
+            for entry in queue.entries(max(queue.min_offset, 0)):
+                unit = self._store.log.seen_at(entry.physical_offset) if entry.state == "entry" else None
+                if isinstance(unit, Unit):
+                    for piece in unit.body.decode("ascii", "replace").split(","):
+                        if piece.strip().isdecimal():
+                            yield int(piece)
+                seen += 1
+                if seen > _OP_LIMIT:
+                    return
+
+    # -- groups
+
+    def groups_in(self, topic: str, queue_id: int, number: int) -> list[tuple[Evidence, rules.GroupReach]]:
+        """What the asked group, or every group, reads next in a queue, and whether that is behind entry ``number``."""
+        found = []
+        for group, offset, file in self._progress.get((topic, queue_id), ()):
+            if self._group in {None, group}:
+                side = f"it has read past {number:,}" if offset > number else f"{number:,} is still before it"
+                reach = rules.GroupReach(group, offset, f"{group} reads {offset:,} next: {side}")
+                found.append((Evidence("group", file, None, reach.why), reach))
+        return found
+
+    @cached_property
+    def _progress(self) -> dict[tuple[str, int], list[tuple[str, int, str | None]]]:
+        """(topic, queue) → groups with the offset that they read next and the table that says so."""
+        found: dict[tuple[str, int], list[tuple[str, int, str | None]]] = {}
+        for name in ("consumerOffset.json", "lmqConsumerOffset.json"):
+            table = read_table(self._store, name)
+            for row in consumer_offsets(table.value).rows if table else ():
+                for queue_id, offset in row.offsets.items():
+                    found.setdefault((row.topic, queue_id), []).append(
+                        (row.group, offset, table.file if table else None)
+                    )
+        return found
+
+    @cached_property
+    def topics(self) -> tuple[str, ...]:
+        """Every topic that a unit may stand under."""
+        return tuple(known_topics(self._store))
+
+    def _groups(self, unit: Unit, evidence: list[Evidence]) -> tuple[rules.GroupReach, ...]:
+        if rules.role(unit) not in {"plain", "committed", "retry"}:
+            return ()
+        found = self.groups_in(unit.topic, unit.queue_id, unit.queue_offset)
+        evidence.extend(one for one, _ in found)
+        if self._group is not None and not found:
+            where = f"{unit.topic}/{unit.queue_id}"
+            evidence.append(Evidence("group", None, None, f"{self._group} has no offset in {where}"))
+        return tuple(reach for _, reach in found)
+
+    @cached_property
+    def _filters(self) -> Table | None:
+        return read_table(self._store, "consumerFilter.json")
+
+    def _filter_matches(self, unit: Unit, evidence: list[Evidence]) -> bool | None:
+        if self._group is None or rules.role(unit) not in {"plain", "committed"}:
+            return None
+        table = self._filters
+        for row in consumer_filters(table.value).rows if table else ():
+            if (row.topic, row.group) == (unit.topic, self._group) and row.expression_type == "SQL92":
+                from engine.query.sql92 import compile_sql
+
+                try:
+                    matches = compile_sql(row.expression)(unit.properties)
+                except StoreError:
+                    return None
+                said = "matches" if matches else "does not match"
+                evidence.append(Evidence("filter", table.file if table else None, None, f"{row.expression} {said}"))
+                return matches
+        return None
+
+
+def time_text(ms: int) -> str:
+    """A time in ms as ISO with zone; the number itself where no calendar has it."""
+    try:
+        return datetime.fromtimestamp(ms / 1000).astimezone().isoformat(sep=" ", timespec="milliseconds")
+    except (OverflowError, ValueError, OSError):
+        return str(ms)

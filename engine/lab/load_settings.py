@@ -1,0 +1,47 @@
+"""What a load puts, and what each setting may be. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from engine.errors import UsageError
+
+MOST_PRODUCERS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """What a load puts. ``rate`` is messages a second of all producers together, 0 as fast as it goes.
+
+    Bodies are ``body_size`` ± ``body_spread`` bytes, evenly spread. ``topics`` are fed alike, or by Zipf's law with
+    ``zipf``. ``keys`` is how many different keys there are, 0 for messages without a key. ``batch`` messages are handed
+    over in one call. ``queues`` is the number of queues of each topic. Raises :class:`UsageError` where a value is out
+    of its range.
+    """
+
+    producers: int = 1
+    rate: int = 0
+    body_size: int = 200
+    body_spread: int = 0
+    topics: int = 1
+    zipf: bool = False
+    keys: int = 0
+    batch: int = 1
+    seed: int = 0
+    queues: int = 4
+    topic: str = "Lab"
+
+    def __post_init__(self) -> None:
+        for name, low, high in _RANGES:
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise UsageError(f"{name}: expected {low:,} to {high:,}, found {value:,}")
+
+
+_RANGES: Final = (
+    ("producers", 1, MOST_PRODUCERS), ("rate", 0, 100_000_000), ("body_size", 0, 4 << 20), ("body_spread", 0, 4 << 20),
+    ("topics", 1, 10_000), ("keys", 0, 1_000_000_000), ("batch", 1, 1024), ("queues", 1, 1024),
+)  # fmt: skip
+"""What each setting may be: (name, least, most)."""
+LOAD_RANGES: Final = {name: (low, high) for name, low, high in _RANGES}

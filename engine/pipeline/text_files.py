@@ -1,0 +1,95 @@
+"""Rows of an export as JSON lines or CSV, written in this process: the texts that Spark's own writers make of them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.errors import CannotRead, StoreError
+from engine.pipeline import tasks
+from engine.pipeline.export import COLUMNS, Wish, rows_of
+from engine.pipeline.parquet_files import WHOLE
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from engine.pipeline.here import Here
+    from engine.pipeline.progress import Counter
+    from engine.pipeline.splits import Split
+
+_NAMES: Final = tuple(name for name, _ in COLUMNS)
+_LINE: Final = 76
+_QUOTED: Final = frozenset(',"\r\n')
+
+
+def write(here: Here, splits: Sequence[Split], wish: Wish, folder: Path, kind: str, counter: Counter) -> None:
+    """Write the rows of ``splits`` below ``folder``, a file of ``json`` or ``csv`` for each share of them.
+
+    Raises :class:`StoreError` where something cannot be written.
+    """
+    shares = tasks.share_out(splits, here.defaultParallelism)
+    here.over(shares, partial(_task, wish, folder, kind, counter))
+    (folder / WHOLE).touch()
+
+
+def _task(wish: Wish, folder: Path, kind: str, counter: Counter, splits: Sequence[Split]) -> Iterable[pa.RecordBatch]:
+    units = 0
+    path = folder / f"part-{sum(1 for _ in folder.iterdir()):05d}.{kind}"
+    line = LINES[kind]
+    try:
+        with path.open("x", encoding="utf-8", newline="") as file:
+            if kind == "csv":
+                file.write(",".join(_NAMES) + "\n")
+            for batch in rows_of(splits, wish, counter):
+                units += batch.num_rows
+                file.writelines(map(line, batch.to_pylist()))
+    except CannotRead:
+        raise
+    except OSError as error:
+        raise StoreError(f"cannot be written: {error.strerror}", file=str(path)) from error
+    tasks.count_splits(counter, splits, units)
+    return ()
+
+
+def _json(row: dict[str, Any]) -> str:
+    made: dict[str, Any] = {name: _base64(value) if isinstance(value, bytes) else value for name, value in row.items()}
+    if made["properties"] is not None:
+        made["properties"] = dict(made["properties"])
+    return _text(made) + "\n"
+
+
+def _csv(row: dict[str, Any]) -> str:
+    return ",".join(_cell(row[name]) for name in _NAMES) + "\n"
+
+
+def _cell(value: Any) -> str:
+    """A cell: properties as JSON, keys with spaces between, bytes in base64 by lines as Spark has it; nothing is
+    nothing.
+    """
+    match value:
+        case None:
+            return ""
+        case bytes():
+            whole = _base64(value)
+            text = "\r\n".join(whole[at : at + _LINE] for at in range(0, len(whole), _LINE))
+        case list():
+            is_map = bool(value) and isinstance(value[0], tuple)
+            text = _text(dict(value)) if is_map else " ".join(value)
+        case _:
+            text = str(value)
+    return '"' + text.replace('"', '""') + '"' if _QUOTED & set(text) else text
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+LINES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {"json": _json, "csv": _csv}

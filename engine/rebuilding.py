@@ -1,0 +1,212 @@
+"""Queues and index of a store built again from its log beside the old ones, and put in their place: the deed of
+``dispatch``.
+
+What is built grows in a folder of its own and is on the disk before it gets its names, so a stop in the middle leaves
+everything as it was. A tree of a store that is there is exchanged for the new one in one step.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.topic_table import TopicTable
+from engine.codec.unit_scan import Damage
+from engine.config import MessageStoreConfig
+from engine.errors import CannotRead
+from engine.folders import sync_folder
+from engine.inspection.block_scan import scan_log
+from engine.inspection.deleted_topics import deleted_topics
+from engine.inspection.snapshot import StoreSnapshot
+from engine.layout import StorePaths
+from engine.mapped.disk import Disk, RealDisk
+from engine.mapped.keeping import Keeper
+from engine.mapped.kept_folder import TREES
+from engine.mapped.kept_undo import exchange
+from engine.rules.unit_check import Request
+from engine.services.rebuild import Rebuild
+from engine.staging import staged
+from engine.store.config_tables import ConfigTables
+from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.index_service import IndexService
+
+NOTHING_BUILT = "nothing is built over it"
+STAGING = ".dispatch"
+"""Folder inside a store in which its new trees grow. Left there only by a process that was killed."""
+Progress = Callable[[int], None]
+
+
+@dataclass(slots=True)
+class Rebuilt:
+    """What was built. ``damaged`` counts spans of the log that are no units (``damaged_bytes`` long), ``stale`` units
+    that are not where they say, left over from before a truncation: neither has an entry.
+    """
+
+    units: int = 0
+    queues: int = 0
+    entries: int = 0
+    index_files: int = 0
+    index_entries: int = 0
+    damaged: int = 0
+    damaged_bytes: int = 0
+    stale: int = 0
+    deleted_topics: list[str] = field(default_factory=list)
+
+
+def rebuild_beside(
+    source: StoreSnapshot, target: Path, config: MessageStoreConfig, progress: Progress | None = None
+) -> Rebuilt:
+    """Build the trees in the new directory ``target`` (absent or empty); nothing is left where it is stopped."""
+    with staged(target, STAGING) as staging:
+        return build(source, staging, config, RealDisk(), progress)
+
+
+def rebuild_in_place(
+    source: StoreSnapshot, config: MessageStoreConfig, keeper: Keeper | None, progress: Progress | None = None
+) -> Rebuilt:
+    """Build the trees anew and exchange them for the old ones, which stay with ``keeper``: without one they are built
+    inside the store, and the old ones are gone. The caller holds the store's lock.
+    """
+    root = source.path
+    if keeper is not None:
+        staging = keeper.folder / TREES
+        if (root / STAGING).exists():
+            keeper.before_exchange(STAGING)
+            (root / STAGING).rename(staging / STAGING)
+        done = build(source, staging, config, RealDisk(), progress)
+        put_in_place(staging, root, config, keeper.before_exchange)
+        return done
+    staging = root / STAGING
+    shutil.rmtree(staging, ignore_errors=True)
+    try:
+        staging.mkdir()
+        done = build(source, staging, config, RealDisk(), progress)
+        put_in_place(staging, root, config)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return done
+
+
+def build(
+    source: StoreSnapshot, root: Path, config: MessageStoreConfig, disk: Disk, progress: Progress | None = None
+) -> Rebuilt:
+    """Queues and index of ``source`` below ``root``; all of it is on the disk afterwards."""
+    queues = ConsumeQueueStore(StorePaths(root), config, disk, batch_topics(source, disk).__contains__)
+    index = IndexService(StorePaths(root), config, disk, lambda: time.time_ns() // 1_000_000, lambda _file: None)
+    done, topics, first = Rebuilt(), TopicTable(), max(source.log.min_offset, 0)
+    stop = None if source.abort else source.log.max_offset
+    bit_map = _bit_map_of(source) if config.enable_consume_queue_ext else None
+    with Rebuild(queues, index, config, bit_map=bit_map) as rebuild:
+        for block in scan_log(source.log, first, stop, crc=False, topics=topics, levels=config.delay_levels()):
+            if isinstance(block, Damage):
+                if block.unread:
+                    raise CannotRead(f"{block.reason}: {NOTHING_BUILT}")
+                done.damaged += 1
+                done.damaged_bytes += block.size
+            if not isinstance(block, UnitColumns):
+                continue
+            _take(rebuild, block, topics, done)
+            if progress is not None:
+                progress(int(block.offset[block.count - 1]) - first)
+        rebuild.finish()
+        done.units = rebuild.units
+    done.deleted_topics = _drop_deleted(source, queues)
+    queues.flush()
+    index.flush()
+    done.queues = len(queues)
+    done.entries = sum(
+        queue.files.end // queue.unit_size - queue.min_offset for queue in queues if queue.kind == "simple"
+    )
+    done.entries += sum(queue.files.end // queue.unit_size for queue in queues if queue.kind == "batch")
+    done.index_files = len(index.files)
+    done.index_entries = sum(file.header.entries for file in index.files)
+    queues.close()
+    index.close()
+    disk.close()
+    source.refuse_unread(NOTHING_BUILT)
+    return done
+
+
+def _take(rebuild: Rebuild, block: UnitColumns, topics: TopicTable, done: Rebuilt) -> None:
+    units = block.count - int(block.count > 0 and block.kind[block.count - 1] == BLANK)
+    true = block.physical_offset[:units] == block.offset[:units]
+    if true.all():
+        rebuild.take(block, topics)
+        return
+    done.stale += int(np.count_nonzero(~true))
+    rebuild.take(block, topics, np.flatnonzero(true))
+
+
+def batch_topics(source: StoreSnapshot, disk: Disk) -> frozenset[str]:
+    """Topics whose queues are batch queues, by the topics table or by the folders that are there."""
+    assert source.paths is not None
+    tables = ConfigTables(source.paths, disk, lambda: 0)
+    tables.load()
+    there = {topic for topic, queues in source.topics().items() if any(q.kind == "batch" for q in queues.values())}
+    return frozenset(there | {topic for topic in tables.topics() if tables.is_batch_topic(topic)})
+
+
+def _bit_map_of(source: StoreSnapshot) -> Callable[[Request], bytes]:
+    """Filter bit maps as the old ext queues have them: the log does not tell them."""
+
+    def bit_map(request: Request) -> bytes:
+        queue = source.queue(request.topic, request.queue_id)
+        entry = queue.entry(request.queue_offset) if queue is not None else None
+        return entry.ext.bit_map if entry is not None and entry.ext is not None else b""
+
+    return bit_map
+
+
+def _drop_deleted(source: StoreSnapshot, queues: ConsumeQueueStore) -> list[str]:
+    """Take away again the queues of topics that were deleted: their units are still in the log."""
+    first_of = {
+        topic: min(queue.physical_at(queue.min_offset * queue.unit_size) for queue in queues.queues_of(topic).values())
+        for topic in queues.topics()
+    }
+    gone = deleted_topics(source, first_of)
+    for topic in gone:
+        queues.delete_topic(topic)
+    return gone
+
+
+# -- names
+
+
+def put_in_place(
+    staging: Path, root: Path, config: MessageStoreConfig, before: Callable[[str], None] | None = None
+) -> None:
+    """Exchange the trees of the store at ``root`` for those in ``staging``, where the old ones are afterwards;
+    ``before`` is told each name in front of its exchange.
+    """
+    names = ["consumequeue", "batchconsumequeue"]
+    names += ["consumequeue_ext"] if config.enable_consume_queue_ext else []
+    names += ["index"] if config.message_index_enable else []
+    with _undisturbed():
+        for name in names:
+            new, old = staging / name, root / name
+            if before is not None and (old.exists() or new.exists()):
+                before(name)
+            if old.exists():
+                new.mkdir(exist_ok=True)
+                exchange(new, old)
+            elif new.exists():
+                new.rename(old)
+        sync_folder(root)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """No signal of the terminal or of an orderly stop comes in between."""
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)

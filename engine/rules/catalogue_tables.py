@@ -1,0 +1,196 @@
+"""Rules about tables, groups, topics, timers and producers (spec 12, 14); ``catalogue`` has them with all others."""
+
+from __future__ import annotations
+
+from engine.rules.findings import STORE, Kind
+from engine.rules.register import BUILD, Register
+
+RULES = Register()
+_rule = RULES.add
+
+CF03 = _rule(
+    "CF03",
+    "error",
+    "A configuration table that is gone or empty",
+    "A power cut or a full disk while it was written, or config/ was not copied with the store. A broker starts "
+    "without a word, with defaults, and writes these over what is left.",
+    "start no broker on the store; bring the table back from a backup or from the config/ of a replica.",
+    "apache/rocketmq#3401",
+    "apache/rocketmq#6096",
+    "apache/rocketmq#6881",
+    "apache/rocketmq#9328",
+    kinds={
+        "backup": Kind("note", "put the .bak in the table's place before something writes there again."),
+        "behind": Kind(
+            "note",
+            "if nobody reset these offsets, put the .bak in the table's place while the broker is stopped, or the "
+            "messages in between are consumed again.",
+        ),
+        "rows": Kind(
+            "warn", "put the group's offset of its retry queue back from a backup, or let it consume them again."
+        ),
+        "group": Kind(
+            "note",
+            "nothing needs to be done where brokers make groups by themselves (autoCreateSubscriptionGroup); "
+            "else declare them again.",
+        ),
+    },
+)
+CF06 = _rule(
+    "CF06",
+    "warn",
+    "A group that lost messages before it read them",
+    "The oldest files of the log were deleted, as they are when their time is over or the disk is full, and the group "
+    "had not read what was in them. It goes on with the first message that is left.",
+    "nothing brings the messages back in this store; look why the group did not consume, or keep the log for longer "
+    "(fileReservedTime).",
+    "apache/rocketmq#8753",
+)
+CF07 = _rule(
+    "CF07",
+    "warn",
+    "Queues that topics.json hides from clients",
+    "Consumers get the first readQueueNums queues of a topic, producers the first writeQueueNums, and perm says "
+    "whether they may at all. What stands in other queues nobody reads.",
+    "set the topic's numbers of queues or its permission as they should be, while the broker runs.",
+    kinds={
+        "beyond": Kind(),
+        "wider": Kind(),
+        "unreadable": Kind(),
+        "unwritable": Kind(
+            "note", "nothing needs to be done where it was meant: the topic is read to its end and then goes."
+        ),
+    },
+)
+CF08 = _rule(
+    "CF08",
+    "warn",
+    "Offsets in a topic that has no queues",
+    "The topic was deleted and the offsets stayed. When a topic of this name is made again its queues begin at 0, and "
+    "these groups stand further: new messages are passed over, or the groups are thrown back.",
+    "before a topic of this name is made again, take its rows out of a copy of the table while the broker is stopped.",
+    "apache/rocketmq#4774",
+    "apache/rocketmq#1852",
+)
+CF09 = _rule(
+    "CF09",
+    "warn",
+    "Delay levels whose offset is not that of their queue",
+    "delayOffset.json says from where each level of delayed messages is delivered next.",
+    "bring delayOffset.json back from a backup before any broker starts on the store.",
+    "apache/rocketmq#1869",
+    "apache/rocketmq#7077",
+    "apache/rocketmq#6881",
+    kinds={
+        "beyond": Kind(
+            "error",
+            "set the level's offset in a copy of delayOffset.json to the first message that was not delivered, or to "
+            "the end of its queue: a level that stands behind it delivers nothing before release 4.9.2, later ones "
+            "jump to the end.",
+        ),
+        "missing": Kind(
+            "warn",
+            "bring the levels back from a backup of delayOffset.json, or their messages are delivered again.",
+        ),
+    },
+)
+CQ14 = _rule(
+    "CQ14",
+    "warn",
+    "Queues of a topic that is not in topics.json",
+    "Clients are told that there is no such topic: nobody reads what its queues hold. The table lost it, or the topic "
+    "was deleted and its queues stayed.",
+    "if the topic was not deleted on purpose, declare it again with as many queues, while the broker runs.",
+)
+TM01 = _rule(
+    "TM01",
+    "error",
+    "A timercheck that is not of this timer queue",
+    "config/timercheck says how many messages of rmq_sys_wheel_timer were taken into the timer log. A start that has "
+    "nothing better goes on there: messages before it are not taken in again, and are never delivered.",
+    "set the number to the end of the timer queue, or to the first message that was not taken in, before a broker "
+    "starts.",
+    "apache/rocketmq#7480",
+    kinds={
+        "gone": Kind(
+            "warn", "bring timercheck back from a backup, or messages that were delivered are delivered again."
+        ),
+    },
+)
+TM02 = _rule(
+    "TM02",
+    "error",
+    "Timer log units that lead to no timer message",
+    "The timer log keeps only where in the log each waiting message stands. Where something else stands there, the "
+    "message is never delivered.",
+    "find out whether timer log and log are of one store and one time; bring timerlog, timerwheel and "
+    "config/timercheck back together.",
+    "apache/rocketmq#10668",
+    kinds={
+        "expired": Kind(
+            None, "nothing brings these messages back; keep the log for longer than messages wait (fileReservedTime)."
+        ),
+        "last": Kind("warn"),
+        "delivered": Kind("note", "nothing needs to be done: these were delivered."),
+    },
+)
+TM03 = _rule(
+    "TM03",
+    "error",
+    "A timer wheel or timer log that was lost",
+    "What waits for its time stands in the timer log, found by the wheel. A start takes in only what is behind "
+    "timercheck's place in the timer queue, and makes the wheel again from the last two files of the timer log.",
+    "start no broker; bring timerlog, timerwheel and config/timercheck back together from a backup.",
+    "apache/rocketmq#9735",
+    kinds={
+        "log": Kind(
+            None,
+            "bring timerlog, timerwheel and config/timercheck back together; or let a start take the queue in again "
+            "from the first message that is not due: what was due behind it is delivered twice.",
+        ),
+        "wheel": Kind(None, "let a start make the wheel again from the first file of the timer log."),
+        "again": Kind("note", "nothing needs to be done: the next start makes the wheel again."),
+    },
+)
+CL13 = _rule(
+    "CL13",
+    "note",
+    "Producers whose clock is not the broker's",
+    "A message has the time at which its producer says it was born and the one at which the broker stored it. "
+    "Searches, index queries and retention go by the second, what people remember is mostly the first.",
+    "nothing needs to be done in the store; set the producer's clock, and shift the window of a search by as much.",
+    "apache/rocketmq#681",
+)
+IX10 = _rule(
+    "IX10",
+    "warn",
+    "No index, or files of it with nothing in them",
+    "Queries by key or id go by the index alone: what stands in the log and not there is not found, though consumers "
+    "get it. No start fills in what is missing.",
+    "give the broker's configuration (--config) if the sizes are special; the index can be built again from the log.",
+    "apache/rocketmq#7477",
+    "apache/rocketmq#4463",
+    command=BUILD,
+    kinds={"blank": Kind()},
+)
+CQ15 = _rule(
+    "CQ15",
+    "error",
+    "Ext files of a queue that are gone, empty or short",
+    "With enableConsumeQueueExt an entry holds an address in place of its tag code. The next start writes new "
+    "units where the lost ones were, and old entries then lead to those: filters by tag and SQL hide messages or show "
+    "others.",
+    "start no broker with filters on the queue; bring consumequeue_ext back, or build the queue again from the log.",
+    "apache/rocketmq#10756",
+    command=BUILD,
+    kinds={"orphans": Kind("note", "nothing needs to be done: the next start cuts them.", "")},
+)
+DK03 = _rule(
+    "DK03",
+    "chat",
+    "Units that releases before 5 cannot read",
+    "Topics with names of more than 127 bytes need version 2 units. A 4.9 broker takes such a unit for damage: it does "
+    "not go back to that release with this store.",
+    "before a broker of 4.9 starts on a copy of the store, see what it would keep.",
+    command=f"storescope recover {STORE} --plan --like 4.9",
+)

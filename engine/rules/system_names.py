@@ -1,0 +1,45 @@
+"""Names that RocketMQ keeps for itself: topics and groups that no client made (spec 13)."""
+
+from __future__ import annotations
+
+RETRY, DLQ, LMQ = "%RETRY%", "%DLQ%", "%LMQ%"
+TIMER_TOPIC = "rmq_sys_wheel_timer"
+CLUSTER_PROPERTY = "CLUSTER"
+"""A broker writes its cluster's name into the properties of what clients send; a store by itself does not."""
+_TOPICS = frozenset(
+    {
+        "TBW102",
+        "SCHEDULE_TOPIC_XXXX",
+        "BenchmarkTest",
+        "RMQ_SYS_TRANS_HALF_TOPIC",
+        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
+        "RMQ_SYS_TRACE_TOPIC",
+        "TRANS_CHECK_MAX_TIME_TOPIC",
+        "SELF_TEST_TOPIC",
+        "OFFSET_MOVED_EVENT",
+    }
+)
+_GROUPS = frozenset(
+    {
+        "DEFAULT_CONSUMER",
+        "TOOLS_CONSUMER",
+        "SCHEDULE_CONSUMER",
+        "FILTERSRV_CONSUMER",
+        "__MONITOR_CONSUMER",
+        "SELF_TEST_C_GROUP",
+        "CID_ONS-HTTP-PROXY",
+        "CID_ONSAPI_PERMISSION",
+        "CID_ONSAPI_OWNER",
+        "CID_ONSAPI_PULL",
+    }
+)
+
+
+def is_system_topic(name: str) -> bool:
+    """A topic that a broker makes for itself; retry, dead-letter and light queues of groups are none."""
+    return name in _TOPICS or name.startswith("rmq_sys_")
+
+
+def is_system_group(name: str) -> bool:
+    """A group of the broker's own, or of RocketMQ's tools."""
+    return name in _GROUPS or name.startswith("CID_RMQ_SYS_")

@@ -1,0 +1,155 @@
+"""Many messages in one call: columns of them encoded straight into the file (spec 2.8, 3.2).
+
+What :class:`engine.store.commit_log.CommitLog` offers as ``put_messages`` and ``append_columns``. Rows that rules apply
+to go the long way, each in its turn; the bytes are those of single puts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from engine.codec import write_job
+from engine.codec.encode import Message
+from engine.codec.gather import gather
+from engine.codec.message_columns import MessageColumns, Run
+from engine.errors import NotWriteable
+from engine.store.put.message import (
+    BLANK_SIZE,
+    RULED,
+    AppendMessageResult,
+    AppendMessageStatus,
+    PutMessageResult,
+    PutMessageResults,
+    PutMessageStatus,
+)
+
+if TYPE_CHECKING:
+    from engine.store.commit_log import CommitLog
+
+MOST_ROOM = 8 << 20
+"""Bytes of room on the disk that are asked for at a time."""
+MOST_QUEUES = 1 << 16
+"""Queue ids from here on go the long way: no table is made for them."""
+FEWEST = 8
+"""Messages for which columns are worth their while."""
+
+
+def put_messages(log: CommitLog, messages: Sequence[Message]) -> PutMessageResults:
+    """Put ``messages`` in order; gathered into columns where that is quicker and nothing forbids it."""
+    what = (
+        gather(messages, RULED) if len(messages) >= FEWEST and not log.property_crc and log.encoder.compiled else None
+    )
+    waits = log.flushes_at_once and any(message.waits for message in messages)
+    if what is None:
+        return PutMessageResults.of([log.put_message(message) for message in messages], waits=waits)
+    return append_columns(log, what, waits=waits)
+
+
+def append_columns(log: CommitLog, what: MessageColumns, *, waits: bool = True) -> PutMessageResults:
+    """Append every row of ``what``, in order; ``waits`` is what the answers say of waiting for a flush."""
+    if log.refuses is not None:
+        refused = PutMessageResult(log.refuses)
+        return PutMessageResults(len(what), lambda _row: refused, ok=False, end_offset=0, waits=False)
+    run = Run(what, [log.topic(name).row for name in what.topics], log.store_host_raw)
+    answers: dict[int, PutMessageResult] = {}
+    times: list[tuple[int, int]] = []
+    while run.row < run.rows:
+        why = write_job.RULED if log.property_crc or log.is_busy else _append_some(log, run, answers, times)
+        if why == write_job.RULED:
+            answers[run.row] = _put_one(log, run)
+            run.skip()
+    return _results(run, answers, times, waits)
+
+
+def _put_one(log: CommitLog, run: Run) -> PutMessageResult:
+    try:
+        return log.put_message(run.message())
+    except IndexError:  # a topic or host that is not in its table
+        return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
+
+
+def _append_some(log: CommitLog, run: Run, answers: dict[int, PutMessageResult], times: list[tuple[int, int]]) -> int:
+    """Append rows under one hold of the lock, until all are done or the next one is ruled."""
+    try:
+        with log.appending as now:
+            times.append((run.row, now))
+            run.describe()
+            while run.row < run.rows:
+                why = _fill_file(log, run, now)
+                if why in (write_job.DONE, write_job.RULED):
+                    return why
+                if why == write_job.NO_PLACE:
+                    if not _enter_queue(log, run):
+                        return write_job.RULED
+                    continue
+                found = log.room_for(run.unit_size(), now)
+                if isinstance(found, PutMessageResult):
+                    answers[run.row] = found
+                    run.skip()
+    except NotWriteable:
+        _answer_rest(run, answers, PutMessageResult(log.refused))
+    except OSError as error:
+        _answer_rest(run, answers, log.failed(error))
+    return write_job.DONE
+
+
+def _answer_rest(run: Run, answers: dict[int, PutMessageResult], answer: PutMessageResult) -> None:
+    while run.row < run.rows:
+        answers[run.row] = answer
+        run.skip()
+
+
+def _fill_file(log: CommitLog, run: Run, now: int) -> int:
+    """As many rows as the last file takes; NO_ROOM where the next one needs another file."""
+    while True:
+        last = log.files.last
+        if last is None or last.is_full:
+            return write_job.NO_ROOM
+        position = last.wrote
+        limit = min(last.size, position + run.most_bytes() + BLANK_SIZE)
+        if limit - position > MOST_ROOM:
+            limit = position + max(MOST_ROOM, run.unit_size() + BLANK_SIZE)
+        why, end = log.encoder.encode(
+            run, last.target(limit - position), position, limit, last.start_offset, now, log.queue_offsets.numbers,
+            log.max_message_size,
+        )  # fmt: skip
+        if end > position:
+            last.advance(end - position, now)
+        if why != write_job.NO_ROOM or limit == last.size:
+            return why
+
+
+def _enter_queue(log: CommitLog, run: Run) -> bool:
+    """Give the next row's queue a place among the numbers; False where its id is too large for a table."""
+    topic = log.topic(run.columns.topics[run.topic_id])
+    if run.queue_id >= MOST_QUEUES:
+        return False
+    run.set_place(log.place(topic, run.queue_id))
+    return True
+
+
+def _results(
+    run: Run, answers: dict[int, PutMessageResult], times: list[tuple[int, int]], waits: bool
+) -> PutMessageResults:
+    out, rows = run.out, run.rows
+
+    def make(row: int) -> PutMessageResult:
+        known = answers.get(row)
+        if known is not None:
+            return known
+        now = times[bisect_right(times, (row, 1 << 63)) - 1][1]
+        stored = run.row_hosts(row)[1]
+        offset, queue_offset, size = out[row], out[rows + row], out[2 * rows + row]
+        return PutMessageResult(
+            PutMessageStatus.PUT_OK,
+            AppendMessageResult(AppendMessageStatus.PUT_OK, offset, size, now, queue_offset, 1, stored),
+        )
+
+    if rows and not answers:
+        return PutMessageResults(rows, make, ok=True, end_offset=out[rows - 1] + out[-1], waits=waits)
+    ends = [result.append.end_offset for result in answers.values() if result.ok and result.append is not None]
+    ends += (out[row] + out[2 * rows + row] for row in range(rows) if row not in answers)
+    ok = all(result.ok for result in answers.values())
+    return PutMessageResults(rows, make, ok=ok, end_offset=max(ends, default=0), waits=waits)

@@ -1,0 +1,313 @@
+"""Puts that rules apply to: delays and timers, transactions, inner batches, light queues, property CRC; then classic
+batches, and units that are stored again as they are (spec 2.5, 2.7, 3.8, 8.1, 12.1).
+
+The long way beside :meth:`engine.store.commit_log.CommitLog.put_message`: it takes any message, to the same bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from engine.codec import message as codec
+from engine.codec import properties as props
+from engine.codec.encode import (
+    CRC_TAIL,
+    LONGEST_PROPERTIES,
+    Message,
+    encode_batch,
+    encode_properties,
+    encode_unit,
+    host_raw,
+    joined_properties,
+    seal,
+    stored_properties,
+    text_of,
+    utf16_length,
+)
+from engine.codec.java import split
+from engine.errors import CorruptUnit, NotWriteable, UsageError
+from engine.store.put.message import (
+    BLANK_SIZE,
+    LMQ_PREFIX,
+    RETRY_PREFIX,
+    UNIT_SLACK,
+    AppendMessageResult,
+    AppendMessageStatus,
+    PutMessageResult,
+    PutMessageStatus,
+    check_inner_batch,
+    delay_level,
+    reschedule,
+    wants_light_queues,
+)
+
+if TYPE_CHECKING:
+    from engine.mapped.mapped_file import MappedFile
+    from engine.store.commit_log import CommitLog
+
+_OUTSIDE_QUEUES = (codec.PREPARED, codec.ROLLBACK)
+_PHYSICAL_OFFSET = struct.Struct(">q")
+_PHYSICAL_POSITION = 28
+_MOST_LIGHT_QUEUES = 20_000
+_MOST_COUNT = 32_767
+Status = PutMessageStatus
+
+
+def put_ruled(log: CommitLog, message: Message) -> PutMessageResult:
+    """Check, rewrite where a rule says so, and append one message of any kind."""
+    if not check_inner_batch(message, log.is_batch_topic):
+        return PutMessageResult(Status.MESSAGE_ILLEGAL)
+    try:
+        stored = reschedule(message, log.config, log.clock(), log.like)
+        if isinstance(stored, Status):
+            return PutMessageResult(stored)
+        if stored.sys_flag & codec.INNER_BATCH and stored.properties is None:
+            stored = stored.changed(properties=props.decode(stored.properties_raw or b""))
+        light = _light_queues(log, stored)
+        raw = text_of(stored)
+        host_raw(stored.born_host)
+        host = host_raw(stored.store_host) if stored.store_host is not None else log.store_host_raw
+        count = _message_count(log, stored)
+    except ValueError:
+        return PutMessageResult(Status.MESSAGE_ILLEGAL)
+    wrong = _too_long(log, stored, b"" if light else raw)
+    if wrong is not None:
+        return PutMessageResult(wrong)
+    if light and log.like == "4.9" and _light_queue_count(log) > _MOST_LIGHT_QUEUES:
+        return PutMessageResult(Status.LMQ_CONSUME_QUEUE_NUM_EXCEEDED)
+    return _in_turn(log, lambda now: _append(log, stored, light, host, count, now))
+
+
+def _in_turn(log: CommitLog, append: Callable[[int], PutMessageResult]) -> PutMessageResult:
+    """What ``append`` answers at its turn, given the time (ms); what keeps it from appending as a status."""
+    try:
+        with log.appending as now:
+            return append(now)
+    except NotWriteable:
+        return PutMessageResult(log.refused)
+    except OSError as error:
+        return log.failed(error)
+    except ValueError:
+        return PutMessageResult(Status.MESSAGE_ILLEGAL)
+
+
+def _append(log: CommitLog, message: Message, light: list[str], host: bytes, count: int, now: int) -> PutMessageResult:
+    table = log.queue_offsets
+    queued = message.sys_flag & codec.TRANSACTION_MASK not in _OUTSIDE_QUEUES
+    queue_offset = table.next(message.topic, message.queue_id) if queued else 0
+    if queued and message.sys_flag & codec.INNER_BATCH and log.is_batch_topic(message.topic):
+        found = {**(message.properties or {}), props.INNER_BASE: str(queue_offset)}
+        message = message.changed(properties=found, properties_raw=encode_properties(found))
+        wrong = _too_long(log, message, text_of(message))
+        if wrong is not None:
+            return PutMessageResult(wrong)
+    if light:
+        message = _with_light_offsets(log, message, light)
+        refused = _light_too_long(log, message)
+        if refused is not None:
+            return PutMessageResult(Status.MESSAGE_ILLEGAL, AppendMessageResult(refused))
+
+    def unit(offset: int) -> bytes:
+        return _encode(log, message, queue_offset, offset, now)
+
+    size = len(unit(0))
+    if size > log.max_message_size + UNIT_SLACK:
+        return PutMessageResult(Status.MESSAGE_ILLEGAL)
+    file = log.room_for(size, now)
+    if isinstance(file, PutMessageResult):
+        return file
+    offset = file.start_offset + file.wrote
+    _publish(log, file, unit(offset), now, (message.topic, message.queue_id, count if queued else 0))
+    for name in light:
+        if name.startswith(LMQ_PREFIX):
+            table.increase(name, 0)
+    answer = AppendMessageResult(AppendMessageStatus.PUT_OK, offset, size, now, queue_offset, count, host)
+    return PutMessageResult(Status.PUT_OK, answer)
+
+
+def _publish(log: CommitLog, file: MappedFile, data: bytes, now: int, taken: tuple[str, int, int]) -> None:
+    """Append ``data``, which takes so many queue offsets of a queue. Whoever is interrupted here leaves the unit with
+    its number, or neither of them.
+    """
+    topic, queue_id, count = taken
+    if not count:
+        file.append(data, now)
+        return
+    table, wrote = log.queue_offsets, file.wrote
+    place = table.place(topic, queue_id)
+    before = table.numbers[place]
+    try:
+        table.numbers[place] = before + count
+        file.append(data, now)
+    except BaseException:
+        if file.wrote == wrote:
+            table.numbers[place] = before
+        raise
+
+
+def _encode(log: CommitLog, message: Message, queue_offset: int, offset: int, now: int) -> bytes:
+    return encode_unit(
+        message, queue_offset=queue_offset, physical_offset=offset, store_timestamp=now, store_host=log.store_host,
+        property_crc=log.property_crc, auto_version=log.auto_version,
+    )  # fmt: skip
+
+
+def _too_long(log: CommitLog, message: Message, raw: bytes) -> PutMessageStatus | None:
+    """The status that the sizes of a message ask for, None where they are fine (spec 8.1)."""
+    if log.like == "4.9" and utf16_length(raw.decode("utf-8", "replace")) > LONGEST_PROPERTIES:
+        return Status.MESSAGE_ILLEGAL
+    if len(stored_properties(raw, log.property_crc)) > LONGEST_PROPERTIES:
+        return Status.PROPERTIES_SIZE_EXCEEDED
+    return Status.MESSAGE_ILLEGAL if len(message.body) > log.max_message_size else None
+
+
+def _message_count(log: CommitLog, message: Message) -> int:
+    """How many queue offsets the message takes: INNER_NUM in a batch queue, else 1 (spec 3.2)."""
+    text = (message.properties or {}).get(props.INNER_NUM)
+    if text is None or not (message.sys_flag & codec.INNER_BATCH or log.is_batch_topic(message.topic)):
+        return 1
+    count = int(text)
+    if count > _MOST_COUNT:
+        raise ValueError(f"INNER_NUM says {count:,}, a unit holds at most {_MOST_COUNT:,} messages")
+    return max(1, count)
+
+
+def _light_queues(log: CommitLog, message: Message) -> list[str]:
+    """The names in INNER_MULTI_DISPATCH where light queues are on, else none (spec 3.8)."""
+    on = log.config.enable_multi_dispatch if log.like == "4.9" else log.config.enable_lmq
+    if not on or not wants_light_queues(message):
+        return []
+    return split((message.properties or {})[props.INNER_MULTI_DISPATCH], ",")
+
+
+def _light_queue_count(log: CommitLog) -> int:
+    with log.lock:
+        return log.queue_offsets.count_of(LMQ_PREFIX)
+
+
+def _with_light_offsets(log: CommitLog, message: Message, light: list[str]) -> Message:
+    offsets = [
+        str(log.queue_offsets.next(name, 0)) if name.startswith(LMQ_PREFIX) and log.config.enable_lmq else ""
+        for name in light
+    ]
+    found = {**(message.properties or {}), props.INNER_MULTI_QUEUE_OFFSET: ",".join(offsets)}
+    if log.like == "4.9":
+        found.pop(props.WAIT, None)
+    return message.changed(properties=found, properties_raw=encode_properties(found))
+
+
+def _light_too_long(log: CommitLog, message: Message) -> AppendMessageStatus | None:
+    """The append's own limits for a message whose text is finished only there (spec 2.8, step 1)."""
+    raw = stored_properties(text_of(message), log.property_crc)
+    if len(raw) > LONGEST_PROPERTIES:
+        return AppendMessageStatus.PROPERTIES_SIZE_EXCEEDED
+    if len(_encode(log, message, 0, 0, 0)) > log.max_message_size:
+        return AppendMessageStatus.MESSAGE_SIZE_EXCEEDED
+    return None
+
+
+def put_batch(
+    log: CommitLog, messages: Sequence[Message], properties: dict[str, str] | None = None
+) -> PutMessageResult:
+    """Put messages of one topic and queue as one batch; ``properties`` are the batch's own (spec 2.7).
+
+    In a topic of batch queues, with UNIQ_KEY among ``properties``, they become one unit; else a unit each, all in one
+    file. Queue, birth, flags and hosts are those of the first message.
+    """
+    if log.refuses is not None:
+        return PutMessageResult(log.refuses)
+    shared = properties or {}
+    if not _may_be_batch(log, messages, shared):
+        return PutMessageResult(Status.MESSAGE_ILLEGAL)
+    first = messages[0]
+    try:
+        body = encode_batch(messages)
+        if len(body) > log.max_message_size:
+            return PutMessageResult(Status.MESSAGE_ILLEGAL)
+        if props.UNIQUE_KEY in shared and log.is_batch_topic(first.topic):
+            found = {**shared, props.INNER_NUM: str(len(messages))}
+            flags = first.sys_flag | codec.INNER_BATCH | codec.NEED_UNWRAP
+            return log.put_message(first.changed(body=body, properties=found, properties_raw=None, sys_flag=flags))
+        elements = [_element(first, message, shared) for message in messages]
+        host = host_raw(first.store_host) if first.store_host is not None else log.store_host_raw
+    except ValueError:
+        return PutMessageResult(Status.MESSAGE_ILLEGAL)
+    if any(len(stored_properties(text_of(element), log.property_crc)) > LONGEST_PROPERTIES for element in elements):
+        return PutMessageResult(Status.PROPERTIES_SIZE_EXCEEDED)
+    if log.is_busy:
+        return PutMessageResult(Status.OS_PAGE_CACHE_BUSY)
+    return _in_turn(log, lambda now: _append_batch(log, elements, host, now))
+
+
+def _may_be_batch(log: CommitLog, messages: Sequence[Message], shared: dict[str, str]) -> bool:
+    if not messages:
+        return False
+    first = messages[0]
+    if any(message.topic != first.topic or message.queue_id != first.queue_id for message in messages):
+        return False
+    if first.topic.startswith(RETRY_PREFIX) or first.queue_id < 0 or not log.topic(first.topic).legal:
+        return False
+    if first.sys_flag & codec.TRANSACTION_MASK or any(message.body is None for message in messages):
+        return False
+    try:
+        delayed = first.changed(properties=shared)
+        return delay_level(delayed) <= 0 and all(delay_level(message) <= 0 for message in messages)
+    except ValueError:
+        return False
+
+
+def _element(first: Message, message: Message, shared: dict[str, str]) -> Message:
+    raw = joined_properties(text_of(message), encode_properties(shared))
+    return first.changed(
+        body=message.body, flag=message.flag, properties=None, properties_raw=raw, prepared_transaction_offset=0
+    )
+
+
+def _append_batch(log: CommitLog, elements: list[Message], host: bytes, now: int) -> PutMessageResult:
+    topic, queue_id = elements[0].topic, elements[0].queue_id
+    base = log.queue_offsets.next(topic, queue_id)
+    size = sum(len(_encode(log, element, 0, 0, now)) for element in elements)
+    file = log.room_for(size, now)
+    if isinstance(file, PutMessageResult):
+        return file
+    start = offset = file.start_offset + file.wrote
+    offsets, units = [], []
+    for number, element in enumerate(elements):
+        units.append(_encode(log, element, base + number, offset, now))
+        offsets.append(offset)
+        offset += len(units[-1])
+    _publish(log, file, b"".join(units), now, (topic, queue_id, len(elements)))
+    answer = AppendMessageResult(
+        AppendMessageStatus.PUT_OK, start, size, now, base, len(elements), host, tuple(offsets)
+    )
+    return PutMessageResult(Status.PUT_OK, answer)
+
+
+def append_raw(log: CommitLog, unit: bytes) -> int:
+    """Store a whole unit again at the end of the log and give its offset there.
+
+    PHYSICALOFFSET (and a property CRC) are written anew; times, hosts, queue offset and text stay. Raises
+    :class:`CorruptUnit`, :class:`UsageError` where no file is long enough or none can be made, :class:`NotWriteable`,
+    ``OSError``.
+    """
+    frame = codec.measure(unit, 0, len(unit))
+    if isinstance(frame, str) or frame.size != len(unit):
+        raise CorruptUnit(
+            frame if isinstance(frame, str) else f"{len(unit):,} bytes given for a unit of {frame.size:,}"
+        )
+    (stored,) = _PHYSICAL_OFFSET.unpack_from(unit, frame.store_timestamp)
+    if frame.size + BLANK_SIZE > log.files.file_size:
+        raise UsageError(f"a unit of {frame.size:,} bytes does not fit into files of {log.files.file_size:,}")
+    with log.appending:
+        file = log.room_for(frame.size, stored)
+        if isinstance(file, PutMessageResult):
+            raise UsageError("no new file of the commit log can be made")
+        offset = file.start_offset + file.wrote
+        copy = bytearray(unit)
+        _PHYSICAL_OFFSET.pack_into(copy, _PHYSICAL_POSITION, offset)
+        if frame.properties_length >= CRC_TAIL and props.verify_crc(unit):
+            seal(copy)
+        file.append(bytes(copy), stored)
+    return offset

@@ -1,0 +1,193 @@
+"""What keeps a broker from starting on a store, and the line that it would log (spec 1, 10.1, 14.1).
+
+Only lengths, names and the readability of tables are looked at: the part of a start that comes before recovery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.layout import StorePaths, parse_file_name
+from engine.mapped.read_only import ReadOnlyFile
+from engine.rules.unit_check import Release
+from engine.store.recovery.plan import Blocker
+from engine.store.recovery.source import RecoverySource
+from engine.store.recovery.tables import TIMER_METRICS
+from engine.store.recovery.walk import NO_SUCH_ARRAY
+
+MOST_BLOCKERS = 50
+FOLDER = "a folder"
+TIMER_WHEEL_SIZE = 604_800 * 2 * 32
+_NOT_MATCHED = "length not matched message store config value, please check it manually"
+_OUT_OF_MEMORY = "java.lang.OutOfMemoryError: Requested array size exceeds VM limit"
+_CHECK = "at org.apache.rocketmq.store.CommitLog.checkMessageAndReturnSize"
+_FALLS_BEHIND = "Try to finish doing reput the messages fall behind during the starting"
+_WAITS: dict[Release, str] = {
+    "4.9": "at org.apache.rocketmq.store.DefaultMessageStore.start(DefaultMessageStore.java:288)",
+    "5.3": "at org.apache.rocketmq.store.DefaultMessageStore.recheckReputOffsetFromCq",
+}
+_KIND = "load exception java.lang.RuntimeException: The queue type of topic:"
+
+
+class Loaded(NamedTuple):
+    """What loading finds: the blockers, and empty last files that it deletes without asking."""
+
+    blockers: list[Blocker]
+    deleted: list[str]
+
+
+def load(source: RecoverySource, release: Release) -> Loaded:
+    """Walk through a start's loading in a broker's order; several blockers may stand, a broker names the first only."""
+    found = Loaded([], [])
+    paths = StorePaths(source.root)
+    found.blockers.extend(_tables(source))
+    _file_queue(source, source.log.folders, source.log_file_size, "CL07", release, found)
+    for queue in source.queues:
+        size = source.batch_queue_file_size if queue.kind == "batch" else source.queue_file_size
+        _file_queue(source, queue.sequence.folders, size, "CQ01", release, found)
+        if queue.ext is not None and (queue.ext.file_size or 0):
+            _file_queue(source, queue.ext.folders, queue.ext.file_size, "CQ01", release, found)
+    if release == "5.3":
+        found.blockers.extend(_wrong_kinds(source))
+        found.blockers.extend(_timer(paths, source))
+    found.blockers.extend(_state_files(paths, source, release))
+    if source.lock_held:
+        found.blockers.append(
+            Blocker(
+                "AB01",
+                "A process holds the store's lock: a broker is running on it",
+                "java.lang.RuntimeException: Lock failed,MQ already started",
+                str(paths.lock),
+            )
+        )
+    return found
+
+
+def _file_queue(
+    source: RecoverySource, folders: tuple[Path, ...], size: int, rule: str, release: Release, found: Loaded
+) -> None:
+    """MappedFileQueue.load over one folder, or over all folders of a multi-path log: the first misfit ends it."""
+    if len(found.blockers) >= MOST_BLOCKERS:
+        return
+    entries = sorted((e for folder in folders for e in source.listing(folder)), key=lambda e: e.name)
+    for number, entry in enumerate(entries):
+        if entry.folder and release == "5.3":
+            continue
+        if entry.size == 0 and number == len(entries) - 1 and release == "5.3" and not entry.folder:
+            found.deleted.append(entry.path)
+            continue
+        if entry.folder or (size and entry.size != size):
+            what = FOLDER if entry.folder else f"{entry.size:,} bytes"
+            found.blockers.append(
+                Blocker(
+                    rule,
+                    f"{entry.path}: expected a file of {size:,} bytes, found {what}",
+                    f"{entry.path}\t{entry.size} {_NOT_MATCHED}",
+                    entry.path,
+                )
+            )
+            return
+        if parse_file_name(entry.name) is None:
+            found.blockers.append(
+                Blocker(
+                    rule,
+                    f"{entry.path}: the name is no number, a file queue's files are named by their start offset",
+                    f'load exception java.lang.NumberFormatException: For input string: "{entry.name}"',
+                    entry.path,
+                )
+            )
+            return
+
+
+def out_of_memory(files: list[ReadOnlyFile], end: int, asked: int) -> list[Blocker]:
+    """4.9 makes an array of the length field's size before it looks at what is left: none is that long in Java."""
+    if asked < NO_SUCH_ARRAY:
+        return []
+    path = next(file.path for file in files if file.start_offset <= end < file.end_offset)
+    text = f"The unit at {end:,} says that it is {asked:,} bytes long: RocketMQ 4.9 asks for that much memory and dies"
+    return [Blocker("CL01", text, f"{_OUT_OF_MEMORY}\n{_CHECK}", path)]
+
+
+def waits_for_ever(
+    files: list[ReadOnlyFile], stands_at: tuple[int, str] | None, end: int, release: Release
+) -> list[Blocker]:
+    """A start that waits until dispatch has reached the end of the log, and dispatch never does."""
+    if stands_at is None:
+        return []
+    at, reason = stands_at
+    before = max((file for file in files if file.start_offset <= at), key=lambda f: f.start_offset, default=files[0])
+    text = (
+        f"The start waits for ever: dispatch stands at {at:,}, {end - at:,} bytes before the end of the log: {reason}"
+    )
+    said = f"{_FALLS_BEHIND}, reputOffset={at} maxOffset={end} behind={end - at}\n{_WAITS[release]}"
+    return [Blocker("RP02", text, said, before.path)]
+
+
+def _wrong_kinds(source: RecoverySource) -> Iterator[Blocker]:
+    kinds: dict[str, set[str]] = {topic: {"simple", "batch"} for topic in source.both_kinds}
+    for queue in source.queues:
+        kinds.setdefault(queue.topic, set()).add(queue.kind)
+    for topic, seen in sorted(kinds.items()):
+        if source.batch_topics is None:
+            wrong = "simple" if len(seen) == 2 else None
+        else:
+            right = "batch" if topic in source.batch_topics else "simple"
+            wrong = next((kind for kind in sorted(seen) if kind != right), None)
+        if wrong is None:
+            continue
+        folder = {"simple": "consumequeue", "batch": "batchconsumequeue"}[wrong]
+        should, actual = ("SimpleCQ", "BatchCQ") if wrong == "simple" else ("BatchCQ", "SimpleCQ")
+        yield Blocker(
+            "CQ11",
+            f"Topic {topic} has a folder below {folder}, which is not its kind of queue",
+            f"{_KIND} {topic} should be {should}, but is {actual}",
+            str(source.root / folder / topic),
+        )
+
+
+def _tables(source: RecoverySource) -> Iterator[Blocker]:
+    for table in source.tables:
+        if table.path.endswith(TIMER_METRICS) and not source.config.timer_wheel_enable:
+            continue
+        if table.main != "ok" and table.backup == "bad":
+            yield Blocker(
+                "CF01",
+                f"{table.path} cannot be read ({table.main}), and neither can its .bak",
+                f"load {table.path}.bak Failed",
+                table.path,
+            )
+
+
+def _timer(paths: StorePaths, source: RecoverySource) -> Iterator[Blocker]:
+    if not source.config.timer_wheel_enable:
+        return
+    size = next((entry.size for entry in source.listing(paths.root) if entry.name == paths.timerwheel.name), 0)
+    if size not in (0, TIMER_WHEEL_SIZE):
+        yield Blocker(
+            "TM04",
+            f"{paths.timerwheel}: expected {TIMER_WHEEL_SIZE:,} bytes, found {size:,}",
+            f"BrokerController#initialize: unexpected error occurs java.lang.RuntimeException: "
+            f"Timer wheel length:{size} != expected:{TIMER_WHEEL_SIZE}",
+            str(paths.timerwheel),
+        )
+
+
+def _state_files(paths: StorePaths, source: RecoverySource, release: Release) -> Iterator[Blocker]:
+    if any(entry.folder and entry.name == paths.checkpoint.name for entry in source.listing(paths.root)):
+        yield Blocker(
+            "CK05",
+            f"{paths.checkpoint}: expected a file, found a folder",
+            f"load exception java.io.FileNotFoundException: {paths.checkpoint} (Is a directory)",
+            str(paths.checkpoint),
+        )
+    if release == "5.3":
+        for entry in source.listing(paths.index):
+            if entry.folder and parse_file_name(entry.name) is not None:
+                yield Blocker(
+                    "IX08",
+                    f"{entry.path}: expected an index file, found a folder",
+                    f"load file {entry.path} error java.io.FileNotFoundException: {entry.path} (Is a directory)",
+                    entry.path,
+                )

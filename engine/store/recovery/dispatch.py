@@ -1,0 +1,235 @@
+"""Where dispatched units go in recovery: into their queues, light queues and batch queues (spec 3.8, 8.3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.codec import properties as props
+from engine.codec.columns import UnitColumns
+from engine.codec.java import i32, split
+from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
+from engine.codec.queue_builder import QueueRuns, build_runs, run_ends
+from engine.codec.topic_table import TopicTable
+from engine.layout import is_folder_name
+from engine.rules import unit_check
+from engine.rules.unit_check import Request, Rules
+from engine.store.recovery.files import QueueBytes
+from engine.store.recovery.queues import RecoveredQueue
+from engine.store.recovery.source import QueueFiles
+
+_INNER = re.compile(rb"INNER_")
+_LMQ = "%LMQ%"
+_NO_MULTI_DISPATCH = ("%RETRY%", "rmq_sys_")
+Int64 = NDArray[np.int64]
+
+
+class Taker(Protocol):
+    """Takes the units that are dispatched, in the order of the log."""
+
+    def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: Int64, *, queued: bool = False) -> None:
+        """The rows of ``columns`` with these numbers; with ``queued`` the queues know all of them already."""
+
+    def take(self, place: int, request: Request) -> None:
+        """One unit that stands at ``place``."""
+
+
+class QueueTable:
+    """Every queue of the store on its way through recovery, and the door through which dispatched units come in.
+
+    ``after`` is the offset that a unit's PHYSICALOFFSET must exceed to be dispatched at all (−1 for every unit);
+    ``taker`` gets the units that are, where the plan is carried out while it is made.
+    """
+
+    def __init__(
+        self,
+        queues: Iterable[QueueFiles],
+        file_size: int,
+        batch_file_size: int,
+        batch_topics: frozenset[str],
+        rules: Rules,
+        *,
+        light: bool = True,
+    ) -> None:
+        self._file_size = file_size
+        self._batch_file_size = batch_file_size
+        self._batch_topics = batch_topics
+        self._rules = rules
+        self._light = light
+        self.after = -1
+        self.taker: Taker | None = None
+        self.dispatched = 0
+        self.first_dispatched = -1
+        self.queues: dict[tuple[str, int], RecoveredQueue] = {}
+        for files in queues:
+            size = batch_file_size if files.kind == "batch" else file_size
+            self.queues[files.topic, files.queue_id] = RecoveredQueue.of(files, size)
+
+    def __iter__(self) -> Iterator[RecoveredQueue]:
+        return iter(self.queues.values())
+
+    @property
+    def max_physic(self) -> int:
+        """Largest offset that any queue knows: C of spec 10.1; −1 without queues."""
+        return max((queue.max_physic for queue in self.queues.values()), default=-1)
+
+    def queue(self, topic: str, queue_id: int) -> RecoveredQueue:
+        """The queue, made where it is missing, as findOrCreateConsumeQueue does."""
+        found = self.queues.get((topic, queue_id))
+        if found is None:
+            kind, size = (
+                ("batch", self._batch_file_size) if topic in self._batch_topics else ("simple", self._file_size)
+            )
+            data = QueueBytes("batch" if kind == "batch" else "simple", size, [])
+            found = RecoveredQueue(topic, queue_id, data.kind, data, existed=False)
+            self.queues[topic, queue_id] = found
+        return found
+
+    # -- units, singly
+
+    def take(self, place: int, request: Request) -> None:
+        """One unit that stands at ``place``."""
+        if request.physical_offset <= self.after:
+            return
+        self._count(place, 1)
+        if self.taker is not None:
+            self.taker.take(place, request)
+        if request.sys_flag & TRANSACTION_MASK not in (0, COMMIT):
+            return
+        if not is_folder_name(request.topic):
+            return
+        queue = self.queue(request.topic, request.queue_id)
+        if queue.kind == "batch":
+            queue.put_batch(request, place)
+            return
+        queue.put(request.physical_offset, place, request.size, request.queue_offset)
+        self._put_light(place, request)
+
+    def _put_light(self, place: int, request: Request) -> None:
+        """Entries of a unit in further queues: both properties stand only in units that a broker dispatched to many."""
+        if not self._light:
+            return
+        names = request.properties.get(props.INNER_MULTI_DISPATCH)
+        offsets = request.properties.get(props.INNER_MULTI_QUEUE_OFFSET)
+        if not names or not offsets or request.topic == SCHEDULE_TOPIC or request.topic.startswith(_NO_MULTI_DISPATCH):
+            return
+        wanted, given = split(names, ","), split(offsets, ",")
+        if len(wanted) != len(given):
+            return
+        for name, text in zip(wanted, given, strict=True):
+            if not is_folder_name(name) or not text.strip().lstrip("-").isdigit():
+                continue
+            queue = self.queue(name, 0 if name.startswith(_LMQ) else request.queue_id)
+            queue.put(request.physical_offset, place, request.size, int(text))
+
+    def _count(self, place: int, units: int) -> None:
+        if self.first_dispatched < 0:
+            self.first_dispatched = place
+        self.dispatched += units
+
+    # -- units, in rows
+
+    def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: int) -> None:
+        """The first ``rows`` rows of ``columns``; rows of one queue stay in order."""
+        physical = columns.physical_offset[:rows]
+        wanted = np.arange(rows) if int(physical.min()) > self.after else np.flatnonzero(physical > self.after)
+        if not len(wanted):
+            return
+        self._count(int(columns.offset[wanted[0]]), len(wanted))
+        truthful, spans = bool((physical == columns.offset[:rows]).all()), _spans(wanted)
+        queued = truthful and all(self._knows_all(columns, topics, first, stop) for first, stop in spans)
+        if self.taker is not None:
+            self.taker.take_rows(columns, topics, wanted, queued=queued)
+        names = topics.names
+        for first, stop in () if queued else spans:
+            runs = build_runs(columns, first, stop)
+            starts = runs.start.tolist()
+            for group, topic in enumerate(runs.topic_id.tolist()):
+                if not is_folder_name(names[topic]):
+                    continue
+                queue = self.queue(names[topic], i32(int(runs.queue_id[group])))
+                self._put_group(
+                    queue, columns, runs, (starts[group], starts[group + 1]), truthful and runs.follows[group]
+                )
+        self._light_rows(columns, rows)
+
+    def _knows_all(self, columns: UnitColumns, topics: TopicTable, first: int, stop: int) -> bool:
+        """Whether every unit of these rows has its queue entry already."""
+        ends = run_ends(columns, first, stop)
+        if not ends.follows.all():
+            return False
+        names = topics.names
+        for topic, queue_id, end in zip(ends.topic_id.tolist(), ends.queue_id.tolist(), ends.end.tolist(), strict=True):
+            queue = self.queues.get((names[topic], i32(queue_id)))
+            if queue is None or queue.kind == "batch" or end > queue.max_physic:
+                return False
+        return True
+
+    def _put_group(
+        self, queue: RecoveredQueue, columns: UnitColumns, runs: QueueRuns, span: tuple[int, int], in_order: bool
+    ) -> None:
+        """Put units of one queue: in one go where they follow each other as they should, else one by one."""
+        first, stop = span
+        if queue.kind == "batch":
+            for row in runs.row[first:stop].tolist():
+                self._take_batch_row(queue, columns, row)
+            return
+        if in_order:
+            last = int(runs.row[stop - 1])
+            if int(runs.end[stop - 1]) <= queue.max_physic:
+                return
+            if int(runs.end[first]) <= queue.max_physic:
+                first += int(np.searchsorted(runs.end[first:stop], queue.max_physic, "right"))
+            if queue.data.files and int(runs.queue_offset[first]) * 20 == queue.data.end:
+                queue.put_run(int(columns.physical_offset[last]), int(columns.size[last]), stop - first)
+                return
+        for at in range(first, stop):
+            row = int(runs.row[at])
+            size = int(columns.size[row])
+            queue.put(int(runs.end[at]) - size, int(columns.offset[row]), size, int(runs.queue_offset[at]))
+
+    def _light_rows(self, columns: UnitColumns, rows: int) -> None:
+        """Further queues of the units that name some: found by their property's name, then looked at singly."""
+        if not self._light:
+            return
+        first, last = (
+            int(columns.offset[0]) - columns.base,
+            int(columns.offset[rows - 1] + columns.size[rows - 1]) - columns.base,
+        )
+        buffer = columns.buffer.data[first:last]
+        seen = -1
+        for hit in _INNER.finditer(buffer):
+            row = int(np.searchsorted(columns.offset[:rows], columns.base + first + hit.start(), "right")) - 1
+            if row == seen or columns.physical_offset[row] <= self.after:
+                continue
+            seen = row
+            request = self._request(columns, row)
+            if request is None or request.sys_flag & TRANSACTION_MASK not in (0, COMMIT):
+                continue
+            if not is_folder_name(request.topic):
+                continue
+            if self.queue(request.topic, request.queue_id).kind != "batch":
+                self._put_light(int(columns.offset[row]), request)
+
+    def _take_batch_row(self, queue: RecoveredQueue, columns: UnitColumns, row: int) -> None:
+        request = self._request(columns, row)
+        if request is not None:
+            queue.put_batch(request, int(columns.offset[row]))
+
+    def _request(self, columns: UnitColumns, row: int) -> Request | None:
+        at = int(columns.offset[row]) - columns.base
+        size = int(columns.size[row])
+        answer = unit_check.check(columns.buffer.data[at : at + size], 0, size, self._rules, body=False)
+        return answer if isinstance(answer, Request) else None
+
+
+def _spans(rows: Int64) -> list[tuple[int, int]]:
+    """(first, behind last) of each run of neighbouring rows."""
+    if int(rows[-1]) - int(rows[0]) + 1 == len(rows):
+        return [(int(rows[0]), int(rows[-1]) + 1)]
+    pieces = np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)
+    return [(int(piece[0]), int(piece[-1]) + 1) for piece in pieces]

@@ -1,0 +1,391 @@
+"""The plan of a recovery: what a broker's start would keep, cut, delete and dispatch again. Nothing is done here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from engine.rules.unit_check import Release
+from engine.store.recovery.source import QueueKind
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyLog:
+    """What knows of messages that the log does not hold: entries of queues and of the index, positions of consumer
+    groups, the checkpoint. ``folder`` is where the log's files are missing; ``part`` says that it is one of several.
+    """
+
+    folder: str
+    part: bool
+    entries: int
+    index_entries: int = 0
+    groups: int = 0
+    checkpoint: bool = False
+    dledger: bool = False
+
+    @property
+    def message(self) -> str:
+        """The likely cause, before anything else is said."""
+        if self.part:
+            return f"a folder of the log holds no file, {self._who} of bytes that are missing: {self._cause}"
+        return f"the log is empty, {self._who} of it: {self._cause}"
+
+    @property
+    def _who(self) -> str:
+        for count, what in ((self.entries, "entr"), (self.index_entries, "index entr")):
+            if count:
+                return f"1 {what}y knows" if count == 1 else f"{count:,} {what}ies know"
+        if self.groups:
+            return "1 consumer position knows" if self.groups == 1 else f"{self.groups:,} consumer positions know"
+        return "the checkpoint knows"
+
+    @property
+    def _cause(self) -> str:
+        return "it is a DLedger log, which is not read here" if self.dledger else "is its disk mounted?"
+
+    @property
+    def note(self) -> bytes:
+        """What the word was given for, to be kept in the store (``StorePaths.empty_log_said``)."""
+        known = [self.folder, self.part, self.entries, self.index_entries, self.groups]
+        return json.dumps({"emptyLog": known}).encode() + b"\n"
+
+    def record(self) -> dict[str, Any]:
+        """The ``emptyLog`` of a ``recoveryPlan`` record."""
+        return {
+            "message": self.message,
+            "folder": self.folder,
+            "part": self.part,
+            "entries": self.entries,
+            "indexEntries": self.index_entries,
+            "consumerPositions": self.groups,
+            "checkpoint": self.checkpoint,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """Something that keeps a broker from starting; ``broker_log`` is the line it would log."""
+
+    finding: str
+    message: str
+    broker_log: str
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """Where a queue stands at one moment of a recovery; what is in bytes counts from the queue's first byte ever.
+
+    ``last_file`` is the start of the last file that is left (None: no file), ``end_bytes`` where the next entry goes,
+    ``max_physic`` the offset up to which the log is known (spec 3.1; of a batch queue the newest unit's start).
+    ``min_logic`` is in bytes, ``batch_min`` and ``batch_max`` are queue offsets. ``ext_end`` is where the next ext unit
+    goes, None where the ext files are not touched.
+    """
+
+    last_file: int | None
+    end_bytes: int
+    max_physic: int
+    min_logic: int
+    batch_min: int = -1
+    batch_max: int = 0
+    ext_end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlan:
+    """One queue as it will stand after recovery and dispatch; offsets count entries, ``truncate_to`` is in bytes.
+
+    ``found`` is what dispatch goes on from, ``cut`` what the end of the log leaves of that (None where it cuts no
+    queue), ``final`` how the queue stands in the end. Bytes from the end of ``found`` to ``clear_to`` say nothing any
+    more and are overwritten with zeros, so that they never come back.
+    """
+
+    topic: str
+    queue_id: int
+    kind: QueueKind
+    min_offset: int
+    max_offset: int
+    entries_dropped: int
+    entries_added: int
+    truncate_to: int | None
+    files_deleted: tuple[str, ...]
+    created: bool  # the queue has no folder yet
+    shifted: int  # entries that will not stand at their own queue offset
+    final: QueueState
+    found: QueueState | None = None  # None: the queue is made by dispatch
+    cut: QueueState | None = None
+    clear_to: int = 0  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchPass:
+    """Units of [start, end) whose PHYSICALOFFSET exceeds ``after`` are dispatched; all are bytes of the commit log."""
+
+    start: int
+    end: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExtCut:
+    """The ext files of one queue that lose something; ``end_offset`` (bytes of the ext queue) is where the next unit
+    of dispatch goes, ``bytes_dropped`` what stands behind it and in the deleted files. Files that lose nothing are not
+    named.
+    """
+
+    topic: str
+    queue_id: int
+    end_offset: int
+    bytes_dropped: int
+    files_deleted: tuple[str, ...]  # they are among the plan's files_deleted, too
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBeyond:
+    """A group whose next offset will lie behind the queue's end: queue offsets are used again, messages are missed."""
+
+    group: str
+    topic: str
+    queue_id: int
+    offset: int
+    max_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPlan:
+    """One index file; times in ms. A deleted one is built again only for units that are dispatched again."""
+
+    name: str
+    path: str
+    entries: int
+    begin_timestamp: int
+    end_timestamp: int
+    begin_phy_offset: int
+    end_phy_offset: int
+
+
+@dataclass(slots=True)
+class QueueLoss:
+    """Messages of one queue; ``first`` and ``last`` are queue offsets, ``unit`` the first one's offset in the log,
+    times in ms; of messages that cannot be read they are those of the units around. What is not known of them is −1.
+    """
+
+    topic: str
+    queue_id: int
+    messages: int
+    first: int
+    last: int
+    unit: int = -1
+    first_time: int = -1
+    last_time: int = -1
+
+    def record(self) -> dict[str, Any]:
+        """One row of ``queues`` in a record."""
+        return {
+            "topic": self.topic,
+            "queueId": self.queue_id,
+            "messages": self.messages,
+            "firstQueueOffset": self.first,
+            "lastQueueOffset": self.last,
+            "firstUnit": _known(self.unit),
+            "firstTimestamp": _known(self.first_time),
+            "lastTimestamp": _known(self.last_time),
+        }
+
+
+def _known(value: int) -> int | None:
+    return value if value >= 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Messages by queue; nothing before ``looked_from`` (bytes of the log) was looked at."""
+
+    queues: tuple[QueueLoss, ...] = ()
+    looked_from: int = 0
+    first_unit: int = -1
+    last_unit: int = -1
+
+    @property
+    def messages(self) -> int:
+        return sum(queue.messages for queue in self.queues)
+
+    def record(self) -> dict[str, Any]:
+        """``undispatched`` and ``dropped`` of a ``recoveryPlan`` record."""
+        return {
+            "messages": self.messages,
+            "lookedFrom": self.looked_from,
+            "firstUnit": _known(self.first_unit),
+            "lastUnit": _known(self.last_unit),
+            "queues": [queue.record() for queue in self.queues],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryPlan:
+    """Everything that a start would do to the files. Offsets are bytes of the commit log unless a name says else."""
+
+    like: Release
+    will_start: bool
+    blockers: tuple[Blocker, ...]
+    exit: Literal["normal", "abnormal"]
+    start_file: str | None
+    why: str
+    start_offset: int
+    end_offset: int
+    end_reason: str
+    units_kept: int
+    units_dropped: int
+    bytes_dropped: int
+    dispatch_from: int
+    units: int
+    files_deleted: tuple[str, ...]
+    queues: tuple[QueuePlan, ...]
+    groups_beyond: tuple[GroupBeyond, ...]
+    index_kept: tuple[IndexPlan, ...]
+    index_deleted: tuple[IndexPlan, ...]
+    bytes_to_read: int
+    limit_timestamp: int | None  # ms: an abnormal exit starts at a file that is not younger
+    max_physic_offset: int  # C: largest offset that the queues know
+    log_min: int
+    log_max: int  # end of what is readable before anything is cut
+    notes: tuple[str, ...] = ()
+    ext_cuts: tuple[ExtCut, ...] = ()
+    confirm_offset: int = -1  # start of the last good unit, −1 without one
+    log_files_deleted: tuple[str, ...] = ()  # among files_deleted: those behind the end of the log
+    clear_to: int = 0  # bytes from end_offset to here lie in the last file that stays and become zeros
+    log_cut: int = 0  # where the log is cut: not end_offset where the last file's name is no multiple of its length
+    first_pass: DispatchPass | None = None  # before the queues are cut by the end of the log
+    second_pass: DispatchPass | None = None  # after that: 4.9, and recheckReputOffsetFromCq
+    undispatched: Loss | None = None  # units of the log that no start brings into their queues; None: not looked for
+    dropped: Loss | None = None  # units that can be read behind end_offset; None: not looked for
+    queues_known: bool = True  # false: what the queues hold, and so what is dispatched again, cannot be told
+    empty_log: EmptyLog | None = None  # others know what the log does not hold: not carried out without a word
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether carrying the plan out leaves every byte of the log, the queues and the index as it is."""
+        return not (
+            self.units
+            or self.files_deleted
+            or self.index_deleted
+            or self.clear_to > self.end_offset
+            or any(queue.found is None or queue.clear_to > queue.found.end_bytes for queue in self.queues)
+        )
+
+    def record(self) -> dict[str, Any]:
+        """The ``recoveryPlan`` record of the command line."""
+        return {
+            "type": "recoveryPlan",
+            "like": self.like,
+            "emptyLog": self.empty_log.record() if self.empty_log is not None else None,
+            "willStart": self.will_start,
+            "blockers": _blockers(self.blockers),
+            "exit": self.exit,
+            "startFile": self.start_file,
+            "why": self.why,
+            "startOffset": self.start_offset,
+            "endOffset": self.end_offset,
+            "endReason": self.end_reason,
+            "unitsKept": self.units_kept,
+            "unitsDropped": self.units_dropped,
+            "bytesDropped": self.bytes_dropped,
+            "dispatchFrom": self.dispatch_from,
+            "units": self.units,
+            "filesDeleted": list(self.files_deleted),
+            "queues": [_queue(q) for q in self.queues],
+            "extCuts": [_ext_cut(e) for e in self.ext_cuts],
+            "groupsBeyond": [
+                {
+                    "group": g.group,
+                    "topic": g.topic,
+                    "queueId": g.queue_id,
+                    "offset": g.offset,
+                    "maxOffset": g.max_offset,
+                }
+                for g in self.groups_beyond
+            ],
+            "index": {
+                "kept": [_index(i) for i in self.index_kept],
+                "deleted": [_index(i) for i in self.index_deleted],
+            },
+            "bytesToRead": self.bytes_to_read,
+            "limitTimestamp": self.limit_timestamp,
+            "maxPhysicOffsetOfQueues": self.max_physic_offset,
+            "minOffset": self.log_min,
+            "clearedTo": max(self.clear_to, self.end_offset),
+            "notes": list(self.notes),
+            "queuesKnown": self.queues_known,
+            "undispatched": self.undispatched.record() if self.undispatched is not None else None,
+            "dropped": self.dropped.record() if self.dropped is not None else None,
+        }
+
+
+class Start(Protocol):
+    """How one release would start; a plan is one."""
+
+    @property
+    def like(self) -> Release:
+        """The release."""
+
+    @property
+    def will_start(self) -> bool:
+        """Whether it would start."""
+
+    @property
+    def blockers(self) -> tuple[Blocker, ...]:
+        """What keeps it from that."""
+
+
+def told(plan: RecoveryPlan, others: Sequence[Start], written: tuple[Release, str] | None) -> dict[str, Any]:
+    """The ``recoveryPlan`` record with a word on ``others``, the releases that it does not speak for, and on the one
+    that seems to have ``written`` the store, with the reason.
+    """
+    releases = [
+        {"release": one.like, "willStart": one.will_start, "blockers": _blockers(one.blockers)}
+        for one in (plan, *others)
+    ]
+    written_by = {"release": written[0], "why": written[1], "guess": True} if written is not None else None
+    return {**plan.record(), "releases": releases, "writtenBy": written_by}
+
+
+def _blockers(blockers: Sequence[Blocker]) -> list[dict[str, Any]]:
+    return [{"finding": b.finding, "message": b.message, "brokerLog": b.broker_log, "file": b.file} for b in blockers]
+
+
+def _queue(queue: QueuePlan) -> dict[str, Any]:
+    return {
+        "topic": queue.topic,
+        "queueId": queue.queue_id,
+        "minOffset": queue.min_offset,
+        "maxOffset": queue.max_offset,
+        "kind": queue.kind,
+        "entriesDropped": queue.entries_dropped,
+        "entriesAdded": queue.entries_added,
+        "truncateTo": queue.truncate_to,
+        "created": queue.created,
+        "shifted": queue.shifted,
+    }
+
+
+def _ext_cut(cut: ExtCut) -> dict[str, Any]:
+    return {
+        "topic": cut.topic,
+        "queueId": cut.queue_id,
+        "endOffset": cut.end_offset,
+        "bytesDropped": cut.bytes_dropped,
+        "filesDeleted": list(cut.files_deleted),
+    }
+
+
+def _index(index: IndexPlan) -> dict[str, Any]:
+    return {
+        "name": index.name,
+        "entries": index.entries,
+        "beginTimestamp": index.begin_timestamp,
+        "endTimestamp": index.end_timestamp,
+        "beginPhyOffset": index.begin_phy_offset,
+        "endPhyOffset": index.end_phy_offset,
+    }

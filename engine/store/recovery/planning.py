@@ -1,0 +1,479 @@
+"""Recovery planned: what a broker would do to a store's files when it starts (spec 10), by reading alone.
+
+``plan`` follows RocketMQ 5.3.3, or 4.9.8 where asked; whoever carries a plan out does exactly what stands in it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2
+from engine.codec.words import when
+from engine.mapped.read_only import ReadOnlyFile
+from engine.rules.unit_check import Release, Rules
+from engine.store.recovery import blockers as recovery_blockers
+from engine.store.recovery import empty_log
+from engine.store.recovery.dispatch import QueueTable, Taker
+from engine.store.recovery.dropped import Dropped
+from engine.store.recovery.plan import (
+    Blocker,
+    DispatchPass,
+    EmptyLog,
+    ExtCut,
+    GroupBeyond,
+    IndexPlan,
+    QueuePlan,
+    RecoveryPlan,
+)
+from engine.store.recovery.queues import EmptyLastFile, RecoveredQueue
+from engine.store.recovery.source import IndexHead, RecoverySource
+from engine.store.recovery.tables import TIMER_METRICS
+from engine.store.recovery.walk import NO_SUCH_ARRAY, LogWalk, Walked, asked_for
+
+_HEAD_BYTES = 100
+_PIECE = 256 << 10
+THIRD_LAST = 3
+MUCH_HEAP = 64 << 20
+_TABLES_OF_5 = ("topicQueueMapping.json", "consumerOrderInfo.json", TIMER_METRICS)
+
+
+class Deed(Taker, Protocol):
+    """Carries a recovery out while it is being planned: one walk through the log serves both."""
+
+    def begin(self, prepared: Prepared) -> None:
+        """Before the log is walked; raises where the store is to be left alone."""
+
+    def cut(self, queues: Iterable[RecoveredQueue]) -> None:
+        """The end of the log has cut the queues; units may still follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is known before the log is walked: what keeps a broker from starting, what goes, how the queues are, and
+    who knows of messages that the log does not hold.
+    """
+
+    blockers: tuple[Blocker, ...]
+    index_deleted: tuple[IndexPlan, ...]
+    queues: tuple[RecoveredQueue, ...]
+    empty_log: EmptyLog | None
+
+
+class _Passes(NamedTuple):
+    """How the log was walked, and which spans of it were dispatched."""
+
+    walked: Walked
+    end: int  # where the next unit goes
+    bytes_behind: int
+    first: DispatchPass | None
+    second: DispatchPass | None
+    stands_at: tuple[int, str] | None  # where the start waits for dispatch for ever, and why
+
+
+def plan(source: RecoverySource, like: Release = "5.3", deed: Deed | None = None) -> RecoveryPlan:
+    """What starting a broker of release ``like`` would do. Nothing is written, locked or created, but by ``deed``.
+
+    Raises :class:`engine.errors.CannotRead` where bytes could not be read: no plan is made over them.
+    """
+    source = _as_seen_by(source, like)
+    loaded = recovery_blockers.load(source, like)
+    files = _log_files(source, loaded)
+    rules = rules_of(source, like)
+    table = _queues(source, rules)
+    known = table.max_physic
+    missed = empty_log.find(source, files, lambda: table)
+    if not files:
+        return replace(_empty_log(source, like, loaded, table, known), empty_log=missed)
+    kept_index, deleted_index = _index(source.index, source)
+    first, why, limit = _start(source, files, known, like)
+    if deed is not None:
+        _must_be_readable(files, min(files[first].start_offset, max(known, 0)))
+        deed.begin(Prepared(tuple(loaded.blockers), deleted_index, tuple(table), missed))
+        table.taker = deed
+    read = sum(queue.bytes_read for queue in table)
+    passes = _recover_log(source, files, first, known, like, rules, table, deed)
+    walked, end = passes.walked, passes.end
+    deleted = tuple(f.path for f in files if f.start_offset > walked.end_offset)
+    blockers = loaded.blockers + _correct_minimums(table, files[0].start_offset, like)
+    asked = _heap_asked(files, first, walked, rules)
+    if not source.heal:
+        blockers += recovery_blockers.out_of_memory(files, walked.end_offset, asked)
+        blockers += recovery_blockers.waits_for_ever(files, passes.stands_at, end, like)
+    dropped = Dropped(files, end)
+    ext_cuts = _ext_cuts(table)
+    return RecoveryPlan(
+        like=like,
+        will_start=not blockers,
+        blockers=tuple(blockers),
+        exit="abnormal" if source.abort else "normal",
+        start_file=files[first].name,
+        why=why,
+        start_offset=files[first].start_offset,
+        end_offset=end,
+        end_reason=walked.reason,
+        units_kept=walked.units,
+        units_dropped=dropped.units,
+        bytes_dropped=dropped.bytes,
+        dispatch_from=table.first_dispatched if table.dispatched else end,
+        units=table.dispatched,
+        files_deleted=(*loaded.deleted, *deleted, *_deleted(table, ext_cuts)),
+        queues=_queue_plans(table),
+        groups_beyond=_beyond(source, table),
+        index_kept=kept_index,
+        index_deleted=deleted_index,
+        bytes_to_read=walked.bytes_read + passes.bytes_behind + read,
+        limit_timestamp=limit if source.abort else None,
+        max_physic_offset=known,
+        log_min=files[0].start_offset,
+        log_max=dropped.data_end,
+        notes=(
+            *_lost_tail(known, dropped.data_end),
+            *_askew(walked, end),
+            *_heap(asked, walked),
+            *_confirm(source, walked),
+            *_notes(source),
+        ),
+        ext_cuts=ext_cuts,
+        confirm_offset=walked.last_unit,
+        log_files_deleted=deleted,
+        clear_to=min(dropped.data_end, max(f.end_offset for f in files if f.start_offset <= walked.end_offset)),
+        log_cut=walked.end_offset,
+        first_pass=passes.first,
+        second_pass=passes.second,
+        empty_log=missed,
+    )
+
+
+def loading(source: RecoverySource, like: Release = "5.3") -> tuple[Blocker, ...]:
+    """What keeps a broker from starting before it looks at a single unit."""
+    return tuple(recovery_blockers.load(_as_seen_by(source, like), like).blockers)
+
+
+def without_log(source: RecoverySource, like: Release = "5.3") -> EmptyLog | None:
+    """Who knows of messages that the log does not hold, without a walk; None where nothing is missed."""
+    source = _as_seen_by(source, like)
+    files = _log_files(source, recovery_blockers.load(source, like))
+    return empty_log.find(source, files, lambda: _queues(source, rules_of(source, like)))
+
+
+def _log_files(source: RecoverySource, loaded: recovery_blockers.Loaded) -> list[ReadOnlyFile]:
+    return [file for file in source.log.files if file.path not in loaded.deleted]
+
+
+def _as_seen_by(source: RecoverySource, like: Release) -> RecoverySource:
+    if like == "4.9":
+        source = _as_seen_by_4_9(source)
+    if source.config.given and not source.config.enable_consume_queue_ext:
+        source = replace(source, queues=tuple(q if q.ext is None else replace(q, ext=None) for q in source.queues))
+    return source
+
+
+def _queues(source: RecoverySource, rules: Rules) -> QueueTable:
+    """Every queue, recovered by its own files."""
+    batch = source.batch_topics
+    if batch is None:
+        batch = frozenset(q.topic for q in source.queues if q.kind == "batch")
+    sizes = (source.queue_file_size, source.batch_queue_file_size)
+    table = QueueTable(source.queues, *sizes, batch, rules, light=source.light)
+    for queue in table:
+        queue.recover(look_behind=source.abort, heal=source.heal)
+    return table
+
+
+def _as_seen_by_4_9(source: RecoverySource) -> RecoverySource:
+    """4.9 knows neither batch queues nor the tables that came with 5.0."""
+    return replace(
+        source,
+        queues=tuple(queue for queue in source.queues if queue.kind == "simple"),
+        batch_topics=frozenset(),
+        tables=tuple(table for table in source.tables if not table.path.endswith(_TABLES_OF_5)),
+    )
+
+
+def rules_of(source: RecoverySource, like: Release) -> Rules:
+    """How release ``like`` checks the units of this store."""
+    config = source.config
+    return Rules(
+        like,
+        config.check_crc_on_recover,
+        config.force_verify_prop_crc and like == "5.3",
+        config.duplication_enable and like == "5.3",
+        config.delay_levels(),
+    )
+
+
+def _empty_log(
+    source: RecoverySource, like: Release, loaded: recovery_blockers.Loaded, table: QueueTable, known: int
+) -> RecoveryPlan:
+    for queue in table:
+        queue.as_destroyed()
+    ext_cuts = _ext_cuts(table)
+    kept, deleted = _index(source.index, source)
+    return RecoveryPlan(
+        like=like,
+        will_start=not loaded.blockers,
+        blockers=tuple(loaded.blockers),
+        exit="abnormal" if source.abort else "normal",
+        start_file=None,
+        why="the commit log has no files: a broker deletes every consume queue and begins at 0",
+        start_offset=0,
+        end_offset=0,
+        end_reason="the commit log has no files",
+        units_kept=0,
+        units_dropped=0,
+        bytes_dropped=0,
+        dispatch_from=0,
+        units=0,
+        files_deleted=tuple(loaded.deleted + _deleted(table, ext_cuts)),
+        queues=_queue_plans(table),
+        groups_beyond=_beyond(source, table),
+        index_kept=kept,
+        index_deleted=deleted,
+        bytes_to_read=sum(queue.bytes_read for queue in table),
+        limit_timestamp=None,
+        max_physic_offset=known,
+        log_min=0,
+        log_max=0,
+        notes=_notes(source),
+        ext_cuts=ext_cuts,
+    )
+
+
+# -- the log
+
+
+def _must_be_readable(files: Iterable[ReadOnlyFile], start: int) -> None:
+    """Read the log's data from ``start`` on, before a walk that writes as it goes: nothing is written where a byte
+    behind cannot be read. Raises :class:`engine.errors.CannotRead`.
+    """
+    view = memoryview(bytearray(_PIECE))
+    for file in files:
+        for begin, stop in file.extents(max(start - file.start_offset, 0)) if file.end_offset > start else ():
+            for position in range(begin, stop, _PIECE):
+                file.read_into(view[: stop - position], position)
+
+
+def _recover_log(
+    source: RecoverySource,
+    files: list[ReadOnlyFile],
+    first: int,
+    known: int,
+    like: Release,
+    rules: Rules,
+    table: QueueTable,
+    deed: Deed | None,
+) -> _Passes:
+    """Walk, dispatch, cut the queues; gives the walk and the bytes that a later dispatch read besides."""
+    table.after = -1 if source.abort else known if like == "5.3" else (1 << 63) - 1
+    walked = LogWalk(files, walk_rules(rules), table).run(first)
+    done = DispatchPass(table.first_dispatched, walked.end_offset, table.after) if table.dispatched else None
+    if known >= walked.end_offset:
+        for queue in table:
+            queue.truncate(walked.end_offset)
+        if deed is not None:
+            deed.cut(table)
+    end = _append_at(files, walked.end_offset)
+    if like == "5.3" and not source.config.recheck_reput_offset_from_cq:
+        return _Passes(walked, end, 0, done, None, None)
+    start = max(files[0].start_offset, table.max_physic, 0)
+    if like == "4.9":
+        for queue in table:
+            queue.correct_min(files[0].start_offset, like)
+    table.after = -1
+    if start >= end:
+        return _Passes(walked, end, 0, done, None, None)
+    again = LogWalk(files, dispatch_rules(rules), table).run_dispatch(start, end, cross=source.heal)
+    stands_at = (again.end_offset, again.reason) if again.reason else None
+    return _Passes(walked, end, again.bytes_read, done, DispatchPass(start, again.end_offset, -1), stands_at)
+
+
+def _append_at(files: list[ReadOnlyFile], end: int) -> int:
+    """Where a log that is cut at ``end`` goes on: a broker takes the remainder by the length of a file for the place
+    in the last one, which is another where that file's name is no multiple of its length.
+    """
+    last = next((file for file in reversed(files) if file.start_offset <= end), None)
+    if last is None or end >= last.end_offset:
+        return end
+    return last.start_offset + end % last.size
+
+
+def walk_rules(rules: Rules) -> Rules:
+    """The rules of recovery's own walk: 4.9 reads its delay levels after it, so a unit of the schedule topic that it
+    dispatches gets the code of its tags and not the time of delivery.
+    """
+    return rules._replace(delay_levels=()) if rules.release == "4.9" else rules
+
+
+def dispatch_rules(rules: Rules) -> Rules:
+    """The rules of the dispatch thread, which checks no CRC."""
+    return rules._replace(crc=False, property_crc=False, dup_info=False)
+
+
+def _start(source: RecoverySource, files: list[ReadOnlyFile], known: int, like: Release) -> tuple[int, str, int]:
+    """(number of the file where the walk begins, why, the time limit of an abnormal exit in ms)."""
+    if not source.abort:
+        if like == "4.9":
+            return max(len(files) - THIRD_LAST, 0), "normal exit: 4.9 begins at the third-last file", 0
+        for number in range(len(files) - 1, 0, -1):
+            if files[number].start_offset <= known:
+                why = f"normal exit: the last file that begins at or before {known:,}, the end of what the queues know"
+                return number, why, 0
+        return 0, f"normal exit: the queues know the log up to {known:,}, no later file begins at or before that", 0
+    config = source.config
+    safe = config.message_index_enable and config.message_index_safe
+    limit = source.checkpoint.min_timestamp_index if safe else source.checkpoint.min_timestamp
+    at = f"{when(limit) if limit > 0 else limit} ({source.checkpoint_note})"
+    for number in range(len(files) - 1, -1, -1):
+        stored = _first_store_time(files[number], like)
+        if stored and stored <= limit:
+            return number, f"abnormal exit: the last file whose first unit was stored at or before {at}", limit
+    return 0, f"abnormal exit: no file's first unit was stored at or before {at}: the first file", limit
+
+
+def _first_store_time(file: ReadOnlyFile, like: Release) -> int:
+    """Store time (ms) of the first unit of a file by its bytes alone, 0 where there is no unit."""
+    head = file.read(0, _HEAD_BYTES)
+    if len(head) < _HEAD_BYTES:
+        return 0
+    magic = struct.unpack_from(">I", head, 4)[0]
+    if magic != MAGIC_V1 and (magic != MAGIC_V2 or like == "4.9"):
+        return 0
+    (sys_flag,) = struct.unpack_from(">i", head, 36)
+    stored: int = struct.unpack_from(">q", head, 48 + (20 if sys_flag & BORN_HOST_V6 else 8))[0]
+    return stored
+
+
+# -- what is around it
+
+
+def _correct_minimums(table: QueueTable, log_min: int, like: Release) -> list[Blocker]:
+    found = []
+    for queue in table:
+        try:
+            queue.correct_min(log_min, like)
+        except EmptyLastFile:
+            last = queue.data.files[-1]
+            path = last.disk.path if last.disk else last.name
+            found.append(
+                Blocker(
+                    "CQ06",
+                    f"The last file of {queue.topic}/{queue.queue_id} is empty and does not begin at 0: "
+                    "the correction of the minimum offset fails",
+                    "load exception java.lang.IllegalArgumentException: newPosition < 0: (-20 < 0)",
+                    path,
+                )
+            )
+    return found
+
+
+def _queue_plans(table: QueueTable) -> tuple[QueuePlan, ...]:
+    return tuple(_queue_plan(queue) for _, queue in sorted(table.queues.items()))
+
+
+def _queue_plan(queue: RecoveredQueue) -> QueuePlan:
+    return QueuePlan(
+        queue.topic,
+        queue.queue_id,
+        queue.kind,
+        queue.min_offset,
+        queue.max_offset,
+        queue.dropped,
+        queue.added,
+        queue.cut_to,
+        tuple(queue.deleted),
+        not queue.existed,
+        queue.shifted,
+        queue.state,
+        queue.found,
+        queue.cut,
+        queue.clear_to,
+    )
+
+
+def _ext_cuts(table: QueueTable) -> tuple[ExtCut, ...]:
+    found = (queue.ext.cut(queue.topic, queue.queue_id) for _, queue in sorted(table.queues.items()) if queue.ext)
+    return tuple(cut for cut in found if cut is not None)
+
+
+def _deleted(table: QueueTable, ext_cuts: Iterable[ExtCut]) -> list[str]:
+    """Files of the queues and of their ext queues that go."""
+    files = [path for queue in table for path in queue.deleted]
+    return files + [path for cut in ext_cuts for path in cut.files_deleted]
+
+
+def _beyond(source: RecoverySource, table: QueueTable) -> tuple[GroupBeyond, ...]:
+    found = []
+    for group in source.group_offsets:
+        queue = table.queues.get((group.topic, group.queue_id))
+        if queue is not None and group.offset > queue.max_offset:
+            found.append(GroupBeyond(group.group, group.topic, group.queue_id, group.offset, queue.max_offset))
+    return tuple(found)
+
+
+def _index(heads: Iterable[IndexHead], source: RecoverySource) -> tuple[tuple[IndexPlan, ...], tuple[IndexPlan, ...]]:
+    kept: list[IndexPlan] = []
+    deleted: list[IndexPlan] = []
+    for head in heads:
+        header = head.header
+        made = IndexPlan(
+            head.name,
+            head.path,
+            header.entries,
+            header.begin_timestamp,
+            header.end_timestamp,
+            header.begin_phy_offset,
+            header.end_phy_offset,
+        )
+        gone = source.abort and header.end_timestamp > source.checkpoint.index_msg_timestamp
+        (deleted if gone else kept).append(made)
+    return tuple(kept), tuple(deleted)
+
+
+def _lost_tail(known: int, data_end: int) -> tuple[str, ...]:
+    """A crash loses the tail that was not flushed; where files are gone more than that is missing."""
+    if known <= data_end:
+        return ()
+    lost = f"The queues know the log up to {known:,}, its bytes end at {data_end:,}: the tail between is lost."
+    return (f"{lost} A crash loses what was not flushed; where more is gone, look for a file or a disk",)
+
+
+def _heap_asked(files: list[ReadOnlyFile], first: int, walked: Walked, rules: Rules) -> int:
+    """Bytes of heap that the check asks for where the walk ended, 0 for none."""
+    for file in files[first:]:
+        if file.start_offset <= walked.end_offset < file.end_offset:
+            return asked_for(file, walked.end_offset - file.start_offset, rules)
+    return 0
+
+
+def _heap(asked: int, walked: Walked) -> tuple[str, ...]:
+    if not MUCH_HEAP <= asked < NO_SUCH_ARRAY:
+        return ()
+    text = (
+        f"RocketMQ 4.9 asks for {asked:,} bytes of heap at {walked.end_offset:,}: with less than that (-Xmx) its start"
+    )
+    return (f"{text} dies of an OutOfMemoryError",)
+
+
+def _askew(walked: Walked, end: int) -> tuple[str, ...]:
+    if end == walked.end_offset:
+        return ()
+    text = f"The name of the last log file is no multiple of its length: a broker goes on at {end:,}"
+    return (f"{text}, {walked.end_offset - end:,} bytes before the end of the last unit, and writes over it",)
+
+
+def _confirm(source: RecoverySource, walked: Walked) -> tuple[str, ...]:
+    confirm = source.checkpoint.confirm_phy_offset or 0
+    if confirm <= walked.end_offset or source.config.duplication_enable:
+        return ()
+    text = f"The checkpoint's confirm offset {confirm:,} lies behind the end of the log: a start sets it to "
+    return (f"{text}{max(walked.last_unit, 0):,} and dispatches as ever, for it goes by no confirm offset",)
+
+
+def _notes(source: RecoverySource) -> tuple[str, ...]:
+    notes = list(source.notes)
+    if source.config.duplication_enable:
+        notes.append("duplicationEnable is on: a confirm offset in memory may hold dispatch back")
+    return tuple(notes)

@@ -1,0 +1,343 @@
+"""Consume queues in recovery: recover, truncate, take entries, correct the minimum (spec 3.3, 3.4, 3.7).
+
+Each method does what the class of the same name does in RocketMQ, 5.3.3 or 4.9.8, to positions only. Oddities are kept:
+the first unit of a file survives a truncation without being looked at, an empty last file stops a 5.3 start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.mapped.sparse import last_byte
+from engine.rules.unit_check import Release, Request
+from engine.store.queue_minimum import Span, corrected_minimum
+from engine.store.recovery.ext import RecoveredExt
+from engine.store.recovery.files import QueueBytes, VirtualFile
+from engine.store.recovery.plan import QueueState
+from engine.store.recovery.source import QueueFiles, QueueKind
+
+FIRST_FILES = 3
+
+
+class EmptyLastFile(Exception):
+    """A 5.3 broker dies here: it asks for the unit in front of the first byte of an empty last file."""
+
+
+class RecoveredQueue:
+    """One queue on its way through recovery; offsets in entries unless a name says bytes."""
+
+    def __init__(
+        self,
+        topic: str,
+        queue_id: int,
+        kind: QueueKind,
+        data: QueueBytes,
+        *,
+        existed: bool,
+        ext: RecoveredExt | None = None,
+    ) -> None:
+        self.topic = topic
+        self.queue_id = queue_id
+        self.kind: QueueKind = kind
+        self.data = data
+        self.ext = ext
+        self.existed = existed
+        self.max_physic = -1
+        self.min_logic = 0  # bytes
+        self.batch_min = -1
+        self.batch_max = 0
+        self.end_found = 0  # bytes: end of the readable entries before anything was cut
+        self.cut_to: int | None = None  # bytes: where recovery cuts the queue, None where it does not
+        self.dropped = 0
+        self.added = 0
+        self.shifted = 0
+        self.deleted: list[str] = []
+        self.bytes_read = 0
+        self.max_ext_address = 1
+        self._heal = False
+        self.found: QueueState | None = None  # after recover
+        self.cut: QueueState | None = None  # after truncate
+        self.clear_to = 0  # bytes: end of what stands behind the entries in the last file
+
+    @classmethod
+    def of(cls, files: QueueFiles, file_size: int) -> RecoveredQueue:
+        data = QueueBytes.of(files.kind, file_size, files.sequence)
+        ext = RecoveredExt(files.ext) if files.ext is not None else None
+        return cls(files.topic, files.queue_id, files.kind, data, existed=True, ext=ext)
+
+    @property
+    def min_offset(self) -> int:
+        return self.batch_min if self.kind == "batch" else self.min_logic // 20
+
+    @property
+    def max_offset(self) -> int:
+        return self.batch_max if self.kind == "batch" else self.data.end // 20
+
+    @property
+    def state(self) -> QueueState:
+        """Where the queue stands now."""
+        last = self.data.files[-1].start if self.data.files else None
+        batch = (self.batch_min, self.batch_max) if self.kind == "batch" else (-1, 0)
+        return QueueState(last, self.data.end, self.max_physic, self.min_logic, *batch)
+
+    # -- recover
+
+    def recover(self, *, look_behind: bool = False, heal: bool = False) -> None:
+        """Find the end of the entries in the last three files and cut the queue there.
+
+        ``look_behind`` asks, too, how far the last file holds bytes behind that end. With ``heal`` a last file whose
+        first entry never reached the disk is deleted later on (:meth:`truncate`, :meth:`correct_min`): RocketMQ keeps
+        it, and takes its zero bytes for an entry or dies of it.
+        """
+        self._heal = heal
+        self._recover()
+        self.found = self.state if self.ext is None else replace(self.state, ext_end=self.ext.end)
+        if look_behind and self.data.files:
+            last = self.data.files[-1]
+            if last.disk is not None and last.wrote < self.data.file_size:
+                self.clear_to = last.start + last_byte(last.disk, last.wrote)
+
+    def _recover(self) -> None:
+        files = self.data.files
+        if not files:
+            return
+        end = 0
+        for file in files[max(len(files) - FIRST_FILES, 0) :]:
+            end = file.start + self._scan(file)
+            if end - file.start < self.data.file_size:
+                break
+        self.end_found = end
+        self._truncate_files(end)
+        self._revise_batch()
+        if self.ext is not None:
+            self.ext.recover(self.max_ext_address)
+            self.bytes_read += self.ext.bytes_read
+
+    def _scan(self, file: VirtualFile) -> int:
+        """Length of the valid prefix of one file in bytes; remembers the last unit seen."""
+        done = 0
+        if self.kind == "simple" and self.ext is None:
+            done, physical, size = self.data.valid_prefix(file)
+            self.bytes_read += min(done + self.data.unit_size, self.data.file_size)
+            if done:
+                self._remember(physical, size)
+            return done
+        for rows in self.data.rows(file):
+            bad = np.flatnonzero(~rows.valid)
+            good = int(bad[0]) if len(bad) else len(rows.valid)
+            self.bytes_read += len(rows.valid) * self.data.unit_size
+            if good:
+                self._remember(int(rows.physical[good - 1]), int(rows.size[good - 1]))
+                ext = rows.ext_address[:good]
+                self.max_ext_address = int(ext[ext != 1][-1]) if (ext != 1).any() else self.max_ext_address
+                done = rows.position + good * self.data.unit_size
+            if len(bad):
+                break
+        return done
+
+    def _remember(self, physical: int, size: int) -> None:
+        self.max_physic = physical if self.kind == "batch" else physical + size
+
+    def _truncate_files(self, end: int) -> None:
+        """MappedFileQueue.truncateDirtyFiles: positions down to ``end``, later files away (spec 6.3)."""
+        kept = []
+        for file in self.data.files:
+            if file.start + self.data.file_size > end:
+                if end < file.start:
+                    self._delete(file)
+                    continue
+                file.wrote = end % self.data.file_size
+            kept.append(file)
+        self.data.files = kept
+
+    def _delete(self, file: VirtualFile) -> None:
+        if file.disk is not None:
+            self.deleted.append(file.disk.path)
+
+    # -- truncate by the log's end
+
+    def truncate(self, log_end: int) -> None:
+        """Drop entries that point at or behind ``log_end`` (truncateDirtyLogicFiles)."""
+        before = self.data.end
+        self.max_physic = log_end if self.kind == "simple" else log_end - 1
+        while self.data.files:
+            file = self.data.files[-1]
+            physical, size = self.data.head(file, 0)
+            if physical < log_end and not (self._heal and size <= 0):
+                file.wrote = self._kept(file, log_end)
+                break
+            self._delete(file)
+            self.data.files.pop()
+        if self.data.end != before:
+            self.cut_to = self.data.end
+            self.dropped += (before - self.data.end) // self.data.unit_size
+        self._revise_batch()
+        self.cut = self.state
+
+    def _kept(self, file: VirtualFile, log_end: int) -> int:
+        done = 0
+        data = self.data
+        if self.kind == "simple" and file.disk is not None and not (data.appended or data.prefilled):
+            done, physical, size = data.prefix_before(file, log_end)
+            if done:
+                self._remember(physical, size)
+            return done
+        for rows in self.data.rows(file):
+            wrong = ~rows.valid | (rows.physical >= log_end)
+            if rows.position == 0:
+                wrong[0] = False  # kept without a look
+            bad = np.flatnonzero(wrong)
+            good = int(bad[0]) if len(bad) else len(wrong)
+            if good:
+                self._remember(int(rows.physical[good - 1]), int(rows.size[good - 1]))
+                done = rows.position + good * self.data.unit_size
+            if len(bad):
+                break
+        return done
+
+    # -- take an entry
+
+    def put(self, physical: int, place: int, size: int, queue_offset: int) -> None:
+        """One dispatched unit (spec 3.3); ``place`` is where it stands, ``physical`` what it says of itself."""
+        if physical + size <= self.max_physic:
+            return
+        expect = queue_offset * 20
+        data = self.data
+        last = data.files[-1] if data.files else None
+        if last is None:
+            last = data.create_file(expect - expect % data.file_size)
+        elif last.wrote == data.file_size:
+            last = data.create_file(last.start + data.file_size)
+        if last.first_created and queue_offset != 0 and last.wrote == 0:
+            self.min_logic = expect
+            data.prefill(expect)
+        if queue_offset != 0:
+            if expect < data.end:
+                return
+            if expect != data.end:
+                self.shifted += 1
+        self.max_physic = physical + size
+        data.append(physical, place, size, 0)
+        self.added += 1
+
+    def put_run(self, physical: int, size: int, count: int) -> None:
+        """``count`` units that continue the queue without a gap, the last of them at ``physical``."""
+        data = self.data
+        left = count
+        while left:
+            last = data.files[-1]
+            if last.wrote == data.file_size:
+                last = data.create_file(last.start + data.file_size)
+            now = min(left, (data.file_size - last.wrote) // 20)
+            data.append_run(data.end, now)
+            left -= now
+        data.last_appended = (physical, size, 0)
+        self.max_physic = physical + size
+        self.added += count
+
+    def put_batch(self, request: Request, place: int) -> None:
+        """One dispatched unit in a batch queue (spec 3.7)."""
+        if request.base_offset < 0 or request.batch_size < 0 or request.physical_offset <= self.max_physic:
+            return
+        data = self.data
+        if not data.files or data.files[-1].wrote == data.file_size:
+            data.create_file(data.files[-1].start + data.file_size if data.files else 0)
+        following = request.base_offset + request.batch_size
+        data.append(request.physical_offset, place, request.size, following)
+        self.max_physic, self.batch_max = request.physical_offset, following
+        self.added += 1
+        if self.batch_min == -1 and data.files[-1].first_created:
+            self.batch_min = request.base_offset
+
+    # -- minimum
+
+    def correct_min(self, log_min: int, release: Release) -> None:
+        """The smallest offset whose unit the log still holds (correctMinOffset)."""
+        if self.kind == "batch":
+            self._correct_batch_min(log_min)
+        elif release == "4.9":
+            self._correct_min_linear(log_min)
+        else:
+            self._correct_min(log_min)
+
+    def _correct_min(self, log_min: int) -> None:
+        data = self.data
+        if self.min_logic >= data.end or not data.files:
+            return
+        last = data.files[-1]
+        if last.wrote == 0:
+            if not self._heal:
+                raise EmptyLastFile
+            self._delete(data.files.pop())
+            self._correct_min(log_min)
+            return
+        first = data.files[0]
+
+        def physical_at(offset: int) -> int:
+            file = last if offset >= last.start else first
+            return data.head(file, offset - file.start)[0]
+
+        spans = Span(first.start, first.start + first.wrote), Span(last.start, last.start + last.wrote)
+        found = corrected_minimum(self.min_logic, *spans, log_min, physical_at)
+        if found != self.min_logic and found < data.end:
+            self._forget_ext(int(data.unit(first, found - first.start).ext_address[0]))
+        self.min_logic = found
+
+    def _correct_min_linear(self, log_min: int) -> None:
+        if not self.data.files:
+            return
+        file = self.data.files[0]
+        for rows in self.data.rows(file, 0, file.wrote):
+            hits = np.flatnonzero(rows.physical >= log_min)
+            if len(hits):
+                self.min_logic = file.start + rows.position + int(hits[0]) * 20
+                self._forget_ext(int(rows.ext_address[hits[0]]))
+                return
+
+    def _forget_ext(self, address: int) -> None:
+        if self.ext is not None:
+            self.ext.forget_before(address)
+
+    def _correct_batch_min(self, log_min: int) -> None:
+        if not self.data.files:
+            self.batch_min, self.batch_max = -1, 0
+            return
+        file = self.data.files[0]
+        found = self.batch_min
+        appended = bool(self.data.appended and self.data.appended[0][0] == file.start)
+        if not appended:
+            found = self._first_base(file)
+        for rows in self.data.rows(file, 0, file.wrote):
+            behind = np.flatnonzero(rows.physical < log_min)
+            good = int(np.flatnonzero(rows.physical >= log_min)[0]) if len(behind) < len(rows.physical) else len(behind)
+            if good:
+                found = int(rows.next_offset[good - 1])
+            if good < len(rows.physical):
+                break
+        self.batch_min = found
+
+    def _first_base(self, file: VirtualFile) -> int:
+        if file.wrote < 46 or file.disk is None:
+            return -1
+        return int.from_bytes(file.disk.read(28, 8), "big", signed=True)
+
+    def _revise_batch(self) -> None:
+        if self.kind != "batch":
+            return
+        files = self.data.files
+        self.batch_min = self._first_base(files[0]) if files else -1
+        holder = next((f for f in reversed(files[-2:]) if f.wrote >= 46), None)
+        self.batch_max = int(self.data.unit(holder, holder.wrote - 46).next_offset[0]) if holder else 0
+
+    def as_destroyed(self) -> None:
+        """The log is empty: a broker deletes every file of the queue."""
+        for file in self.data.files:
+            self._delete(file)
+        if self.ext is not None:
+            self.ext.destroy()
+        first = self.data.files[0].start if self.data.files else 0
+        self.dropped = max(self.data.end - first, 0) // self.data.unit_size
+        self.data.files = []
+        self.min_logic, self.batch_min, self.batch_max, self.cut_to, self.max_physic = 0, -1, 0, 0, -1

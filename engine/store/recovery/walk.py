@@ -1,0 +1,194 @@
+"""The walk of the commit log that recovery makes: from a start file on to the first unit that fails (spec 10.2).
+
+Blocks go through the numpy columns; what they refuse is looked at singly by
+:func:`engine.rules.unit_check.check`, whose word is final. Memory is one block, whatever the log's size.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.codec.columns import BAD, BLANK, UnitColumns, scan_block
+from engine.codec.message import MAGIC_V1
+from engine.codec.topic_table import TopicTable
+from engine.errors import CannotRead
+from engine.mapped.read_only import ReadOnlyFile
+from engine.rules import unit_check
+from engine.rules.unit_check import MoreBytes, Refusal, Request, Rules
+
+BLOCK = 8 << 20
+ROWS = 1 << 15
+LARGEST_READ = 256 << 20
+_LINE = 64
+_PAIR = struct.Struct(">iI")
+NO_FILE = "no file of the log holds this byte"
+OUT_OF_MEMORY = "a unit says a length that no Java array has, the dispatch thread dies of it"
+NO_SUCH_ARRAY = (1 << 31) - 2
+"""A Java array of so many bytes cannot be made, whatever the heap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """How a walk ended: ``end_offset`` is the end of the log as recovery takes it.
+
+    ``last_unit`` is the start of the last good unit, −1 without one.
+    """
+
+    end_offset: int
+    reason: str
+    last_unit: int
+    units: int
+    bytes_read: int
+
+
+class Dispatcher(Protocol):
+    """Takes good units in the order of the log."""
+
+    def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: int) -> None:
+        """The first ``rows`` rows of ``columns``."""
+
+    def take(self, place: int, request: Request) -> None:
+        """One unit that stands at ``place``."""
+
+
+class LogWalk:
+    """Hands every good unit from a start on to ``sink``; the same block buffer is used again and again."""
+
+    def __init__(self, files: list[ReadOnlyFile], rules: Rules, sink: Dispatcher) -> None:
+        self._files = files
+        self._rules = rules
+        self._sink = sink
+        self._topics = TopicTable()
+        self._columns = UnitColumns(ROWS)
+        self._buffer = _room(BLOCK)
+        self._units = 0
+        self._bytes = 0
+        self._last = -1
+
+    def run(self, first: int) -> Walked:
+        """Walk from the beginning of file number ``first`` to the first unit that fails, as recovery does."""
+        for number in range(first, len(self._files)):
+            file = self._files[number]
+            position, reason = self._walk_file(file, 0, file.size)
+            if reason != unit_check.BLANK:
+                return self._walked(file.start_offset + position, reason)
+            if number + 1 == len(self._files):
+                return self._walked(file.start_offset + position, "the last file ends with a blank unit")
+        return self._walked(0, "there are no files")
+
+    def run_dispatch(self, start: int, end: int, *, cross: bool = True) -> Walked:
+        """Walk [start, end) as the dispatch thread does: from what it cannot read to the next file (spec 8.3).
+
+        Without ``cross`` as RocketMQ's own thread, which stands still for ever where no file holds the byte it is at:
+        the walk ends there, before ``end``.
+        """
+        at = start
+        for file in self._files:
+            if file.end_offset <= at or file.start_offset >= end:
+                continue
+            if file.start_offset > at and not cross:
+                return self._walked(at, NO_FILE)
+            room = min(file.end_offset, end) - file.start_offset
+            position, reason = self._walk_file(file, max(at - file.start_offset, 0), room, body=False)
+            if not cross and reason != unit_check.BLANK and asked_for(file, position, self._rules) >= NO_SUCH_ARRAY:
+                return self._walked(file.start_offset + position, OUT_OF_MEMORY)
+            at = file.end_offset
+        return self._walked(end if cross or at >= end else at, "" if cross or at >= end else NO_FILE)
+
+    def _walked(self, end: int, reason: str) -> Walked:
+        return Walked(end, reason, self._last, self._units, self._bytes)
+
+    def _walk_file(self, file: ReadOnlyFile, position: int, size: int, body: bool = True) -> tuple[int, str]:
+        """(position of what stops the walk, why); the reason is ``blank`` at a file's end."""
+        bulk = not (self._rules.property_crc or self._rules.dup_info)
+        want = BLOCK
+        while True:
+            block, n = self._block(file, position, min(want, size - position))
+            at = 0
+            while True:
+                if bulk:
+                    at = self._rows(block, n, at, file.start_offset + position, body)
+                answer = unit_check.check(block.data[:n], at, size - position - at, self._rules, body)
+                if not isinstance(answer, Request):
+                    break
+                self._single(file.start_offset + position + at, answer)
+                at += answer.size
+            self._bytes += at
+            position += at
+            if isinstance(answer, MoreBytes):
+                if n < min(want, size - position + at):
+                    raise CannotRead("the file is shorter than it was", file=file.path, offset=position)
+                if answer.size > LARGEST_READ:
+                    return position, "the file is shorter than it was"
+                want = max(BLOCK, answer.size)
+                continue
+            if isinstance(answer, Refusal):
+                return position, answer.reason
+            return position, unit_check.BLANK
+
+    def _block(self, file: ReadOnlyFile, position: int, length: int) -> tuple[NDArray[np.uint8], int]:
+        """``length`` bytes of the file from ``position`` on, lent or read, and how many of them there are."""
+        if length <= 0:
+            return self._buffer, 0
+        lent = file.lend(position, length)
+        if lent is not None:
+            block = np.frombuffer(lent, np.uint8)
+            block.flags.writeable = False  # the next block comes elsewhere: these bytes may be read later, too
+            return block, length
+        if length > len(self._buffer):
+            self._buffer = _room(length)
+        return self._buffer, file.read_into(self._buffer.data[:length], position)
+
+    def _rows(self, block: NDArray[np.uint8], n: int, at: int, base: int, body: bool) -> int:
+        """Hand on what the columns read from ``at`` on; gives the position of the first unit that needs a look."""
+        columns = self._columns
+        while True:
+            crc = body and self._rules.crc
+            done = scan_block(block, n, base, at, columns, self._topics, crc, True, self._rules.delay_levels)
+            rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == BLANK)
+            good = self._good_rows(rows)
+            if good:
+                self._units += good
+                self._last = int(columns.offset[good - 1])
+                self._sink.take_rows(columns, self._topics, good)
+                at = int(columns.offset[good - 1]) - base + int(columns.size[good - 1])
+            if good < rows or done.stopped != "full":
+                return at
+
+    def _good_rows(self, rows: int) -> int:
+        """How many rows a broker takes too, up to the first that it may not."""
+        columns = self._columns
+        wrong = (columns.crc[:rows] == BAD) & (columns.body_length[:rows] > 0)
+        if self._rules.release == "4.9":
+            wrong |= columns.version[:rows] == 2
+        wrong |= columns.topic_id[:rows] < 0
+        bad = np.flatnonzero(wrong)
+        return int(bad[0]) if len(bad) else rows
+
+    def _single(self, place: int, request: Request) -> None:
+        self._units += 1
+        self._last = place
+        self._sink.take(place, request)
+
+
+def asked_for(file: ReadOnlyFile, position: int, rules: Rules) -> int:
+    """Bytes of heap that the check asks for at what is no unit there: 4.9 makes an array of the length field's size
+    before it looks at what is left of the file; 0 where it asks for nothing.
+    """
+    head = file.read(position, _PAIR.size)
+    if rules.release != "4.9" or len(head) < _PAIR.size:
+        return 0
+    total, magic = _PAIR.unpack(head)
+    return max(int(total), 0) if magic == MAGIC_V1 else 0
+
+
+def _room(length: int) -> NDArray[np.uint8]:
+    """A buffer that begins at a cache line: the kernel copies several times slower into others."""
+    raw = np.zeros(length + _LINE, np.uint8)
+    start = -raw.ctypes.data % _LINE
+    return raw[start : start + length]

@@ -1,0 +1,90 @@
+"""How long a click waits while five windows put on another theme, zoom or language, and while views and boxes open.
+
+``python tests/bench/bench_theme.py STORE``: offscreen. A timer in the loop notes the time between two of its turns. One
+JSON line a step: milliseconds of the longest wait, on the clock and in processor time of the window's thread, waits
+over 100 ms of either, seconds until all windows are dressed; ``load`` is the machine's.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DRIVE = """
+import asyncio, json, os, sys, time
+from PySide6.QtCore import QTimer
+from viewer.shell.command_handlers import set_language
+from viewer.shell.windows import close_all, open_beside
+from viewer.shell.dressing import dressed
+from viewer.look.theme import theme
+from viewer.shell.views import VIEWS
+
+AFTER = 0.5
+LATER = {"Chinese": 6.0, "a sixth window": 6.0}
+
+async def drive(window):
+    for _ in range(4):
+        other = open_beside(window, window.session.path, "log")
+        await asyncio.sleep(0.5)
+        await other.settled(60)
+    await asyncio.sleep(5)
+    waits, last = [], [time.perf_counter(), time.thread_time()]
+    def turn():
+        now = [time.perf_counter(), time.thread_time()]
+        waits.append([b - a for a, b in zip(last, now)])
+        last[:] = now
+    timer = QTimer(interval=0)
+    timer.timeout.connect(turn)
+    timer.start()
+    steps = {
+        "rest": lambda: None,
+        "dark": lambda: theme.set_scheme("dark"),
+        "light": lambda: theme.set_scheme("light"),
+        "four zoom steps": lambda: [window.zoom(theme.wished_zoom + 10) for _ in range(4)],
+        "zoom 100 %": lambda: window.zoom(100),
+        "Chinese": lambda: set_language(window, "zh_CN"),
+        **{f"view {view}, first": lambda view=view: window.show_view(view) for view in VIEWS if view != "log"},
+        **{f"view {view}, again": lambda view=view: window.show_view(view) for view in VIEWS},
+        **{
+            name: lambda name=name: window.actions_by_id[name].trigger()
+            for name in ("palette.open", "help.keys", "help.pages", "help.about", "colour.rules", "layout.save")
+        },
+        "a sixth window": lambda: open_beside(window, window.session.path, "log"),
+    }
+    for name, deed in steps.items():
+        await asyncio.sleep(1)
+        waits.clear()
+        begun = time.perf_counter()
+        deed()
+        await asyncio.sleep(0.1)
+        while not dressed():
+            await asyncio.sleep(0.01)
+        seconds = time.perf_counter() - begun
+        await asyncio.sleep(LATER.get(name, AFTER))
+        clock, cpu = (max(wait[n] for wait in waits) * 1000 for n in (0, 1))
+        print(json.dumps({
+            "type": "bench", "name": name, "windows": 5, "longestMs": round(clock), "longestCpuMs": round(cpu),
+            "over100": sum(wait[0] > 0.1 for wait in waits), "over100Cpu": sum(wait[1] > 0.1 for wait in waits),
+            "dressedSeconds": round(seconds, 2),
+            "load": round(os.getloadavg()[0], 1),
+        }), flush=True)
+    await close_all()
+"""
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        drive = Path(folder) / "drive.py"
+        drive.write_text(DRIVE, encoding="utf-8")
+        words = [sys.executable, "-m", "viewer", sys.argv[1], "--drive", str(drive), "--config-dir", folder]
+        return subprocess.run(
+            words, cwd=ROOT, env={**os.environ, "QT_QPA_PLATFORM": "offscreen"}, check=False
+        ).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""``check`` on a terminal: rows, what is folded, and what each rule says."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from engine.cli.finding_text import tell
+from engine.cli.main import main
+from engine.cli.output import Output
+from engine.rules.catalogue import RULES
+from engine.rules.findings import Finding, summarise
+from engine.rules.masking import Masking
+
+
+def told(*found: Finding, **options: bool) -> str:
+    stream = io.StringIO()
+    out = Output(as_json=False, stream=stream, markdown=options.pop("markdown", False))
+    tell([*(one.record() for one in found), summarise(found, complete=True).record()], out, "/s", **options)
+    out.flush()
+    return stream.getvalue()
+
+
+CAUSE = RULES["CQ10"].found("65 units").of_store("/s")
+FOLLOWERS = [RULES["CF02"].found(f"group {n}", caused_by="CQ10") for n in range(16)]
+LONE = RULES["CL10"].found("a blank")
+
+
+def test_what_follows_from_a_finding_is_one_row_below_it() -> None:
+    lines = told(CAUSE, *FOLLOWERS, LONE).splitlines()
+    at = next(n for n, line in enumerate(lines) if "CQ10" in line)
+    assert "65 units" in lines[at]
+    assert "16 more follow from it: CF02 16×; --all shows each" in lines[at + 1]
+    assert "CL10" in lines[at + 2]
+    assert "-- 1 error, 17 note" in lines[at + 3]
+
+
+def test_all_shows_each() -> None:
+    said = told(CAUSE, *FOLLOWERS, LONE, every=True)
+    assert "--all" not in said
+    assert all(f"Group {n}" in said for n in range(16))
+
+
+def test_each_rule_that_spoke_is_explained_once_with_its_command() -> None:
+    said = told(CAUSE, *FOLLOWERS, CAUSE)
+    for rule in (RULES["CQ10"], RULES["CF02"]):
+        assert said.count(rule.title) == 1
+        assert " ".join(said.split()).count(rule.explanation) == 1
+    assert said.count("Take a snapshot first (storescope snapshot /s DST) and work on that.") == 1
+    assert said.count(f"      {CAUSE.command}\n") == 1
+    assert "Follows from CQ10" in said
+    assert "Known: apache/rocketmq#405, apache/rocketmq#1434" in said
+    assert "**CQ10 " in told(CAUSE, markdown=True)
+
+
+def test_a_masked_command_hides_the_folders() -> None:
+    record = RULES["CQ10"].found("65 units").of_store("/home/me/store").record()
+    assert "/home/me/store" in record["command"]
+    assert record["command"] != Masking(hosts=True).record(record)["command"]
+    assert "/home/me" not in str(Masking(hosts=True).record(record))
+
+
+@pytest.mark.golden
+def test_a_damaged_store_says_what_to_do(golden, capsys) -> None:
+    assert main(["check", str(golden("crash-power-5.3.3"))]) == 1
+    said = capsys.readouterr().out
+    assert "storescope recover " in said
+    assert "--plan" in said

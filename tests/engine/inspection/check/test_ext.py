@@ -1,0 +1,122 @@
+"""Ext files of queues that are lost explain wrong tag codes; each state is built in a store that RocketMQ wrote."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from made_stores import MadeStore
+
+from engine.codec import cq_ext
+from engine.config import MessageStoreConfig
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+from engine.rules.findings import Finding, at_least
+
+pytestmark = pytest.mark.golden
+
+
+@pytest.fixture
+def store(golden, tmp_path) -> Path:
+    return Path(shutil.copytree(golden("multi-queue-ext-5.3.3"), tmp_path / "store"))
+
+
+def told(root: Path, least: str = "note", config: MessageStoreConfig | None = None) -> list[Finding]:
+    with open_store(root, config) as opened:
+        return [one for one in check(opened) if isinstance(one, Finding) and at_least(one.severity, least)]
+
+
+def ext_files(root: Path) -> list[Path]:
+    return sorted(path for path in (root / "consumequeue_ext").rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("how", ["gone", "empty", "zero"])
+def test_lost_ext_files_are_one_finding_and_wrong_tags_follow_from_it(how, store):
+    if how == "gone":
+        shutil.rmtree(store / "consumequeue_ext")
+    else:
+        for file in ext_files(store):
+            file.write_bytes(b"" if how == "empty" else bytes(file.stat().st_size))
+    first, *rest = told(store)
+    assert (first.id, first.severity, first.file) == ("CQ15", "error", str(store / "consumequeue_ext"))
+    assert first.command == f"storescope dispatch {store} --to NEW"
+    assert {one.id for one in rest} <= {"CQ09", "CQ06", "DK01", "CQ01"}
+    assert all(one.caused_by == "CQ15" and one.severity == "note" for one in rest if one.id == "CQ09")
+    assert not [one for one in rest if at_least(one.severity, "warn")]
+
+
+def test_an_ext_file_that_ends_early_names_the_first_entry_behind_it(store):
+    lasts = [max(folder.iterdir()) for folder in {file.parent for file in ext_files(store)}]
+    file = max(lasts, key=lambda path: len(path.read_bytes().rstrip(b"\0")))
+    data = file.read_bytes()
+    units = [one for one in cq_ext.walk(data, int(file.name)) if isinstance(one, cq_ext.CqExtUnit)]
+    cut = units[len(units) // 2]
+    place = cut.offset - int(file.name)
+    file.write_bytes(data[:place] + bytes(len(data) - place))
+    found = next(one for one in told(store) if one.id == "CQ15")
+    assert (found.severity, found.file, found.offset) == ("error", str(file), place)
+    assert f"end at {cut.offset:,}" in found.message
+
+
+def test_a_file_in_front_that_is_blank_is_not_held(store):
+    several = {file.parent for file in ext_files(store) if file.name != f"{0:020d}"}
+    file = min(min(several).iterdir())
+    file.write_bytes(bytes(file.stat().st_size))
+    found = next(one for one in told(store) if one.id == "CQ15")
+    assert (found.severity, found.evidence["queueOffset"]) == ("error", 0)
+
+
+def test_units_that_no_entry_leads_to_are_a_note(store):
+    file = ext_files(store)[0]
+    data = bytearray(file.read_bytes())
+    units = [one for one in cq_ext.walk(bytes(data), int(file.name)) if isinstance(one, cq_ext.CqExtUnit)]
+    at = units[-1].end - int(file.name)
+    more = cq_ext.encode(units[-1])
+    data[at : at + len(more)] = more
+    file.write_bytes(bytes(data))
+    (found,) = told(store)
+    assert (found.id, found.severity, found.command) == ("CQ15", "note", None)
+    assert f"hold {len(more):,} bytes behind {units[-1].end:,} that no entry leads to" in found.message
+
+
+def test_units_of_long_topic_names_keep_a_store_from_going_back_to_4_9(golden):
+    (found,) = (one for one in told(golden("broker-retries"), "chat") if one.id == "DK03")
+    assert (found.severity, found.evidence["units"]) == ("chat", 8)
+    assert found.command is not None
+    assert found.command.endswith(" --plan --like 4.9")
+
+
+CONFS = [
+    ({"mapped_file_size_consume_queue": 300_000}, "mappedFileSizeConsumeQueue", {"mappedFileSizeConsumeQueue": 400}),
+    ({"mapped_file_size_commit_log": 8192}, "mappedFileSizeCommitLog", {"mappedFileSizeCommitLog": 4096}),
+    (
+        {"max_hash_slot_num": 7, "max_index_num": 60},
+        "maxHashSlotNum maxIndexNum",
+        {"maxHashSlotNum": 20, "maxIndexNum": 60},
+    ),
+]
+
+
+@pytest.mark.parametrize(("values", "keys", "fitting"), CONFS, ids=["queue", "log", "index"])
+def test_a_configuration_that_does_not_fit_is_told_what_does(values, keys, fitting, tmp_path):
+    made = MadeStore()
+    for number in range(60):
+        made.put(keys=f"K{number}")
+    config = MessageStoreConfig(**values, given=frozenset(keys.split()))
+    found = next(one for one in told(made.write(tmp_path / "store"), config=config) if one.severity == "error")
+    assert (found.id, found.evidence["fitting"]) == ("CF05", fitting)
+    assert found.message.endswith(" and ".join(f"{key}={value}" for key, value in fitting.items()) + " fits")
+
+
+def test_a_ratio_that_a_broker_bends_is_a_warning(tmp_path):
+    made = MadeStore()
+    made.put()
+    config = MessageStoreConfig(disk_max_used_space_ratio=150, given=frozenset({"diskMaxUsedSpaceRatio"}))
+    found = next(
+        one
+        for one in told(made.write(tmp_path / "store"), config=config)
+        if one.id == "CF05" and "Ratio" in one.message
+    )
+    assert (found.severity, found.evidence["expected"], found.evidence["found"]) == ("warn", 95, 150)
+    assert found.message == "diskMaxUsedSpaceRatio is 150; a broker takes 95 instead, without a word"

@@ -1,0 +1,413 @@
+"""What is said of stores as incidents leave them: the fault, its cause, how grave it is, and the step."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import incidents
+import pytest
+from made_stores import MadeStore
+
+from engine.cli.main import main
+from engine.inspection import open_store
+from engine.inspection.findings import check
+from engine.inspection.recovery import plan
+from engine.mapped.reading import SystemDisk, read_through
+from engine.rules.findings import Finding, at_least
+
+pytestmark = pytest.mark.golden
+
+
+@pytest.fixture
+def orders(golden, tmp_path) -> Path:
+    """A copy of the store of a 5.3.3 broker that was closed: 2,808 messages in 15 queues of 5 topics, 3 log files."""
+    return incidents.copied(golden("broker-orders"), tmp_path / "store")
+
+
+def said(root: Path) -> dict[str, list[Finding]]:
+    seen: dict[str, list[Finding]] = {}
+    with open_store(root) as store:
+        *findings, summary = check(store)
+    assert summary.complete
+    for one in findings:
+        seen.setdefault(one.id, []).append(one)
+    return seen
+
+
+def only(root: Path, rule: str) -> Finding:
+    (one,) = said(root)[rule]
+    return one
+
+
+def grave(root: Path) -> set[str]:
+    return {id_ for id_, found in said(root).items() if any(at_least(one.severity, "warn") for one in found)}
+
+
+# ---- the checkpoint
+
+
+@pytest.mark.parametrize("size", [0, 1, 10, 23, 24, 40, 4095, 5000])
+@pytest.mark.parametrize("abort", [False, True])
+def test_a_checkpoint_of_another_length_is_named_and_the_check_goes_on(orders, size, abort):
+    (orders / "checkpoint").write_bytes(bytes(size))
+    if abort:
+        incidents.crashed(orders)
+    assert only(orders, "CK05").file == str(orders / "checkpoint")
+
+
+# ---- units that are in no queue
+
+
+def test_queues_that_lost_their_tail_are_one_finding_and_groups_that_know_more_follow(orders):
+    lost = incidents.forget_units(orders, incidents.units(orders)[-65])
+    with open_store(orders) as store:
+        ends = {number: queue.max_offset for number, queue in store.topics()["OrderEvents"].items()}
+    beyond = {number: end + 1 for number, end in ends.items() if number < 2}
+    incidents.offsets(orders, billing={"OrderEvents": beyond}, mailing={"OrderEvents": {0: ends[0] + 9_999}})
+    seen = said(orders)
+    (one,) = seen["CQ10"]
+    assert one.severity == "error"
+    assert one.evidence["units"] == lost == 65
+    assert "the next start dispatches 64 of them again and leaves 1 out for good" in one.message
+    follower, lone = sorted(seen["CF02"], key=lambda finding: finding.evidence["group"])
+    assert (follower.severity, follower.caused_by, follower.command) == ("note", "CQ10", None)
+    assert "reset" not in follower.next_step
+    assert {one.caused_by for one in seen.get("CQ06", [])} <= {"CQ10"}
+    assert len(follower.evidence["queues"]) == len([n for n in beyond if beyond[n] <= ends[n] + lost])
+    assert (lone.severity, lone.caused_by) == ("warn", None)
+
+
+def test_units_in_front_of_the_start_file_are_lost_for_good_and_dispatch_brings_them_back(orders, tmp_path, capsys):
+    """No start reads them again: the queues end in the file before the one where a start begins."""
+    known = [at for at in incidents.units(orders) if at < 2 * incidents.LOG_FILE]
+    incidents.forget_units(orders, known[-37])
+    incidents.crashed(orders)
+    with open_store(orders) as store:
+        found = plan(store)
+    assert found.start_offset == 2 * incidents.LOG_FILE
+    one = only(orders, "CQ10")
+    assert one.severity == "error"
+    assert "leaves 37 out for good" in one.message
+    assert one.command == f"storescope dispatch {orders} --to NEW"
+    assert main([*one.command.replace("NEW", str(tmp_path / "new")).split()[1:], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["queues"] >= 15
+    assert {path.name for path in (tmp_path / "new").iterdir()} >= {"consumequeue", "index"}
+    for folder in ("consumequeue", "index"):
+        shutil.rmtree(orders / folder)
+        shutil.copytree(tmp_path / "new" / folder, orders / folder)
+    assert grave(orders) == {"AB01"}
+
+
+def test_a_queue_folder_that_was_lost_is_no_deleted_topic(orders):
+    shutil.rmtree(orders / "consumequeue" / "OrderEvents" / "2")
+    one = only(orders, "CQ10")
+    assert one.message == (
+        "Queue OrderEvents/2 has no folder; the log has 421 units of it · no start dispatches them again"
+    )
+    assert (one.severity, one.command) == ("error", f"storescope dispatch {orders} --to NEW")
+    incidents.crashed(orders)
+    with open_store(orders) as store:
+        queue = next(q for q in plan(store).queues if (q.topic, q.queue_id) == ("OrderEvents", 2))
+    one = only(orders, "CQ10")
+    assert one.severity == "error"
+    left = 421 - queue.entries_added
+    assert f"dispatches {queue.entries_added} of them again and leaves {left} out for good" in one.message
+    assert queue.max_offset - queue.min_offset == queue.entries_added > 0
+
+
+def test_a_topic_of_the_table_without_any_queue_was_lost_and_one_that_is_not_there_was_deleted(orders):
+    shutil.rmtree(orders / "consumequeue" / "ShipmentEvents")
+    assert "4 queues have no folder (ShipmentEvents/" in only(orders, "CQ10").message
+    table = json.loads((orders / "config" / "topics.json").read_text())
+    del table["topicConfigTable"]["ShipmentEvents"]
+    (orders / "config" / "topics.json").write_text(json.dumps(table))
+    seen = said(orders)
+    assert "CQ10" not in seen
+    assert {one.evidence["topic"] for one in seen["CQ08"]} == {"ShipmentEvents", "DroppedAuditTrail"}
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"),
+    [
+        ("broker-transactions", "RMQ_SYS_TRANS_HALF_TOPIC"),
+        ("broker-transactions", "RMQ_SYS_TRANS_OP_HALF_TOPIC"),
+        ("broker-retries", "SCHEDULE_TOPIC_XXXX"),
+        ("broker-pop", "rmq_sys_REVIVE_LOG_*"),
+    ],
+)
+def test_a_system_topic_cannot_have_been_deleted(golden, tmp_path, name, topic):
+    root = incidents.copied(golden(name), tmp_path / "store")
+    for folder in (root / "consumequeue").glob(topic):
+        shutil.rmtree(folder)
+    (root / "config" / "topics.json").unlink()
+    assert only(root, "CQ10").severity == "error"
+
+
+def test_a_tail_that_came_back_is_told_from_one_that_dispatch_missed(orders):
+    """The checkpoint of the close ends in front of it: somebody had cut the log there."""
+    first = incidents.units(orders)[-65]
+    incidents.forget_units(orders, first)
+    assert "came back" not in only(orders, "CQ10").message
+    with open_store(orders) as store:
+        before = store.log.unit_at(incidents.units(orders)[-1])
+    times = bytearray((orders / "checkpoint").read_bytes())
+    times[:24] = before.store_timestamp.to_bytes(8, "big") * 3
+    (orders / "checkpoint").write_bytes(times)
+    assert "a recovery or a slave cut the log there, and the bytes came back" in only(orders, "CQ10").message
+
+
+# ---- a log that lost bytes
+
+
+@pytest.mark.parametrize("inside", [0, 90], ids=["between two units", "inside a unit"])
+@pytest.mark.parametrize("abort", [False, True])
+def test_a_lost_tail_says_how_many_messages_it_had(orders, inside, abort):
+    first = incidents.units(orders)[-95]
+    incidents.zero_log(orders, first + inside)
+    if abort:
+        incidents.crashed(orders)
+    seen = said(orders)
+    (one,) = seen["CL11"]
+    assert one.severity == "error"
+    assert one.message.startswith(
+        f"The last 95 messages are lost: the log ends at {first:,}, the queues know it up to "
+    )
+    assert (one.offset, one.evidence["messages"]) == (first, 95)
+    assert len(one.evidence["witnesses"]) >= 2
+    assert not {"CQ13", "IX07", "CK02", "CK04"} & set(seen)
+    assert [follower.caused_by for follower in seen.get("CL06", [])] == (["CL11"] if inside else [])
+
+
+def test_one_torn_unit_tells_which_message_it_was(orders):
+    first = incidents.units(orders)[-1]
+    incidents.zero_log(orders, first + 100)
+    one = only(orders, "CL06")
+    assert "1 message lost: " in one.message
+    assert one.evidence["lost"][0]["messages"] == 1
+
+
+def test_a_missing_log_file_says_which_messages_are_lost_and_which_groups_stand_there(orders):
+    lost = [at for at in incidents.units(orders) if at // incidents.LOG_FILE == 1]
+    incidents.offsets(orders, billing={"OrderEvents": {0: 200}}, mailing={"OrderEvents": {0: 5}})
+    (orders / "commitlog" / f"{incidents.LOG_FILE:020}").unlink()
+    one = only(orders, "CL07")
+    assert (one.severity, one.evidence["queueEntries"]) == ("error", len(lost))
+    assert f"{len(lost):,} messages lost: OrderEvents/" in one.message
+    assert one.evidence["groups"] == ["billing (OrderEvents/0/200)"]
+    assert "billing (OrderEvents/0/200) is one of them" in one.message
+    assert {row["queue"]: row["messages"] for row in one.evidence["lost"]}["OrderEvents/0"] > 100
+
+
+def test_damaged_bytes_say_which_message_is_lost(orders):
+    at = incidents.units(orders)[1000]
+    incidents.patch_log(orders, at, b"\xff" * 8)
+    one = only(orders, "CL01")
+    assert "1 message lost: " in one.message
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [("empty", "remove the empty file"), ("short", "bring the whole file"), ("long", "mappedFileSizeCommitLog")],
+)
+def test_each_kind_of_odd_log_file_has_its_own_step(orders, state, words):
+    {"empty": empty_last_log_file, "short": short_log_file, "long": long_log_file}[state](orders)
+    (one,) = [found for found in said(orders)["CL07"] if found.offset is not None and words in found.next_step]
+    assert one.severity == "error"
+
+
+def test_a_dledger_log_is_not_called_a_lost_one(orders):
+    for path in (orders / "commitlog").iterdir():
+        path.unlink()
+    folder = orders / "dledger-n0" / "data"
+    folder.mkdir(parents=True)
+    (folder / f"{0:020}").write_bytes(dledger_head())
+    assert "DK02" in said(orders)
+    assert grave(orders) == set()
+
+
+def dledger_head() -> bytes:
+    """The oldest entry of a DLedger log: a header with a message unit behind it."""
+    head = struct.pack(">iiqqqiii", 1, 200, 0, 1, 0, 0, 0, 152)
+    return (head + struct.pack(">iI", 152, 0xDAA320A7)).ljust(4096, b"\0")
+
+
+def test_a_queue_file_that_goes_while_it_is_read_is_looked_for_again(orders, capsys):
+    """A broker deletes old files and topics: the check goes on with what is there."""
+    gone = orders / "consumequeue" / "MadeBySendingOrderEvents" / "0" / f"{0:020}"
+
+    class Broker(SystemDisk):
+        def open(self, path: str) -> int:
+            if path == str(gone):
+                shutil.rmtree(gone.parent.parent, ignore_errors=True)
+            return super().open(path)
+
+    with read_through(Broker()):
+        assert main(["check", str(orders), "--json"]) == 1
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert not [record for record in records if record["type"] == "unreadable"]
+    assert records[-1]["complete"]
+    assert not gone.exists()
+
+
+# ---- entries
+
+
+def test_a_unit_that_was_never_dispatched_shifts_the_queue(orders):
+    incidents.shift(orders, "OrderEvents/0", 200)
+    seen = said(orders)
+    (one,) = seen["CQ04"]
+    assert one.message.endswith(": it was never dispatched, and the 225 entries behind it stand one place early")
+    assert one.evidence["queueOffset"] == 200
+    assert set(seen) == {"CQ04", "CQ08"}
+    assert one.command == f"storescope dispatch {orders} --to NEW"
+
+
+def test_a_hole_at_which_a_start_cuts_the_queue_says_what_goes(orders):
+    incidents.hole(orders, "OrderEvents/0", 320)
+    with open_store(orders) as store:
+        cut = next(q for q in plan(store).queues if (q.topic, q.queue_id) == ("OrderEvents", 0)).max_offset
+    one = only(orders, "CQ03")
+    assert ("the next start cuts the queue there: the 105 entries behind it go" in one.message) == (cut <= 320)
+    assert cut <= 320
+
+
+def test_entries_of_another_queue_are_known_by_whose_they_are(orders):
+    for path in (orders / "consumequeue" / "OrderEvents" / "0").iterdir():
+        shutil.copy(path, orders / "consumequeue" / "OrderEvents" / "1" / path.name)
+    assert "these are the entries of OrderEvents/0" in only(orders, "CQ04").message
+
+
+def test_units_without_a_crc_are_one_finding(orders):
+    for at in incidents.units(orders)[1000:1010]:
+        incidents.patch_log(orders, at + 8, bytes(4))
+    one = only(orders, "CL03")
+    assert one.message.startswith("10 units from here on say CRC 0: the writer stored no CRC; ")
+    assert (one.severity, one.evidence["units"]) == ("error", 10)
+
+
+def test_zero_bytes_in_properties_are_told_from_a_wrong_crc(orders):
+    at = incidents.units(orders)[1000]
+    with open_store(orders) as store:
+        unit = store.log.unit_at(at)
+    incidents.patch_log(orders, at + unit.size - 40, bytes(40))
+    one = only(orders, "CL04")
+    assert "40 of the " in one.message
+    assert "a write that was torn; a start keeps the unit and delivers it" in one.message
+
+
+# ---- what keeps a broker from starting
+
+
+def empty_last_log_file(root: Path) -> None:
+    (root / "commitlog" / f"{3 * incidents.LOG_FILE:020}").touch()
+
+
+def empty_last_queue_file(root: Path) -> None:
+    path = next(incidents.queue_files(root))
+    (path.parent / f"{path.stat().st_size:020}").touch()
+
+
+def short_queue_file(root: Path) -> None:
+    path = next(incidents.queue_files(root))
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def short_log_file(root: Path) -> None:
+    path = root / "commitlog" / f"{incidents.LOG_FILE:020}"
+    path.write_bytes(path.read_bytes()[:-4096])
+
+
+def long_log_file(root: Path) -> None:
+    path = root / "commitlog" / f"{2 * incidents.LOG_FILE:020}"
+    path.write_bytes(path.read_bytes() + bytes(4096))
+
+
+def file_of_another_name(root: Path) -> None:
+    (root / "commitlog" / "nohup.out").write_text("x")
+
+
+def whole_file_of_another_name(root: Path) -> None:
+    (root / "commitlog" / "copy").write_bytes(bytes(incidents.LOG_FILE))
+
+
+def other_name_in_a_queue(root: Path) -> None:
+    (next(incidents.queue_files(root)).parent / "x.swp").write_text("x")
+
+
+def folder_for_a_checkpoint(root: Path) -> None:
+    (root / "checkpoint").unlink()
+    (root / "checkpoint").mkdir()
+
+
+def timer_wheel(root: Path) -> None:
+    (root / "timerwheel").write_bytes(bytes(100))
+
+
+def both_tables(root: Path) -> None:
+    for name in ("topics.json", "topics.json.bak"):
+        (root / "config" / name).write_text("{")
+
+
+def kinds_of_queue(root: Path) -> None:
+    shutil.copytree(root / "consumequeue" / "AuditTrail", root / "batchconsumequeue" / "AuditTrail")
+
+
+def gap_and_no_queues(root: Path) -> None:
+    (root / "commitlog" / f"{incidents.LOG_FILE:020}").unlink()
+    shutil.rmtree(root / "consumequeue")
+
+
+def unit_of_all_memory(root: Path) -> None:
+    incidents.patch_log(root, incidents.units(root)[-3], bytes.fromhex("7fffffff"))
+    incidents.crashed(root)
+
+
+STATES = (
+    empty_last_log_file, empty_last_queue_file, short_queue_file, short_log_file, long_log_file, file_of_another_name,
+    whole_file_of_another_name, other_name_in_a_queue, folder_for_a_checkpoint, timer_wheel, both_tables,
+    kinds_of_queue, gap_and_no_queues, unit_of_all_memory,
+)  # fmt: skip
+
+
+def refused(root: Path, capsys) -> None:
+    """Check and plan name the same, and the exit code says so."""
+    with open_store(root) as store:
+        blockers = {(b.finding, b.file): b for like in ("5.3", "4.9") for b in plan(store, like).blockers}
+    assert blockers
+    errors = [one for found in said(root).values() for one in found if one.severity == "error"]
+    for blocker in blockers.values():
+        (one,) = [e for e in errors if e.evidence.get("brokerLog") == blocker.broker_log]
+        assert "does not start" in one.message
+        assert one.next_step.startswith("Take a snapshot first")
+    assert len([one for one in errors if "brokerLog" in one.evidence]) == len(blockers)
+    assert main(["check", str(root), "--json"]) == 1
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
+def test_what_keeps_a_broker_from_starting_is_an_error_and_the_exit_code_says_so(
+    orders, capsys, state: Callable[[Path], None]
+):
+    state(orders)
+    refused(orders, capsys)
+
+
+def test_the_folder_that_each_disk_has_keeps_no_5_3_broker_from_starting(orders):
+    """4.9 refuses it: a note on a store that 5.3 wrote."""
+    (orders / "commitlog" / "lost+found").mkdir()
+    one = only(orders, "CL07")
+    assert (one.severity, one.evidence["refusedBy"]) == ("note", ["4.9"])
+
+
+def test_an_empty_last_queue_file_on_which_a_5_3_broker_dies_is_an_error(tmp_path, capsys):
+    made = MadeStore()
+    for _ in range(20):
+        made.put("Orders", 0)
+    made.put("Half", 0, sys_flag=4)
+    root = made.write(tmp_path / "store")
+    (root / "consumequeue" / "Orders" / "0" / f"{400:020d}").write_bytes(bytes(400))
+    refused(root, capsys)

@@ -1,0 +1,322 @@
+"""What the next start loses, as a check and as a plan say it: units that no start dispatches, index files, blockers."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from types import SimpleNamespace
+
+import golden_stores
+import incident_states as states
+import pytest
+
+from engine.cli.main import main
+from engine.inspection import findings, left_behind, recovery
+from engine.inspection.block_scan import scan_log
+from engine.inspection.check import losses as check_losses
+from engine.inspection.check import start as check_start
+from engine.inspection.check.start import Starts
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+from engine.rules.findings import Finding
+
+pytestmark = pytest.mark.golden
+
+
+@pytest.fixture
+def built(golden, tmp_path):
+    """``built(state)``: the broker's store in the state of an incident."""
+    return lambda state: states.build(golden("broker-orders"), tmp_path / "store", state)
+
+
+def told(root):
+    with open_store(root) as store:
+        *found, _ = check(store)
+    return found
+
+
+def of_rule(found, rule):
+    return [one for one in found if one.id == rule]
+
+
+def planned(root, like="5.3"):
+    with open_store(root) as store:
+        return recovery.plan(store, like)
+
+
+LEFT = [
+    pytest.param(states.hole, 226, {"OrderEvents/0": (200, 425)}, None, id="467"),
+    pytest.param(states.tail_of_next_to_last_file, 42, {"OrderEvents/2": (366, 369)}, "CQ10", id="1434"),
+    pytest.param(states.pages_of_queues_lost, 597, {"OrderEvents/1": (168, 314)}, "CQ10", id="678"),
+    pytest.param(states.queue_folder_lost, 370, {"OrderEvents/2": (0, 369)}, "CQ10", id="folder"),
+]
+
+
+@pytest.mark.parametrize(("state", "messages", "some", "cause"), LEFT)
+def test_units_that_no_start_dispatches_are_an_error_once(built, state, messages, some, cause):
+    """The broker starts, and these messages are gone for good: nobody said so, advice led there."""
+    root = built(state)
+    seen = told(root)
+    (found,) = of_rule(seen, "RP01")
+    assert found.caused_by == cause
+    (grave,) = of_rule(seen, cause or "RP01")
+    assert (grave.severity, found.severity) == ("error", "note" if cause else "error")
+    assert found.evidence["messages"] == grave.evidence.get("leftOut", messages) == messages
+    assert found.message.startswith(f"{messages:,} messages of ")
+    assert grave.command == f"storescope dispatch {root} --to NEW"
+    rows = {f"{row['topic']}/{row['queueId']}": row for row in found.evidence["queues"]}
+    for name, span in some.items():
+        assert (rows[name]["firstQueueOffset"], rows[name]["lastQueueOffset"]) == span
+        assert rows[name]["firstTimestamp"] <= rows[name]["lastTimestamp"]
+    plan = planned(root)
+    assert plan.undispatched.messages == messages
+    assert plan.record()["undispatched"]["queues"] == [row.record() for row in plan.undispatched.queues]
+
+
+def test_what_a_start_brings_into_its_queues_is_not_lost(built):
+    root = built(states.tail_not_dispatched)
+    assert of_rule(told(root), "RP01") == []
+    assert planned(root).undispatched.messages == 0
+
+
+@pytest.mark.parametrize("like", ["5.3", "4.9"])
+def test_nothing_of_a_healthy_store_is_lost(golden, like):
+    for name in ("broker-orders", "clean-5.3.3", "clean-4.9.8", "batchcq-5.3.3", "lmq-5.3.3", "crash-5.3.3"):
+        plan = planned(golden(name), like)
+        assert plan.will_start, name
+        assert (plan.undispatched.messages, plan.dropped.messages) == (0, 0), name
+
+
+def test_messages_behind_the_new_end_are_counted_by_queue(built):
+    plan = planned(built(states.magic_code_lost))
+    assert plan.dropped.messages == 307
+    assert plan.units_dropped == plan.dropped.messages + states.DELETED
+    assert all(row.unit >= plan.end_offset and row.first_time > 0 for row in plan.dropped.queues)
+
+
+def test_index_files_that_a_start_deletes_and_does_not_make_again_are_a_warning(built, capsys):
+    """The step said that nothing needs to be done, beside an abort file; the plan's text spoke of no deletion."""
+    root = built(states.index_behind_the_checkpoint)
+    (found,) = of_rule(told(root), "IX04")
+    assert found.severity == "warn"
+    assert found.message.startswith(
+        "The next start deletes 11 of 16 index files with 4,349 entries; keys of units 764,533"
+    )
+    assert found.command == f"storescope recover {root} --apply && storescope dispatch {root}"
+    assert main(["recover", str(root), "--plan"]) == 0
+    said = capsys.readouterr().out
+    assert "Index files deleted  11 of 16" in said
+    assert said.count("Deleted: index file ") == 11
+
+
+STOPS = [
+    pytest.param(states.empty_log_file, ["4.9"], "CL07", id="6904"),
+    pytest.param(states.name_that_is_no_number, ["5.3", "4.9"], "DK01", id="name"),
+]
+
+
+@pytest.mark.parametrize(("state", "stops", "rule"), STOPS)
+def test_what_keeps_a_broker_from_starting_is_an_error(built, capsys, state, stops, rule):
+    """check ended with 0 where the plan says that a broker does not start."""
+    root = built(state)
+    found = next(one for one in told(root) if one.id == rule)
+    assert (found.severity, found.evidence["refusedBy"]) == ("error", stops)
+    assert main(["check", str(root)]) == 1
+    for like in ("5.3", "4.9"):
+        assert main(["recover", str(root), "--plan", "--like", like]) == (like in stops)
+    capsys.readouterr()
+    assert main(["recover", str(root), "--plan"]) == ("5.3" in stops)
+    said = capsys.readouterr().out
+    for like in ("5.3", "4.9"):
+        assert f"RocketMQ {like} would start: {'no' if like in stops else 'yes'}" in said
+
+
+def test_the_plan_names_the_releases_and_guesses_who_wrote_the_store(golden, capsys):
+    for name, release in (("broker-orders", "5.3"), ("broker-orders-4.9.7", "4.9")):
+        assert main(["recover", str(golden(name)), "--plan", "--json"]) == 0
+        (record,) = map(json.loads, capsys.readouterr().out.splitlines())
+        assert [(one["release"], one["willStart"]) for one in record["releases"]] == [("5.3", True), ("4.9", True)]
+        assert (record["like"], record["writtenBy"]["release"], record["writtenBy"]["guess"]) == ("5.3", release, True)
+        assert main(["recover", str(golden(name)), "--plan", "--json", "--like", "4.9"]) == 0
+        (record,) = map(json.loads, capsys.readouterr().out.splitlines())
+        assert [one["release"] for one in record["releases"]] == ["4.9"]
+
+
+def test_equal_blockers_are_told_once_with_their_files(golden, tmp_path, capsys):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("mappedFileSizeConsumeQueue=300000\nmappedFileSizeCommitLog=1048576\n")
+    assert main(["recover", str(golden("broker-orders")), "--plan", "--like", "5.3", "--config", str(conf)]) == 1
+    said = capsys.readouterr().out
+    assert said.count("expected a file of 300,000 bytes, found 6,000 bytes") == 1
+    assert said.count("length not matched message store config value") == 1
+    assert "files: " in said
+
+
+def test_the_end_of_the_log_is_told_in_words(golden):
+    plan = planned(golden("broker-retries"), "4.9")
+    assert "version-2 unit" in plan.end_reason
+    assert plan.dropped.messages == plan.units_dropped
+
+
+def test_nothing_is_said_of_queues_in_a_rocksdb(golden, tmp_path):
+    root = tmp_path / "store"
+    shutil.copytree(golden("broker-orders"), root)
+    shutil.rmtree(root / "consumequeue")
+    (root / "consumequeue").mkdir()
+    (root / "consumequeue" / "CURRENT").write_text("MANIFEST-000004\n")
+    (root / "consumequeue" / "MANIFEST-000004").write_bytes(b"m")
+    plan = planned(root)
+    assert (plan.queues_known, plan.units, plan.queues, plan.undispatched) == (False, 0, (), None)
+    assert of_rule(told(root), "RP01") == []
+
+
+def test_nothing_is_said_of_a_dledger_log(golden, tmp_path):
+    root = tmp_path / "store"
+    shutil.copytree(golden("broker-orders"), root)
+    data = root / "dledger-n0" / "data"
+    data.mkdir(parents=True)
+    shutil.move(min((root / "commitlog").iterdir()), data / f"{0:020d}")
+    shutil.rmtree(root / "commitlog")
+    (root / "commitlog").mkdir()
+    plan = planned(root)
+    assert (plan.files_deleted, plan.queues, plan.queues_known) == ((), (), False)
+    assert "cannot be told" in plan.why
+    before = golden_stores.fingerprint(root)
+    assert not {"RP01", "CL11", "CL12", "CQ13", "IX07"} & {one.id for one in told(root)}
+    assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
+
+
+def test_a_confirm_offset_behind_the_end_of_the_log_is_put_in_words(built):
+    """CK04 sends its reader to the plan, which said nothing about it."""
+    root = built(lambda store: states.set_checkpoint(store, confirm=9_000_000))
+    (note,) = planned(root).notes
+    assert note.startswith("The checkpoint's confirm offset 9,000,000 lies behind the end of the log")
+
+
+TOLD = [
+    pytest.param({("OrderEvents", 0): 226}, ("note", "CQ10"), id="of this queue"),
+    pytest.param({("OrderEvents", 0): 225, ("OrderEvents", 1): 500}, ("error", None), id="more of another one"),
+]
+
+
+@pytest.mark.parametrize(("left_out", "expected"), TOLD)
+def test_what_was_told_of_another_queue_folds_nothing(built, left_out, expected):
+    """The sums of both findings were compared: a queue's loss could hide behind another queue's."""
+    with open_store(built(states.hole)) as store:
+        starts = Starts(store)
+        items = [one for one in check(store) if isinstance(one, Finding)]
+        starts.left_out |= left_out
+        (found,) = of_rule(check_losses.findings(store, starts, items), "RP01")
+    assert (found.severity, found.caused_by) == expected
+
+
+def test_what_follows_is_as_grave_as_it_is_where_its_cause_was_not_asked_for(built, capsys):
+    """``check --only RP01`` ended with 0: messages that no start dispatches were a note below a rule nobody asked."""
+    root = built(states.pages_of_queues_lost)
+    assert main(["check", str(root), "--only", "RP01", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert (found["severity"], found["causedBy"]) == ("error", None)
+    assert found["command"] == f"storescope dispatch {root} --to NEW"
+    assert main(["check", str(root), "--only", "CQ10,RP01", "--json"]) == 1
+    asked = [json.loads(line) for line in capsys.readouterr().out.splitlines()[:-1]]
+    assert [(one["id"], one["causedBy"]) for one in asked] == [("CQ10", None), ("RP01", "CQ10")]
+
+
+def handed_over(root, monkeypatch):
+    """(losses of both plans by what the check hands over, the same by the whole log, offsets that were read from)."""
+    begun, kept = [], []
+
+    class Seen(check_start.Starts):
+        def __init__(self, store):
+            super().__init__(store)
+            kept.append(self)
+
+    def seen(log, start, *args, **options):
+        begun.append(start)
+        return scan_log(log, start, *args, **options)
+
+    with monkeypatch.context() as patch, open_store(root) as store:
+        patch.setattr(findings, "Starts", Seen)
+        list(check(store))
+        starts = kept[-1]
+        patch.setattr(left_behind, "scan_log", seen)
+        starts._losses = None
+        mine = [starts.losses(like) for like in check_start.RELEASES]
+        theirs = [recovery.plan(store, like) for like in check_start.RELEASES if starts.plan(like) is not None]
+    return [plan for plan in mine if plan is not None], theirs, begun
+
+
+STATES = [
+    states.hole, states.tail_not_dispatched, states.tail_of_next_to_last_file, states.pages_of_queues_lost,
+    states.pages_lost_and_closed, states.queue_folder_lost, states.index_behind_the_checkpoint, states.magic_code_lost,
+    states.tail_of_log_zero, states.middle_file_lost,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
+def test_what_the_check_has_read_tells_the_plans_the_same_as_the_log(built, monkeypatch, state):
+    mine, theirs, _ = handed_over(built(state), monkeypatch)
+    assert len(mine) == 2
+    assert mine == theirs
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_the_check_has_read_tells_the_same_of_any_damage(golden, tmp_path, monkeypatch, seed):
+    """Pages of the queues and of the log zeroed or overwritten, tails cut, folders lost, with and without abort."""
+    rng = random.Random(seed)
+    root = tmp_path / "store"
+    name = rng.choice(("broker-orders", "batchcq-5.3.3", "first-files-deleted-5.3.3", "crash-4.9.8"))
+    shutil.copytree(golden(name), root)
+    for _ in range(rng.randint(1, 4)):
+        kind = rng.choice(("consumequeue", "consumequeue", "commitlog"))
+        file = rng.choice(sorted(path for path in (root / kind).rglob("*") if path.is_file()))
+        size = file.stat().st_size
+        at, span = rng.randrange(max(size, 1)), rng.choice((20, 400, 4096))
+        with file.open("r+b") as opened:
+            opened.seek(at // 20 * 20)
+            opened.write(bytes(min(span, size - at)) if rng.random() < 0.7 else rng.randbytes(min(span, size - at)))
+        if kind == "consumequeue" and rng.random() < 0.2:
+            shutil.rmtree(file.parent)
+    if rng.random() < 0.5:
+        (root / "abort").write_text("1")
+    mine, theirs, _ = handed_over(root, monkeypatch)
+    assert mine == theirs
+
+
+def test_the_plans_of_a_check_read_the_log_once_and_from_the_first_unit_that_is_missing(built, monkeypatch):
+    """Each release's plan read the log again after the check had read it, and the answers to an incident once more."""
+    root = built(states.tail_of_next_to_last_file)
+    mine, _, begun = handed_over(root, monkeypatch)
+    first = mine[0].undispatched.first_unit
+    assert len(begun) > 2
+    ours = begun[: len(begun) // 3]
+    assert ours
+    assert min(ours) == first
+
+
+def test_a_plan_looks_for_what_is_in_no_queue_in_the_whole_log(built, monkeypatch):
+    """It looked through the last 256 MiB."""
+    root = built(states.queue_folder_lost)
+    done = []
+    with open_store(root) as store:
+        plan = recovery.plan(store, look=left_behind.Look(lambda at, whole: done.append((at, whole))))
+    assert plan.undispatched.looked_from == plan.log_min
+    assert done == sorted(done)
+    assert all(at < whole for at, whole in done)
+
+
+def test_a_look_that_is_stopped_says_how_far_it_came(built):
+    root = built(states.queue_folder_lost)
+    with open_store(root) as store:
+        whole = recovery.plan(store).undispatched
+        starts = [file.start_offset for file in store.log.files]
+        done = []
+        stop = SimpleNamespace(is_set=lambda: len(done) > 0)
+        plan = recovery.plan(store, look=left_behind.Look(lambda at, of: done.append(at), stop))
+        none = recovery.plan(store, look=left_behind.Look(None, SimpleNamespace(is_set=lambda: True))).undispatched
+        assert store.log.min_offset < plan.undispatched.looked_from
+    assert plan.undispatched.looked_from in starts
+    assert 0 < plan.undispatched.messages < whole.messages
+    assert none == plan.undispatched
+    assert plan.queues

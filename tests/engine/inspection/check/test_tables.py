@@ -1,0 +1,303 @@
+"""Tables that are gone, empty, or say otherwise than queues and log: each state is built in a broker's own store."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.cli.main import main
+from engine.config import read_properties
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+from engine.rules.causes import by_cause
+from engine.rules.findings import Finding, at_least
+
+pytestmark = pytest.mark.golden
+
+
+@pytest.fixture
+def store(golden, tmp_path) -> Callable[..., Path]:
+    """A copy of a broker's store to spoil; its timer wheel stays where it is, it says nothing here."""
+
+    def copy(name: str = "broker-orders") -> Path:
+        at = tmp_path / "the store"
+        return Path(shutil.copytree(golden(name), at, ignore=shutil.ignore_patterns("timerwheel")))
+
+    return copy
+
+
+def grave(root: Path, least: str = "warn") -> list[Finding]:
+    with open_store(root) as opened:
+        return [one for one in check(opened) if isinstance(one, Finding) and at_least(one.severity, least)]
+
+
+def only(root: Path, least: str = "warn") -> Finding:
+    (found,) = grave(root, least)
+    return found
+
+
+def remove(root: Path, name: str) -> None:
+    for suffix in ("", ".bak"):
+        (root / "config" / f"{name}{suffix}").unlink()
+
+
+def edit(root: Path, name: str, old: str, new: str) -> None:
+    file = root / "config" / name
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def declare(root: Path, topic: str, **fields: int) -> None:
+    file = root / "config" / "topics.json"
+    table = json.loads(file.read_text())
+    table["topicConfigTable"][topic].update(fields)
+    file.write_text(json.dumps(table))
+
+
+@pytest.mark.parametrize("name", ["broker-orders", "broker-orders-4.9.7"])
+@pytest.mark.parametrize("table", ["consumerOffset.json", "topics.json", "subscriptionGroup.json"])
+def test_a_table_that_is_gone_is_an_error(table, name, store):
+    root = store(name)
+    remove(root, table)
+    found = only(root)
+    assert (found.id, found.severity, found.file) == ("CF03", "error", str(root / "config" / table))
+    assert found.message.startswith(f"{table} is gone, there is no .bak: ")
+    assert found.evidence["witnesses"]
+    assert found.command == f"cp REPLICA/config/{table} '{root}'/config/"
+
+
+def test_the_offsets_of_delayed_messages_are_missed_where_there_are_such(store):
+    root = store("broker-retries")
+    remove(root, "delayOffset.json")
+    found = only(root)
+    assert (found.id, found.severity) == ("CF03", "error")
+    assert found.evidence["witnesses"] == [f"SCHEDULE_TOPIC_XXXX/{number}" for number in (0, 1, 2, 3, 8, 17)]
+    assert "delivered again" in found.message
+
+
+def test_they_are_not_missed_where_there_are_none(store):
+    root = store()
+    remove(root, "delayOffset.json")
+    assert grave(root, "note") == []
+
+
+@pytest.mark.parametrize("name", ["broker-orders", "broker-orders-4.9.7"])
+def test_a_broker_without_any_table_is_told_once(name, store):
+    root = store(name)
+    shutil.rmtree(root / "config")
+    found = only(root)
+    assert (found.id, found.severity, found.file) == ("CF03", "error", str(root / "config"))
+    assert "bear a broker's mark (CLUSTER)" in found.evidence["witnesses"][0]
+
+
+def test_a_table_of_no_bytes_was_lost_while_it_was_written(store):
+    root = store()
+    for suffix in ("", ".bak"):
+        (root / "config" / f"consumerOffset.json{suffix}").write_bytes(b"")
+    found = only(root)
+    assert (found.id, found.severity) == ("CF03", "error")
+    assert found.message.startswith("consumerOffset.json is empty (0 bytes), so is its .bak: ")
+
+
+@pytest.mark.parametrize("how", ["gone", "empty"])
+def test_a_backup_counts_and_its_command_puts_it_in_place(how, store):
+    root = store()
+    file = root / "config" / "topics.json"
+    file.unlink() if how == "gone" else file.write_bytes(b"")
+    found = only(root, "note")
+    assert (found.id, found.severity, found.evidence["used"]) == ("CF03", "note", "topics.json.bak")
+    assert found.command is not None
+    subprocess.run(found.command, shell=True, check=True)
+    assert grave(root, "note") == []
+
+
+def test_offsets_that_begin_at_zero_again_are_held_against_the_backup(store):
+    root = store()
+    file = root / "config" / "consumerOffset.json"
+    file.write_text(re.sub(r"(\d+):\d+(?=[,\n}])", r"\1:0", file.read_text()))
+    found = only(root)
+    assert (found.id, found.severity) == ("CF03", "warn")
+    assert found.message.startswith("consumerOffset.json stands behind its own .bak (queues: 18, at 0: 18): ")
+    assert found.evidence["expected"]["OrderEvents/0@warehouse"] == 389
+    assert found.evidence["found"]["OrderEvents/0@warehouse"] == 0
+    assert found.command == f"diff '{root}'/config/consumerOffset.json.bak '{root}'/config/consumerOffset.json"
+
+
+def test_a_retry_queue_without_its_offset_is_consumed_again(store):
+    root = store("broker-retries")
+    edit(root, "consumerOffset.json", '"%RETRY%billing@billing":{0:67\n\t\t},\n', "")
+    found = only(root)
+    assert (found.id, found.severity, found.evidence["messages"]) == ("CF03", "warn", 67)
+    assert "no offset in %RETRY%billing" in found.message
+
+
+def test_a_group_that_is_not_declared_is_a_note(store):
+    root = store()
+    edit(root, "subscriptionGroup.json", '"billing":{', '"other":{')
+    found = only(root, "note")
+    assert (found.id, found.severity, found.evidence["groups"]) == ("CF03", "note", ["billing"])
+
+
+def test_a_text_behind_the_table_is_cut_by_the_command(store):
+    root = store()
+    file = root / "config" / "topics.json"
+    sound = file.read_bytes().rstrip()
+    file.write_bytes(sound + b"\n}\n\t}")
+    (root / "config" / "topics.json.bak").write_bytes(sound.replace(b'"perm":1', b'"perm":4'))
+    found = only(root)
+    assert (found.id, found.evidence["used"]) == ("CF04", "bak")
+    assert found.evidence["differences"] == [
+        "topicConfigTable.rmq_sys_SYNC_BROKER_MEMBER_broker-a.perm: 1 → 4",
+    ]
+    assert found.command is not None
+    subprocess.run(found.command, shell=True, check=True)
+    assert grave(root, "note") == []
+
+
+def test_messages_that_were_deleted_unread_are_counted_by_group(store, capsys):
+    root = store()
+    min((root / "commitlog").iterdir()).unlink()
+    edit(root, "consumerOffset.json", "{0:396,1:369", "{0:12,1:369")
+    found = only(root)
+    assert (found.id, found.severity) == ("CF06", "warn")
+    assert found.evidence["queues"]["OrderEvents/0"]["offset"] == 12
+    first, lost = found.evidence["queues"]["OrderEvents/0"]["first"], found.evidence["lost"]
+    assert lost == first - 12 > 100
+    with open_store(root) as opened:
+        queue = opened.queue("OrderEvents", 0)
+        assert queue is not None
+        assert queue.entry(first).physical_offset >= opened.log.min_offset > queue.entry(first - 1).physical_offset
+    assert main(["groups", str(root), "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (row,) = [row for row in rows if row["group"] == "billing" and row["offset"] == 12]
+    assert (row["state"], row["behind"]) == ("belowMin", row["maxOffset"] - 12)
+    assert row["oldestUnreadTimestamp"] > 0
+
+
+def test_queues_that_consumers_do_not_get_are_named_with_who_has_not_read_them(store):
+    root = store()
+    declare(root, "OrderEvents", readQueueNums=2, writeQueueNums=2)
+    found = only(root)
+    assert (found.id, found.severity) == ("CF07", "error")
+    assert found.evidence["expected"] == 4
+    assert found.evidence["unread"] == {"warehouse": 1}
+    assert found.command == "mqadmin updateTopic -b BROKER -t OrderEvents -r 4 -w 2 -p 6"
+
+
+def test_queues_that_are_read_to_their_end_may_go(store):
+    root = store()
+    declare(root, "PaymentEvents", readQueueNums=2, writeQueueNums=2)
+    assert only(root).severity == "warn"
+
+
+PERMS = [
+    pytest.param({"perm": 2}, "error", "may not be read (perm 2); unread by", id="no read"),
+    pytest.param({"perm": 4}, "note", "may not be written (perm 4)", id="no write"),
+    pytest.param({"writeQueueNums": 8}, "warn", "has writeQueueNums 8 and readQueueNums 4", id="wider to write"),
+]
+
+
+@pytest.mark.parametrize(("fields", "severity", "words"), PERMS)
+def test_a_topic_that_may_not_be_used_says_so(fields, severity, words, store):
+    root = store()
+    declare(root, "OrderEvents", **fields)
+    found = only(root, "note")
+    assert (found.id, found.severity) == ("CF07", severity)
+    assert words in found.message
+
+
+def test_offsets_of_a_topic_without_queues_are_told_and_shown_as_gone(store, capsys):
+    root = store()
+    edit(root, "consumerOffset.json", '"AuditTrail@ledger"', '"Gone@ledger"')
+    found = only(root)
+    assert (found.id, found.severity) == ("CF08", "warn")
+    assert found.evidence["found"] == {"ledger": 142}
+    assert main(["groups", str(root), "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["state"] for row in rows if row["topic"] == "Gone"} == {"gone"}
+
+
+LEVELS = [
+    pytest.param("2:24", "2:999", "error", "Delay level 2 is delivered from 999 on, its queue ends at 24", id="beyond"),
+    pytest.param(
+        "2:24,", "", "warn", "were delivered (2): all of them are delivered again (messages: 24)", id="missing"
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "severity", "words"), LEVELS)
+def test_levels_of_delayed_messages_are_held_against_their_queues(old, new, severity, words, store):
+    root = store("broker-retries")
+    edit(root, "delayOffset.json", old, new)
+    found = only(root)
+    assert (found.id, found.severity) == ("CF09", severity)
+    assert words in found.message
+
+
+def test_queues_of_a_topic_that_is_not_declared_are_hidden_from_clients(store):
+    root = store()
+    edit(root, "topics.json", "OrderEvents", "Elsewhere")
+    told = {one.evidence["topic"]: one for one in grave(root)}
+    assert {one.id for one in told.values()} == {"CQ14"}
+    assert told["OrderEvents"].severity == "error"
+    assert told["OrderEvents"].evidence["unread"].keys() == {"warehouse", "billing"}
+    assert told["OrderEvents"].command == "mqadmin updateTopic -b BROKER -t OrderEvents -r 4 -w 4 -p 6"
+
+
+def test_a_table_that_is_unreadable_is_not_absent(store):
+    root = store()
+    remove(root, "consumerOffset.json")
+    (root / "config" / "consumerOffset.json").mkdir()
+    assert "CF03" not in {one.id for one in grave(root, "note")}
+
+
+def test_no_name_of_a_group_is_left_where_groups_are_hidden(store, capsys):
+    root = store()
+    declare(root, "OrderEvents", readQueueNums=2)
+    edit(root, "topics.json", "PaymentEvents", "Elsewhere")
+    edit(root, "subscriptionGroup.json", '"warehouse":{', '"other":{')
+    file = root / "config" / "consumerOffset.json"
+    file.write_text(re.sub(r"(\d+):\d+(?=[,\n}])", r"\1:3", file.read_text()).replace("AuditTrail@", "Gone@"))
+    min((root / "commitlog").iterdir()).unlink()
+    main(["check", str(root), "--json", "--mask", "groups"])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    said = [json.dumps(line) for line in lines if str(line.get("id")).startswith("CF") or line.get("id") == "CQ14"]
+    assert {json.loads(line)["id"] for line in said} >= {"CF03", "CF06", "CF07", "CF08", "CQ14"}
+    for group in ("billing", "warehouse", "ledger"):
+        assert not [line for line in said if group in line]
+
+
+def test_one_unit_bears_a_brokers_mark(store, monkeypatch):
+    root = store()
+    monkeypatch.setattr("engine.inspection.check.tables._Seen._marked", lambda _: 1)
+    shutil.rmtree(root / "config")
+    assert only(root).evidence["witnesses"][0] == "1 of the first units bears a broker's mark (CLUSTER)"
+
+
+def test_of_several_torn_tables_the_topics_are_mended_first(store):
+    root = store()
+    for name in ("consumerOffset.json", "topics.json", "subscriptionGroup.json"):
+        (root / "config" / name).write_bytes(b"{")
+        (root / "config" / f"{name}.bak").unlink(missing_ok=True)
+    commands = [one.command or "" for one in by_cause(grave(root)) if one.id == "CF01"]
+    named = [command.split()[-1].rsplit("/", 1)[1] for command in commands]
+    assert named == ["topics.json", "subscriptionGroup.json", "consumerOffset.json"]
+
+
+def test_commands_name_the_configuration_that_the_store_was_opened_with(store, tmp_path):
+    root = store()
+    (root / "config" / "topics.json").write_bytes(b"{")
+    file = tmp_path / "broker.conf"
+    file.write_text("enableLmq=false\n", encoding="utf-8")
+    with open_store(root, read_properties(file)[0]) as opened:
+        (summary,) = [one for one in check(opened) if not isinstance(one, Finding)]
+    assert opened.config_file == str(file)
+    assert summary.incident is not None
+    assert any(f"--config {file}" in (step["command"] or "") for step in summary.incident["firstSteps"])

@@ -1,0 +1,183 @@
+"""Timers whose queue, log, wheel and ``timercheck`` do not fit: each state is built in a broker's own store."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from planted_faults import patch
+
+from engine.codec import timer
+from engine.inspection.check.timer import findings
+from engine.inspection.findings import check
+from engine.inspection.log_reader import LogReader
+from engine.inspection.snapshot import open_store
+from engine.rules.findings import Finding, at_least
+
+pytestmark = pytest.mark.golden
+WAITING = 5
+"""Messages that wait in the store: due after the broker was closed."""
+
+
+@pytest.fixture
+def store(golden, tmp_path) -> Path:
+    """A copy of a broker's store with timers; of its wheel only what is not zero is written."""
+    source, root = golden("broker-pop"), tmp_path / "store"
+    shutil.copytree(source, root, ignore=shutil.ignore_patterns("timerwheel"))
+    data = (source / "timerwheel").read_bytes()
+    with (root / "timerwheel").open("wb") as file:
+        file.truncate(len(data))
+        for number, slot in timer.used_slots(data):
+            file.seek(number * timer.SLOT_SIZE)
+            file.write(timer.encode_slot(slot))
+    return root
+
+
+def told(root: Path, least: str = "warn") -> list[Finding]:
+    with open_store(root) as opened:
+        return [one for one in check(opened) if isinstance(one, Finding) and at_least(one.severity, least)]
+
+
+def checked(root: Path) -> timer.TimerCheck:
+    return timer.decode_check((root / "config" / "timercheck").read_bytes())
+
+
+def timer_log(root: Path) -> Path:
+    return root / "timerlog" / f"{0:020d}"
+
+
+def units(root: Path) -> list[timer.TimerLogUnit]:
+    return [one for one in timer.walk(timer_log(root).read_bytes(), 0) if isinstance(one, timer.TimerLogUnit)]
+
+
+def first_waiting(root: Path) -> timer.TimerLogUnit:
+    return next(unit for unit in units(root) if unit.slot_time >= checked(root).last_read_time)
+
+
+def test_timers_as_a_broker_leaves_them_are_healthy(store):
+    assert sum(unit.slot_time >= checked(store).last_read_time for unit in units(store)) == WAITING
+    assert told(store, "note") == []
+
+
+def test_a_count_ahead_of_the_queue_is_a_warning_where_the_timer_log_knows_better(store):
+    patch(store / "config" / "timercheck", 16, struct.pack(">q", 9000))
+    (found,) = told(store)
+    assert (found.id, found.severity, found.offset) == ("TM01", "warn", 16)
+    assert (found.evidence["expected"], found.evidence["found"]) == (369, 9000)
+    assert "A start goes by the timer log instead, which ends with message 368" in found.message
+    run(found)
+    assert checked(store).queue_offset == 369
+    assert told(store, "note") == []
+
+
+def run(found: Finding) -> None:
+    assert found.command is not None
+    subprocess.run(found.command, shell=True, check=True, capture_output=True)
+
+
+def test_it_is_an_error_where_nothing_knows_better(store):
+    patch(store / "config" / "timercheck", 16, struct.pack(">q", 9000))
+    shutil.rmtree(store / "timerlog")
+    seen = {one.id: one for one in told(store)}
+    assert seen["TM01"].severity == "error"
+
+
+@pytest.mark.parametrize("how", ["gone", "empty"])
+def test_without_timercheck_all_is_taken_in_again(how, store):
+    file = store / "config" / "timercheck"
+    file.unlink() if how == "gone" else file.write_bytes(b"")
+    (found,) = told(store)
+    assert (found.id, found.severity) == ("TM01", "warn")
+    assert "takes all 369 timer messages in again" in found.message
+
+
+def test_a_waiting_unit_that_leads_elsewhere_is_never_delivered(store):
+    unit = first_waiting(store)
+    with open_store(store) as opened:
+        other = next(iter(opened.units()))
+    patch(timer_log(store), unit.offset + 28, struct.pack(">q", other.offset))
+    (found,) = told(store)
+    assert (found.id, found.severity, found.file, found.offset) == ("TM02", "error", str(timer_log(store)), unit.offset)
+    assert f"where a unit of {other.topic} stands (due 2026-" in found.message
+    assert found.evidence["messages"] == 1
+
+
+def test_a_delivered_unit_that_leads_elsewhere_is_a_note(store):
+    patch(timer_log(store), units(store)[3].offset + 28, struct.pack(">q", 1))
+    (found,) = told(store, "note")
+    assert (found.id, found.severity) == ("TM02", "note")
+
+
+def test_waiting_messages_that_the_log_has_deleted_are_counted(store, monkeypatch):
+    least = first_waiting(store).physical_offset + 1
+    monkeypatch.setattr(LogReader, "min_offset", property(lambda _: least))
+    with open_store(store) as opened:
+        (found,) = (one for one in findings(opened) if one.id == "TM02")
+    assert (found.severity, found.evidence["messages"]) == ("error", 1)
+    assert (
+        found.message == "The log has deleted messages that wait for their time (messages: 1): they are never delivered"
+    )
+
+
+@pytest.mark.parametrize("how", ["gone", "empty", "zero"])
+def test_a_timer_log_that_is_lost_takes_what_waits_with_it(how, store):
+    waiting = [unit for unit in units(store) if unit.slot_time >= checked(store).last_read_time]
+    if how == "gone":
+        shutil.rmtree(store / "timerlog")
+    else:
+        timer_log(store).write_bytes(b"" if how == "empty" else bytes(102_400))
+    (found,) = told(store)
+    assert (found.id, found.severity) == ("TM03", "error")
+    assert found.evidence["messages"] == len(waiting) == WAITING
+    assert "messages that are not due yet are never delivered (5)" in found.message
+    with open_store(store) as opened:
+        queue = opened.queue("rmq_sys_wheel_timer", 0)
+        assert queue is not None
+        places = {queue.entry(number).physical_offset for number in found.evidence["queueOffsets"]}
+    assert places == {unit.physical_offset for unit in waiting}
+    run(found)
+    assert checked(store).queue_offset == found.evidence["firstQueueOffset"]
+
+
+@pytest.mark.parametrize("how", ["gone", "zero"])
+def test_a_wheel_that_is_lost_is_made_again_by_the_next_start(how, store):
+    wheel = store / "timerwheel"
+    wheel.unlink()
+    if how == "zero":
+        with wheel.open("wb") as file:
+            file.truncate(timer.WHEEL_SIZE)
+    (found,) = told(store, "note")
+    assert (found.id, found.severity) == ("TM03", "note")
+    assert "messages wait there for their time (5)" in found.message
+    assert "the next start makes it again" in found.message
+
+
+def test_a_wheel_is_not_made_again_from_further_back_than_two_files(store):
+    """The same timer log in files of 1,092 bytes: 21 units and a blank."""
+    data, size = timer_log(store).read_bytes(), 1108
+    kept = units(store)
+    shutil.rmtree(store / "timerlog")
+    (store / "timerlog").mkdir()
+    (store / "timerwheel").unlink()
+    per_file = 20
+    first = next(n for n, unit in enumerate(kept) if unit.slot_time >= checked(store).last_read_time)
+    old = kept[first]
+    runs = [[old, *kept[: per_file - 1]], *(kept[at : at + per_file] for at in range(0, 160, per_file))]
+    for number, run_ in enumerate(runs):
+        raw = b"".join(data[unit.offset : unit.offset + timer.UNIT_SIZE] for unit in run_)
+        blank = struct.pack(">iqI", size - len(raw), 0, 0xCBD43194)
+        (store / "timerlog" / f"{number * size:020d}").write_bytes((raw + blank).ljust(size, b"\0"))
+    patch(store / "config" / "timercheck", 8, struct.pack(">q", len(runs) * size))
+    found = next(one for one in told(store) if "wheel" in one.message)
+    assert (found.id, found.severity, found.evidence["beforeRebuilt"]) == ("TM03", "error", 1)
+    run(found)
+    assert checked(store).flush_position == 0
+
+
+def test_nothing_is_said_while_a_broker_moves_them(store, monkeypatch):
+    shutil.rmtree(store / "timerlog")
+    monkeypatch.setattr("engine.inspection.snapshot.lock_state", lambda *_: "held")
+    assert not [one for one in told(store, "note") if one.id.startswith("TM")]

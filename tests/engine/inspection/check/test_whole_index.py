@@ -1,0 +1,160 @@
+"""An index that is gone, blank, cut or another store's is one fault; each is built in a broker's own store."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from broken_stores import BROKEN
+from made_stores import healthy
+
+from engine.cli.main import main
+from engine.config import MessageStoreConfig
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+from engine.rules.findings import Finding
+
+pytestmark = pytest.mark.golden
+FILES = 16
+
+
+@pytest.fixture
+def store(golden, tmp_path) -> Path:
+    at = tmp_path / "store"
+    return Path(shutil.copytree(golden("broker-orders"), at, ignore=shutil.ignore_patterns("timerwheel")))
+
+
+def told(root: Path, config: MessageStoreConfig | None = None) -> list[Finding]:
+    with open_store(root, config) as opened:
+        return [one for one in check(opened) if isinstance(one, Finding) and one.group == "index"]
+
+
+def fourth(root: Path) -> Path:
+    return sorted((root / "index").iterdir())[3]
+
+
+def test_a_missing_index_is_built_again_by_the_command(store, tmp_path):
+    shutil.rmtree(store / "index")
+    (found,) = told(store)
+    assert (found.id, found.severity, found.file) == ("IX10", "warn", str(store / "index"))
+    assert found.command == f"storescope dispatch {store} --to NEW"
+    words = shlex.split(found.command.replace("NEW", str(tmp_path / "new")))
+    assert main([*words[1:], "--yes"]) == 0
+    assert len(list((tmp_path / "new" / "index").iterdir())) >= 1
+
+
+def test_a_broker_that_makes_no_index_lacks_none(store):
+    shutil.rmtree(store / "index")
+    given = frozenset({"messageIndexEnable"})
+    assert told(store, MessageStoreConfig(message_index_enable=False, given=given)) == []
+
+
+def test_an_index_that_went_with_the_queues_follows_from_that(store):
+    shutil.rmtree(store / "index")
+    shutil.rmtree(store / "consumequeue")
+    (found,) = told(store)
+    assert (found.id, found.severity, found.caused_by) == ("IX10", "note", "CQ10")
+
+
+BLANK: list[tuple[Callable[[Path], object], str]] = [
+    (lambda file: file.write_bytes(b""), "is empty (0 bytes)"),
+    (lambda file: file.write_bytes(bytes(file.stat().st_size)), "is all zero"),
+]
+
+
+@pytest.mark.parametrize(("blank", "words"), BLANK, ids=["empty", "zero"])
+def test_a_file_with_nothing_in_it_is_named_above_the_keys_it_lacks(blank, words, store):
+    blank(fourth(store))
+    first, then = told(store)
+    assert (first.id, first.severity, first.file) == ("IX10", "warn", str(fourth(store)))
+    assert first.message == f"{fourth(store).name} {words}: the keys that were in it are not found"
+    assert (then.id, then.caused_by, then.evidence["keys"]) == ("IX05", "IX10", 399)
+
+
+def test_a_file_that_a_killed_broker_had_only_begun_is_none(store):
+    newest = max((store / "index").iterdir())
+    newest.write_bytes(bytes(newest.stat().st_size))
+    (store / "abort").touch()
+    assert "IX10" not in {one.id for one in told(store)}
+
+
+def test_a_copy_that_was_cut_is_no_matter_of_configuration(store):
+    fourth(store).write_bytes(fourth(store).read_bytes()[:4220])
+    first, then = told(store)
+    assert (first.id, first.severity, first.offset) == ("IX08", "error", 4220)
+    assert first.message == f"{fourth(store).name} has 4,220 of the others' 8,440 bytes: a copy that was cut"
+    assert "--config" not in first.next_step
+    assert then.caused_by == "IX08"
+
+
+@pytest.mark.parametrize("name", ["broker-retries", "broker-transactions"])
+def test_the_index_of_another_store_is_one_finding(name, store, golden):
+    shutil.rmtree(store / "index")
+    shutil.copytree(golden(name) / "index", store / "index")
+    first, then = told(store)
+    assert (first.id, first.severity) == ("IX06", "error")
+    assert first.message.endswith("lead to no unit with their key: it is the index of another store")
+    assert first.evidence["wrong"] >= first.evidence["entries"] - 1
+    assert (then.id, then.caused_by) == ("IX05", "IX06")
+
+
+def test_so_is_one_that_goes_beyond_the_log(golden, tmp_path):
+    at = tmp_path / "retries"
+    shutil.copytree(golden("broker-retries"), at, ignore=shutil.ignore_patterns("timerwheel"))
+    shutil.rmtree(at / "index")
+    shutil.copytree(golden("broker-orders") / "index", at / "index")
+    first, *_ = found = told(at)
+    assert [one.id for one in found if one.severity == "error"] == ["IX06"]
+    assert f"in {FILES} index files lead to no unit" in first.message
+
+
+def test_an_index_whose_log_lost_its_tail_is_not_another_stores(store):
+    for file in sorted((store / "commitlog").iterdir())[1:]:
+        file.write_bytes(bytes(file.stat().st_size))
+    assert not [one for one in told(store) if "another store" in one.message]
+
+
+def test_a_loop_says_that_it_is_one(tmp_path):
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    BROKEN["IX03"](root, made)
+    (found,) = (one for one in told(root) if one.id == "IX03")
+    assert "links to itself: the chain is a loop, a query that comes here never ends" in found.message
+
+
+def second_life(first: bytes, second: bytes) -> bytes:
+    """``second``'s entries as RocketMQ puts them into a file of that name that was there: its slots are taken over."""
+    slots = 100
+    data = bytearray(first)
+    begin, end, begin_phy, end_phy, _, count = struct.unpack_from(">qqqqii", second, 0)
+    used = 0
+    for number in range(1, count):
+        at = 40 + 4 * slots + 20 * number
+        key_hash, physical, diff, _ = struct.unpack_from(">iqii", second, at)
+        slot = 40 + 4 * (abs(key_hash) % slots)
+        old = struct.unpack_from(">i", data, slot)[0]
+        old = old if 0 < old <= number else 0
+        struct.pack_into(">iqii", data, at, key_hash, physical, diff, old)
+        struct.pack_into(">i", data, slot, number)
+        used += old == 0
+    struct.pack_into(">qqqqii", data, 0, begin, end, begin_phy, end_phy, used, count)
+    return bytes(data)
+
+
+@pytest.mark.golden
+def test_files_of_one_millisecond_that_overwrote_each_other_are_named(golden, tmp_path):
+    """Three findings, two of them errors, on a store that was closed and never damaged; none named the cause."""
+    root = tmp_path / "store"
+    shutil.copytree(golden("clean-5.3.3"), root)
+    first, second = sorted((root / "index").iterdir())[5:7]
+    second.write_bytes(second_life(first.read_bytes(), second.read_bytes()))
+    first.unlink()
+    with open_store(root) as store:
+        told = [one for one in list(check(store))[:-1] if one.id.startswith("IX")]
+    assert [(one.id, one.severity, one.caused_by) for one in told] == [("IX09", "note", None), ("IX05", "note", "IX09")]
+    assert "made within one millisecond, and the second overwrote the first: 399 keys are gone" in told[0].message
+    assert told[0].file == str(second)

@@ -1,0 +1,266 @@
+"""Where the bytes are: every account adds up to the files, to the byte, whatever state the store is in."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import threading
+from collections import Counter
+from pathlib import Path
+
+import golden_stores
+import plain_space
+import pytest
+from made_stores import MadeStore
+
+from engine.inspection import open_store
+from engine.inspection.space.account import quick_space, space_of
+
+pytestmark = pytest.mark.golden
+
+
+def _root(golden, name: str) -> Path:
+    found = golden(name)
+    return found / "store" if (found / "store").is_dir() else found
+
+
+@pytest.mark.parametrize("name", golden_stores.names())
+def test_row_83_the_rows_of_every_real_store_add_up_to_its_files(golden, name):
+    root = _root(golden, name)
+    with open_store(root) as store:
+        space, quick = space_of(store), quick_space(store)
+    plain = plain_space.bytes_by_folder(root)
+    assert space.bytes == space.counted == quick.bytes == quick.counted == sum(plain.values())
+    assert space.equal
+    by_folder: Counter[str] = Counter()
+    for row in space.rows:
+        by_folder[row.kind] += row.bytes
+    for kind in ("commitlog", "consumequeue", "consumequeue_ext", "batchconsumequeue", "index", "config"):
+        assert by_folder[kind] == plain[kind], kind
+    for found in (space, quick):
+        assert sum(row.allocated for row in found.rows) == found.allocated == sum(k.allocated for k in found.kinds)
+        assert all(row.bytes >= 0 and row.allocated >= 0 for row in found.rows)
+
+
+@pytest.mark.parametrize("name", golden_stores.names())
+def test_row_83_topics_and_queues_of_every_real_store_are_as_a_plain_count_finds_them(golden, name):
+    root = _root(golden, name)
+    sizes, messages, blanks = plain_space.units_by_queue(root / "commitlog")
+    with open_store(root) as store:
+        space = space_of(store)
+    found: Counter[tuple[str, int]] = Counter()
+    counted: Counter[tuple[str, int]] = Counter()
+    for row in space.rows:
+        if row.kind == "commitlog" and row.topic is not None:
+            found[row.topic, row.queue_id] += row.bytes
+            counted[row.topic, row.queue_id] += row.messages
+    assert found == sizes
+    assert counted == messages
+    assert sum(row.bytes for row in space.rows if row.part == "blank") == blanks
+    whole = sum(sizes.values())
+    assert sum(one.bytes for one in space.tags) == sum(one.bytes for one in space.producers) == whole
+    assert sum(one.messages for one in space.tags) == sum(one.messages for one in space.producers)
+
+
+def _made(tmp_path: Path) -> tuple[MadeStore, Path]:
+    made = MadeStore()
+    for number in range(60):
+        made.put(topic=("Orders", "Paid")[number % 2], queue_id=number % 3, tags=("Aa", "BB", None)[number % 3],
+                 body=b"x" * (number % 7), step=3_600_000)  # fmt: skip
+    return made, made.write(tmp_path / "store")
+
+
+def test_tags_of_one_hash_code_are_told_apart(tmp_path):
+    """``Aa`` and ``BB`` have the same hash code in Java: an account by code alone would take one for the other."""
+    made, root = _made(tmp_path)
+    with open_store(root) as store:
+        space = space_of(store)
+    expected: Counter[str | None] = Counter()
+    for number, unit in enumerate(made.units):
+        expected[("Aa", "BB", None)[number % 3]] += unit.size
+    found: Counter[str | None] = Counter()
+    for one in space.tags:
+        found[one.name] += one.bytes
+    assert found == expected
+    assert {one.name for one in space.producers} == {"127.0.0.1"}
+
+
+def test_days_are_those_of_the_store_times(tmp_path):
+    made, root = _made(tmp_path)
+    from engine.inspection.space.log import local_day
+
+    with open_store(root) as store:
+        space = space_of(store)
+    expected: Counter[str | None] = Counter()
+    for unit in made.units:
+        expected[local_day(unit.store_timestamp)] += unit.size
+    found: Counter[str | None] = Counter()
+    for row in space.rows:
+        if row.part == "units":
+            found[row.day] += row.bytes
+    assert found == expected
+    assert len(found) >= 3
+
+
+def test_files_tell_their_own_parts(tmp_path):
+    _, root = _made(tmp_path)
+    with open_store(root) as store:
+        files = space_of(store).files
+    assert len(files) > 1
+    for one in files:
+        assert one.written + one.blank + one.unreadable + one.zero == one.size
+        assert sum(one.topics.values()) == one.written
+        assert 0 < one.first_time <= one.last_time
+
+
+def test_damage_stale_units_and_bytes_behind_the_end_have_rows_of_their_own(tmp_path):
+    made, root = _made(tmp_path)
+    spoiled, stale = made.units[5], made.units[9]
+    for unit, at, data in ((spoiled, 4, b"\xff\xff\xff\xff"), (stale, 28, struct.pack(">q", 77))):
+        path = root / "commitlog" / f"{unit.offset // 4096 * 4096:020d}"
+        with path.open("r+b") as file:
+            file.seek(unit.offset % 4096 + at)
+            file.write(data)
+    with open_store(root) as store:
+        space = space_of(store)
+        seen = store.log.unit_at(stale.offset, crc=False)
+    assert space.equal
+    parts: Counter[str] = Counter()
+    for row in space.rows:
+        if row.kind == "commitlog":
+            parts[row.part] += row.bytes
+    lost = spoiled.size + (0 if hasattr(seen, "topic") else stale.size)
+    assert parts["unreadable"] == lost
+    assert parts["units"] + parts["stale"] + parts["beyondEnd"] == sum(unit.size for unit in made.units) - lost
+
+
+def test_files_that_are_no_part_of_the_log_are_rows_too(tmp_path):
+    _, root = _made(tmp_path)
+    (root / "commitlog" / "notes.txt").write_bytes(b"x" * 77)
+    (root / "lost+found").mkdir()
+    (root / "lost+found" / "core").write_bytes(b"y" * 99)
+    (root / "dangling").symlink_to("nowhere")
+    with open_store(root) as store:
+        space = space_of(store)
+    assert space.equal
+    assert [row.bytes for row in space.rows if row.kind == "commitlog" and row.part == "notRead"] == [77]
+    assert [row.bytes for row in space.rows if row.kind == "other"] == [99 + len("nowhere")]
+    assert space.bytes == sum(plain_space.bytes_by_folder(root).values())
+
+
+def test_entries_below_the_minimum_are_dead(golden):
+    with open_store(golden("first-files-deleted-5.3.3")) as store:
+        space = space_of(store)
+        least = store.log.min_offset
+        expected = 0
+        for queues in store.topics().values():
+            for queue in queues.values():
+                expected += 20 * sum(entry.physical_offset < least for entry in queue.entries())
+    queues = [row for row in space.rows if row.kind == "consumequeue"]
+    assert expected == sum(row.bytes for row in queues if row.part == "belowMin") > 0
+    assert space.dead >= expected
+
+
+def test_a_deleted_topics_units_are_dead(golden):
+    with open_store(golden("broker-orders")) as store:
+        space = space_of(store)
+    assert space.deleted_topics == ("DroppedAuditTrail",)
+    rows = [row for row in space.rows if row.topic == "DroppedAuditTrail"]
+    assert rows
+    assert all(space.is_dead(row) for row in rows)
+    assert space.dead >= sum(row.bytes for row in rows)
+
+
+def test_a_walk_that_is_stopped_says_what_was_not_looked_at(tmp_path):
+    _, root = _made(tmp_path)
+    with open_store(root) as store:
+        space = space_of(store, cancelled=lambda: True)
+    assert space.how == "cut"
+    assert space.equal
+    assert sum(row.bytes for row in space.rows if row.part == "notLookedAt") > 0
+
+
+def test_progress_goes_up_to_the_logs_bytes(tmp_path):
+    _, root = _made(tmp_path)
+    told: list[tuple[int, int]] = []
+    with open_store(root) as store:
+        space_of(store, progress=lambda done, total: told.append((done, total)))
+        size = store.log.sequence.total_size
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1] == (size, size)
+
+
+def test_the_quick_account_has_the_topics_that_queues_know(tmp_path):
+    made, root = _made(tmp_path)
+    with open_store(root) as store:
+        space = quick_space(store)
+    assert space.how == "queues"
+    assert space.equal
+    for topic in ("Orders", "Paid"):
+        told = sum(row.bytes for row in space.rows if row.kind == "commitlog" and row.topic == topic)
+        assert told == sum(unit.size for unit in made.units if unit.topic == topic)
+
+
+def test_a_log_by_itself_and_a_single_file_are_accounted_for(tmp_path):
+    _, root = _made(tmp_path)
+    folder = shutil.copytree(root / "commitlog", tmp_path / "alone")
+    for path in (folder, min(folder.iterdir())):
+        with open_store(path) as store:
+            space = space_of(store)
+        assert space.equal
+        assert {row.kind for row in space.rows} == {"commitlog"}
+        assert space.bytes == (path.stat().st_size if path.is_file() else sum(f.stat().st_size for f in path.iterdir()))
+
+
+def test_holes_are_apparent_not_allocated(tmp_path):
+    made = MadeStore(log_size=1 << 20)
+    made.put()
+    root = made.write(tmp_path / "store")
+    path = next((root / "commitlog").iterdir())
+    head = path.read_bytes()[: made.end]
+    path.unlink()
+    with path.open("wb") as file:
+        file.write(head)
+        file.truncate(1 << 20)
+    with open_store(root) as store:
+        space = space_of(store)
+    row = next(row for row in space.rows if row.part == "zeroTail")
+    assert row.bytes == (1 << 20) - made.end
+    assert row.allocated < 65_536
+    assert space.allocated < space.bytes
+
+
+def test_a_store_that_loses_a_file_while_it_is_counted_still_answers(tmp_path):
+    _, root = _made(tmp_path)
+    last = max((root / "commitlog").iterdir())
+    gone = threading.Event()
+
+    def progress(_done: int, _total: int) -> None:
+        if not gone.is_set():
+            gone.set()
+            last.unlink()
+
+    with open_store(root) as store:
+        space = space_of(store, progress=progress)
+    assert space.counted == space.bytes
+    assert space.changed == 1
+
+
+def test_what_a_broker_wrote_behind_the_walk_is_not_called_damage(tmp_path):
+    from engine.inspection.space.log import walk_space
+
+    made, root = _made(tmp_path)
+    last = max((root / "commitlog").iterdir())
+    at = made.end % 4096
+
+    def write_on(done: int, _total: int) -> None:
+        if done >= made.end - 1:
+            with last.open("r+b") as file:
+                file.seek(at + 100)
+                file.write(b"new bytes")
+
+    with open_store(root) as store:
+        found = walk_space(store.log, progress=write_on, live=True)
+    one = found.files[-1]
+    assert one.unreadable == 0
+    assert one.written + one.blank + one.zero == 4096 - 109

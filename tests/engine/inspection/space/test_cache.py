@@ -1,0 +1,105 @@
+"""What was counted of finished log files is not counted again, as long as they are the same files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+
+import golden_stores
+import pytest
+
+from engine.inspection import open_store
+from engine.inspection.space import log as space_log
+from engine.inspection.space.account import Space, space_of
+
+MANY = [name for name in golden_stores.names() if name]
+
+
+@pytest.fixture
+def several(golden, tmp_path):
+    """A store of several log files that may be changed."""
+    for name in MANY:
+        found = golden(name)
+        root = found / "store" if (found / "store").is_dir() else found
+        if len(list((root / "commitlog").glob("0*"))) >= 3:
+            return shutil.copytree(root, tmp_path / "store")
+    pytest.fail("no golden store has three log files")
+
+
+@pytest.fixture
+def walked(monkeypatch) -> list[str]:
+    """Names of the files that are walked."""
+    names: list[str] = []
+    real = space_log._Walk.file
+
+    def file(self, log, one, *rest):
+        names.append(one.name)
+        return real(self, log, one, *rest)
+
+    monkeypatch.setattr(space_log._Walk, "file", file)
+    return names
+
+
+def count(root, cache) -> Space:
+    with open_store(root) as store:
+        found = space_of(store, cache=cache)
+    return replace(found, at=0, took_ms=0)
+
+
+def test_a_second_count_walks_the_last_file_only_and_says_the_same(several, tmp_path, walked) -> None:
+    plain = count(several, None)
+    files = list(walked)
+    assert len(files) >= 3
+    assert count(several, tmp_path / "cache") == plain
+    walked.clear()
+    assert count(several, tmp_path / "cache") == plain
+    assert plain.equal
+    with open_store(several) as store:
+        whole = [file.name for file in store.log.files if file.end_offset <= store.log.max_offset][:-1]
+    assert whole
+    assert set(files) - set(walked) >= set(whole) - {files[-1]}
+    assert files[-1] in walked
+
+
+def test_another_time_length_or_head_of_a_file_has_it_counted_again(several, tmp_path, walked) -> None:
+    cache = tmp_path / "cache"
+    first = sorted((several / "commitlog").iterdir())[0]
+    plain = count(several, cache)
+    os.utime(first, ns=(1, 1))
+    walked.clear()
+    assert count(several, cache) == plain
+    assert walked[0] == first.name
+    walked.clear()
+    count(several, cache)
+    assert first.name not in walked
+    kept = first.stat()
+    with first.open("r+b") as file:
+        file.seek(4)
+        file.write(b"\0\0\0\0")
+    os.utime(first, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    walked.clear()
+    damaged = count(several, cache)
+    assert walked[0] == first.name
+    assert damaged != plain
+    assert damaged.equal
+
+
+def test_a_cache_that_cannot_be_read_or_written_changes_nothing(several, tmp_path, walked) -> None:
+    cache = tmp_path / "cache"
+    plain = count(several, cache)
+    (held,) = cache.glob("*.space")
+    for text in ("", "no json", '{"format": 0}', held.read_text("utf-8")[:200], '{"format": 1}\n{"name": "x"}'):
+        held.write_text(text, "utf-8")
+        assert count(several, cache) == plain
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert count(several, blocked) == plain
+
+
+def test_a_count_that_was_stopped_goes_on_where_it_was(several, tmp_path, walked) -> None:
+    asked = iter([False] * 2 + [True] * 1000)
+    with open_store(several) as store:
+        cut = space_of(store, cancelled=lambda: next(asked), cache=tmp_path / "cache")
+    assert cut.how == "cut"
+    assert count(several, tmp_path / "cache") == count(several, None)

@@ -1,0 +1,335 @@
+"""Incidents on stores of many kinds, two harms at once among them: which rules speak, in which order, what follows
+from what, and what is lost. Each state is a golden store with some bytes changed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import incident_states as states
+import pytest
+
+from engine.config import read_properties
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+
+pytestmark = pytest.mark.golden
+State = Callable[[Path], None]
+
+
+@pytest.fixture
+def told(golden, tmp_path):
+    """``told(name, *harms)``: the findings and the summary of a golden store with these harms."""
+
+    def build(name: str, *harms: State):
+        root = tmp_path / "store"
+        shutil.copytree(golden(name), root, ignore=shutil.ignore_patterns("timerwheel"))
+        for harm in harms:
+            harm(root)
+        with open_store(root) as store:
+            *found, summary = check(store)
+        return found, summary
+
+    return build
+
+
+def said(found) -> list[str]:
+    """``severity id`` of each finding of a note or more that stands by itself, ``id<cause`` of those that follow."""
+    rows = (one for one in found if one.severity != "chat")
+    return [f"{one.id}<{one.caused_by}" if one.caused_by else f"{one.severity} {one.id}" for one in rows]
+
+
+def gone(pattern: str) -> State:
+    """Whatever fits the pattern is not there."""
+
+    def harm(root: Path) -> None:
+        found = list(root.glob(pattern))
+        assert found
+        for path in found:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    return harm
+
+
+def cut(pattern: str, size: int = 0) -> State:
+    """Files that fit the pattern have this many bytes."""
+
+    def harm(root: Path) -> None:
+        for path in root.glob(pattern):
+            path.write_bytes(path.read_bytes()[:size])
+
+    return harm
+
+
+def zeros(start: int, stop: int = 1 << 62) -> State:
+    """The log holds nothing in [start, stop)."""
+    return lambda root: states.zero_log(root, start, stop)
+
+
+# One state a row: store, harms, what is said, messages lost already, and by the next start of the store's own release.
+TABLE = [
+    pytest.param(
+        "broker-retries-4.9.7",
+        [gone("config/topics.json*"), gone("consumequeue/OrderEvents")],
+        ["error CF03", "CQ10<CF03", "RP01<CQ10"],
+        (0, 412),
+        id="topics.json and a queue folder",
+    ),
+    pytest.param(
+        "broker-retries-4.9.7",
+        [cut("config/topics.json*"), gone("consumequeue/OrderEvents")],
+        ["error CF03", "CQ10<CF03", "RP01<CQ10"],
+        (0, 412),
+        id="topics.json of no bytes and a queue folder",
+    ),
+    pytest.param(
+        "queues-gone-4.9.8",
+        [zeros(900_000, 1_000_000)],
+        ["error CL01", "error CL04", "error CQ10", "IX10<CQ10"],
+        (0, 639),
+        id="all queues and a stretch of the log",
+    ),
+    pytest.param(
+        "broker-retries-4.9.7",
+        [lambda root: states.cut_queues(root, 200_000, "OrderEvents")],
+        ["error CQ10", "CF02<CQ10", "RP01<CQ10"],
+        (0, 92),
+        id="the tail of a topic's queues",
+    ),
+    pytest.param(
+        "clean-4.9.8",
+        [gone("commitlog/*1048576")],
+        ["error CL07"],
+        (2001, 0),
+        id="the last file of the log",
+    ),
+    pytest.param(
+        "broker-crash",
+        [gone("commitlog/*3145728"), gone("commitlog/*2097152")],
+        ["error CL07", "warn AB01"],
+        (889, 0),
+        id="the last file of the log in a crash",
+    ),
+    pytest.param(
+        "broker-lmq",
+        [states.simple_folder_of_a_batch_queue],
+        ["error CQ11"],
+        (0, 0),
+        id="a queue with folders of either kind",
+    ),
+    pytest.param(
+        "clean-4.9.8",
+        [gone("consumequeue/orders/0/*12000")],
+        ["error CQ01", "error RP01"],
+        (0, 300),
+        id="a file in the middle of a queue",
+    ),
+    pytest.param(
+        "batchcq-5.3.3",
+        [gone("batchconsumequeue/bcq2/0/*09200")],
+        ["error CQ01", "error RP01"],
+        (0, 100),
+        id="a file in the middle of a batch queue",
+    ),
+    pytest.param(
+        "broker-retries-4.9.7",
+        [lambda root: states.cut_queues(root, 200_000)],
+        ["error CQ10", "CF02<CQ10", "CF02<CQ10", "CF09<CQ10", "CF09<CQ10", "CF09<CQ10"],
+        (0, 0),
+        id="the tail of all queues, delay levels among them",
+    ),
+    pytest.param(
+        "broker-retries-4.9.7",
+        [zeros(200_000)],
+        ["error CL11", "CF09<CL11", "CF09<CL11", "CF09<CL11", "CL06<CL11"],
+        (254, 0),
+        id="the tail of a log with delay levels",
+    ),
+    pytest.param("broker-lmq", [gone("consumequeue/%LMQ%room-2")], ["error CQ10"], (0, 0), id="a light queue"),
+    pytest.param(
+        "broker-lmq",
+        [states.crashed, gone("consumequeue/%LMQ%*")],
+        ["warn AB01", "note CQ10"],
+        (0, 0),
+        id="all light queues in a crash",
+    ),
+    pytest.param(
+        "clean-4.9.8",
+        [zeros(1_048_476, 1_048_576)],
+        ["error CL01", "error CL04", "CQ09<CL04", "IX06<CL04"],
+        (0, 2001),
+        id="the end of a log file and of its last unit",
+    ),
+    pytest.param(
+        "first-files-deleted-5.3.3",
+        [states.crashed, lambda root: states.set_checkpoint(root, physic=1, logics=1, index=1)],
+        ["warn AB01", "note CK03"],
+        (0, 0),
+        id="a checkpoint of another age",
+    ),
+    pytest.param(
+        "batchcq-5.3.3",
+        [zeros(1_200_000)],
+        ["error CL11", "CL06<CL11"],
+        (205, 0),
+        id="the end of a log of batches",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "harms", "rules", "lost"), TABLE)
+def test_an_incident_is_told_by_its_cause_with_what_is_lost(told, name, harms, rules, lost):
+    found, summary = told(name, *harms)
+    assert said(found) == rules
+    release = "4.9" if "-4.9" in name else "5.3"
+    assert summary.incident["lostAlready"]["messages"] == lost[0]
+    assert summary.incident["lostByNextStart"][release]["messages"] == lost[1]
+
+
+def test_all_messages_of_a_lost_file_are_counted(told):
+    """Of each queue 256 were."""
+    found, _ = told("clean-4.9.8", gone("commitlog/*1048576"))
+    assert "2,001 messages lost: " in found[0].message
+    assert found[0].evidence["queueEntries"] == 2001
+
+
+def test_messages_of_batches_are_counted_alike(told):
+    """CL11 said 69 messages, what is lost already 205."""
+    found, _ = told("batchcq-5.3.3", zeros(1_200_000))
+    assert found[0].evidence["messages"] == 205
+
+
+def test_a_store_with_folders_of_either_kind_does_not_start(told):
+    """One of the two hid the other one, and the plan said that it would start."""
+    _, summary = told("broker-lmq", states.simple_folder_of_a_batch_queue)
+    assert not summary.incident["lostByNextStart"]["5.3"]["starts"]
+    assert summary.incident["lostByNextStart"]["4.9"]["starts"]
+
+
+def test_what_a_start_leaves_out_is_that_of_the_release_which_wrote_the_store(told):
+    """5.3 dispatches 5 of these 98 again, 4.9 dispatches 6: the finding spoke for 5.3, RP01 for 4.9."""
+    found, _ = told("broker-retries-4.9.7", lambda root: states.cut_queues(root, 200_000, "OrderEvents"))
+    assert found[0].evidence["leftOut"] == 92
+    assert "dispatches 6 of them again and leaves 92 out for good" in found[0].message
+
+
+def test_bytes_that_other_queues_know_did_not_come_back_after_a_cut(told):
+    """The last file of one queue was lost, and the log was said to have been cut by a recovery."""
+    found, _ = told("clean-4.9.8", gone("consumequeue/orders/0/*24000"))
+    assert found[0].id == "CQ10"
+    assert "came back" not in found[0].message
+
+
+def test_the_place_of_a_queue_that_ends_early_is_in_a_file_of_it(told):
+    """A queue that had lost more than its last file was told at a position of -3,280."""
+    found, _ = told("crash-late-5.3.3", lambda root: states.cut_queues(root, 3_000_000, "orders"))
+    one = next(one for one in found if one.id == "CQ10" and "orders/0" in one.message)
+    assert 0 <= one.offset < Path(one.file).stat().st_size
+
+
+def test_an_empty_file_that_a_start_fills_is_no_error(told):
+    """Both releases start and go on in it, and the check ended with 1."""
+    found, summary = told("clean-4.9.8", lambda root: states.zero_queue_file(root, "orders/0", 30_000))
+    assert said(found) == ["note CQ06"]
+    assert summary.incident is None
+
+
+def test_index_files_in_another_order_of_names_say_nothing_that_is_not_true(told):
+    """Their entries were said to lead nowhere: the files were read along with the log in the order of their names."""
+    found, _ = told("first-files-deleted-5.3.3", states.index_files_turned_round)
+    assert said(found) == []
+
+
+def test_a_folder_that_a_disk_makes_is_named_as_what_it_is(told):
+    """The step was to look for a missing file of the log."""
+    found, summary = told("clean-4.9.8", lambda root: (root / "commitlog" / "lost+found").mkdir())
+    assert said(found) == ["error CL07"]
+    assert "Move it out" in summary.incident["firstSteps"][1]["text"]
+    assert summary.incident["whatHappened"].startswith("The folder lost+found stands among the store's files")
+
+
+@pytest.mark.parametrize("lost", ["consumequeue/%LMQ%room-2", "consumequeue/%LMQ%*"])
+def test_dispatch_makes_light_queues_again(lost, golden, tmp_path, capsys):
+    """One that was lost counted as a deleted topic, and where all of them were it made none at all."""
+    from engine.cli.main import main
+
+    root = shutil.copytree(golden("broker-lmq"), tmp_path / "store", ignore=shutil.ignore_patterns("timerwheel"))
+    whole = sorted(path.name for path in (root / "consumequeue").iterdir())
+    gone(lost)(root)
+    assert main(["dispatch", str(root), "--yes", "--quiet"]) == 0
+    assert sorted(path.name for path in (root / "consumequeue").iterdir()) == whole
+    capsys.readouterr()
+
+
+def test_the_first_step_is_that_of_the_cause(told):
+    """A torn unit at the new end of the log was to be compared first, then came the tail that was lost."""
+    _, summary = told("broker-pop", states.crashed, zeros(430_000))
+    assert summary.incident["whatHappened"].endswith("(CL11).")
+    assert summary.incident["firstSteps"][1]["text"].startswith("Look for the lost bytes on a replica")
+
+
+TABLES = [
+    pytest.param("timermetrics", ["error CF01"], False, id="timermetrics"),
+    pytest.param("transactionMetrics", ["warn CF01"], True, id="transactionMetrics"),
+    pytest.param("topics.json", ["error CF01"], False, id="topics.json"),
+]
+
+
+@pytest.mark.parametrize(("name", "rules", "starts"), TABLES)
+def test_a_torn_table_is_as_grave_as_what_a_start_makes_of_it(told, name, rules, starts):
+    """Of timermetrics the check said that a broker does not start, and the plan that it would."""
+    found, summary = told("broker-pop", cut(f"config/{name}*", 40))
+    assert said(found)[:1] == rules
+    assert summary.incident["lostByNextStart"]["5.3"]["starts"] == starts
+    assert ("does not start" in found[0].message) == (not starts)
+
+
+def test_commands_know_the_configuration_that_the_store_was_looked_at_with(golden, tmp_path, capsys):
+    """A log in two folders: without it dispatch would build the queues from one half."""
+    from engine.cli.main import main
+
+    root = shutil.copytree(golden("crash-late-5.3.3"), tmp_path / "store")
+    (root / "log2").mkdir()
+    for file in sorted((root / "commitlog").iterdir())[1::2]:
+        file.rename(root / "log2" / file.name)
+    conf = tmp_path / "the broker.conf"
+    conf.write_text(f"storePathCommitLog={root}/commitlog,{root}/log2\n")
+    assert main(["check", str(root), "--config", str(conf)]) == 1
+    told = capsys.readouterr().out
+    ours = [line for line in told.splitlines() if "storescope " in line]
+    assert len(ours) >= 4
+    assert all(f"{root} --config '{conf}'" in line for line in ours)
+
+
+def test_of_a_log_that_is_gone_the_next_start_loses_what_queues_know(told):
+    """Nothing is lost yet where its disk is only not mounted; what a start does could not be told."""
+    found, summary = told("clean-4.9.8", gone("commitlog/*"))
+    assert said(found) == ["error CL12"]
+    assert summary.incident["lostAlready"] is None
+    assert summary.incident["lostByNextStart"]["4.9"]["messages"] == 3991
+    assert summary.incident["firstSteps"][1]["text"].startswith("Mount the disk of the log")
+
+
+def test_gaps_of_a_log_with_a_folder_that_is_not_mounted_follow_from_that(golden, tmp_path):
+    root = shutil.copytree(golden("crash-late-5.3.3"), tmp_path / "store")
+    for file in sorted((root / "commitlog").iterdir())[1::2]:
+        file.unlink()
+    (root / "log2").mkdir()
+    (tmp_path / "conf").write_text(f"storePathCommitLog={root}/commitlog,{root}/log2\n")
+    with open_store(root, read_properties(tmp_path / "conf")[0]) as store:
+        *found, _ = check(store)
+    assert said(found)[:4] == ["error CL12", "CL07<CL12", "CL07<CL12", "RP02<CL12"]
+
+
+def test_dispatch_gives_queues_back_where_the_topics_table_was_lost_with_them(golden, tmp_path, capsys):
+    """A table of no bytes listed no topic: every folder that was lost counted as that of a deleted topic."""
+    from engine.cli.main import main
+
+    root = shutil.copytree(golden("broker-retries-4.9.7"), tmp_path / "store")
+    cut("config/topics.json*")(root)
+    gone("consumequeue/OrderEvents")(root)
+    assert main(["dispatch", str(root), "--yes", "--quiet"]) == 0
+    assert len(list((root / "consumequeue" / "OrderEvents").iterdir())) == 4
+    capsys.readouterr()

@@ -1,0 +1,121 @@
+"""Which messages stood in damage: the log's units are spoiled one by one and told again by what is left of them."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import random
+import shlex
+import struct
+
+import agree
+import pytest
+from where_asked import reopened
+
+from engine.codec.message import Unit, parts
+from engine.codec.unit_scan import Damage
+from engine.inspection.lost_units import lost_units, was
+from engine.inspection.where.evidence import where
+
+pytestmark = pytest.mark.golden
+
+SPOILS = {
+    "totalSize": (0, struct.pack(">i", 217_728_000)),
+    "magicCode": (4, b"\0\0\0\0"),
+    "bodyLength": (84, struct.pack(">i", 9)),
+}
+
+
+def listed(path, count=60):
+    """Plain units of a store, from its middle."""
+    with reopened(path) as store:
+        units = store.log.items(store.log.align(store.log.max_offset // 2), count)
+        return [
+            one
+            for one in units
+            if isinstance(one, Unit) and one.topic in store.topics() and one.keys and not one.transaction_type
+        ], [(one.start_offset, one.end_offset, one.path) for one in store.log.files]
+
+
+def patch(files, offset, data):
+    start, _, path = next(one for one in files if one[0] <= offset < one[1])
+    with open(path, "r+b") as file:
+        file.seek(offset - start)
+        file.write(data)
+
+
+@pytest.mark.parametrize("field", SPOILS)
+@pytest.mark.parametrize("name", ["clean-5.3.3", "clean-4.9.8", "broker-orders"])
+def test_a_spoiled_unit_is_still_told(spoiled, name, field):
+    """Only its offset, its length and a reason cut in the middle were shown; all of the rest stood in the bytes."""
+    path = spoiled(name)
+    units, files = listed(path)
+    unit = random.Random(field).choice(units[1:-1])
+    position, data = SPOILS[field]
+    if field == "bodyLength":
+        with reopened(path) as store:
+            raw = store.log.read(unit.offset, unit.size)
+        position = next(one.position for one in parts(raw) if one.name == "bodyLength")
+    patch(files, unit.offset + position, data)
+    with reopened(path) as store:
+        (item,) = [one for one in store.log.walk(crc=False) if isinstance(one, Damage)]
+        (lost,) = lost_units(store, item.offset, item.size)
+        assert (lost.offset, lost.size) == (unit.offset, unit.size)
+        place = f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}"
+        assert was(lost) == ", ".join((place, *unit.keys))
+        assert [one.field for one in lost.wrong] == [field]
+        assert (lost.salvage.unit.body, lost.salvage.unit.properties) == (unit.body, unit.properties)
+        for text in (unit.offset_msg_id, place):
+            (result,) = where(store, text)
+            # What a broker's recovery walks over ends the log at the first thing that it cannot read.
+            assert result.verdict == ("truncated" if unit.offset >= store.log.max_offset else "damaged")
+            assert any(one.what == "was" and one.holds == was(lost) for one in result.evidence), text
+            assert f"{result.topic}/{result.queue_id}/{result.queue_offset}" == place
+    code, out, _ = agree.command("message", path, str(unit.offset), "--json")
+    record = json.loads(out)
+    assert (code, record["type"]) == (1, "damage")
+    assert record["salvage"]["keys"] == unit.keys
+    assert [one["field"] for one in record["salvage"]["wrong"]] == [field]
+    code, out, _ = agree.command("message", path, str(unit.offset))
+    assert f"it was {place}" in out
+    command = shlex.split(next(line for line in out.splitlines() if line.startswith("copy it out: ")))
+    assert command[3:] == ["storescope", "message", str(path), str(unit.offset), "--json", "--body"]
+    code, out, _ = agree.command("message", path, *command[6:])
+    assert base64.b64decode(json.loads(out)["salvage"]["body"]) == unit.body
+    assert "  copy it out: storescope message " in agree.command("where", path, place)[1]
+    for text in (unit.unique_key, unit.offset_msg_id, place):
+        code, out, _ = agree.command("message", path, text, "--json")
+        assert (code, json.loads(out)) == (1, record), text
+    code, out, _ = agree.command("units", path, "--json")
+    (damage,) = [one for one in map(json.loads, out.splitlines()) if one["type"] == "damage"]
+    assert damage["salvage"]["topic"] == unit.topic
+
+
+def test_zeroed_units_are_told_by_the_queue_entries_that_point_there(spoiled):
+    path = spoiled("clean-5.3.3")
+    units, files = listed(path)
+    first, last = units[2].offset, units[8].end
+    patch(files, first, bytes(last - first))
+    with reopened(path) as store:
+        (item,) = [one for one in store.log.walk(crc=False) if isinstance(one, Damage)]
+        found = {one.offset: one for one in lost_units(store, item.offset, item.size)}
+    for unit in units[2:9]:
+        lost = found[unit.offset]
+        assert (lost.topic, lost.queue_id, lost.queue_offset) == (unit.topic, unit.queue_id, unit.queue_offset)
+        assert lost.salvage is None
+
+
+def test_several_units_in_one_stretch_are_all_taken_apart(spoiled):
+    path = spoiled("clean-5.3.3")
+    units, files = listed(path)
+    pair = next((a, b) for a, b in itertools.pairwise(units) if a.end == b.offset)
+    for unit in pair:
+        patch(files, unit.offset + 4, b"\xff\xff\xff\xff")
+    with reopened(path) as store:
+        (item,) = [one for one in store.log.walk(crc=False) if isinstance(one, Damage)]
+        found = lost_units(store, item.offset, item.size)
+        assert [was(one).split(",")[0] for one in found] == [
+            f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}" for unit in pair
+        ]
+        assert all([one.field for one in lost.wrong] == ["magicCode"] for lost in found)

@@ -1,0 +1,343 @@
+"""Verdicts of ``where`` held against what real clients and brokers said of the same messages."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import shlex
+import struct
+from collections import Counter, defaultdict
+
+import agree
+import pytest
+from where_asked import CLEAN, acknowledged, reopened, some, told, verdict
+
+from engine.codec.message import Unit, parse_offset_message_id
+from engine.inspection import open_store
+from engine.inspection.where.evidence import where
+from engine.rules.where import role
+
+pytestmark = pytest.mark.golden
+
+HERE = {"found", "consumed", "notConsumed"}
+TRANSACTIONS = ("broker-transactions", "broker-transactions-4.9.7")
+RETRIES = ("broker-retries", "broker-retries-4.9.7")
+
+
+# -- transactions
+
+
+PLANS = {
+    "commit": "found",
+    "rollback": "rolledBack",
+    "check-commit": "found",
+    "check-rollback": "rolledBack",
+    "second-check": "found",
+    "never": "half",
+}
+
+
+@pytest.mark.parametrize("name", TRANSACTIONS)
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_transaction_ends_as_its_producer_said(opened, golden_account, name, plan):
+    halves = [line["msgId"] for line in told(golden_account, name, "half") if line["plan"] == plan]
+    seen = Counter(verdict(opened(name), key) for key in [halves[0], *some(halves, 12)])
+    assert set(seen) == {PLANS[plan]}
+
+
+@pytest.mark.parametrize("name", TRANSACTIONS)
+def test_a_half_that_was_given_up_stays_half_and_says_so(opened, golden_account, name):
+    never = [line["msgId"] for line in told(golden_account, name, "half") if line["plan"] == "never"]
+    results = [next(where(opened(name), key)) for key in never]
+    given_up = [result for result in results if result.topic == "TRANS_CHECK_MAX_TIME_TOPIC"]
+    assert given_up
+    assert all("given up" in result.next_step for result in given_up)
+    assert all("given up" not in result.next_step for result in results if result not in given_up)
+
+
+def test_a_committed_message_stays_committed_though_it_was_checked_again_and_given_up(opened, golden_account):
+    """The op messages of 5.x are written some seconds late: the check runs before, and the half is appended again."""
+    first = told(golden_account, "broker-transactions", "half")[0]["msgId"]
+    (result,) = where(opened("broker-transactions"), first)
+    assert result.verdict == "found"
+    assert result.topic == "PaymentEvents"  # the place is that of the copy that consumers read
+    assert any("TRANS_CHECK_MAX_TIME_TOPIC/0/0: half" in one.holds for one in result.evidence)
+
+
+# -- delayed, retried, dead
+
+
+def outcome(line, answers, recalled):
+    """What the truth lets expect of a sent message."""
+    if line["msgId"] in recalled:
+        return "rolledBack"
+    if any(name.startswith(("DELAY", "TIMER_")) for name in line["properties"]):
+        return "found" if answers else "delayed"
+    if "RECONSUME_LATER" not in answers:
+        return "found"
+    return "retried" if "CONSUME_SUCCESS" in answers else "deadLetter"
+
+
+@pytest.mark.parametrize("name", RETRIES)
+def test_delays_recalls_retries_and_dead_letters(opened, golden_account, name):
+    answers = defaultdict(list)
+    for line in told(golden_account, name, "received"):
+        answers[line["msgId"]].append(line["answer"])
+    recalled = {line["msgId"] for line in told(golden_account, name, "recall")}
+    by_outcome = defaultdict(list)
+    for line in told(golden_account, name, "send"):
+        if line["topic"] == "OrderEvents":  # the other topic's group has a name too long for dead letters
+            by_outcome[outcome(line, answers[line["msgId"]], recalled)].append(line["msgId"])
+    assert {"found", "delayed", "retried", "deadLetter"} <= set(by_outcome)
+    assert ("rolledBack" in by_outcome) == (name == "broker-retries")
+    for expected, keys in by_outcome.items():
+        assert {verdict(opened(name), key) for key in some(keys, 15)} == {expected}
+
+
+def test_a_message_whose_group_cannot_have_dead_letters_is_retried_without_end(opened, golden_account):
+    name = "broker-retries"
+    later = [line for line in told(golden_account, name, "received") if line["answer"] == "RECONSUME_LATER"]
+    refused = {line["msgId"] for line in later if line["topic"] == "PaymentEvents"}
+    assert refused
+    assert {verdict(opened(name), key) for key in refused} == {"retried"}
+
+
+@pytest.mark.parametrize("name", RETRIES)
+def test_a_group_hears_of_its_own_retries_only(opened, golden_account, name):
+    answers = defaultdict(list)
+    for line in told(golden_account, name, "received"):
+        if line["topic"] == "OrderEvents":
+            answers[line["msgId"]].append(line["answer"])
+    retried = [key for key, seen in answers.items() if set(seen) == {"RECONSUME_LATER", "CONSUME_SUCCESS"}]
+    dead = [key for key, seen in answers.items() if set(seen) == {"RECONSUME_LATER"}]
+    for key in some(retried, 6):
+        assert verdict(opened(name), key, group="billing") == "consumed"
+        assert verdict(opened(name), key, group="somebody") == "notConsumed"
+    for key in some(dead, 6):
+        assert verdict(opened(name), key, group="billing") == "deadLetter"
+        assert verdict(opened(name), key, group="somebody") == "notConsumed"
+
+
+def test_the_evidence_names_every_unit_of_a_message_and_when_it_is_due(opened, golden_account):
+    sends = told(golden_account, "broker-retries", "send")
+    waiting = [line["msgId"] for line in sends if line["properties"].get("DELAY") == "18"]
+    assert waiting
+    (result,) = where(opened("broker-retries"), waiting[0])
+    assert result.verdict == "delayed"
+    assert (result.topic, result.queue_id) == ("SCHEDULE_TOPIC_XXXX", 17)
+    assert any("waits in the delay topic, due 20" in one.holds for one in result.evidence)
+
+
+def test_pop_retries_belong_to_their_group(opened, golden_account):
+    """Pop names the retry topic after group and topic: %RETRY%billing_OrderEvents."""
+    received = Counter(line["msgId"] for line in told(golden_account, "broker-pop", "received"))
+    store = opened("broker-pop")
+    again = [key for key, count in received.items() if count > 1]
+    once = [key for key, count in received.items() if count == 1]
+    assert {verdict(store, key) for key in again} == {"retried"}
+    assert {verdict(store, key) for key in some(once, 10)} == {"found"}
+    assert {verdict(store, key, group="billing") for key in again} <= {"retried", "consumed"}
+    assert {verdict(store, key, group="other") for key in again} == {"notConsumed"}
+
+
+# -- groups and filters
+
+
+def test_sql_filters_hide_what_their_groups_were_not_given(opened, golden_account):
+    name = "broker-sqlfilter"
+    groups = {line["group"] for line in told(golden_account, name, "subscription")}
+    got = defaultdict(set)
+    for line in told(golden_account, name, "received"):
+        got[line["group"]].add(line["msgId"])
+    sends = [line["msgId"] for line in told(golden_account, name, "send") if line["topic"] == "OrderEvents"]
+    for group in groups:
+        for key in some(sends[:-60], 40):  # the last were sent when the groups had left
+            assert verdict(opened(name), key, group=group) == ("consumed" if key in got[group] else "hiddenByTag")
+
+
+@pytest.mark.parametrize("name", ["broker-orders", "broker-orders-4.9.7"])
+@pytest.mark.parametrize("group", ["billing", "ledger"])
+def test_a_group_has_consumed_what_it_received(opened, golden_account, name, group):
+    received = [line for line in told(golden_account, name, "received") if line["group"] == group]
+    got, topics = {line["msgId"] for line in received}, {line["topic"] for line in received}
+    sends = [line["msgId"] for line in told(golden_account, name, "send") if line["topic"] in topics]
+    for key in [*some(sends, 25), *sends[-8:]]:
+        assert verdict(opened(name), key, group=group) == ("consumed" if key in got else "notConsumed")
+
+
+def test_a_tag_code_that_is_not_the_units_hides_it(spoiled, opened, golden_account):
+    line = told(golden_account, "broker-orders", "send")[3]
+    path = spoiled("broker-orders")
+    topic, queue_id, offset = line["topic"], line["queueId"], line["queueOffset"]
+    file = path / "consumequeue" / topic / str(queue_id) / f"{0:020d}"
+    data = bytearray(file.read_bytes())
+    struct.pack_into(">q", data, offset * 20 + 12, 4711)
+    file.write_bytes(data)
+    with reopened(path) as store:
+        assert verdict(store, line["msgId"]) == "hiddenByTag"
+        assert verdict(store, f"{topic}/{queue_id}/{offset}") == "hiddenByTag"
+        assert verdict(store, line["offsetMsgId"], group="billing") == "hiddenByTag"
+
+
+# -- batches, light queues, names
+
+
+def test_each_element_of_a_batch_answers_to_the_id_that_its_sender_was_told(opened, golden_account):
+    """A 5.x broker puts the batch's key behind each element's own: readers and the index know only that one.
+
+    The producer's log has the elements' own ids. Asked for them, nothing was found, though all of them are there.
+    """
+    for name in ("broker-orders", "broker-orders-4.9.7"):
+        for line in told(golden_account, name, "batch")[:3]:
+            own, ids = line["msgId"].split(","), line["offsetMsgId"].split(",")
+            for key, offset_id in zip(own, ids, strict=True):
+                (by_key,), (by_id,) = where(opened(name), key), where(opened(name), offset_id)
+                assert by_key.verdict == by_id.verdict == "found"
+                assert by_key.physical_offset == by_id.physical_offset == parse_offset_message_id(offset_id)[1]
+                assert sum(one.what == "unit" for one in by_key.evidence) == 1
+
+
+def test_a_batchs_shared_key_names_all_of_its_messages(opened, golden_account):
+    line = told(golden_account, "broker-orders", "batch")[0]
+    unit = opened("broker-orders").log.unit_at(parse_offset_message_id(line["offsetMsgId"].split(",")[0])[1])
+    results = list(where(opened("broker-orders"), unit.unique_key))
+    assert len(results) == len(line["elements"])
+    assert {result.verdict for result in results} == {"found"}
+
+
+def test_one_result_for_each_message_of_a_key(opened, golden_account):
+    asked = {}
+    for line in told(golden_account, "broker-orders", "query"):
+        if line.get("results"):
+            asked.setdefault(line["key"], set()).update(int(one.rpartition("#")[2]) for one in line["results"])
+    key = max(asked, key=lambda one: len(asked[one]))
+    results = list(where(opened("broker-orders"), key))
+    offsets = [result.physical_offset for result in results]
+    assert len(set(offsets)) == len(offsets)
+    assert asked[key] <= set(offsets)
+    assert offsets == sorted(offsets, reverse=True)
+
+
+def test_a_topic_narrows_a_key(opened):
+    store = opened("broker-orders")
+    everywhere = list(where(store, "AaAa"))
+    there = list(where(store, "AaAa", topic="OrderEvents"))
+    assert 0 < len(there) < len(everywhere)
+    assert {result.topic for result in there} == {"OrderEvents"}
+
+
+def test_messages_of_light_and_batch_queues_are_found(opened, golden_account):
+    store = opened("broker-lmq")
+    for line in some(told(golden_account, "broker-lmq", "batch"), 5):
+        assert verdict(store, line["offsetMsgId"]) == "found"
+        assert verdict(store, line["msgId"]) == "found"
+        middle = line["queueOffset"] + len(line["elements"]) - 1
+        assert verdict(store, f"{line['topic']}/{line['queueId']}/{middle}") == "found"
+    assert verdict(store, "%LMQ%room-0/0/4") in HERE
+
+
+def test_ids_with_sixteen_byte_hosts_in_either_case(opened, golden_account):
+    puts = acknowledged(golden_account, "ipv6-and-unicode-5.3.3")
+    plain = [put for put in puts if put["kind"] == "normal" and not put["topic"].startswith("%RETRY%")]
+    long = [put["msgId"] for put in plain if len(put["msgId"]) == 56]
+    assert long
+    for text in some(long, 5):
+        assert verdict(opened("ipv6-and-unicode-5.3.3"), text) == "found"
+        assert verdict(opened("ipv6-and-unicode-5.3.3"), text.lower()) == "found"
+
+
+# -- never were
+
+
+@pytest.mark.parametrize("name", [*CLEAN, "broker-orders", "multi-queue-ext-5.3.3", "batchcq-5.3.3"])
+def test_what_never_was(opened, name):
+    store = opened(name)
+    units = [item for item in itertools.islice(store.log.walk(), 40) if isinstance(item, Unit)]
+    host = units[0].store_host_raw
+    pick = random.Random(name)
+    topic, queues = next(iter(store.topics().items()))
+    queue_id, queue = next(iter(queues.items()))
+    texts = [
+        pick.randbytes(16).hex().upper(),
+        pick.randbytes(28).hex().upper(),
+        "K99999999",
+        "no such key",
+        "",
+        (host + (units[7].offset + 3).to_bytes(8, "big")).hex().upper(),  # inside a unit
+        (host + (store.log.max_offset + 700).to_bytes(8, "big")).hex().upper(),
+        (host + (1 << 50).to_bytes(8, "big")).hex().upper(),
+        (bytes([10, 9, 8, 7]) + (10911).to_bytes(4, "big") + units[7].offset.to_bytes(8, "big")).hex().upper(),
+        f"{topic}/{queue_id}/{queue.max_offset}",
+        f"{topic}/{queue_id}/{queue.max_offset + 1_000_000}",
+        f"{topic}/{queue_id}/-1",
+        f"{topic}/999/0",
+        "NoSuchTopic/0/0",
+        str(units[7].offset + 3),
+        str(1 << 50),
+        "-5",
+    ]
+    for text in texts:
+        (result,) = where(store, text)
+        assert (text, result.verdict) == (text, "neverSeen")
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_messages_that_are_there_by_every_kind_of_id(opened, golden_account, name):
+    store = opened(name)
+    puts = [put for put in acknowledged(golden_account, name) if put["kind"] in {"normal", "compressed"}]
+    for put in some(puts, 8):
+        unit = store.log.unit_at(put["phy"])
+        expected = "retried" if put["topic"].startswith("%RETRY%") else "found"
+        texts = [put["msgId"], f"{put['topic']}/{put['queue']}/{put['queueOffset']}", str(put["phy"])]
+        for text in texts + ([unit.unique_key] if unit.unique_key else []):
+            assert verdict(store, text) == expected
+
+
+# -- the command
+
+
+CODES = [
+    ("7F00000100002A9F0000000000000000", 0, "found"),
+    ("TopicA/0/0", 0, "found"),
+    ("TopicA/0/0x0", 0, "found"),
+    ("TopicA/0/1_000_000", 1, "neverSeen"),
+    ("nobody", 1, "neverSeen"),
+    ("7F00000100002A9F0000000000000001", 1, "neverSeen"),
+]
+
+
+@pytest.mark.parametrize(("text", "status", "expected"), CODES)
+def test_the_exit_code_tells_whether_it_is_there(golden, text, status, expected):
+    code, out, err = agree.command("where", golden("clean-5.3.3"), text, "--json")
+    assert (code, err) == (status, "")
+    assert f'"verdict": "{expected}"' in out or f'"verdict":"{expected}"' in out
+
+
+def test_a_message_has_a_life_and_a_command_that_copies_it_out(golden, tmp_path):
+    path = golden("broker-orders")
+    with open_store(path) as store:
+        unit = store.log.items(store.log.min_offset, 1)[0]
+        (result,) = where(store, str(unit.offset))
+    steps = [one.step for one in result.life]
+    assert steps == ["born", "stored", "dispatched", "indexed", "consumed"]
+    assert (result.life[0].timestamp, result.life[1].timestamp) == (unit.born_timestamp, unit.store_timestamp)
+    assert result.life[1].offset == unit.offset
+    assert set(result.life[-1].who) == {route.value for route in result.routes if route.verdict == "consumed"}
+    code, out, _ = agree.command("where", path, str(unit.offset))
+    life = next(line for line in out.splitlines() if line.startswith("  life: born "))
+    assert " → stored " in life
+    assert " → in its queue → in the index → read past by " in life
+    command = shlex.split(next(line for line in out.splitlines() if line.startswith("  copy it out: ")))[3:]
+    assert command[:2] == ["storescope", "copy"]
+    code, _, error = agree.command("copy", path, str(tmp_path / "new"), *command[4:])
+    assert code == 0, error
+    with open_store(tmp_path / "new") as copied:
+        (only,) = [one for one in copied.log.items(0, 5) if isinstance(one, Unit)]
+    assert (only.body, only.unique_key) == (unit.body, unit.unique_key)
+
+
+def test_the_life_of_a_transaction_goes_through_its_half_message(golden):
+    with open_store(golden("broker-transactions")) as store:
+        half = next(one for one in store.log.walk() if isinstance(one, Unit) and role(one) == "half")
+        (result,) = where(store, str(half.offset))
+    assert [one.step for one in result.life][:3] in (["born", "half", "committed"], ["born", "half", "half"])

@@ -1,0 +1,270 @@
+"""Verdicts of ``where`` on messages that are not all there: expired, cut off, without queue or index, damaged."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from collections import Counter
+
+import made_stores
+import pytest
+from where_asked import acknowledged, reopened, some, told, verdict
+
+from engine.codec.message import PREPARED, Unit, parse_offset_message_id
+from engine.codec.unit_scan import Damage
+from engine.inspection import open_store
+from engine.inspection.bench_data import sparse_store
+from engine.inspection.where.evidence import where
+
+pytestmark = pytest.mark.golden
+
+CUT_OFF = [
+    (name, archive)
+    for name in ("crash-flip-5.3.3", "crash-power-5.3.3", "crash-4.9.8", "crash-transient-5.3.3")
+    for archive in ("store", "recovered")
+]
+
+
+# -- expired
+
+
+def test_expired_messages_by_every_kind_of_id(opened, golden_account):
+    name = "first-files-deleted-5.3.3"
+    store = opened(name)
+    least = store.log.min_offset
+    puts = acknowledged(golden_account, name)
+    gone = [put for put in puts if put["phy"] < least]
+    for put in some(gone, 20):
+        assert verdict(store, put["msgId"]) == "expired"
+        if put["kind"] in {"normal", "compressed"}:
+            assert verdict(store, f"{put['topic']}/{put['queue']}/{put['queueOffset']}") == "expired"
+    there = [put for put in puts if put["phy"] >= least and put["kind"] in {"normal", "compressed"}]
+    assert there[0]["phy"] < least + 1000
+    for put in [there[0], *some(there, 20)]:
+        assert verdict(store, put["msgId"]) == "found"
+        assert verdict(store, f"{put['topic']}/{put['queue']}/{put['queueOffset']}") == "found"
+
+
+def test_expired_unique_keys(opened):
+    store = opened("first-files-deleted-5.3.3")
+    first = next(item for item in store.log.walk() if isinstance(item, Unit) and item.unique_key)
+    number = int(first.unique_key[-4:], 16)
+    for older in range(number - 1, 0, -500):
+        assert verdict(store, f"{first.unique_key[:-4]}{older:04X}") == "expired"
+    by_index = next(where(store, f"{first.unique_key[:-4]}{number - 1:04X}"))
+    assert any(one.what == "index" and one.offset < store.log.min_offset for one in by_index.evidence)
+
+
+# -- cut off by recovery
+
+
+@pytest.mark.parametrize(("name", "archive"), CUT_OFF)
+def test_what_was_acknowledged_and_is_behind_the_end_was_cut_off(opened, golden_account, name, archive):
+    store = opened(name, archive)
+    puts = acknowledged(golden_account, name)
+    behind = [put for put in puts if put["phy"] >= store.log.max_offset]
+    # In crash-flip the first of them still has its bytes, and they are wrong.
+    assert behind
+    for put in some(behind, 20):
+        expected = {"truncated", "damaged"} if put is behind[0] else {"truncated"}
+        assert verdict(store, put["msgId"]) in expected
+        if put["kind"] in {"normal", "compressed", "delay", "commit"}:
+            assert verdict(store, f"{put['topic']}/{put['queue']}/{put['queueOffset']}") in expected
+    for put in some([put for put in puts if put["phy"] < store.log.max_offset], 20):
+        assert verdict(store, put["msgId"]) not in {"truncated", "damaged", "expired", "neverSeen", "unknown"}
+
+
+def test_a_flipped_body_is_damaged_and_what_follows_it_is_cut_off(opened):
+    store = opened("crash-flip-5.3.3")
+    flipped = next(item for item in store.log.walk() if isinstance(item, Unit) and item.crc == "bad")
+    place = f"{flipped.topic}/{flipped.queue_id}/{flipped.queue_offset}"
+    for text in (flipped.offset_msg_id, flipped.unique_key, place):
+        (result,) = where(store, text)
+        assert result.verdict == "damaged"
+        assert any(one.what == "body CRC" for one in result.evidence)
+    following = next(item for item in store.log.walk(flipped.end) if isinstance(item, Unit) and item.unique_key)
+    assert verdict(store, following.unique_key) == "truncated"
+
+
+@pytest.mark.parametrize("archive", ["store", "store-recovered"])
+def test_of_four_sends_without_an_answer_three_are_there(opened, golden_account, archive):
+    """The broker died between storing and answering: the truth page says how many."""
+    name = "broker-crash"
+    answered = {line.get("keys") for line in told(golden_account, name, "send")}
+    tried = [
+        line["keys"].split()[0] for line in told(golden_account, name, "trying") if line.get("keys") not in answered
+    ]
+    keys = [key for key in tried if key.startswith("K")]
+    seen = Counter(verdict(opened(name, archive), key) for key in keys)
+    assert seen == {"found": 3, "neverSeen": 1}
+    for line in told(golden_account, name, "send")[-15:]:
+        assert verdict(opened(name, archive), line["offsetMsgId"]) == "found"
+        assert verdict(opened(name, archive), line["msgId"]) == "found"
+
+
+@pytest.mark.parametrize("live", ["live-1", "live-3"])
+def test_what_was_still_in_the_transient_pool_is_not_here(golden, golden_account, live):
+    with reopened(golden("broker-transient").parent / live) as store:
+        sends = told(golden_account, "broker-transient", "send")
+        end = store.log.max_offset
+        behind = [s["offsetMsgId"] for s in sends if end <= parse_offset_message_id(s["offsetMsgId"])[1] < end + 30_000]
+        assert behind
+        assert {verdict(store, text) for text in some(behind, 10)} == {"truncated"}
+
+
+# -- queues and index that do not know of it
+
+
+@pytest.mark.parametrize("name", ["queues-gone-5.3.3", "queues-gone-4.9.8"])
+def test_without_queues_no_message_is_in_its_queue(opened, golden_account, name):
+    puts = [put for put in acknowledged(golden_account, name) if put["kind"] in {"normal", "compressed", "delay"}]
+    for put in [*some(puts, 10), puts[-1]]:
+        assert verdict(opened(name), put["msgId"]) == "notInQueue"
+        assert verdict(opened(name), f"{put['topic']}/{put['queue']}/{put['queueOffset']}") == "notInQueue"
+        assert verdict(opened(name, "recovered"), put["msgId"]) in {"found", "delayed"}
+
+
+def test_a_torn_queue_misses_what_the_log_still_has(opened, golden_account):
+    store = opened("crash-power-5.3.3")
+    puts = [put for put in acknowledged(golden_account, "crash-power-5.3.3") if put["kind"] == "normal"]
+    orders = [put for put in puts if put["topic"] == "orders" and put["phy"] < store.log.max_offset]
+    for put in some(orders, 10):
+        assert verdict(store, f"orders/0/{put['queueOffset']}") == "notInQueue"
+        assert verdict(opened("crash-power-5.3.3", "recovered"), put["msgId"]) == "found"
+
+
+def test_a_removed_queue_folder(spoiled, golden_account):
+    path = spoiled("clean-5.3.3")
+    shutil.rmtree(path / "consumequeue" / "TopicA" / "2")
+    puts = [put for put in acknowledged(golden_account, "clean-5.3.3") if put["kind"] == "normal"]
+    with reopened(path) as store:
+        for put in some([put for put in puts if (put["topic"], put["queue"]) == ("TopicA", 2)], 8):
+            assert verdict(store, put["msgId"]) == "notInQueue"
+            assert verdict(store, f"TopicA/2/{put['queueOffset']}") == "notInQueue"
+        for put in some([put for put in puts if put["queue"] == 1], 8):
+            assert verdict(store, put["msgId"]) == "found"
+
+
+def test_a_deleted_topics_messages_stay_in_the_log(opened, golden_account):
+    for name in ("broker-orders", "broker-orders-4.9.7"):
+        (deleted,) = told(golden_account, name, "topicDeleted")
+        lines = [line for line in told(golden_account, name, "send") if line["topic"] == deleted["topic"]]
+        assert lines
+        for line in lines:
+            place = f"{line['topic']}/{line['queueId']}/{line['queueOffset']}"
+            for text in (line["msgId"], line["offsetMsgId"], place):
+                (result,) = where(opened(name), text)
+                assert result.verdict == "notInQueue"
+                assert any("it was deleted" in one.holds for one in result.evidence)
+
+
+def test_a_missing_index_file_hides_a_message_from_queries_only(spoiled, golden_account):
+    path = spoiled("broker-orders")
+    with open_store(path) as store:
+        header = store.index_files()[2].header
+    sorted((path / "index").iterdir())[2].unlink()
+    lines = told(golden_account, "broker-orders", "send")
+    inside = range(header.begin_phy_offset + 2000, header.end_phy_offset - 2000)
+    covered = [line for line in lines if parse_offset_message_id(line["offsetMsgId"])[1] in inside]
+    with reopened(path) as store:
+        for line in some([line for line in covered if line["topic"] == "OrderEvents"], 8):
+            assert verdict(store, line["msgId"]) == "notInIndex"
+            assert verdict(store, line["offsetMsgId"], group="billing") == "consumed"
+
+
+def test_what_no_queue_has_come_to_is_not_yet_dispatched(spoiled, golden_account):
+    name, since = "crash-5.3.3", 1_690_000
+    path = spoiled(name)
+    for file in (file for file in (path / "consumequeue").rglob("0*") if file.is_file()):
+        data = bytearray(file.read_bytes())
+        for at in range(0, len(data), 20):
+            if struct.unpack_from(">q", data, at)[0] >= since:
+                data[at : at + 20] = bytes(20)
+        file.write_bytes(data)
+    checkpoint = bytearray((path / "checkpoint").read_bytes())
+    checkpoint[8:16] = checkpoint[0:8]  # the queues were flushed no later than the log
+    (path / "checkpoint").write_bytes(checkpoint)
+    late = [put for put in acknowledged(golden_account, name) if put["phy"] >= since and put["kind"] != "prepared"]
+    with reopened(path) as store:
+        for put in late:
+            assert verdict(store, put["msgId"]) in {"notYetDispatched", "rolledBack"}
+            if put["kind"] == "normal":
+                assert verdict(store, f"{put['topic']}/{put['queue']}/{put['queueOffset']}") == "notYetDispatched"
+    assert any(put["kind"] == "normal" for put in late)
+
+
+def test_dispatch_that_never_ran_for_the_newest_units(tmp_path):
+    made = made_stores.healthy(20)
+    made.units[-1].dispatched = made.units[-2].dispatched = False
+    made.write(tmp_path / "store", checkpoint=False, abort=True)
+    with reopened(tmp_path / "store") as store:
+        newest, older = made.units[-1], made.units[5]
+        assert verdict(store, newest.keys[0]) == "notYetDispatched"
+        assert verdict(store, f"{newest.topic}/{newest.queue_id}/{newest.queue_offset}") == "notYetDispatched"
+        assert verdict(store, older.keys[0]) == "found"
+
+
+def test_a_part_of_a_store_is_not_blamed_for_the_queues_it_has_not(golden, golden_account):
+    puts = [put for put in acknowledged(golden_account, "clean-5.3.3") if put["kind"] == "normal"]
+    with open_store(golden("clean-5.3.3") / "commitlog") as store:
+        for put in some(puts, 5):
+            assert verdict(store, put["msgId"]) == "found"
+            assert verdict(store, f"{put['topic']}/{put['queue']}/{put['queueOffset']}") == "found"
+
+
+def test_half_messages_that_a_plan_put_are_half(opened, golden_account):
+    store = opened("clean-5.3.3")
+    halves = [put for put in acknowledged(golden_account, "clean-5.3.3") if put["kind"] == "prepared"]
+    assert halves
+    for put in halves:
+        assert store.log.unit_at(put["phy"]).transaction_type == PREPARED
+        assert verdict(store, put["msgId"]) == "half"
+
+
+# -- damage
+
+
+def test_a_unit_with_a_broken_frame_is_damaged_by_id_and_by_key(spoiled, golden_account):
+    put = some([put for put in acknowledged(golden_account, "clean-5.3.3") if put["kind"] == "normal"], 40)[0]
+    path = spoiled("clean-5.3.3")
+    with open_store(path) as store:
+        unit = store.log.unit_at(put["phy"])
+        file = store.log.sequence.find(put["phy"])
+    data = bytearray((path / "commitlog" / file.name).read_bytes())
+    struct.pack_into(">i", data, unit.offset - file.start_offset, 77)
+    (path / "commitlog" / file.name).write_bytes(data)
+    with reopened(path) as store:
+        assert any(isinstance(item, Damage) for item in store.log.walk())
+        expected = "truncated" if put["phy"] >= store.log.max_offset else "damaged"
+        for text in (put["msgId"], unit.unique_key, f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}"):
+            assert verdict(store, text) == expected
+
+
+def test_a_log_of_more_than_4_gib_is_looked_through_for_what_cannot_be_ruled_out(tmp_path):
+    """It was said to have never been there, beside gibibytes that are no units."""
+    done = []
+    with open_store(sparse_store(tmp_path, files=5)) as store:
+        assert store.log.sequence.total_size > 4 << 30
+        (found,) = where(store, "TopicBench0/77/5", progress=done.append)
+        spans = [one for one in found.evidence if one.what == "not ruled out"]
+        assert found.verdict == "unknown"
+        assert len(spans) == 5
+        assert max(done) > 4 << 30
+
+
+def test_of_many_unreadable_places_few_are_named_and_all_are_counted(spoiled):
+    path = spoiled("clean-5.3.3")
+    with open_store(path) as store:
+        units = [one for one in store.log.walk(crc=False) if isinstance(one, Unit)][10:110:5]
+        files = [(one.start_offset, one.end_offset, one.path) for one in store.log.files]
+    for unit in units:
+        start, _, name = next(one for one in files if one[0] <= unit.offset < one[1])
+        with open(name, "r+b") as file:
+            file.seek(unit.offset - start + 4)
+            file.write(b"\xff\xff\xff\xff")
+    with reopened(path) as store:
+        (found,) = where(store, "NO-SUCH-KEY")
+    spans = [one for one in found.evidence if one.what == "not ruled out"]
+    assert found.verdict == "unknown"
+    assert [one.offset for one in spans] == [unit.offset for unit in units[:9]]
+    assert spans[-1].holds == f"{sum(unit.size for unit in units[8:]):,} bytes in 12 more places are no unit"

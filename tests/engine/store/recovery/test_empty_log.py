@@ -1,0 +1,352 @@
+"""A log that is gone beside files that know it: nothing is written without the word for it.
+
+With the log's disk not mounted ``recover --apply --yes`` ended with 0 and deleted every queue, as a start of a broker
+does.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import golden_stores
+import pytest
+
+from engine.cli.main import main
+from engine.codec.encode import Message
+from engine.config import from_mapping
+from engine.inspection.findings import check
+from engine.inspection.recovery import plan
+from engine.inspection.snapshot import open_store
+from engine.message_store import MessageStore
+from engine.store.recovery.empty_log import LogIsEmpty
+
+LOG = 1 << 14
+SIZES = {
+    "mappedFileSizeCommitLog": LOG, "mappedFileSizeConsumeQueue": 400, "maxHashSlotNum": 50, "maxIndexNum": 200,
+    "timerWheelEnable": False,
+}  # fmt: skip
+UNITS = 300
+
+
+def make(root: Path, **more: object) -> Path:
+    with MessageStore(root, from_mapping({**SIZES, **more})[0], services=False) as store:
+        for number in range(UNITS):
+            assert store.put_message(Message("Orders", b"tea" * 40, number % 3, keys=f"k{number}")).ok
+    (root / "config").mkdir(exist_ok=True)
+    (root / "config" / "consumerOffset.json").write_text('{"offsetTable":{"Orders@cups":{0:50,1:0}}}')
+    return root
+
+
+def conf(place: Path, **more: object) -> Path:
+    text = "".join(f"{key}={str(value).lower()}\n" for key, value in {**SIZES, **more}.items())
+    (place / "broker.conf").write_text(text)
+    return place / "broker.conf"
+
+
+def gone(root: Path) -> None:
+    shutil.rmtree(root / "commitlog")
+
+
+def empty(root: Path) -> None:
+    gone(root)
+    (root / "commitlog").mkdir()
+
+
+def foreign(root: Path) -> None:
+    empty(root)
+    (root / "commitlog" / "lost+found").mkdir()
+
+
+def zeros(root: Path) -> None:
+    for file in (root / "commitlog").iterdir():
+        file.write_bytes(bytes(LOG))
+
+
+def hole(root: Path) -> None:
+    for file in (root / "commitlog").iterdir():
+        with file.open("r+b") as data:
+            data.truncate(0)
+            data.truncate(LOG)
+
+
+def no_length(root: Path) -> None:
+    files = sorted((root / "commitlog").iterdir())
+    for file in files[1:]:
+        file.unlink()
+    files[0].write_bytes(b"")
+
+
+def crashed(root: Path) -> None:
+    gone(root)
+    (root / "abort").write_text("4711")
+
+
+CASES = (gone, empty, foreign, zeros, hole, no_length, crashed)
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    return make(tmp_path / "store")
+
+
+def refused(root: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], word: str = "entries know") -> None:
+    before = golden_stores.fingerprint(root)
+    assert main(arguments) == 3
+    said = capsys.readouterr().err
+    assert word in said
+    assert "is its disk mounted?" in said
+    assert "--empty-log" in said
+    assert golden_stores.changes(before, golden_stores.fingerprint(root)) == []
+
+
+COMMANDS = {
+    "recover": ["--apply", "--yes"],
+    "dispatch": ["--yes"],
+    "put": ["--topic", "Orders", "--body", "x", "--yes"],
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_writes_without_the_word(whole, tmp_path, capsys, case, command):
+    case(whole)
+    settled = ["--config", str(conf(tmp_path))]
+    refused(whole, [command, str(whole), *COMMANDS[command], *settled], capsys)
+    assert main([command, str(whole), *COMMANDS[command], *settled, "--empty-log"]) == 0
+    if case not in (zeros, hole):  # there RocketMQ takes the last file's zeros for the end of the log, queues stay
+        assert not list((whole / "consumequeue" / "Orders" / "1").glob("*"))
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("locked", [True, False])
+def test_the_store_does_not_open_without_the_word(whole, case, locked):
+    case(whole)
+    if not locked:
+        (whole / "lock").unlink()
+    before = golden_stores.fingerprint(whole)
+    config = from_mapping(SIZES)[0]
+    with pytest.raises(LogIsEmpty, match=f"{UNITS} entries know of it: is its disk mounted"):
+        MessageStore(whole, config)
+    assert [
+        line for line in golden_stores.changes(before, golden_stores.fingerprint(whole)) if "lock" not in line
+    ] == []
+    assert (whole / "lock").exists() == locked
+    with MessageStore(whole, config, services=False, empty_log=True) as store:
+        assert store.put_message(Message("Orders", b"x")).ok
+    with MessageStore(whole, config, services=False):
+        pass  # there is a message again: nothing is missed
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("by", ["recover", "a start", "dispatch"])
+def test_the_word_is_asked_for_once(whole, tmp_path, case, by):
+    """Recovery with the word deleted the queues; the checkpoint, the index and a consumer's position still knew of the
+    messages, so each later start without a put asked again.
+    """
+    case(whole)
+    config = from_mapping(SIZES)[0]
+    if by == "a start":
+        MessageStore(whole, config, services=False, empty_log=True).close()
+    else:
+        settled = ["--config", str(conf(tmp_path))]
+        before = golden_stores.fingerprint(whole)
+        command = [by, str(whole), *COMMANDS[by], *settled, "--empty-log"]
+        assert main(command) == 0
+        kept = next(path for path in tmp_path.iterdir() if path.name.startswith("store."))
+        assert main(["recover", str(whole), "--undo", str(kept), "--yes"]) == 0
+        assert golden_stores.changes(before, golden_stores.fingerprint(whole)) == []
+        assert main(command) == 0
+        for name, more in COMMANDS.items():
+            if name != "put":
+                assert main([name, str(whole), *more, *settled]) == 0
+    for _ in range(2):
+        with open_store(whole, config) as store:
+            assert plan(store).empty_log is None
+        with MessageStore(whole, config, services=False) as store:
+            assert store.recovery_plan.empty_log is None
+    with MessageStore(whole, config, services=False) as store:
+        assert store.put_message(Message("Orders", b"x")).ok
+    with MessageStore(whole, config, services=False):
+        assert not (whole / "storescope-empty-log.json").exists(), "there is a message again"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_plan_and_the_check_say_it_first(whole, tmp_path, capsys, case):
+    case(whole)
+    main(["recover", str(whole), "--plan", "--json", "--config", str(conf(tmp_path))])
+    told = json.loads(capsys.readouterr().out)["emptyLog"]
+    assert (told["entries"], told["part"], told["folder"]) == (UNITS, False, str(whole / "commitlog"))
+    assert told["message"] == "the log is empty, 300 entries know of it: is its disk mounted?"
+    main(["recover", str(whole), "--plan"])
+    assert capsys.readouterr().out.splitlines()[0].endswith(told["message"])
+    with open_store(whole) as store:
+        first, *others, _summary = check(store)
+    assert (first.id, first.severity) == ("CL12", "error")
+    assert first.message == "The log is empty, 300 entries know of it: is its disk mounted?"
+    assert not {finding.id for finding in others} & {"CL11", "CQ13", "IX07", "CK02"}
+
+
+def test_without_queues_the_index_the_groups_and_the_checkpoint_know(whole, capsys):
+    gone(whole)
+    shutil.rmtree(whole / "consumequeue")
+    known = (
+        ("index entries know", "index"),
+        ("1 consumer position knows", "config"),
+        ("checkpoint knows", "checkpoint"),
+    )
+    for word, name in known:
+        if name != "checkpoint":  # by itself it is no store to look at
+            refused(whole, ["recover", str(whole), *COMMANDS["recover"]], capsys, word)
+        refused(whole, ["put", str(whole), *COMMANDS["put"]], capsys, word)
+        with pytest.raises(LogIsEmpty, match=word):
+            MessageStore(whole, from_mapping(SIZES)[0])
+        place = whole / name
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+    with MessageStore(whole, from_mapping(SIZES)[0], services=False) as store:
+        assert store.put_message(Message("Orders", b"x")).ok
+
+
+def test_a_new_store_and_one_that_never_had_a_message_open_as_before(tmp_path):
+    config = from_mapping(SIZES)[0]
+    for _ in range(2):
+        with MessageStore(tmp_path / "new", config, services=False) as store:
+            assert store.recovery_plan.empty_log is None
+    with MessageStore(tmp_path / "new", config, services=False) as store:
+        store.begin_at(0)
+    with MessageStore(tmp_path / "new", config, services=False) as store:
+        assert store.recovery_plan.empty_log is None
+
+
+def spoil_first_unit(root: Path) -> None:
+    with min((root / "commitlog").iterdir()).open("r+b") as file:
+        file.seek(4)
+        file.write(b"none")
+    (root / "abort").write_text("4711")
+    shutil.rmtree(root / "consumequeue")
+    (root / "checkpoint").write_bytes((1).to_bytes(8, "big") + bytes(4088))
+
+
+@pytest.mark.parametrize("at", [0, 100])
+def test_a_log_of_one_blank_unit_is_not_asked_for(tmp_path, at):
+    """The first start cut it to nothing and left a checkpoint that knew of it: the second one asked."""
+    config = from_mapping(SIZES)[0]
+    with MessageStore(tmp_path / "new", config, services=False) as store:
+        store.begin_at(at)
+        assert store.append_blank()
+    for _ in range(3):
+        with open_store(tmp_path / "new", config) as seen:
+            assert plan(seen).empty_log is None
+        with MessageStore(tmp_path / "new", config, services=False) as store:
+            assert store.recovery_plan.end_offset == 0
+    with MessageStore(tmp_path / "new", config, services=False) as store:
+        assert store.put_message(Message("Orders", b"x")).append.physical_offset == 0
+
+
+def test_a_log_that_a_start_cuts_to_nothing_is_not_asked_for_by_the_next(whole):
+    """Its first unit is damaged: a start drops the log, as RocketMQ does, and says so; there is nothing to mount."""
+    spoil_first_unit(whole)
+    config = from_mapping(SIZES)[0]
+    with MessageStore(whole, config, services=False) as store:
+        assert store.recovery_plan.empty_log is None
+        assert store.recovery_plan.units_dropped
+    for _ in range(2):
+        MessageStore(whole, config, services=False).close()
+    with MessageStore(whole, config, services=False) as store:
+        assert store.put_message(Message("Orders", b"x")).append.physical_offset == 0
+    gone(whole)
+    with pytest.raises(LogIsEmpty):
+        MessageStore(whole, config, services=False)
+
+
+@pytest.mark.parametrize("put_back", ["gone", "bare"])
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_one_folder_of_a_log_in_several(tmp_path, capsys, number, put_back):
+    folders = [tmp_path / f"disk{n}" / "log" for n in range(3)]
+    paths = {"storePathCommitLog": ",".join(map(str, folders))}
+    whole = make(tmp_path / "store", **paths)
+    with open_store(whole, from_mapping({**SIZES, **paths})[0]) as store:
+        assert plan(store).empty_log is None
+    shutil.rmtree(folders[number])
+    if put_back == "bare":
+        folders[number].mkdir()
+    settled = ["--config", str(conf(tmp_path, **paths))]
+    for command, more in COMMANDS.items():
+        refused(whole, [command, str(whole), *more, *settled], capsys)
+    before = golden_stores.fingerprint(tmp_path)
+    with pytest.raises(LogIsEmpty, match="a folder of the log holds no file") as error:
+        MessageStore(whole, from_mapping({**SIZES, **paths})[0])
+    assert error.value.file == str(folders[number])
+    after = golden_stores.fingerprint(tmp_path)
+    assert [line for line in golden_stores.changes(before, after) if "lock" not in line] == []
+    assert main(["recover", str(whole), *COMMANDS["recover"], *settled, "--empty-log"]) == 0
+    for _ in range(2):
+        assert main(["recover", str(whole), *COMMANDS["recover"], *settled]) == 0
+        with MessageStore(whole, from_mapping({**SIZES, **paths})[0], services=False) as store:
+            assert store.recovery_plan.empty_log is None
+    other = folders[number - 1]
+    if number != 1 and any(other.iterdir()):
+        shutil.rmtree(other)
+        with pytest.raises(LogIsEmpty):
+            MessageStore(whole, from_mapping({**SIZES, **paths})[0])
+
+
+def test_a_folder_that_has_no_file_yet_is_no_loss(tmp_path):
+    """The files go to the folders in turn: a log of one file in two folders leaves one of them without."""
+    folders = [tmp_path / f"disk{n}" for n in range(2)]
+    config = from_mapping({**SIZES, "storePathCommitLog": ",".join(map(str, folders))})[0]
+    for _ in range(2):
+        with MessageStore(tmp_path / "store", config, services=False) as store:
+            assert store.put_message(Message("Orders", b"x")).ok
+
+
+def test_a_lost_tail_goes_on_and_is_named(whole):
+    """A crash may lose what was not flushed: the log has its beginning, so it is not empty."""
+    newest = max((whole / "commitlog").iterdir())
+    newest.unlink()
+    (whole / "abort").write_text("4711")
+    with open_store(whole) as store:
+        found = plan(store)
+    assert found.empty_log is None
+    assert found.notes[0].startswith("The queues know the log up to")
+    with MessageStore(whole, from_mapping(SIZES)[0], services=False) as opened:
+        assert opened.recovery_plan.end_offset == found.end_offset
+
+
+def test_files_that_expired_are_no_loss(whole):
+    min((whole / "commitlog").iterdir()).unlink()
+    with MessageStore(whole, from_mapping(SIZES)[0], services=False) as store:
+        assert store.recovery_plan.empty_log is None
+
+
+def test_a_first_page_of_zeros_is_damage_and_no_empty_log(whole):
+    files = sorted((whole / "commitlog").iterdir())
+    for file in files[1:]:
+        file.unlink()
+    files[0].write_bytes(bytes(4096) + files[0].read_bytes()[4096:])
+    with open_store(whole) as store:
+        assert plan(store).empty_log is None
+
+
+def test_a_log_that_expired_whole_is_no_log_that_is_gone(tmp_path):
+    """All files but the newest were deleted, and nothing was put into that one yet: its place says that the rest is
+    not missed.
+    """
+    root = make(tmp_path / "store")
+    end = max(int(file.name) for file in (root / "commitlog").iterdir()) + LOG
+    empty(root)
+    (root / "commitlog" / f"{end:020d}").write_bytes(bytes(LOG))
+    with open_store(root) as store:
+        assert plan(store).empty_log is None
+    with MessageStore(root, from_mapping(SIZES)[0], services=False) as store:
+        assert store.put_message(Message("Orders", b"tea")).append.physical_offset == end
+
+
+def test_a_log_whose_newest_file_should_hold_units_is_gone(tmp_path):
+    root = make(tmp_path / "store")
+    newest = max((root / "commitlog").iterdir())
+    empty(root)
+    newest.write_bytes(bytes(LOG))
+    with open_store(root) as store:
+        assert plan(store).empty_log is not None

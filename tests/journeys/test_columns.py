@@ -1,0 +1,114 @@
+"""At 1280 × 720 and 1600 × 1000 every view shows its numbers, offsets, times and states whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from walker import Run, Walker
+
+from viewer.widgets.column_fit import WHOLE, rank_of
+from viewer.widgets.record_view import RecordView
+
+pytestmark = pytest.mark.journey
+VIEWS = ("log:0", "queue:OrderPaid/2/100", "trace:ShipmentEvents/SO-000421", "findings", "space", "groups", "config",
+         "positions", "where:SO-000749")  # fmt: skip
+
+
+def tables(walker: Walker) -> Iterator[RecordView]:
+    """The tables with rows of the view in front."""
+    for table in walker.window.panes[walker.window.view].findChildren(RecordView):
+        if table.isVisible() and table.table.rows and table.width() > 40:
+            yield table
+
+
+def cut(table: RecordView) -> list[str]:
+    """Cells on the screen of columns that never give way, and that are narrower than what they say."""
+    head, top = table.horizontalHeader(), table.verticalScrollBar().value()
+    found = []
+    for number in range(top, min(len(table.table.rows), top + table.visible_rows())):
+        look, texts = table.table.look(number), table.table.texts(number)
+        until = look.words_from if look is not None and look.words else len(texts)
+        for n, column in enumerate(table.kind.columns[:until]):
+            if rank_of(column) == WHOLE and column.title and texts[n] and not head.isSectionHidden(n):
+                needed = table.painter.cell_width(column, table.table.rows[number], texts[n])
+                if head.sectionSize(n) < needed:
+                    found.append(f"{table.objectName()} {column.key} {texts[n]}: {head.sectionSize(n)} < {needed}")
+    return found
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1600, 1000)])
+def test_no_number_offset_time_or_state_is_cut(run: Run, walker: Walker, orders: Path, size: tuple[int, int]) -> None:
+    async def walk() -> None:
+        walker.window.resize(*size)
+        await walker.open(orders)
+        seen = set()
+        for view in VIEWS:
+            assert await walker.window.go_to_text(view)
+            await walker.rest()
+            for table in tables(walker):
+                seen.add(table.objectName())
+                assert cut(table) == [], view
+                assert table.horizontalScrollBar().maximum() == 0, (view, table.objectName())
+        assert {"units.table", "queue.table", "groups.table", "positions.now"} <= seen
+        walker.window.resize(1600, 1000)
+        await walker.rest()
+
+    run(walk())
+
+
+def test_a_head_is_dragged_widened_and_reset(run: Run, walker: Walker, orders: Path) -> None:
+    async def walk() -> None:
+        await walker.open(orders)
+        table = walker.table("units.table")
+        head, name = table.horizontalHeader(), table.objectName()
+        tags = walker.heads(name).index("Tag")
+        before = head.sectionSize(tags)
+        edge = QPoint(head.sectionViewportPosition(tags) + before - 1, head.height() // 2)
+        port = head.viewport()
+        QTest.mousePress(port, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, edge)
+        QTest.mouseMove(port, edge + QPoint(40, 0))
+        QTest.mouseRelease(port, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, edge + QPoint(40, 0))
+        await walker.rest()
+        assert head.sectionSize(tags) > before + 20
+        assert walker.window.settings.columns(name) is not None
+        edge = QPoint(head.sectionViewportPosition(tags) + head.sectionSize(tags) - 1, head.height() // 2)
+        QTest.mouseDClick(port, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, edge)
+        await walker.rest()
+        assert abs(head.sectionSize(tags) - before) <= 2
+        table.fitting.reset()
+        assert walker.window.settings.columns(name) is None
+
+    run(walk())
+
+
+def test_the_columns_of_a_dialog_s_table_come_back_with_it(run: Run, walker: Walker, orders: Path) -> None:
+    """They were forgotten with the dialog: only tables of views were asked what was kept."""
+
+    async def walk() -> None:
+        await walker.open(orders)
+        walker.table("units.table").setCurrentIndex(walker.table("units.table").model().index(3, 2))
+        for name, deed in (("operations.table", "view.operations"), ("frequency.table", "frequency.open")):
+            await walker.act(deed)
+            await walker.rest()
+            table = walker.table(name)
+            head = table.horizontalHeader()
+            wide, last = head.sectionSize(0) + 31, head.count() - 1
+            head.resizeSection(0, wide)
+            head.moveSection(head.visualIndex(last), 1)
+            table.window().close()
+            await walker.rest()
+            await walker.act(deed)
+            await walker.rest()
+            again = walker.table(name)
+            assert abs(again.horizontalHeader().sectionSize(0) - wide) <= 1, name
+            assert again.horizontalHeader().visualIndex(last) == 1, name
+            again.fitting.reset()
+            assert walker.window.settings.columns(name) is None
+            again.window().close()
+            await walker.rest()
+
+    run(walk())

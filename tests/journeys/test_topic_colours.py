@@ -1,0 +1,99 @@
+"""Two windows with two stores: each keeps the colours of its own topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QImage
+from walker import Run, Walker
+
+from viewer.look.theme import TOPICS_LIGHT
+from viewer.shell.main_window import MainWindow
+from viewer.shell.windows import close_all, open_beside
+from viewer.widgets.line_strip import LineStrip
+
+pytestmark = pytest.mark.journey
+
+
+@pytest.fixture
+def alone(run: Run) -> Iterator[None]:
+    """Whatever happens, no second window stays."""
+    yield
+    run(close_all())
+
+
+def _colourful(picture: QImage) -> int:
+    """Pixels that are no grey."""
+    return sum(
+        picture.pixelColor(x, y).saturation() > 60
+        for x in range(0, picture.width(), 3)
+        for y in range(0, picture.height(), 3)
+    )
+
+
+def _line(window: MainWindow) -> QImage:
+    return Walker(window).find(LineStrip, "units.line").grab().toImage()
+
+
+def test_two_stores_in_two_windows_keep_their_colours(run: Run, walker: Walker, orders: Path, damaged: Path,
+                                                      alone: None) -> None:  # fmt: skip
+    """Colours were one per program: the second store took those of the first, whose Line turned grey."""
+
+    async def walk() -> None:
+        window = walker.window
+        await walker.open(orders)
+        await walker.rest()
+        assert window.session is not None
+        before, order = _colourful(_line(window)), window.session.colours.order
+        assert before > 20
+        other = open_beside(window, damaged, "log")
+        assert other is not None
+        beside = Walker(other)
+        await walker.until(lambda: other.session is not None and other.session.survey is not None, "it stands")
+        await beside.rest()
+        assert window.session.colours.order == order
+        assert _colourful(_line(window)) > before * 0.8
+        assert other.session is not None
+        assert any(other.session.colours.order)
+        assert _colourful(_line(other)) > 20
+
+    run(walk())
+
+
+def test_a_log_by_itself_has_colours(run: Run, walker: Walker, orders: Path, tmp_path: Path,
+                                     copied: Callable[[Path], Path]) -> None:  # fmt: skip
+    """Without queues nobody told which topics are large: the Line was all grey, and only Space counted them."""
+
+    async def walk() -> None:
+        await walker.open(copied(orders) / "commitlog")
+        session = walker.window.session
+        assert session is not None
+        await walker.until(lambda: any(session.colours.order), "the log's units are counted")
+        await walker.rest()
+        assert session.survey is not None
+        assert not session.survey.topics
+        assert _colourful(_line(walker.window)) > 20
+
+    run(walk())
+
+
+def test_a_compared_store_has_the_colours_of_the_first(run: Run, walker: Walker, orders: Path, alone: None,
+                                                       copied: Callable[[Path], Path]) -> None:  # fmt: skip
+    async def walk() -> None:
+        await walker.open(orders)
+        await walker.rest()
+        other = walker.window.desk.comparison.begin(copied(orders))
+        assert other is not None
+        await walker.until(lambda: other.session is not None and other.session.survey is not None, "it stands")
+        assert walker.window.session is not None
+        assert other.session is not None
+        mine, theirs = walker.window.session.colours, other.session.colours
+        assert theirs.order == mine.order
+        mine.offer([name for name in reversed(mine.order) if name][:1] + [f"new {n}" for n in range(9)])
+        kept = [name for name in mine.order if name in theirs.order and name]
+        assert all(theirs.color(name) == mine.color(name) for name in kept)
+        assert len(TOPICS_LIGHT) == len(theirs.order)
+
+    run(walk())

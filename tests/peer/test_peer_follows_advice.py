@@ -1,0 +1,282 @@
+"""Advice carried out as an operator would, and the real RocketMQ started on the result: nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import agree
+import golden_stores
+import incident_states as states
+import incidents
+import peer
+import pytest
+
+from engine.cli.main import main
+from engine.codec.index import decode_header
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+
+pytestmark = [pytest.mark.peer, pytest.mark.golden, pytest.mark.timeout(600)]
+
+PLAN = {"config": states.CONFIG}
+
+
+@pytest.fixture
+def built(golden, tmp_path):
+    return lambda state: states.build(golden("broker-orders"), tmp_path / state.__name__, state)
+
+
+@pytest.fixture
+def java(tmp_path):
+    return peer.Peer("5.3.3", tmp_path)
+
+
+def no_queues(root):
+    shutil.rmtree(root / "consumequeue")
+
+
+def entries(java, store):
+    """How many entries all queues have when the broker has started on a copy of ``store``; None where it refuses."""
+    return started(java.dump(PLAN, store))
+
+
+def started(account):
+    if not next(row for row in account if row["t"] == "load")["ok"]:
+        return None
+    rows = [row for row in account if row["t"] == "queue" and row["when"] == "started"]
+    return sum(row["max"] - row["min"] for row in rows)
+
+
+LOSING = [
+    (states.hole, states.MESSAGES, 226),
+    (states.tail_of_next_to_last_file, states.MESSAGES + states.DELETED, 42),
+    (states.pages_of_queues_lost, states.MESSAGES + states.DELETED, 597),
+    (states.queue_folder_lost, states.MESSAGES + states.DELETED, 370),
+    (states.pages_lost_and_closed, states.MESSAGES, 253),
+]
+
+
+@pytest.mark.parametrize(("state", "whole", "lost"), LOSING)
+def test_a_start_loses_what_was_said_and_nothing_after_dispatch(built, java, capsys, state, whole, lost):
+    root = built(state)
+    with open_store(root) as store:
+        found = next(one for one in check(store) if one.id == "RP01")
+    assert found.evidence["messages"] == lost
+    assert entries(java, root) == whole - lost
+    assert main(["dispatch", str(root), "--yes", "--quiet"]) == 0
+    assert entries(java, root) == whole
+    with open_store(root) as store:
+        assert "RP01" not in [one.id for one in list(check(store))[:-1]]
+    capsys.readouterr()
+
+
+def test_wrong_entries_are_gone_after_dispatch(golden, tmp_path, java, capsys):
+    """One that was never written, and a queue that holds those of another one."""
+    root = incidents.copied(golden("broker-orders"), tmp_path / "store")
+    incidents.shift(root, "OrderEvents/0", 200)
+    for path in sorted((root / "consumequeue/PaymentEvents/0").iterdir()):
+        shutil.copy(path, root / "consumequeue/PaymentEvents/1" / path.name)
+    assert main(["check", str(root), "--quiet"]) == 1
+    assert capsys.readouterr().out.count(f"storescope dispatch {root} --to NEW") >= 1
+    assert main(["dispatch", str(root), "--yes", "--quiet"]) == 0
+    assert main(["check", str(root), "--quiet"]) == 0
+    assert entries(java, root) == states.MESSAGES
+    assert not agree.queue(root, java.dump(PLAN, root)).differences
+    capsys.readouterr()
+
+
+def test_with_abort_a_checkpoint_of_zero_makes_the_start_read_the_whole_log(built, java):
+    root = built(states.pages_of_queues_lost)
+    states.set_checkpoint(root, physic=0, logics=0)
+    assert entries(java, root) == states.MESSAGES + states.DELETED
+
+
+def test_an_index_is_kept_by_recovering_first_and_building_it_then(built, java, capsys):
+    """A broker's start deletes 11 of 16 files; after a build alone it would delete them all the same."""
+    root = built(states.index_behind_the_checkpoint)
+    before = keys(root)
+    assert main(["recover", str(root), "--apply", "--yes", "--quiet"]) == 0
+    assert main(["dispatch", str(root), "--yes", "--quiet"]) == 0
+    java.dump(PLAN, root, in_place=True)
+    assert keys(root) == before
+    capsys.readouterr()
+
+
+def keys(root):
+    return sum(decode_header(path.read_bytes()).entries for path in (root / "index").iterdir())
+
+
+def test_a_copy_has_the_messages_behind_the_damage_that_a_start_drops(built, java, tmp_path, capsys):
+    root = built(states.magic_code_lost)
+    before = entries(java, root)
+    assert main(["copy", str(root), str(tmp_path / "new"), "--quiet"]) == 0
+    assert entries(java, tmp_path / "new") == before + 307 == states.MESSAGES - 1
+    capsys.readouterr()
+
+
+# -- states of single files: what the step says is done, and the broker started on the result
+
+
+def advice(root, rule):
+    """The one finding of ``rule`` on the store."""
+    with open_store(root) as store:
+        (found,) = [one for one in list(check(store))[:-1] if one.id == rule]
+    return found
+
+
+def built_as_said(root, rule, tmp_path, *more):
+    """The step's command carried out, and what it built put in the place of what the store had."""
+    words = shlex.split(advice(root, rule).command.replace("NEW", str(tmp_path / "new")))
+    assert words[0] == "storescope"
+    assert main([*words[1:], "--quiet", *more]) == 0
+    for made in (tmp_path / "new").iterdir():
+        shutil.rmtree(root / made.name, ignore_errors=True)
+        made.rename(root / made.name)
+
+
+def followed(root, found, tmp_path, monkeypatch, capsys):
+    """The finding's command and every word of its step behind it, as a shell takes them; the old folders are kept."""
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(found.command)
+    conf = tmp_path / "broker.conf"
+    conf.write_text("".join(f"{key}={value}\n" for key, value in states.CONFIG.items()))
+    given = ["--config", str(conf)] if "--config broker.conf" in found.next_step else []
+    assert main([*words[1:], "--quiet", *given]) == 0
+    script = found.next_step.partition("keep these (")[2].removesuffix(").").replace("STORE", shlex.quote(str(root)))
+    subprocess.run(["sh", "-ec", script], cwd=tmp_path, check=True)
+    capsys.readouterr()
+
+
+def folders(root):
+    return sorted(path.name for path in root.iterdir())
+
+
+@pytest.mark.parametrize(("state", "rule"), [(states.pages_lost_and_closed, "RP01"), (no_queues, "CQ10")])
+def test_what_was_built_elsewhere_is_put_in_place_as_said(built, java, tmp_path, monkeypatch, capsys, state, rule):
+    """The step ended with a folder NEW, and nobody said how it becomes the store's; without --config where no queue is
+    left, a broker of other sizes refuses what was built.
+    """
+    root = built(state)
+    before = folders(root)
+    with open_store(root) as store:
+        found = next(one for one in list(check(store, only={rule}))[:-1])
+    followed(root, found, tmp_path, monkeypatch, capsys)
+    assert {*before} <= {*folders(root)} <= {*before, "consumequeue"}
+    assert "index" in folders(tmp_path / "OLD")
+    assert not list((tmp_path / "NEW").iterdir())
+    assert entries(java, root) == states.MESSAGES
+    assert not agree.queue(root, java.dump(PLAN, root)).differences
+
+
+def newest(root):
+    return max((root / "commitlog").iterdir())
+
+
+@pytest.mark.parametrize(("release", "store"), [("4.9.8", "broker-orders-4.9.7"), ("5.3.3", "broker-orders")])
+def test_an_empty_last_file_is_removed(golden, tmp_path, release, store):
+    java = peer.Peer(release, tmp_path)
+    root = incidents.copied(golden(store), tmp_path / "store")
+    (root / "commitlog" / f"{int(newest(root).name) + incidents.LOG_FILE:020d}").touch()
+    whole = entries(java, golden(store))
+    assert entries(java, root) == (None if release == "4.9.8" else whole)
+    said = advice(root, "CL07")
+    assert "remove the empty file" in said.next_step
+    Path(said.file).unlink()
+    assert entries(java, root) == whole > 0
+
+
+def test_a_longer_last_file_is_copied_out_of(golden, tmp_path, java, capsys):
+    root = incidents.copied(golden("broker-orders"), tmp_path / "store")
+    newest(root).write_bytes(newest(root).read_bytes() + bytes(4096))
+    assert entries(java, root) is None
+    assert "copy the units out of the longer file" in advice(root, "CL07").next_step
+    assert main(["copy", str(root), str(tmp_path / "new"), "--quiet"]) == 0
+    assert entries(java, tmp_path / "new") == states.MESSAGES
+    capsys.readouterr()
+
+
+def test_a_short_last_file_is_brought_back_or_copied_out_of(golden, tmp_path, java, capsys):
+    root = incidents.copied(golden("broker-orders"), tmp_path / "store")
+    whole = newest(root).read_bytes()
+    newest(root).write_bytes(whole[:300_000])
+    assert entries(java, root) is None
+    said = advice(root, "CL07")
+    assert "bring the whole file from a replica or a backup; what is left can be copied out of it" in said.next_step
+    assert main(["copy", str(root), str(tmp_path / "new"), "--quiet"]) == 0
+    assert entries(java, tmp_path / "new") == states.MESSAGES - said.evidence["queueEntries"]
+    newest(root).write_bytes(whole)
+    assert entries(java, root) == states.MESSAGES
+    capsys.readouterr()
+
+
+def test_a_foreign_file_is_moved_out(built, java, tmp_path):
+    root = built(states.name_that_is_no_number)
+    assert entries(java, root) is None
+    said = advice(root, "DK01")
+    assert "move it out of the store's folders" in said.next_step
+    Path(said.file).rename(tmp_path / "moved")
+    assert entries(java, root) == states.MESSAGES
+
+
+def test_a_short_queue_file_is_built_again(golden, tmp_path, java, capsys):
+    root = incidents.copied(golden("broker-orders"), tmp_path / "store")
+    short = max((root / "consumequeue/OrderEvents/0").iterdir())
+    short.write_bytes(short.read_bytes()[:3000])
+    assert entries(java, root) is None
+    built_as_said(root, "CQ01", tmp_path)
+    assert entries(java, root) == states.MESSAGES
+    capsys.readouterr()
+
+
+def test_lost_ext_files_are_built_again(golden, tmp_path, java, capsys):
+    """What a consumer gets by its tag is what it got before they were lost."""
+    plan = json.loads((golden_stores.GOLDEN / "multi-queue-ext-5.3.3" / "plan.json").read_text(encoding="utf-8"))
+    whole = golden("multi-queue-ext-5.3.3")
+    root = incidents.copied(whole, tmp_path / "store")
+    shutil.rmtree(root / "consumequeue_ext")
+    before = by_tag(java.dump(plan, whole))
+    assert by_tag(java.dump(plan, root)) != before
+    built_as_said(root, "CQ15", tmp_path)
+    assert by_tag(java.dump(plan, root)) == before
+    capsys.readouterr()
+
+
+def by_tag(account):
+    asked = [row for row in account if row["t"] == "get" and row["tag"] is not None]
+    return [(row["topic"], row["queue"], row["offset"], row["tag"], row["status"], row["phys"]) for row in asked]
+
+
+def test_a_lost_index_is_built_again(golden, tmp_path, java, capsys):
+    """Without --config it had RocketMQ's own sizes, and this broker, whose sizes are others, found no key in it."""
+    whole = golden("broker-orders")
+    root = incidents.copied(whole, tmp_path / "store")
+    shutil.rmtree(root / "index")
+    before = by_key(java.dump(PLAN, whole))
+    assert not any(by_key(java.dump(PLAN, root)).values())
+    conf = tmp_path / "broker.conf"
+    conf.write_text("".join(f"{key}={value}\n" for key, value in states.CONFIG.items()))
+    assert "(--config) if the sizes are special" in advice(root, "IX10").next_step
+    built_as_said(root, "IX10", tmp_path, "--config", str(conf))
+    assert by_key(java.dump(PLAN, root)) == before
+    assert sum(map(bool, before.values())) > 100
+    capsys.readouterr()
+
+
+def by_key(account):
+    """What the real index says of each key that was asked for."""
+    asked = [row for row in account if row["t"] == "key" and row["begin"] == 0 and row["end"] == (1 << 63) - 1]
+    return {(row["topic"], row["key"]): row["phys"] for row in asked}
+
+
+@pytest.mark.parametrize("ended", ["closed", "crashed"])
+def test_a_checkpoint_of_no_bytes_costs_nothing_but_time(golden, tmp_path, java, ended):
+    root = incidents.copied(golden("broker-orders"), tmp_path / "store")
+    (root / "checkpoint").write_bytes(b"")
+    if ended == "crashed":
+        incidents.crashed(root)
+    assert "nothing but time is lost" in advice(root, "CK05").next_step
+    assert entries(java, root) == states.MESSAGES + (states.DELETED if ended == "crashed" else 0)

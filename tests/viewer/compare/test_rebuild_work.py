@@ -1,0 +1,95 @@
+"""A rebuild equals what a broker wrote; a byte that differs is named; a stop leaves nothing."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.inspection.samples import sample
+from engine.inspection.snapshot import open_store
+from tests.support.controls import FakeControl
+from viewer.compare.rebuild_work import amounts, rebuild, refusal
+from viewer.runtime.jobs import Cancelled
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(sample("orders"), tmp_path / "store"))
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_rebuilt_equals_the_brokers_own(store: Path, tmp_path: Path) -> None:
+    before = _files(store)
+    found = rebuild(FakeControl(), store, None, tmp_path / "built")
+    assert found.rows
+    assert all(one.equal and one.here == one.rebuilt for one in found.rows)
+    queues = [one for one in found.rows if one.queue_id is not None]
+    assert sum(one.rebuilt for one in queues) == found.built.entries
+    assert sum(one.rebuilt for one in found.rows if one.queue_id is None) == found.built.index_entries
+    with open_store(store) as opened:
+        assert amounts(opened).queues == len(queues)
+    assert (tmp_path / "built" / "consumequeue").is_dir()
+    assert _files(store) == before
+
+
+def _other_tag(file: Path) -> None:
+    raw = bytearray(file.read_bytes())
+    raw[3 * 20 + 19] ^= 1
+    file.write_bytes(raw)
+
+
+def _less(file: Path) -> None:
+    shutil.rmtree(file.parent)
+
+
+@pytest.mark.parametrize(("deed", "at", "there"), [(_other_tag, 3, True), (_less, 0, False)])
+def test_the_first_entry_of_a_queue_that_differs_is_named(
+    store: Path, tmp_path: Path, deed: Callable[[Path], None], at: int, there: bool
+) -> None:
+    whole = rebuild(FakeControl(), store, None, tmp_path / "whole")
+    most = max((one for one in whole.rows if one.queue_id is not None), key=lambda one: one.here)
+    deed(store / "consumequeue" / most.topic / str(most.queue_id) / f"{0:020}")
+    found = rebuild(FakeControl(), store, None, tmp_path / "built")
+    (other,) = (one for one in found.rows if not one.equal)
+    assert (other.topic, other.queue_id, other.difference, other.there) == (most.topic, most.queue_id, at, there)
+    assert other.rebuilt == most.rebuilt
+    assert other.here == (most.here if there else 0)
+    assert other.offset is not None
+
+
+def test_an_index_entry_that_differs_is_named(store: Path, tmp_path: Path) -> None:
+    with open_store(store) as opened:
+        reader = opened.index_files()[1]
+        assert reader.geometry is not None
+        position, path, name = reader.geometry.entry_position(7), Path(reader.path), reader.name
+    raw = bytearray(path.read_bytes())
+    key_hash = struct.unpack_from(">i", raw, position)[0]
+    struct.pack_into(">i", raw, position, key_hash ^ 1)
+    path.write_bytes(raw)
+    found = rebuild(FakeControl(), store, None, tmp_path / "built")
+    (other,) = (one for one in found.rows if not one.equal)
+    assert (other.name, other.difference, other.queue_id, other.here) == (name, 7, None, other.rebuilt)
+
+
+@pytest.mark.parametrize("at", [1, 3, 8, 30])
+def test_a_stop_leaves_nothing(store: Path, tmp_path: Path, at: int) -> None:
+    with pytest.raises(Cancelled):
+        rebuild(FakeControl(at, Cancelled), store, None, tmp_path / "built")
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_only_absent_and_empty_places_outside_the_store_are_taken(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert not refusal(store, tmp_path / "empty")
+    assert not refusal(store, tmp_path / "new")
+    assert "into the store" in refusal(store, store / "new")
+    assert "is something" in refusal(store, tmp_path)
+    with open_store(store / "commitlog") as part:
+        assert "part of a store" in amounts(part).why

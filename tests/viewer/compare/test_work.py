@@ -1,0 +1,174 @@
+"""All differences of two stores: what was changed is named, what is equal goes by, a stop keeps the part seen."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+
+from engine.inspection.samples import sample
+from engine.inspection.snapshot import open_store
+from tests.support.controls import FakeControl
+from viewer.compare import work as compare_work
+from viewer.compare.work import Differences, Row, compare, first_apart
+from viewer.runtime.jobs import Cancelled
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    """The sample store and a copy of it that may be changed."""
+    return sample("orders"), Path(shutil.copytree(sample("orders"), tmp_path / "other"))
+
+
+def differences(one: Path, other: Path, at: int = 0) -> Differences:
+    found = Differences()
+    with open_store(one) as first, open_store(other) as second:
+        compare(FakeControl(at, Cancelled), first, second, found)
+    return found
+
+
+def of_kind(found: Differences, kind: str) -> list[Row]:
+    return [row for row in found.rows if row.kind == kind]
+
+
+def log_file(store: Path, offset: int) -> tuple[Path, int]:
+    """The file that holds a byte of the log, and its position there."""
+    files = sorted((store / "commitlog").iterdir())
+    file = max((file for file in files if int(file.name) <= offset), key=lambda file: int(file.name))
+    return file, offset - int(file.name)
+
+
+def change(file: Path, position: int, data: bytes) -> None:
+    raw = bytearray(file.read_bytes())
+    raw[position : position + len(data)] = data
+    file.write_bytes(raw)
+
+
+def offsets(store: Path) -> list[tuple[int, int]]:
+    with open_store(store) as opened:
+        return [(unit.offset, unit.size) for unit in opened.units() if hasattr(unit, "topic")]
+
+
+def test_a_copy_is_equal(pair: tuple[Path, Path]) -> None:
+    found = differences(*pair)
+    assert found.rows == []
+    assert found.total == 0
+    with open_store(pair[0]) as store:
+        assert found.compared == store.log.max_offset - store.log.min_offset
+
+
+def test_units_that_differ_are_named_with_their_fields_and_only_they(pair: tuple[Path, Path]) -> None:
+    one, other = pair
+    units = offsets(one)
+    changed = [units[3], units[4], units[200], units[-1]]
+    for offset, size in changed:
+        file, at = log_file(other, offset)
+        change(file, at + 16, struct.pack(">i", 77))  # the unit's flag
+        assert size > 20
+    rows = of_kind(differences(one, other), "unit")
+    assert [row.place_here and row.place_here.offset for row in rows] == [offset for offset, _ in changed]
+    assert {(row.side, row.fields, row.count) for row in rows} == {("differs", "flag", 1)}
+
+
+def test_a_unit_that_became_damage_is_one_difference(pair: tuple[Path, Path]) -> None:
+    one, other = pair
+    offset, size = offsets(one)[10]
+    file, at = log_file(other, offset)
+    change(file, at, b"\xff" * 8)
+    (row,) = of_kind(differences(one, other), "unit")
+    assert (row.side, row.size) == ("differs", size)
+    assert "damage" in row.there
+    assert "unit" in row.here
+
+
+def test_a_log_that_ends_earlier_lacks_the_rest_as_one_row(pair: tuple[Path, Path]) -> None:
+    one, other = pair
+    units = offsets(one)
+    cut, _ = units[-40]
+    file, at = log_file(other, cut)
+    raw = bytearray(file.read_bytes())
+    raw[at:] = bytes(len(raw) - at)
+    file.write_bytes(raw)
+    for later in (other / "commitlog").iterdir():
+        if int(later.name) > cut:
+            later.unlink()
+    found = differences(one, other)
+    (row,) = of_kind(found, "unit")
+    assert (row.side, row.count, row.place_there) == ("here", 40, None)
+    assert row.place_here is not None
+    assert row.place_here.offset == cut
+    back = of_kind(differences(other, one), "unit")
+    assert [(row.side, row.count) for row in back] == [("there", 40)]
+
+
+def test_entries_that_differ_are_runs(pair: tuple[Path, Path]) -> None:
+    one, other = pair
+    with open_store(one) as store:
+        topic, number = next((t, q) for t, queues in store.topics().items() for q, one_queue in queues.items()
+                             if one_queue.max_offset > 20)  # fmt: skip
+    file = min((other / "consumequeue" / topic / str(number)).iterdir())
+    for entry in (3, 4, 9):
+        change(file, entry * 20 + 12, struct.pack(">q", 4711))
+    rows = of_kind(differences(one, other), "queue")
+    assert [(row.subject, row.count, row.fields) for row in rows] == [
+        (f"{topic}/{number}/3", 2, "tags_code"), (f"{topic}/{number}/9", 1, "tags_code"),
+    ]  # fmt: skip
+    shutil.rmtree(file.parent)
+    (row,) = of_kind(differences(one, other), "queue")
+    assert (row.side, row.subject, row.place_there) == ("here", f"{topic}/{number}", None)
+
+
+def test_index_tables_checkpoint_and_state(pair: tuple[Path, Path]) -> None:
+    one, other = pair
+    index = min((other / "index").iterdir())
+    with open_store(other) as store:
+        reader = store.index_files()[0]
+        assert reader.geometry is not None
+        position = reader.geometry.entry_position(5)
+    change(index, position, struct.pack(">i", 12345))
+    change(other / "checkpoint", 0, struct.pack(">q", 1_700_000_000_000))
+    table = other / "config" / "consumerOffset.json"
+    text = table.read_text()
+    table.write_text(
+        text.replace('"OrderPaid@billing":{0:260', '"OrderPaid@billing":{0:1234567')[:-1] + ',"added":true}'
+    )
+    (other / "abort").touch() if not (other / "abort").exists() else (other / "abort").unlink()
+    found = differences(one, other)
+    assert {row.subject.split("/")[-1] for row in of_kind(found, "index")} == {"5"}
+    (page,) = of_kind(found, "checkpoint")
+    assert (page.subject, page.there) == ("physicMsgTimestamp", "1,700,000,000,000")
+    tables = {row.subject: (row.here, row.there) for row in of_kind(found, "config")}
+    assert tables["consumerOffset.json offsetTable.OrderPaid@billing.0"] == ("260", "1234567")
+    assert tables["consumerOffset.json added"] == ("", "true")
+    assert [row.subject for row in of_kind(found, "state")] == ["abort"]
+    assert found.total == len(found.rows)
+
+
+def test_rows_are_bounded_and_all_are_counted(pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = pair
+    for offset, _ in offsets(one)[:10]:
+        file, at = log_file(other, offset)
+        change(file, at + 16, struct.pack(">i", 77))
+    monkeypatch.setattr(compare_work, "MOST", 4)
+    found = differences(one, other)
+    assert len(found.rows) == 4
+    assert found.cut
+    assert found.counts == {("unit", "differs"): 10}
+
+
+def test_a_stop_keeps_what_was_seen(pair: tuple[Path, Path]) -> None:
+    one, other = pair
+    offset, _ = offsets(one)[0]
+    file, at = log_file(other, offset)
+    change(file, at + 16, struct.pack(">i", 77))
+    found = Differences()
+    with open_store(one) as first, open_store(other) as second, pytest.raises(Cancelled):
+        compare(FakeControl(3, Cancelled), first, second, found)
+    assert [row.kind for row in found.rows] == ["unit"]
+
+
+@pytest.mark.parametrize(("mine", "theirs", "at"), [(b"", b"", 0), (b"abc", b"abd", 2), (b"ab", b"abc", 2)])
+def test_the_first_byte_apart(mine: bytes, theirs: bytes, at: int) -> None:
+    assert first_apart(mine, theirs) == at

@@ -1,0 +1,102 @@
+"""A plan is tried on a copy: the copy is recovered, the store is not touched, a stop leaves nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.cli.main import main
+from engine.config import MessageStoreConfig
+from engine.errors import UsageError
+from engine.inspection import open_store
+from engine.inspection.recovery import plan as plan_of
+from engine.inspection.written_by import guess
+from tests.support.controls import FakeControl, StoppedByTest
+from viewer.findings.recovery_trial import again, plan_text, save_plan, trial
+
+
+def prints(folder: Path) -> dict[str, str]:
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
+
+
+@pytest.fixture
+def plan(golden):
+    with open_store(golden("crash-flip-5.3.3")) as store:
+        return plan_of(store, "5.3")
+
+
+@pytest.mark.golden
+def test_the_copy_is_recovered_as_planned_and_the_store_stays(golden, plan, tmp_path) -> None:
+    store, control = golden("crash-flip-5.3.3"), FakeControl()
+    before = prints(store)
+    done = trial(control, store, None, plan, tmp_path / "copy")
+    assert (done.end_offset, done.folder, done.round) == (plan.end_offset, tmp_path / "copy", 1)
+    found = {figure.name: (figure.planned, figure.done) for figure in done.figures}
+    assert found["unitsDropped"] == (plan.units_dropped, plan.units_dropped)
+    assert plan.units_dropped > 0
+    ends = {f"{queue.topic}/{queue.queue_id}": (queue.max_offset, queue.max_offset) for queue in plan.queues}
+    assert ends.items() <= found.items()
+    assert done.as_expected
+    assert control.told
+    with open_store(tmp_path / "copy") as copy:
+        assert copy.log.max_offset == plan.end_offset
+        assert not copy.abort
+    assert prints(store) == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["copy"]
+
+
+@pytest.mark.golden
+def test_a_second_recovery_of_the_copy_changes_nothing_and_a_change_is_seen(golden, plan, tmp_path) -> None:
+    first = trial(FakeControl(), golden("crash-flip-5.3.3"), None, plan, tmp_path / "copy")
+    second = again(FakeControl(), first, None)
+    assert (second.round, second.end_offset, second.as_expected) == (2, first.end_offset, True)
+    assert {figure.name for figure in second.figures} >= {"endOffset", "units", "unitsDropped", "unitsDispatched"}
+    (tmp_path / "copy" / "abort").touch()
+    crashed = again(FakeControl(), second, None)
+    assert [figure.name for figure in crashed.figures if not figure.equal] == ["unitsDispatched"]
+    assert not crashed.as_expected
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("at", [1, 4])
+def test_a_stop_leaves_nothing(golden, plan, tmp_path, at) -> None:
+    with pytest.raises(StoppedByTest):
+        trial(FakeControl(at), golden("crash-flip-5.3.3"), None, plan, tmp_path / "copy")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.golden
+def test_a_directory_in_use_is_refused(golden, plan, tmp_path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(UsageError):
+        trial(FakeControl(), golden("crash-flip-5.3.3"), None, plan, tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.golden
+def test_folders_of_the_configuration_are_never_written_to(golden, plan, tmp_path) -> None:
+    store = golden("crash-flip-5.3.3")
+    before = prints(store)
+    own = MessageStoreConfig(store_path_root_dir=str(store), store_path_commit_log=str(store / "commitlog"))
+    assert trial(FakeControl(), store, own, plan, tmp_path / "copy").end_offset == plan.end_offset
+    with pytest.raises(UsageError):
+        trial(FakeControl(), store, replace(own, store_path_commit_log="/elsewhere"), plan, tmp_path / "other")
+    assert prints(store) == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["copy"]
+
+
+@pytest.mark.golden
+def test_the_saved_plan_is_what_the_command_prints(golden, plan, tmp_path, capsys) -> None:
+    main(["recover", str(golden("crash-flip-5.3.3")), "--plan", "--json"])
+    with open_store(golden("crash-flip-5.3.3")) as store:
+        other, written = plan_of(store, "4.9"), guess(store)
+    save_plan(plan, other, written, tmp_path / "plan.json")
+    printed = capsys.readouterr().out
+    assert (tmp_path / "plan.json").read_text(encoding="utf-8") == plan_text(plan, other, written) == printed

@@ -1,0 +1,223 @@
+"""The index view: files, slots and the trace of a key, step by step."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+
+import pytest
+from panes import on_store, settled
+from PySide6.QtCore import Qt
+
+from engine.codec.java import index_key_hash
+from engine.codec.message import Unit
+from engine.inspection import open_store
+from engine.inspection.findings import check
+from engine.rules.findings import Finding
+from viewer.index import trace_lanes
+from viewer.index.pane import IndexPane
+from viewer.index.trace_lanes import Question, lanes
+from viewer.index.trace_words import command_of
+from viewer.runtime import places
+from viewer.widgets.basics import Link
+
+
+def some_key(store) -> tuple[str, str]:
+    units = (item for item in store.units() if isinstance(item, Unit) and item.keys)
+    unit = [next(units) for _ in range(40)][-1]
+    return unit.topic, unit.keys[0]
+
+
+@pytest.mark.golden
+def test_files_stand_newest_first_with_the_load_of_their_slots(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        readers = session.snapshot.index_files()
+        assert pane.files.total_rows() == len(readers)
+        newest = pane.files.current_row()
+        assert newest.name == readers[-1].name
+        assert pane.slots.map._load.used == readers[-1].header.hash_slot_count
+        await settled(session.jobs)
+
+    on_store(qapp, IndexPane, golden("clean-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_a_key_is_traced_to_its_units_and_every_step_is_a_row(qapp, golden, qtbot) -> None:
+    async def drive(pane, session) -> None:
+        topic, key = some_key(session.snapshot)
+        truth = {
+            u.offset for u in session.snapshot.units() if isinstance(u, Unit) and u.topic == topic and key in u.keys
+        }
+        pane.form.topic.setText(topic)
+        pane.form.key.setText(key)
+        qtbot.keyClick(pane.form.key, Qt.Key.Key_Return)
+        await settled(session.jobs)
+        answer = pane.answer
+        assert {match.unit.offset for match in answer.matches} <= truth
+        assert len(answer.matches) == min(32, len(truth))
+        assert pane.steps.total_rows() == len(answer.steps)
+        assert f"{index_key_hash(topic, key):,}" in pane.strip.accessibleDescription()
+        assert pane.steps.current_row().verdict == "match"
+        asked = []
+        pane.placeRequested.connect(asked.append)
+        qtbot.keyClick(pane.canvas, Qt.Key.Key_Return)
+        assert asked == [places.log(pane.steps.current_row().phy_offset)]
+        assert pane.steps.follow()
+        assert asked[0] == asked[1]
+        assert "match" in pane.status()
+
+    on_store(qapp, IndexPane, golden("clean-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_a_chain_that_runs_in_a_circle_is_drawn_and_said(qapp, golden, tmp_path) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(golden("clean-5.3.3"), store)
+    from engine.inspection import open_store
+
+    with open_store(store) as snapshot:
+        topic, key = some_key(snapshot)
+        for reader in snapshot.index_files():
+            slot = index_key_hash(topic, key) % reader.slots
+            chain, number = [], reader.slot(slot)
+            while number > 0:
+                chain.append(number)
+                number = reader.entry(number).prev
+            if len(chain) >= 3:
+                break
+        at = reader.geometry.entry_position(chain[-1]) + 16
+        file = reader.path
+    with open(file, "r+b") as handle:
+        handle.seek(at)
+        handle.write(struct.pack(">i", chain[0]))
+
+    async def drive(pane, session) -> None:
+        pane.show_place(places.trace(topic, key))
+        await settled(session.jobs)
+        loops = [step for step in pane.answer.steps if step.verdict == "loop"]
+        assert [step.entry for step in loops] == [chain[0]]
+        lane = next(lane for lane in lanes(pane.answer) if lane.loop_to is not None)
+        assert lane.loop_to == chain[0]
+        assert "circle" in pane.status()
+        pane.canvas.grab()
+
+    on_store(qapp, IndexPane, store, drive)
+
+
+@pytest.mark.golden
+def test_a_trace_from_an_old_unit_reaches_it_behind_newer_ones(qapp, golden, monkeypatch) -> None:
+    """The newest matches are as many as a broker gives; the unit that the key came from lies behind them."""
+    monkeypatch.setattr(trace_lanes, "AROUND", 2_000)
+
+    async def drive(pane, session) -> None:
+        uses = [u for u in session.snapshot.units() if isinstance(u, Unit) and "AaAa" in u.keys]
+        old, newest = uses[3], uses[-1]
+        assert len(uses) > 40
+        pane.show_place(places.trace(old.topic, "AaAa", old.offset, old.store_timestamp))
+        await settled(session.jobs)
+        assert pane.steps.current_row().phy_offset == old.offset
+        assert pane.form.begin.text() == str(old.store_timestamp - 2_000)
+        pane.show_place(places.trace(newest.topic, "AaAa", newest.offset, newest.store_timestamp))
+        await settled(session.jobs)
+        assert pane.steps.current_row().phy_offset == newest.offset
+        assert pane.form.begin.text() == ""
+
+    on_store(qapp, IndexPane, golden("broker-crash"), drive)
+
+
+@pytest.mark.golden
+def test_a_window_passes_files_over_and_a_wrong_time_is_marked(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        topic, key = some_key(session.snapshot)
+        oldest = session.snapshot.index_files()[0].header
+        pane.form.show_question(topic, key)
+        pane.form.begin.setText(str(oldest.begin_timestamp))
+        pane.form.end.setText(str(oldest.begin_timestamp))
+        pane.form.ask()
+        await settled(session.jobs)
+        passed = [lane for lane in lanes(pane.answer) if not lane.chosen]
+        assert passed
+        assert all("passed over" in lane.why for lane in passed)
+        pane.form.end.setText("soon")
+        assert pane.form.question() is None
+        assert "Expected a time" in pane.form.end.toolTip()
+
+    on_store(qapp, IndexPane, golden("clean-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_a_slot_shows_its_chain_with_the_keys_of_its_units(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        reader = session.snapshot.index_files()[0]
+        pane.show_place(places.index(reader.name, "entry", 5))
+        await settled(session.jobs)
+        row = pane.chain.current_row()
+        assert row.entry == 5
+        assert row.key is not None
+        assert index_key_hash(*row.key.split("#", 1)) == reader.entry(5).key_hash
+        pane.slots.slotChosen.emit(row.slot)
+        await settled(session.jobs)
+        assert [r.entry for r in pane.chain.source.rows][0] == reader.slot(row.slot)
+
+    on_store(qapp, IndexPane, golden("clean-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_a_store_without_an_index_says_so(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        assert "no index files" in pane.files.note.state.text
+        pane.show_place(places.trace("A", "b"))
+        await settled(session.jobs)
+        assert "no index files" in pane.steps.note.state.text
+
+    on_store(qapp, IndexPane, golden("queues-gone-5.3.3"), drive)
+
+
+def test_the_equal_command_quotes_its_words() -> None:
+    text = command_of(Question("my topic", "-k'1", 5, None, 7), "/a b")
+    assert text == """storescope trace '/a b' --begin 5 --max 7 -- 'my topic' '-k'"'"'1'"""
+
+
+@pytest.mark.golden
+def test_a_looping_and_a_cut_file_are_marked_and_the_loop_is_a_link(qapp, golden, tmp_path, qtbot) -> None:
+    """They looked like the others; only a collapsed node of the tree was red. In a trace the cut file was grey as one
+    outside the window, and the loop was the thirteenth card, below the fold.
+    """
+    path = tmp_path / "store"
+    shutil.copytree(golden("broker-transactions"), path)
+    with open_store(path) as store:
+        looped, cut = store.index_files()[1], store.index_files()[0]
+        topic, key = next(
+            (unit.topic, unit.keys[0])
+            for _, entry in looped.entries(40, 60)
+            if isinstance(unit := store.log.unit_at(entry.phy_offset), Unit) and unit.keys
+        )
+        slot = looped.geometry.slot_position(index_key_hash(topic, key) % looped.slots)
+        at = looped.geometry.entry_position(5) + 16
+    with open(looped.path, "r+b") as file:
+        file.seek(at)
+        file.write(struct.pack(">i", 5))
+        file.seek(slot)
+        file.write(struct.pack(">i", 5))
+    with open(cut.path, "r+b") as file:
+        file.truncate(1000)
+
+    async def drive(pane, session) -> None:
+        with open_store(path) as store:
+            session.set_findings([one for one in check(store) if isinstance(one, Finding)], complete=True)
+        rows = {row.name: row for row in pane.files.table.rows}
+        assert {name: row.health for name, row in rows.items() if row.health} == {
+            looped.name: "loop",
+            cut.name: "error",
+        }
+        assert pane.files.table.kind.columns[1].text(rows[looped.name]) == "loop"
+        pane.trace(Question(topic, key))
+        await settled(session.jobs)
+        lane = next(one for one in lanes(pane.answer) if one.name == cut.name)
+        assert (lane.chosen, lane.damaged) == (False, True)
+        assert lane.why.startswith("damaged, not walked: ")
+        link = next(one for one in pane.findChildren(Link) if one.text() == "1 loop")
+        link.clicked.emit()
+        assert pane.steps.current_row().verdict == "loop"
+
+    on_store(qapp, IndexPane, path, drive)

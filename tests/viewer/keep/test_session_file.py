@@ -1,0 +1,55 @@
+"""The session file: read as it was written, refused where it is none, found again when it moved with its store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.errors import StoreError
+from viewer.keep.session_file import Session, from_text, read, to_text, write
+from viewer.runtime.bookmarks import Bookmark
+
+WHOLE = Session(
+    "/data/store", "log:1310900", ("log", "queue:A/0/7"), (Bookmark("log:5", "五", "warn", "why", 9),), "seen\ntwice",
+    'topic = "A"', (1280, 720), {"log.0": b"\x00\xff", "side": b""}, 1_795_261_264_536,
+)  # fmt: skip
+
+
+def test_what_is_written_is_read() -> None:
+    assert from_text(to_text(WHOLE), "x") == WHOLE
+    assert json.loads(to_text(WHOLE))["bookmarks"][0]["name"] == "五", "a person can read it"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "expected a session file"),
+        ("[1]", "found other JSON"),
+        ('{"format": "storescope-session", "store": 7}', "found other JSON"),
+        ('{"format": "storescope-session", "store": "/s", "version": 99}', "found 99"),
+        ('{"format": "storescope-session", "store": "/s"}', "found None"),
+    ],
+)
+def test_what_is_no_session_is_refused_with_what_was_found(text: str, words: str) -> None:
+    with pytest.raises(StoreError, match=words):
+        from_text(text, "x.storescope")
+
+
+def test_parts_that_cannot_be_read_count_as_absent() -> None:
+    said = json.loads(to_text(WHOLE)) | {"bookmarks": 3, "places": [1, "log"], "saved": "now", "filter": None}
+    said["window"] = {"size": [0, -1], "splitters": {"a": "***", "b": 3}}
+    found = from_text(json.dumps(said), "x")
+    assert (found.bookmarks, found.places, found.saved, found.filter) == ((), ("log",), 0, "")
+    assert (found.size, found.layout) == ((0, 0), {})
+
+
+def test_a_store_that_moved_with_its_session_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "x.storescope"
+    write(file, Session("/nowhere/broker-a/store"))
+    with pytest.raises(StoreError, match="is not here"):
+        read(file)
+    (tmp_path / "broker-a" / "store").mkdir(parents=True)
+    assert read(file).store == str(tmp_path / "broker-a" / "store")
+    assert [one.name for one in tmp_path.iterdir() if one.name.endswith(".part")] == []

@@ -1,0 +1,44 @@
+"""The values of a lab store's configuration: found, changed, refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.config import MessageStoreConfig
+from engine.errors import UsageError
+from engine.lab.presets import PRESETS
+from viewer.lab.config_rows import changed, config_rows, differences
+
+
+def test_every_value_has_a_default_a_range_and_a_meaning() -> None:
+    rows = config_rows(MessageStoreConfig())
+    assert len(rows) > 100
+    assert all(row.meaning and row.span for row in rows)
+    size = next(row for row in rows if row.key == "mappedFileSizeCommitLog")
+    assert (size.text, size.default, size.unit) == ("1073741824", "1073741824", "bytes")
+    assert size.span == "128 … 2,147,483,647"
+    assert rows[-1].fixed
+    assert not rows[0].fixed
+
+
+def test_names_and_meanings_are_searched() -> None:
+    assert [row.key for row in config_rows(MessageStoreConfig(), "put is on disk")] == ["flushDiskType"]
+    assert config_rows(MessageStoreConfig(), "no such thing") == []
+
+
+def test_a_preset_differs_in_what_it_says() -> None:
+    assert differences(PRESETS[0].config) == []
+    assert [row.key for row in differences(PRESETS[1].config)] == ["flushDiskType"]
+
+
+def test_a_value_is_changed_or_refused_with_what_is_permitted() -> None:
+    config = changed(MessageStoreConfig(), "flushIntervalCommitLog", " 250 ")
+    assert config.flush_interval_commit_log == 250
+    for key, text, said in (
+        ("mappedFileSizeCommitLog", "12", "128 … 2,147,483,647 bytes"),
+        ("flushDiskType", "NEVER", "ASYNC_FLUSH | SYNC_FLUSH"),
+        ("transientStorePoolEnable", "maybe", "true | false"),
+        ("storePathCommitLog", "/elsewhere", "its own folder"),
+    ):
+        with pytest.raises(UsageError, match=said.replace("|", r"\|")):
+            changed(config, key, text)

@@ -1,0 +1,102 @@
+"""What a pulled plug left, in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from engine.codec.checkpoint import Checkpoint
+from engine.lab.plug import Again, Figure, Loss, PlugReport, StoreState
+from engine.store.recovery.plan import IndexPlan, RecoveryPlan
+from viewer.lab.plug import PlugPanel
+from viewer.lab.words import CompareRow, plug_view, waiting_view
+
+AT = 1_700_000_000_000
+PLAN = RecoveryPlan(
+    "5.3", True, (), "abnormal", "00000000000000000000", "", 0, 5000, "", 50, 3, 300, 1000, 40, (), (), (), (), (),
+    5000, None, 5300, 0, 5300,
+)  # fmt: skip
+BEFORE = StoreState(
+    AT, 0, 9000, 90, False, {("T", 0): 90}, 90, 1, Checkpoint(AT - 17_000, AT, AT), 1, flushed=4000, committed=6000
+)
+KEPT = StoreState(AT + 1, 0, 5300, 53, True, {("T", 0): 60}, 60, 1, Checkpoint(AT - 17_000, AT, AT), 1)
+AFTER = replace(KEPT, end_offset=5000, units=50, torn=False, queues={("T", 0): 50}, index_entries=50)
+PULLED = PlugReport(7, 0.3, "ASYNC_FLUSH", True, BEFORE, KEPT, PLAN, 12, 3, 1, 0)
+DONE = replace(PULLED, after=AFTER, recovered_ms=1100.0, loss=Loss(40), figures=(Figure("endOffset", 5000, 5000),) * 14)
+
+
+def _row(report: PlugReport, what: str) -> CompareRow:
+    return next(row for row in plug_view(report).rows if row.what == what)
+
+
+def test_three_lines_have_one_scale() -> None:
+    lines = plug_view(DONE).lines
+    for line in lines:
+        assert sum(part.share for part in line.parts) == pytest.approx(1.0)
+    before, kept, after = lines
+    assert [part.kind for part in before.parts] == ["disk", "cache", "pool", "zero"]
+    assert [part.words for part in before.parts][:3] == ["on disk 3.91 KiB", "page cache 1.95 KiB",
+                                                         "transient pool 2.93 KiB"]  # fmt: skip
+    assert [part.kind for part in kept.parts] == ["disk", "cache", "drop", "gone", "zero"]
+    assert kept.parts[3].words == "3.61 KiB gone"
+    assert kept.flags[0].words == "torn unit"
+    assert kept.flags[0].at == pytest.approx(sum(part.share for part in kept.parts[:2]))
+    assert kept.parts[0].share == pytest.approx(before.parts[0].share)
+    assert after.flags[-1].at == pytest.approx(sum(part.share for part in after.parts[:3]))
+    assert (before.note[-9:], after.note) == ("in memory", "took 1.1 s")
+
+
+def test_rows_judge_what_was_lost() -> None:
+    assert _row(DONE, "end of log") == CompareRow(
+        "end of log", "9,000", "5,300", "5,000", "ok", "cut at a unit boundary"
+    )
+    units = _row(DONE, "units")
+    assert (units.before, units.kept, units.after, units.mark) == ("90", "53 + 1 torn", "50", "warn")
+    assert units.verdict == "40 lost · they had been answered PUT_OK, as ASYNC_FLUSH allows"
+    assert _row(DONE, "T / 0").verdict == "10 entries pointed behind the log · 40 messages fewer than before"
+    assert _row(DONE, "checkpoint").verdict == "17.0 s old when the plug was pulled"
+    assert _row(DONE, "plan against deed").verdict == "equal in all 14 figures"
+    broken = replace(DONE, flush_mode="SYNC_FLUSH", loss=Loss(5, 2, allowed=False))
+    assert _row(broken, "units").mark == "error"
+    assert "SYNC_FLUSH had promised" in _row(broken, "units").verdict
+    differs = replace(DONE, figures=(Figure("endOffset", 5000, 4900),))
+    assert _row(differs, "plan against deed").verdict == "differs: endOffset 5,000 ≠ 4,900"
+    assert _row(replace(DONE, loss=Loss()), "units").mark == "ok"
+
+
+def test_a_further_recovery_is_held_against_the_first() -> None:
+    assert "recovered again" not in [row.what for row in plug_view(DONE).rows]
+    same = replace(DONE, again=Again(2, 900.0, (Figure("endOffset", 5000, 5000), Figure("units", 50, 50))))
+    row = _row(same, "recovered again")
+    assert (row.kept, row.after, row.mark) == ("5,300", "5,000", "ok")
+    assert row.verdict == "the same disk gives the same store: equal in all 2 figures · round 2 · took 900 ms"
+    other = replace(DONE, again=Again(3, 900.0, (Figure("endOffset", 5000, 4000),)))
+    assert _row(other, "recovered again").verdict.startswith(
+        "the same disk gave another store: endOffset 5,000 ≠ 4,000"
+    )
+
+
+def test_before_recovery_the_plan_stands_where_the_deed_will() -> None:
+    assert _row(PULLED, "end of log").verdict == "recovery will cut at 5,000"
+    assert _row(PULLED, "plan against deed").verdict == "known when the store was recovered"
+    assert plug_view(PULLED).lines[2].note == "the plan; not done yet"
+    plan = replace(PLAN, index_deleted=(IndexPlan("a", "/index/a", 60, 0, AT, 0, 5200),))
+    assert _row(replace(PULLED, plan=plan), "index entries").verdict == "1 file deleted, built again from 1,000 on"
+
+
+def test_the_panel_says_lines_and_rows(qapp: QApplication) -> None:
+    panel = PlugPanel()
+    panel.show_report(None)
+    assert panel.table.total_rows() == 0
+    assert len(waiting_view().lines) == 3
+    panel.show_report(DONE)
+    assert "torn unit" in panel.lines[1].accessibleDescription()
+    assert panel.table.total_rows() == len(plug_view(DONE).rows)
+    panel.show_able(plug=False, recover=True)
+    assert panel.recover.isEnabled()
+    assert not panel.plug.isEnabled()
+    assert panel.recover.isHidden()
+    assert not panel.again.isHidden()
+    panel.deleteLater()

@@ -1,0 +1,60 @@
+"""What the log's view says of a store that grows is true: bytes, offsets, rows, and the frame on its Line."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from panes import on_store, settled
+
+from engine.inspection import open_store
+from viewer.log.count import rows_between
+from viewer.log.pane import UnitsPane
+from viewer.runtime.store_session import StoreSession
+from viewer.shell.following import LogFollow
+
+MANY = 400
+
+
+@pytest.mark.golden
+def test_its_numbers_grow_with_the_store(qapp: object, golden: Callable[..., Path], tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(golden("clean-5.3.3"), store)
+    file = sorted(next(store.rglob("commitlog")).iterdir())[-1]
+    whole = file.read_bytes()
+    with open_store(store) as snapshot:
+        log = snapshot.log
+        every = rows_between(log, log.min_offset, log.max_offset)
+        ends = [item.offset for item in log.items_before(log.max_offset, MANY)]
+        full = log.max_offset
+    file.write_bytes(whole[: ends[0] - int(file.name)].ljust(len(whole), b"\0"))
+
+    async def drive(pane: UnitsPane, session: StoreSession) -> None:
+        follow = LogFollow(pane)
+        for _ in range(300):
+            if pane.count.upto >= 0:
+                break
+            await asyncio.sleep(0.02)
+        assert pane.status().endswith(f"0 to {ends[0]:,} · {every - MANY:,} rows")
+        for done, end in ((3, ends[3]), (MANY, full)):
+            file.write_bytes(whole[: end - int(file.name)].ljust(len(whole), b"\0"))
+            session.tail.look()
+            for _ in range(300):
+                if session.snapshot.log.known_end == end:
+                    break
+                await asyncio.sleep(0.02)
+            follow._act()
+            await settled(session.jobs)
+            assert pane.status().endswith(f"0 to {end:,} · {every - MANY + done:,} rows")
+            assert pane.line._line.written == end
+        pane.table.tail()
+        await settled(session.jobs)
+        line, (low, high) = pane.line._line, pane.line._frame
+        assert low < line.written
+        assert high <= line.high
+        assert line.share(low) < 1.0, "the frame lies over the data, not behind them"
+
+    on_store(qapp, UnitsPane, store, drive)

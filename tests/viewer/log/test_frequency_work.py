@@ -1,0 +1,53 @@
+"""Frequencies are those of a plain walk, for columns, texts, lists and properties; what is left out is counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from engine.codec.message import Unit
+from engine.inspection import open_store
+from engine.inspection.samples import sample
+from engine.query import FIELDS, parse
+from tests.support.controls import FakeControl
+from viewer.log import frequency_work
+from viewer.log.frequency_work import Frequencies, count
+
+
+@pytest.fixture(scope="module")
+def units() -> list[Unit]:
+    with open_store(sample("orders")) as store:
+        return [item for item in store.log.walk() if isinstance(item, Unit)]
+
+
+def ask(field: str, where: str = "") -> Frequencies:
+    return count(FakeControl(), sample("orders"), None, field, where, 0, 0, 1 << 21)
+
+
+@pytest.mark.parametrize("field", ["queueId", "topic", "tags", "storeTimestamp", "crc"])
+@pytest.mark.parametrize("where", ["", 'tags = "card" or size > 400'])
+def test_counts_are_those_of_a_plain_walk(units: list[Unit], field: str, where: str) -> None:
+    wanted = parse(where)
+    expected = Counter(FIELDS[field].unit(unit) for unit in units if wanted.matches(unit))
+    found = ask(field, where)
+    assert dict(found.values) == dict(expected)
+    assert found.units == sum(expected.values())
+    assert found.complete
+    assert [n for _, n in found.values] == sorted(expected.values(), reverse=True)
+
+
+def test_lists_count_their_items_and_properties_are_fields(units: list[Unit]) -> None:
+    keys = Counter(key for unit in units for key in unit.keys)
+    found = dict(ask("keys").values)
+    assert {key: n for key, n in found.items() if key is not None} == dict(keys)
+    regions = Counter(unit.properties.get("region") for unit in units)
+    assert dict(ask("properties.region").values) == dict(regions)
+
+
+def test_too_many_values_are_said(units: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frequency_work, "MOST", 10)
+    found = ask("physicalOffset")
+    assert len(found.values) == 10
+    assert found.others == len(units) - 10
+    assert found.units == len(units)

@@ -1,0 +1,373 @@
+"""The log's view on real stores: rows, linked selection, filter, damage."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from panes import on_store, settled
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+
+from engine.codec.message import Unit
+from engine.inspection import open_store
+from viewer.log.pane import UnitsPane
+from viewer.log.rows import UnitRow
+from viewer.runtime import places
+from viewer.widgets.record_table import ValueRole
+
+BAD = 1_199_052
+"""Where crash-flip-5.3.3 has the unit with a flipped byte."""
+
+
+@pytest.fixture
+def on(qapp, golden):
+    """``on(name, drive)``: the pane on a golden store."""
+    return lambda name, drive: on_store(qapp, UnitsPane, golden(name), drive)
+
+
+async def until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        await asyncio.sleep(0.02)
+        assert time.monotonic() < end, "it did not come to pass"
+
+
+def value(table, number, key):
+    column = next(n for n, c in enumerate(table.kind.columns) if c.key == key)
+    return table.model().data(table.model().index(number, column), ValueRole)
+
+
+def field_value(pane, name):
+    index = pane.unit.detail._find(name)
+    return index.siblingAtColumn(1).data() if index is not None else None
+
+
+def test_the_log_opens_with_its_first_unit_chosen_in_all_three_panes(on):
+    async def drive(pane, _session):
+        assert pane.objectName() is not None
+        assert value(pane.table, 0, "physicalOffset") == 0
+        assert pane.table.current_row().offset == 0
+        assert field_value(pane, "physicalOffset") == "0"
+        assert pane.unit.hex.origin == 0
+        assert pane.table.total_rows() >= pane.table.model().rowCount() > 50
+
+    on("clean-5.3.3", drive)
+
+
+def test_row_field_and_bytes_move_together_both_ways(on):
+    async def drive(pane, session):
+        told = []
+        pane.placeMoved.connect(told.append)
+        pane.show_place(places.log(BAD, "bodyCRC"))
+        await settled(session.jobs)
+        assert pane.table.current_row().offset == BAD
+        assert session.selection == BAD
+        assert told[-1] == places.log(BAD)
+        assert pane.unit.detail.chosen_field == "bodyCRC"
+        assert pane.unit.hex.selection() == (BAD + 8, BAD + 12)
+        assert "bodyCRC" in pane.unit.bytes_head.note.text()
+        pane.unit.hex._cursor = BAD + 13
+        pane.unit.hex._choose_here()
+        assert pane.unit.detail.chosen_field == "queueId"
+        pane.unit.detail.setCurrentIndex(pane.unit.detail._find("storeTimestamp"))
+        assert pane.unit.hex.chosen_field == "storeTimestamp"
+        QTest.keyClick(pane.table, Qt.Key.Key_Down)
+        await settled(session.jobs)
+        assert pane.unit.hex.origin == pane.table.current_row().offset > BAD
+        assert pane.unit.detail.chosen_field == pane.unit.hex.chosen_field == "storeTimestamp"
+
+    on("crash-flip-5.3.3", drive)
+
+
+def test_a_wrong_crc_names_the_bits_that_explain_it(on):
+    async def drive(pane, session):
+        pane.show_place(places.log(BAD))
+        await settled(session.jobs)
+        group = pane.unit.detail._find("bodyCRC")
+        assert pane.unit.detail.model().rowCount(group) >= 1
+        assert "byte 287 of the body" in pane.unit.detail.model().index(0, 1, group).data()
+
+    on("crash-flip-5.3.3", drive)
+
+
+def test_while_the_next_row_is_read_the_old_one_is_not_shown_as_its_own(on):
+    async def drive(pane, session):
+        await settled(session.jobs)
+        pane.table.choose_next(1)
+        row = pane.table.current_row()
+        assert field_value(pane, "physicalOffset") is None
+        assert f"{row.offset:,}" in pane.unit.detail_head.note.text()
+        for _ in range(30):
+            pane.table.choose_next(1)
+        await settled(session.jobs)
+        assert field_value(pane, "physicalOffset") == f"{pane.table.current_row().offset:,}"
+
+    on("clean-5.3.3", drive)
+
+
+def test_a_filter_shows_its_hits_and_goes_again(on):
+    async def drive(pane, session):
+        pane.show_place(places.log(BAD))
+        await settled(session.jobs)
+        pane.filter.apply('topic = "orders" and queueOffset >= 750')
+        await until(lambda: pane.filtering.complete)
+        await settled(session.jobs)
+        rows = [pane.log.row(item) for item in session.snapshot.log.walk() if hasattr(item, "topic")]
+        wanted = [r.offset for r in rows if r.topic == "orders" and r.queue_offset >= 750]
+        assert pane.filtering.source.offsets == wanted
+        assert pane.table.total_rows() == len(wanted)
+        assert pane.table.current_row().offset == wanted[0]
+        assert "complete" in pane.status()
+        pane.filter.apply("")
+        await settled(session.jobs)
+        assert pane.filtering.source is None
+        assert pane.table.current_row().offset == wanted[0]
+
+    on("crash-flip-5.3.3", drive)
+
+
+def test_a_long_filter_is_cut_off_with_a_word_and_goes_on(on, monkeypatch):
+    monkeypatch.setattr("viewer.log.filter.AT_ONCE", 40)
+    monkeypatch.setattr("viewer.log.filter.FIRST_BYTES", 0)
+
+    async def drive(pane, session):
+        pane.filter.apply('topic = "TopicA"')
+        await until(lambda: not pane.filtering.running)
+        assert len(pane.filtering.source.offsets) == 40
+        assert pane.table.strip.state.kind == "cut"
+        pane.table.strip.step()
+        await until(lambda: not pane.filtering.running)
+        assert len(pane.filtering.source.offsets) == 80
+        assert sorted(set(pane.filtering.source.offsets)) == pane.filtering.source.offsets
+
+    on("crash-flip-5.3.3", drive)
+
+
+def test_a_filter_without_hits_says_so_and_offers_the_way_out(on):
+    async def drive(pane, session):
+        pane.filter.apply("size > 4GiB")
+        await until(lambda: pane.filtering.complete)
+        await settled(session.jobs)
+        assert pane.table.note.state.kind == "empty"
+        assert pane.unit.current is None
+        pane.table.note.step()
+        await settled(session.jobs)
+        assert pane.table.note.state is None
+        assert pane.table.current_row() is not None
+
+    on("clean-5.3.3", drive)
+
+
+def test_a_filter_that_cannot_be_understood_leaves_the_last_rows(on):
+    async def drive(pane, session):
+        pane.filter.apply('topic = "orders"')
+        await until(lambda: pane.filtering.complete)
+        count = pane.table.total_rows()
+        pane.filter.set_text("sise > 3")
+        pane.filter._edited("sise > 3")
+        assert not pane.filter.apply()
+        assert pane.table.strip.state.kind == "stale"
+        assert pane.table.total_rows() == count
+
+    on("crash-flip-5.3.3", drive)
+
+
+def test_damage_is_a_row_that_leads_to_the_next_unit(qapp, golden, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(golden("crash-flip-5.3.3"), store)
+    file = next(p for p in store.rglob("commitlog/00000000000001048576"))
+    with file.open("r+b") as raw:
+        raw.seek(1_200_606 - 1_048_576)
+        raw.write(b"\xff" * 2000)
+
+    async def drive(pane, session):
+        pane.show_place(places.log(1_200_700))
+        await settled(session.jobs)
+        row = pane.table.current_row()
+        assert (row.kind, row.offset, row.end) == ("damage", 1_200_606, 1_202_928)
+        assert pane.unit.hex._shown.damage == ((1_200_606, 1_202_928),)
+        assert pane.unit.detail_head.note.text().startswith("Damaged · was orders/0/757 and 3 more")
+        pane.table.choose_next(1)
+        await settled(session.jobs)
+        assert pane.table.current_row().offset == 1_202_928
+        pane.next_problem(-1)
+        await settled(session.jobs)
+        assert pane.table.current_row().offset == 1_200_606
+
+    on_store(qapp, UnitsPane, store, drive)
+
+
+def test_json_and_the_equal_command_are_copied(on):
+    async def drive(pane, session):
+        pane.show_place(places.log(BAD))
+        await settled(session.jobs)
+        pane.commands()["copy.json"]()
+        await settled(session.jobs)
+        record = json.loads(QGuiApplication.clipboard().text())
+        assert (record["type"], record["physicalOffset"], record["crc"]) == ("unit", BAD, "bad")
+        pane.commands()["copy.cli"]()
+        command = QGuiApplication.clipboard().text()
+        assert command.startswith("storescope units ")
+        assert f"--from {BAD} --limit 1" in command
+
+    on("crash-flip-5.3.3", drive)
+
+
+def test_the_body_is_shown_as_text_json_and_unpacked(on):
+    async def drive(pane, session):
+        row = next(r for r in pane.table.table.rows if isinstance(r, UnitRow) and "Z" in r.marks)
+        pane.show_place(places.log(row.offset))
+        await settled(session.jobs)
+        for key in ("text", "json", "hex"):
+            pane.unit.tabs.choose(key)
+            await settled(session.jobs)
+            assert "→" in pane.unit.body._note.text()
+        pane.unit.tabs.choose("text")
+        assert pane.unit.body.text().startswith(row.preview[:40].decode())
+        pane.unit.tabs.choose("bytes")
+        assert pane.unit.hex.isVisible()
+
+    on("crash-flip-5.3.3", drive)
+
+
+def test_the_line_goes_where_it_is_clicked_and_frames_the_screen(on):
+    async def drive(pane, session):
+        await settled(session.jobs)
+        pane.line.placed.emit(800_000)
+        await settled(session.jobs)
+        low, high = pane.line._frame
+        assert low <= 800_000 < high
+        assert pane.table.current_row().offset == 0 if pane.table.current_row() else True
+        assert "TopicA" in pane.line.words_at(pane.line.width() / 2)
+        assert pane.line.grab().width() == 1400
+
+    on("crash-flip-5.3.3", drive)
+
+
+@pytest.mark.parametrize(
+    "name", ["batchcq-5.3.3", "ipv6-and-unicode-5.3.3", "broker-transactions", "broker-pop", "propcrc-5.3.3"]
+)
+def test_every_unit_of_a_store_is_decoded_and_shown(on, name):
+    async def drive(pane, session):
+        pane.table.first_row()
+        offsets = [r.offset for r in pane.table.table.rows][:120]
+        for offset in offsets[:: max(1, len(offsets) // 25)]:
+            pane.show_place(places.log(offset))
+            await settled(session.jobs, quiet=1)
+            assert pane.unit.current is not None
+            assert pane.unit.current.problem == ""
+            assert pane.unit.detail.model().rowCount() >= 1
+        assert pane.grab().width() == 1400
+
+    on(name, drive)
+
+
+def test_units_that_are_written_while_it_is_open_appear(qapp, golden, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(golden("clean-5.3.3"), store)
+    with open_store(store) as seen:
+        ahead = [item for item in seen.units() if isinstance(item, Unit)][-40:]
+        later = seen.log.read(ahead[0].offset, ahead[-1].end - ahead[0].offset)
+        file = seen.log.sequence.find(ahead[0].offset)
+
+    def write(data):
+        with Path(file.path).open("r+b") as raw:
+            raw.seek(ahead[0].offset - file.start_offset)
+            raw.write(data)
+
+    write(bytes(len(later)))
+
+    async def drive(pane, session):
+        session.grown.connect(pane.refresh)
+        pane.table.last_row()
+        await settled(session.jobs)
+        assert (pane.table.current_row().kind, pane.table.current_row().offset) == ("zero", ahead[0].offset)
+        write(later)
+        session.follow(True)
+        session.look(anyway=True)
+        await settled(session.jobs)
+        assert pane.table.current_row().offset == ahead[-1].offset
+        assert pane.table.table.rows[-1].kind == "zero"
+        offsets = [row.offset for row in pane.table.table.rows]
+        assert {unit.offset for unit in ahead} <= set(offsets)
+        assert offsets == sorted(set(offsets))
+
+    on_store(qapp, UnitsPane, store, drive)
+
+
+def test_counting_in_the_background_says_newer_figures_and_never_talks_over_another_sentence(on):
+    async def drive(pane, session):
+        await settled(session.jobs)
+        said, grew = [], []
+        pane.statusMessage.connect(said.append)
+        pane.statusGrew.connect(grew.append)
+        pane._lined(pane._extent)
+        await settled(session.jobs)
+        assert said == []
+        assert grew[0].startswith("1")
+        assert "of log" in grew[0]
+
+    on("clean-5.3.3", drive)
+
+
+def damaged(store, tmp_path):
+    """A copy of a golden store in which a unit's length is wrong and the two behind another are zero; their units."""
+    path = tmp_path / "store"
+    shutil.copytree(store, path)
+    with open_store(path) as opened:
+        units = [one for one in opened.log.items(0, 40) if isinstance(one, Unit) and one.keys]
+        file = Path(opened.log.files[0].path)
+    wrong, gone = units[3], units[9]
+    data = bytearray(file.read_bytes())
+    data[wrong.offset : wrong.offset + 4] = (217_728_000).to_bytes(4, "big")
+    data[gone.offset : gone.end] = bytes(gone.size)
+    file.write_bytes(data)
+    return path, wrong, gone
+
+
+def test_a_unit_that_cannot_be_read_is_taken_apart_as_far_as_it_holds(qapp, golden, tmp_path):
+    """The question at 3 a.m. is which message was lost: its row gave a length and a reason, its body an empty pane."""
+    path, wrong, gone = damaged(golden("broker-orders"), tmp_path)
+
+    async def drive(pane, _session):
+        pane.show_place(places.log(wrong.offset))
+        await until(lambda: pane.unit.current is not None and pane.unit.current.row.offset == wrong.offset)
+        row = pane.table.current_row()
+        assert row.was == ", ".join((f"{wrong.topic}/{wrong.queue_id}/{wrong.queue_offset}", *wrong.keys))
+        assert pane.table.kind.look(row).words.startswith(f"Damaged · was {row.was} · length field says 217,728,000")
+        assert field_value(pane, "totalSize").startswith("217,728,000")
+        assert field_value(pane, "topic") == wrong.topic
+        assert pane.unit.hex._shown.damage == ((wrong.offset, wrong.offset + 4),)
+        pane.unit.tabs.choose("text")
+        await until(lambda: pane.unit.body.text() != "")
+        assert pane.unit.body.text() == wrong.body.decode()
+        pane.show_place(places.log(gone.offset))
+        await until(lambda: pane.unit.current is not None and pane.unit.current.row.offset == gone.offset)
+        assert pane.table.current_row().was == f"{gone.topic}/{gone.queue_id}/{gone.queue_offset}"
+        await until(lambda: pane.unit.body.text() != wrong.body.decode())
+        assert pane.unit.body.text() == "There is no body here that can be told."
+
+    on_store(qapp, UnitsPane, path, drive)
+
+
+def test_the_data_inspector_covers_no_byte_and_no_character(on):
+    """Where there is no room beside the bytes it stands below the tree."""
+
+    async def drive(pane, _session):
+        pane.unit.toggle_inspector()
+        for width, aside in ((1400, True), (960, False), (1400, True)):
+            pane.resize(width, 800)
+            await asyncio.sleep(0.05)
+            inspector, hex_view = pane.unit.inspector, pane.unit.hex
+            assert inspector.isVisible()
+            assert (inspector.parentWidget() is pane.unit._right) == aside
+            assert not aside or hex_view.width() >= hex_view.whole_width()
+            assert pane.unit.detail.width() >= 200
+
+    on("clean-5.3.3", drive)

@@ -1,0 +1,65 @@
+"""Marks, ignored rows, the reference and rules on rows: shape and word beside every colour; trouble keeps its mark."""
+
+from __future__ import annotations
+
+from engine.codec.message import Unit
+from engine.inspection import open_store
+from engine.inspection.samples import sample
+from viewer.log.colour_rules import Rule, dresser, kept, read
+from viewer.log.columns import unit_kind
+from viewer.log.row_dress import RowDress, since
+from viewer.log.rows import unit_row
+from viewer.widgets.columns import RowLook
+
+RULES = [
+    Rule("Paid", 'topic = "OrderPaid"', "green"),
+    Rule("Off", "size > 0", "red", on=False),
+    Rule("Rest", "size > 0"),
+]
+
+
+def rows():
+    with open_store(sample("orders")) as store:
+        units = [u for u in store.log.items(0, 40) if isinstance(u, Unit)]
+    dress = dresser(RULES)
+    return [unit_row(unit, dress) for unit in units]
+
+
+def test_the_first_rule_that_matches_tints_marks_and_names_a_row() -> None:
+    kind = unit_kind(lambda *_: None, RowDress(), rules=True)
+    names = [column.key for column in kind.columns]
+    for row in rows():
+        paid = row.topic == "OrderPaid"
+        assert (row.rule, row.tint) == (("Paid", "green") if paid else ("Rest", "blue"))
+        look = kind.look(row)
+        assert look is not None
+        assert (look.mark, look.fill) == (("rule.green", "okFill") if paid else ("rule.blue", "noteFill"))
+        assert kind.columns[names.index("rule")].text(row) == row.rule
+        assert row.rule in kind.verdict(row)
+
+
+def test_rules_are_kept_and_damage_in_what_was_kept_is_left_out() -> None:
+    assert read(kept(RULES)) == RULES
+    assert read([{"name": "x"}, {"name": "x", "text": "y", "tint": "pink"}]) == []
+    assert dresser([Rule("bad", "sise > 3"), Rule("off", "size > 3", on=False)]) is None
+    assert "sise" in Rule("bad", "sise > 3").fault
+    assert Rule("empty", " ").fault
+
+
+def test_what_a_person_puts_on_a_row_shows_and_trouble_keeps_its_mark() -> None:
+    dress = RowDress()
+    row = rows()[0]
+    dress.marked.add(row.offset)
+    assert dress.look(row, None).mark == "mark"
+    assert dress.look(row, RowLook(mark="error")).mark == "error"
+    dress.ignored.add(row.offset)
+    assert dress.look(row, None).tone == "text3"
+    assert dress.verdict(row, "CRC ok").startswith("CRC ok, marked, ignored")
+    dress.clear()
+    dress.reference = (row.offset, row.store_timestamp - 225)
+    assert dress.time(row) == "+0.225"
+    assert dress.look(row, None).mark == "clock"
+
+
+def test_differences_of_time() -> None:
+    assert [since(ms) for ms in (0, -12_345, 62_345, 3_723_456)] == ["+0.000", "−12.345", "+1:02.345", "+1:02:03.456"]

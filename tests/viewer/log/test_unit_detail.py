@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+
+from viewer.log.unit_detail import UnitDetail
+from viewer.log.unit_fields import Group, Line
+
+GROUPS = [
+    Group(
+        "Identity",
+        "orders / 1",
+        (
+            Line("physicalOffset", "81,604,377,362", "equals its place"),
+            Line("queueOffset", "7", "→ queue entry", "place"),
+        ),
+    ),
+    Group("Hosts", "", (Line("bornHost", "10.0.0.1:1"),), opened=False),
+    Group(
+        "Properties",
+        "1",
+        (Line("properties.KEYS", "a", label="KEYS", lines=(Line("", "x", label="key", place="trace"),)),),
+    ),
+    Group("In words", "", (Line("", "half message: waits"),)),
+]
+
+
+@pytest.fixture
+def detail(qtbot):
+    made = UnitDetail()
+    qtbot.addWidget(made)
+    made.resize(436, 400)
+    made.show()
+    made.show_groups(GROUPS)
+    return made
+
+
+def test_choosing_from_outside_opens_the_group_and_tells_nobody(detail):
+    told = []
+    detail.fieldChosen.connect(told.append)
+    assert detail.choose_field("bornHost")
+    assert detail.chosen_field == "bornHost"
+    assert detail.isExpanded(detail.currentIndex().parent())
+    assert told == []
+    assert not detail.choose_field("no such field")
+
+
+def test_the_chosen_field_and_what_is_folded_stay_for_the_next_unit(detail, qtbot):
+    detail.choose_field("properties.KEYS")
+    detail.collapse(detail.model().index(0, 0))
+    detail.show_groups(GROUPS)
+    assert detail.chosen_field == "properties.KEYS"
+    assert not detail.isExpanded(detail.model().index(0, 0))
+
+
+def test_keys_choose_fields_and_enter_follows_the_link(detail, qtbot):
+    told, places = [], []
+    detail.fieldChosen.connect(told.append)
+    detail.placeRequested.connect(places.append)
+    detail.choose_field("physicalOffset")
+    qtbot.keyClick(detail, Qt.Key.Key_Down)
+    assert told == ["queueOffset"]
+    qtbot.keyClick(detail, Qt.Key.Key_Return)
+    assert places == ["place"]
+
+
+def test_a_click_on_a_value_follows_its_link(detail, qtbot):
+    places = []
+    detail.placeRequested.connect(places.append)
+    detail.choose_field("queueOffset")
+    rect = detail.visualRect(detail.currentIndex().siblingAtColumn(1))
+    qtbot.mouseClick(detail.viewport(), Qt.MouseButton.LeftButton, pos=rect.topLeft() + rect.topLeft().__class__(8, 10))
+    assert places == ["place"]
+
+
+def test_screen_readers_hear_name_value_and_remark(detail):
+    detail.choose_field("physicalOffset")
+    spoken = detail.currentIndex().data(Qt.ItemDataRole.AccessibleTextRole)
+    assert spoken == "physicalOffset 81,604,377,362 equals its place"
+
+
+def test_a_sentence_runs_over_the_whole_width(detail):
+    index = detail.model().index(3, 0)
+    assert detail.isFirstColumnSpanned(0, index)
+    assert detail.grab().height() == 400
+
+
+def test_a_chosen_field_becomes_a_condition_of_the_filter(detail):
+    detail.choose_field("physicalOffset")
+    assert detail.term() is None, "without its unit a field is only words"
+    wanted = []
+    detail.termRequested.connect(lambda how, term: wanted.append((how, term)))
+    detail._use_term("and", "size = 3")
+    assert wanted == [("and", "size = 3")]

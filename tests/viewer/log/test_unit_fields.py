@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from engine.codec.flips import explain
+from engine.codec.message import Unit, parts
+from engine.codec.words import Word, words
+from engine.inspection import open_store
+from viewer.log.columns import unit_kind
+from viewer.log.rows import LogSource, UnitRow, unit_row
+from viewer.log.unit_fields import Decoded, describe
+from viewer.log.words import say
+
+LINKS = SimpleNamespace(
+    log=lambda offset: ("log", offset),
+    queue=lambda topic, queue_id, offset: ("queue", topic, queue_id, offset),
+    trace=lambda *named: ("trace", *named),
+)
+
+
+def units(golden, name):
+    with open_store(golden(name)) as store:
+        return [(unit, store.log.read(unit.offset, unit.size)) for unit in store.units() if isinstance(unit, Unit)]
+
+
+def decoded(unit, raw):
+    wrong = explain(unit.body, unit.body_crc) if unit.crc == "bad" else None
+    return Decoded(unit, parts(raw), wrong, words=words(unit))
+
+
+def lines(groups, title=None):
+    found = {}
+    for group in groups:
+        if title is None or group.title == title:
+            for line in group.lines:
+                found[line.name or line.value] = line
+    return found
+
+
+@pytest.mark.parametrize(
+    "name", ["clean-4.9.8", "clean-5.3.3", "broker-transactions", "broker-retries", "ipv6-and-unicode-5.3.3"]
+)
+def test_every_painted_field_has_its_line(golden, name):
+    for unit, raw in units(golden, name)[:150]:
+        said = lines(describe(decoded(unit, raw), LINKS))
+        for part in parts(raw):
+            plain = not part.name.startswith("properties.")
+            assert not plain or part.name in said, part.name
+        for key in unit.properties:
+            assert f"properties.{key}" in said
+
+
+def test_offsets_and_keys_are_links(golden):
+    unit, raw = next(u for u in units(golden, "clean-5.3.3") if u[0].keys and u[0].prepared_transaction_offset == 0)
+    said = lines(describe(decoded(unit, raw), LINKS))
+    assert said["queueOffset"].place == ("queue", unit.topic, unit.queue_id, unit.queue_offset)
+    near = (unit.offset, unit.store_timestamp)
+    assert said["properties.UNIQ_KEY"].place == ("trace", unit.topic, unit.unique_key, *near)
+    keys = said["properties.KEYS"]
+    assert ("trace", unit.topic, unit.keys[0], *near) in {keys.place, *(line.place for line in keys.lines)}
+
+
+def test_a_committed_message_leads_to_its_half_message(golden):
+    unit, raw = next(u for u in units(golden, "broker-transactions") if u[0].transaction_type == 8)
+    line = lines(describe(decoded(unit, raw), LINKS))["preparedTransactionOffset"]
+    assert line.place == ("log", unit.prepared_transaction_offset)
+
+
+def test_a_wrong_crc_is_said_with_what_the_body_gives(golden):
+    unit, raw = next(u for u in units(golden, "crash-flip-5.3.3") if u[0].crc == "bad")
+    line = lines(describe(decoded(unit, raw), LINKS))["bodyCRC"]
+    assert line.tone == "error"
+    assert "bad" in line.note
+    assert line.lines
+
+
+def test_the_maker_of_a_unique_key_is_named_with_his_time(golden):
+    for unit, raw in units(golden, "broker-orders")[:50]:
+        line = lines(describe(decoded(unit, raw), LINKS)).get("properties.UNIQ_KEY")
+        if line is not None and line.lines:
+            client, made = line.lines
+            assert client.value == unit.born_host.rpartition(":")[0]
+            assert made.value[:13] <= f"{9999}"
+            return
+    raise AssertionError("no unit with a unique key")
+
+
+def test_what_happened_to_a_unit_stands_in_sentences(golden):
+    half, raw = next(u for u in units(golden, "broker-transactions") if u[0].topic == "RMQ_SYS_TRANS_HALF_TOPIC")
+    sentences = [
+        line.value for line in lines(describe(decoded(half, raw), LINKS), "In words").values() if line.is_sentence
+    ]
+    assert any(sentence.startswith("half message") for sentence in sentences)
+
+
+def test_sentences_show_numbers_with_separators_and_absent_facts_as_such():
+    assert say(Word("checked", {"checks": 15_000})) == "its producer was asked 15,000 times"
+    assert (
+        say(Word("op", {"count": 2, "offsets": [1234, 5]}))
+        == "answers for 2 half messages, by half-queue offset: 1,234, 5"
+    )
+    assert "?" in say(Word("retryTopic", {"group": None}))
+
+
+def test_rows_keep_only_the_head_of_a_body(golden):
+    kind = unit_kind(LINKS.queue)
+    for unit, _ in units(golden, "clean-5.3.3")[:200]:
+        row = unit_row(unit)
+        assert isinstance(row, UnitRow)
+        assert len(row.preview) <= 160
+        assert kind.as_record(row)["physicalOffset"] == unit.offset
+        assert kind.columns[5].jump(row) == ("queue", unit.topic, unit.queue_id, unit.queue_offset)
+
+
+def test_a_log_without_files_is_an_empty_table(tmp_path):
+    (tmp_path / "commitlog").mkdir()
+    (tmp_path / "config").mkdir()
+    with open_store(tmp_path) as store:
+        page = LogSource(store.log).read(0, 10, 10)
+    assert (page.rows, page.first, page.last) == ([], True, True)

@@ -1,0 +1,86 @@
+"""Icons take any colour, and every text of the viewer has its Chinese."""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QApplication
+from said_words import said
+
+import viewer
+from viewer.look import assets
+from viewer.shell.commands import COMMANDS
+
+UNCHANGED = ("English", "简体中文")
+
+
+def test_every_text_has_its_chinese() -> None:
+    chinese = assets.catalogue("zh_CN")
+    missing = {text: where for text, where in said(Path(viewer.__path__[0])).items() if text not in chinese}
+    assert not missing, json.dumps(missing, ensure_ascii=False, indent=1)
+
+
+def test_chinese_fills_the_same_names() -> None:
+    for english, chinese in assets.catalogue("zh_CN").items():
+        assert _fields(english) == _fields(chinese), english
+
+
+def test_chinese_keeps_the_house_style() -> None:
+    """No "please", a half-width space between Chinese and Latin letters, full-width full stops."""
+    for english, chinese in assets.catalogue("zh_CN").items():
+        assert "请" not in re.sub("请求|申请", "", chinese), english  # to ask, to apply
+        assert "您" not in chinese, english
+        if english.endswith(".") and not english.endswith("…") and len(english) > 20:
+            assert chinese[-1] in "。" or not english[:1].isupper(), (english, chinese)
+
+
+def test_language_changes_what_is_said_and_tells(dressed: QApplication) -> None:
+    told: list[str] = []
+    assets.language_state.changed.connect(lambda: told.append(assets.language()))
+    assets.set_language("zh_CN")
+    assert assets.tr("Findings") == "诊断"
+    assert assets.tr("{n:,} topics", n=13_000) == "13,000 个主题"
+    assert assets.tr("A topic named so") == "A topic named so"
+    assets.set_language("en")
+    assert assets.tr("{n:,} topics", n=13_000) == "13,000 topics"
+    assert told == ["zh_CN", "en"]
+
+
+def test_sample_stores_are_said_in_chinese() -> None:
+    listing = files("resources").joinpath("samples", "samples.json")
+    chinese = assets.catalogue("zh_CN")
+    for item in json.loads(listing.read_text("utf-8")):
+        for key in ("title", "text", "word"):
+            assert item[key] in chinese, item[key]
+
+
+@pytest.mark.parametrize("name", sorted({command.icon for command in COMMANDS if command.icon} | {"lock", "chevron"}))
+def test_icons_take_the_colour_they_are_asked_for(dressed: QApplication, name: str) -> None:
+    picture = assets.icon_pixmap(name, QColor("#BE2A1B"), 40, 1.0).toImage()
+    whole = [picture.pixelColor(x, y) for x in range(40) for y in range(40)]
+    drawn = [color for color in whole if color.alpha() > 250]
+    assert drawn
+    for color in drawn:
+        assert max(abs(a - b) for a, b in zip(color.getRgb()[:3], (0xBE, 0x2A, 0x1B), strict=True)) <= 2
+
+
+def test_application_icon_comes_in_all_sizes(dressed: QApplication) -> None:
+    sizes = {size.width() for size in assets.app_icon().availableSizes()}
+    assert {16, 32, 48, 256} <= sizes
+
+
+def _fields(text: str) -> list[str]:
+    return sorted(name for _, name, _, _ in string.Formatter().parse(text) if name)
+
+
+def test_words_marks_without_translating() -> None:
+    mark: Callable[[str], str] = assets.words
+    assets.set_language("en")
+    assert mark("Findings") == "Findings"

@@ -1,0 +1,42 @@
+"""What of the log is missing, damaged or unread is one list, whoever met it."""
+
+from __future__ import annotations
+
+from engine.rules.findings import Finding
+from viewer.look.broken import Broken, broken_in, bytes_missing, missing_in
+from viewer.widgets.log_line import LogLine, reaching
+
+FILES = ((0, 100, "/s/commitlog/0"), (200, 300, "/s/commitlog/200"), (300, 360, "/s/commitlog/300"))
+
+
+def finding(rule: str, offset: int, **evidence: int) -> Finding:
+    return Finding(rule, "error", "log", "/s/commitlog/0", offset, "", dict(evidence), (), "")
+
+
+def test_a_file_that_is_not_there_is_the_stretch_between_its_neighbours() -> None:
+    assert missing_in((start, end) for start, end, _ in FILES) == [Broken(100, 200, "missing")]
+    assert bytes_missing((start, end) for start, end, _ in FILES) == 100
+    assert missing_in([]) == []
+
+
+def test_a_file_that_followed_the_last_one_is_missing_as_a_finding_tells() -> None:
+    found = broken_in(FILES, (finding("CL07", 360, bytes=100), finding("CL07", 100, bytes=100)), (), set())
+    assert found == (Broken(100, 200, "missing"), Broken(360, 460, "missing"))
+    assert broken_in((), (finding("CL07", 360, bytes=100),), (), set()) == ()
+    line = LogLine(0, 350, 360)
+    assert reaching(line, found) == LogLine(0, 460, 460)
+    assert reaching(line, found[:1]) == line
+
+
+def test_damage_is_told_by_findings_and_by_the_count_once() -> None:
+    found = broken_in(FILES, (finding("CL01", 10, bytes=5), finding("CQ01", 40), finding("CL03", 50, bodyOffset=60,
+                      bodyLength=20)), ((10, 15), (70, 75), (100, 200)), set())  # fmt: skip
+    assert found == (
+        Broken(10, 15, "damaged"), Broken(50, 80, "damaged"), Broken(70, 75, "damaged"), Broken(100, 200, "missing"),
+    )  # fmt: skip
+
+
+def test_a_file_that_cannot_be_read_is_neither() -> None:
+    found = broken_in(FILES, (), (), {"/s/commitlog/300"})
+    assert found == (Broken(100, 200, "missing"), Broken(300, 360, "unread"))
+    assert "cannot be read" in found[1].words

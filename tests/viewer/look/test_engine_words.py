@@ -1,0 +1,126 @@
+"""The engine's sentences, with their values, in Chinese; what nobody has translated stays as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from broken_stores import BROKEN, CONFIG
+from made_stores import healthy
+from PySide6.QtWidgets import QApplication
+
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+from engine.rules.catalogue import RULES
+from engine.rules.causes import CAUSES
+from engine.rules.findings import Finding, Summary
+from viewer.look import assets
+from viewer.look.engine_words import engine_words
+
+SAID = (
+    ("entry 1,234 points at it", "条目 1,234 指向它"),
+    ("1,874 bytes are no unit: magic code 0x6B732D12", "1,874 字节不是消息单元：魔数为 0x6B732D12"),
+    ("OrderPaid/2/17: stored in its topic", "OrderPaid/2/17：存于其主题"),
+    ("end of the last whole unit in the files", "文件中最后一个完整单元的末尾"),
+    (
+        "The body's CRC is 7, the unit says 9: would be explained by bit 2 of byte 79 of the body",
+        "消息体的 CRC 为 7，单元记为 9：消息体第 79 字节的第 2 位翻转可以解释",
+    ),
+    ("Queue A/0, entry 5 is empty, and entries follow it", "队列 A/0，条目 5 是空的，其后还有条目"),
+)
+
+
+@pytest.mark.parametrize(("english", "chinese"), SAID)
+def test_a_sentence_keeps_its_values(dressed: QApplication, english: str, chinese: str) -> None:
+    assert engine_words(english) == english
+    assets.set_language("zh_CN")
+    assert engine_words(english) == chinese
+
+
+def test_what_nobody_translated_stays(dressed: QApplication) -> None:
+    assets.set_language("zh_CN")
+    assert engine_words("a sentence of tomorrow's engine") == "a sentence of tomorrow's engine"
+    assert engine_words("") == ""
+
+
+@pytest.mark.parametrize(("rule", "clause"), CAUSES)
+def test_what_happened_is_said_in_chinese(dressed: QApplication, rule: str, clause: str) -> None:
+    assets.set_language("zh_CN")
+    for said in (f"{clause[:1].upper()}{clause[1:]} ({rule}).", f"The broker was not closed, and {clause} ({rule})."):
+        assert not re.search("[a-z]{3,} [a-z]{3,}", engine_words(said)), engine_words(said)
+
+
+ENGLISH = [
+    "The file 00000000000001048576 of the commit log is missing (CL07).",
+    "1 queue lacks 1 unit of the log, from 1,416,502 on",
+    "Nothing holds the 1,048,576 bytes from 1,048,576 to 2,097,152 · 1,200 messages lost: A/0 1–3 and 11 more queues",
+    "1,200 units from here on are not in their 14 queues: A/0 ends at 9 and lacks 7 · no start dispatches them again",
+    "it has config/topicQueueMapping.json",
+    "8 slots: the only number that the length and the chains allow",
+    "RocketMQ's defaults, by the file's length",
+    "637 bytes are no unit: length field says 268,436,093, a unit has 91 to 134,217,728 bytes",
+    "596 bytes are no unit: propertiesLength says 85; 8,388,693 bytes are left in the unit · 1 message lost: A/0 71",
+    "479 bytes are no unit: magic code 0xD3197217, expected 0xDAA320A7 or 0xDAA320AB; to the end of the file",
+    "cut off: 40 bytes left, a unit has at least 91",
+    "Queue B, entry 6 repeats the entry in front of it; 6 more entries up to 7 are wrong too",
+    "Queue A/3, entry 113 points to 858,487; its unit is at 857,487",
+    "Queue P/1, entry 10 points to 9,614, the log ends at 9,614; 1 entry of all queues point behind its end",
+    "Expected 1,048,576 bytes like the other files, found 1,052,672; RocketMQ does not start",
+    "consumerOffset.json has 0 bytes, a broker writes at least {}",
+    "a unit or a blank",
+    "a message or a committed one",
+    "below 1048097",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("said", ENGLISH)
+def test_a_sentence_with_its_values_is_said_in_chinese(dressed: QApplication, said: str) -> None:
+    assets.set_language("zh_CN")
+    assert not re.search("(?<!/)[a-z]{2,} [a-z]{2,}", engine_words(said)), engine_words(said)
+
+
+def test_gaps_are_the_same_in_both_languages() -> None:
+    listed = json.loads(assets.resource_bytes("i18n/zh_CN.engine.json"))
+    for english, chinese in listed.items():
+        assert sorted(set(re.findall(r"\{(\w+)\}", english))) == sorted(set(re.findall(r"\{(\w+)\}", chinese))), english
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_what_a_rule_says_is_said_in_chinese(dressed: QApplication, rule: str) -> None:
+    assets.set_language("zh_CN")
+    one = RULES[rule]
+    steps = [one.next_step, *(kind.step for kind in one.kinds.values() if kind.step)]
+    for text in (one.title, one.explanation, *(step[0].upper() + step[1:] for step in steps)):
+        assert engine_words(text) != text, text
+
+
+FOUND = ("CF03", "CF05", "CF06", "CF07", "CF08", "CF09", "CL08", "CL13", "CQ14", "CQ15", "DK03", "IX03", "IX10", "TM01",
+         "TM02", "TM03", "CK02")  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", FOUND)
+def test_what_a_rule_found_is_said_in_chinese(dressed: QApplication, rule: str, tmp_path: Path) -> None:
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    BROKEN[rule](root, made)
+    with open_store(root, CONFIG.get(rule)) as store:
+        found = [one.message for one in check(store, only={rule}) if isinstance(one, Finding)]
+    assets.set_language("zh_CN")
+    for message in found:
+        assert re.search("[\u4e00-\u9fff]", engine_words(message)), message
+    assert found
+
+
+@pytest.mark.parametrize("rule", sorted(BROKEN))
+def test_what_happened_somewhere_is_said_in_chinese(dressed: QApplication, rule: str, tmp_path: Path) -> None:
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    BROKEN[rule](root, made)
+    with open_store(root, CONFIG.get(rule)) as store:
+        *_, summary = check(store)
+    assert isinstance(summary, Summary)
+    assets.set_language("zh_CN")
+    said = summary.incident["whatHappened"] if summary.incident is not None else ""
+    assert not re.search("[a-z]{3,} [a-z]{3,}", engine_words(said)), engine_words(said)

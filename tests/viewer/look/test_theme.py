@@ -1,0 +1,166 @@
+"""Colours can be read: contrasts are computed, topics are told apart by colour-blind eyes, fonts follow the zoom."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QFont, QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+import viewer
+from viewer.look import theme as looks
+from viewer.look.theme import DARK, HEX_DARK, HEX_LIGHT, LIGHT, TOPICS_DARK, TOPICS_LIGHT, C, contrast, hex_fill, theme
+
+BOTH = [pytest.param(LIGHT, id="light"), pytest.param(DARK, id="dark")]
+TEXT = ("text", "text2", "text3", "accent", "error", "warn", "note", "ok", "live")
+MARKS = ("field", "disabled", "posLog", "posLog2", "posLog3", "posBuild", "posBuild2", "posBuild3", "posTime", "posMin")
+SIGHT = {
+    "normal": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "protan": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    "deutan": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+    "tritan": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900)),
+}
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_high_contrast_has_no_fills_and_strong_words(dressed: QApplication, dark: bool) -> None:
+    theme.set_scheme("dark" if dark else "light")
+    theme.set_contrast(True)
+    try:
+        pane = C("pane").name()
+        assert {C(f"{kind}Fill").name() for kind in ("error", "warn", "note", "ok")} == {pane}
+        assert hex_fill("topic").name() == pane
+        for role in ("text", "text2", "text3", "error", "warn", "note", "ok", "accent"):
+            assert contrast(C(role).name(), pane) >= 7, role
+        for role in ("hair", "line", "field"):
+            assert contrast(C(role).name(), pane) >= 4.5, role
+    finally:
+        theme.set_contrast(False)
+
+
+def test_stillness_is_the_desktops_until_somebody_chooses(
+    dressed: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blinks = QGuiApplication.styleHints().cursorFlashTime()
+    assert blinks > 0
+    assert (theme.motion, theme.still) == (None, False)
+    monkeypatch.setattr(looks, "desktop_still", lambda: True)
+    assert theme.still
+    theme.set_motion(True)
+    assert not theme.still
+    theme.set_motion(False)
+    assert theme.still
+    assert QGuiApplication.styleHints().cursorFlashTime() == 0
+    monkeypatch.undo()
+    theme.set_motion(None)
+    assert QGuiApplication.styleHints().cursorFlashTime() == blinks
+
+
+def test_contrast_goes_with_the_desktop_where_nobody_chose(
+    dressed: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looks, "desktop_contrast", lambda: True)
+    theme._contrast_changed()
+    assert not theme.contrast
+    theme.contrast_follows = True
+    try:
+        theme._contrast_changed()
+        assert theme.contrast
+    finally:
+        theme.contrast_follows = False
+        theme.set_contrast(False)
+
+
+@pytest.mark.parametrize("tokens", BOTH)
+@pytest.mark.parametrize("role", TEXT)
+def test_text_reaches_four_and_a_half_on_pane(tokens: dict[str, str], role: str) -> None:
+    assert contrast(tokens[role], tokens["pane"]) >= 4.5
+
+
+@pytest.mark.parametrize("tokens", BOTH)
+@pytest.mark.parametrize("role", MARKS)
+def test_marks_and_edges_reach_three_on_pane(tokens: dict[str, str], role: str) -> None:
+    assert contrast(tokens[role], tokens["pane"]) >= 3.0
+
+
+@pytest.mark.parametrize("tokens", BOTH)
+def test_words_can_be_read_on_what_they_stand_on(tokens: dict[str, str]) -> None:
+    for role in ("error", "warn", "note", "ok"):
+        assert contrast(tokens[role], tokens[f"{role}Fill"]) >= 4.5
+    for ground in ("select", "idle", "glow", "sunken", "side", "raised", "window", "hover"):
+        assert contrast(tokens["text"], tokens[ground]) >= 4.5
+        assert contrast(tokens["text2"], tokens[ground]) >= 4.5
+    for ground in ("side", "window", "raised"):
+        assert contrast(tokens["text3"], tokens[ground]) >= 4.4
+    assert contrast(tokens["accentText"], tokens["accent"]) >= 4.5
+
+
+@pytest.mark.parametrize(("fills", "tokens"), [(HEX_LIGHT, LIGHT), (HEX_DARK, DARK)], ids=["light", "dark"])
+def test_bytes_can_be_read_on_every_fill(fills: dict[str, str], tokens: dict[str, str]) -> None:
+    assert min(contrast(tokens["text"], fill) for fill in fills.values()) >= 8.1
+
+
+@pytest.mark.parametrize(
+    ("series", "tokens", "least"), [(TOPICS_LIGHT, LIGHT, 3.0), (TOPICS_DARK, DARK, 4.3)], ids=["light", "dark"]
+)
+def test_topics_stand_out_and_are_told_apart(series: tuple[str, ...], tokens: dict[str, str], least: float) -> None:
+    assert min(contrast(color, tokens["pane"]) for color in series) >= least
+    for sight in SIGHT:
+        assert min(_distance(a, b, sight) for a, b in itertools.combinations(series, 2)) >= 7.0, sight
+
+
+def test_zoom_scales_fonts_and_tells(dressed: QApplication) -> None:
+    told: list[int] = []
+    theme.changed.connect(lambda: told.append(theme.zoom))
+    before = looks.ui(13).pixelSize()
+    theme.set_zoom(150)
+    assert looks.ui(13).pixelSize() == round(before * 1.5)
+    assert looks.px(24) == 36
+    theme.set_zoom(10_000)
+    assert told == [150, 200]
+
+
+def test_no_font_draws_other_characters_than_the_text_has(dressed: QApplication) -> None:
+    for font in (looks.ui(), looks.mono()):
+        assert font.featureValue(QFont.Tag("calt")) == 0
+        assert font.isFeatureSet(QFont.Tag("calt"))
+
+
+def test_scheme_can_be_forced(dressed: QApplication) -> None:
+    theme.set_scheme("dark")
+    assert looks.C("pane").name().upper() == DARK["pane"]
+    theme.set_scheme("light")
+    assert looks.C("pane").name().upper() == LIGHT["pane"]
+
+
+def test_no_colour_is_named_outside_the_theme() -> None:
+    """A colour written into a widget stays light when the desktop is dark."""
+    found = []
+    for source in Path(viewer.__path__[0]).rglob("*.py"):
+        if source.name == "theme.py":
+            continue
+        hits = re.findall(r"[\"']#[0-9A-Fa-f]{6}[\"']", source.read_text("utf-8"))
+        found += [f"{source.name}: {hit}" for hit in hits]
+    assert found == ['assets.py: "#000000"', 'assets.py: "#000000"']
+
+
+def _distance(one: str, other: str, sight: str) -> float:
+    return 100 * math.dist(_seen(one, sight), _seen(other, sight))
+
+
+def _seen(color: str, sight: str) -> tuple[float, float, float]:
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    r, g, b = (min(1, max(0, sum(k * c for k, c in zip(row, linear, strict=True)))) for row in SIGHT[sight])
+    long = math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b)
+    middle = math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b)
+    short = math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b)
+    return (
+        0.2104542553 * long + 0.793617785 * middle - 0.0040720468 * short,
+        1.9779984951 * long - 2.428592205 * middle + 0.4505937099 * short,
+        0.0259040371 * long + 0.7827717662 * middle - 0.808675766 * short,
+    )

@@ -1,0 +1,117 @@
+"""Colours of topics are a store's own; what stands before a topic's name is never hollow."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtWidgets import QApplication, QWidget
+
+from viewer.look.theme import C
+from viewer.look.topic_colours import PLACES, TopicColours, colours_of
+from viewer.look.topic_kinds import is_system_topic, kind_of, kind_words
+from viewer.widgets.columns import RecordKind, topic_column
+from viewer.widgets.record_table import RecordTable
+from viewer.widgets.topic_lead import ROOM, draw_lead
+
+KINDS = {
+    "%RETRY%billing": "retry", "%DLQ%billing": "dead", "SCHEDULE_TOPIC_XXXX": "delayed",
+    "rmq_sys_wheel_timer": "delayed", "RMQ_SYS_TRANS_HALF_TOPIC": "half", "RMQ_SYS_TRANS_OP_HALF_TOPIC": "op",
+    "RMQ_SYS_TRACE_TOPIC": "system", "rmq_sys_REVIVE_LOG_DefaultCluster": "system",
+    "TRANS_CHECK_MAX_TIME_TOPIC": "system", "TBW102": "system", "OFFSET_MOVED_EVENT": "system",
+}  # fmt: skip
+
+
+def test_eight_largest_topics_have_a_colour_and_system_topics_none(dressed: QApplication) -> None:
+    colours = TopicColours()
+    colours.offer(["%RETRY%billing", *(f"topic-{n}" for n in range(10)), "RMQ_SYS_TRANS_HALF_TOPIC"])
+    assert [colours.color(f"topic-{n}") is not None for n in range(10)] == [True] * 8 + [False] * 2
+    assert colours.color("%RETRY%billing") is None
+    assert colours.color("") is None
+
+
+def test_topics_that_overtake_each_other_keep_their_colours(dressed: QApplication) -> None:
+    colours, told = TopicColours(), []
+    colours.offer(["B1", "B2", "B3"])
+    colours.changed.connect(lambda: told.append(1))
+    colours.offer(["B2", "B1", "B3"])
+    assert not told
+    colours.offer(["B4", "B2", "B1"])
+    assert colours.order[:3] == ("B1", "B2", "B4")
+    colours.offer([f"C{n}" for n in range(7)] + ["B2"])
+    assert colours.order[1] == "B2", "who stays among the eight keeps his colour"
+    assert sorted(colours.order) == ["B2", *(f"C{n}" for n in range(7))]
+
+
+def test_a_log_without_queues_has_the_colours_of_what_was_seen_in_it(dressed: QApplication) -> None:
+    colours = TopicColours()
+    colours.fill(["B", "%RETRY%b", "A"])
+    colours.fill(["C", "A"])
+    assert colours.order[:4] == ("B", "A", "C", "")
+    colours.offer([f"topic-{n}" for n in range(8)])
+    assert set(colours.order) == {f"topic-{n}" for n in range(8)}, "what the queues tell goes before"
+
+
+def test_the_first_of_two_tied_stores_lends_its_order(dressed: QApplication) -> None:
+    first, second, alone = TopicColours(), TopicColours(), TopicColours()
+    first.offer(["A", "B", "C"])
+    for one in (second, alone):
+        one.offer(["C", "X", "A", "Y"])
+    second.follow(first)
+    assert second.color("A") == first.color("A")
+    assert second.color("C") == first.color("C")
+    assert second.order == ("A", "", "C", "X", "Y", "", "", ""), "B's colour stays free"
+    assert alone.color("C") == first.color("A"), "a store that is not tied has its own order"
+    first.offer(["A", "B", "C", "Y"])
+    assert second.color("Y") == first.color("Y")
+    other = TopicColours()
+    other.offer([f"O{n}" for n in range(PLACES)])
+    other.follow(first)
+    assert all(other.color(f"O{n}") for n in range(PLACES)), "a store with other topics has colours too"
+
+
+def test_a_widget_finds_the_colours_of_the_nearest_store_around_it(dressed: QApplication) -> None:
+    class Around(QWidget):
+        topic_colours: TopicColours | None = None
+
+    window, child = Around(), QWidget()
+    view = Around(window)
+    child.setParent(view)
+    assert colours_of(child).color("A") is None
+    window.topic_colours = TopicColours()
+    assert colours_of(child) is window.topic_colours
+    view.topic_colours = TopicColours()
+    assert colours_of(child) is view.topic_colours
+
+
+@pytest.mark.parametrize("topic", KINDS)
+def test_system_topics_are_known_by_kind_and_in_words(topic: str, dressed: QApplication) -> None:
+    assert (kind_of(topic), is_system_topic(topic)) == (KINDS[topic], True)
+    assert kind_words(topic)
+
+
+def test_the_kind_is_said_in_tooltip_and_to_a_screen_reader(dressed: QApplication) -> None:
+    table = RecordTable(RecordKind("rows", (topic_column(),)))
+    table.set_rows([{"topic": "%RETRY%billing"}, {"topic": "Orders"}])
+    assert table.data(table.index(0, 0), 3) == "%RETRY%billing, retry topic"
+    assert "retry topic" in str(table.data(table.index(0, 0), 11))
+    assert table.data(table.index(1, 0), 3) == "Orders"
+
+
+def _lead(topic: str, color: QColor | None = None) -> QImage:
+    picture = QImage(ROOM * 4, 80, QImage.Format.Format_RGB32)
+    picture.fill(C("pane"))
+    p = QPainter(picture)
+    draw_lead(p, topic, color, 0, 40, 4)
+    p.end()
+    return picture
+
+
+def test_each_kind_has_its_own_mark_and_nothing_is_a_hollow_box(dressed: QApplication) -> None:
+    """A hollow bar before a topic was taken for a letter that the font lacks, in every view."""
+    drawn = {KINDS[topic]: _lead(topic) for topic in KINDS}
+    pictures = [*drawn.values(), _lead("Orders"), _lead("Orders", QColor("#1054C6"))]
+    for at, one in enumerate(pictures):
+        assert all(one != other for other in pictures[at + 1 :]), "each looks different"
+    bar = _lead("Orders")
+    inside = {bar.pixelColor(x, y).name() for x in range(9, 23) for y in range(18, 62)}
+    assert inside == {C("disabled").name()}, "a user's topic behind the eighth is a filled bar"

@@ -1,0 +1,88 @@
+"""Groups as rows and sentences: progress, age, and when retention deletes what a group has not read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from engine.inspection import open_store
+from engine.inspection.groups import GroupProgress
+from engine.inspection.samples import sample
+from viewer.look import assets
+from viewer.pane.group_rows import GroupRow, groups_kind, order, read_groups, sentence
+
+HOUR = 3_600_000
+
+
+def row(state: str, offset: int, end: int, unread: int | None = None, goes_at: int | None = None) -> GroupRow:
+    """A row as of 100 h."""
+    stored = 98 * HOUR if unread is not None else None
+    one = GroupProgress("g", "T", 1, offset, end, max(0, end - offset), stored, state, "cluster")  # type: ignore[arg-type]
+    return GroupRow(one, unread, goes_at, 100 * HOUR)
+
+
+SAID = (
+    (row("caughtUp", 7, 7), "g has read all of T/1.", None),
+    (row("behind", 3, 7, 500, 103 * HOUR),
+     "g reads T/1 from 3 on, 4 messages behind. Its oldest unread message is 2 h 0 min old. Retention", 3 * HOUR),
+    (row("behind", 3, 7, 500), "That message lies in the newest file, which retention never deletes.", None),
+    (row("belowMin", 1, 7, 500), "What it would read next is deleted already", 0),
+    (row("beyondMax", 9, 7), "g will ask T/1 for 9; it ends at 7: 2 new messages will be passed over.", None),
+    (row("gone", 9, 0), "g has an offset in T/1, which is not there any more.", None),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "words", "left"), SAID)
+def test_a_row_in_whole_sentences(dressed: QApplication, one: GroupRow, words: str, left: int | None) -> None:
+    assert words in sentence(one)
+    assert one.left == left
+    kind = groups_kind()
+    assert kind.as_record(one)["state"] == one.progress.state
+    assert kind.as_text(one).startswith("g\tT\t1\t")
+
+
+def test_long_names_lose_their_middle_in_the_sentence(dressed: QApplication) -> None:
+    one = row("caughtUp", 7, 7)
+    long = GroupRow(replace(one.progress, group="a" * 140 + "zz"), one.unread, one.goes_at, one.now)
+    assert sentence(long, 12) == "aaaaaa…aaazz has read all of T/1."
+    assert sentence(long).startswith("a" * 140 + "zz has read")
+
+
+def test_what_needs_somebody_stands_first() -> None:
+    rows = [row("caughtUp", 7, 7), row("behind", 3, 7, 5, 200 * HOUR), row("behind", 6, 7, 5, 101 * HOUR),
+            row("belowMin", 1, 7, 5), row("beyondMax", 9, 7), row("gone", 1, 0)]  # fmt: skip
+    states = [(one.progress.state, one.goes_at) for one in order(rows)]
+    assert states == [
+        ("beyondMax", None), ("belowMin", None), ("behind", 101 * HOUR), ("behind", 200 * HOUR), ("gone", None),
+        ("caughtUp", None),
+    ]  # fmt: skip
+
+
+def test_unread_messages_in_the_first_file_go_with_it(tmp_path: Path) -> None:
+    import shutil
+
+    store = Path(shutil.copytree(sample("orders"), tmp_path / "store"))
+    first = store / "commitlog" / "00000000000000000000"
+    os.utime(first, (1_000_000, 1_000_000))
+    with open_store(store) as opened:
+        found = read_groups(opened)
+    behind = [one for one in found.rows if one.progress.state == "behind"]
+    assert behind
+    for one in behind:
+        assert one.unread is not None
+        assert (one.goes_at is not None) == (one.unread < 1 << 20), "the newest file is never deleted"
+    assert found.reserved_hours == 72
+    assert not found.running
+
+
+def test_the_mode_of_a_group_is_a_word_in_the_language_of_the_window(dressed: QApplication) -> None:
+    mode = next(column for column in groups_kind().columns if column.key == "mode")
+    one = row("caughtUp", 7, 7)
+    assert mode.text(one) == "cluster"
+    assets.set_language("zh_CN")
+    assert mode.text(one) == "集群消费"
+    assert mode.value(one) == "cluster", "exports and filters keep RocketMQ's"

@@ -1,0 +1,42 @@
+"""An incident is told where messages are lost or will be, and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from viewer.pane.incident_words import incident_of
+
+
+def told(lost: int = 0, start: int = 0, starts: bool = True) -> dict[str, Any]:
+    def loss(count: int) -> dict[str, Any]:
+        return {"messages": count, "queues": [{"topic": "OrderPaid", "queueId": 0, "messages": count}] if count else []}
+
+    one = {"starts": starts, "why": None if starts else "a gap", "indexFilesDeleted": 0, **loss(start)}
+    return {
+        "whatHappened": "A log file is missing: both neighbours are whole", "lostAlready": loss(lost),
+        "lostByNextStart": {"5.3": one, "4.9": None},
+        "firstSteps": [{"text": "Start no broker on the store yet; take a snapshot first.", "command": "storescope x"}],
+    }  # fmt: skip
+
+
+def test_what_is_lost_already_is_told_by_topic() -> None:
+    found = incident_of(told(lost=1200), complete=True)
+    assert found is not None
+    assert (found.happened.said, found.happened.why) == ("A log file is missing", "Both neighbours are whole")
+    assert (found.lost.mark, found.lost.said, found.lost.why) == ("error", "1,200 messages", "OrderPaid 1,200")
+    assert (found.start.mark, found.start.said) == ("", "nothing more")
+    assert found.steps == (("Start no broker on the store yet; take a snapshot first.", "storescope x"),)
+
+
+def test_what_the_next_start_loses_names_the_release() -> None:
+    found = incident_of(told(start=41), complete=False)
+    assert found is not None
+    assert (found.lost.said, found.lost.why) == ("nothing", "Not all of the store was looked at.")
+    assert (found.start.mark, found.start.said) == ("warn", "41 messages")
+    assert found.start.why.startswith("RocketMQ 5.3.3: 41 messages")
+
+
+def test_a_store_that_loses_nothing_has_no_incident() -> None:
+    assert incident_of(told(), complete=True) is None
+    assert incident_of(told(starts=False), complete=True) is None
+    assert incident_of(None, complete=True) is None

@@ -1,0 +1,78 @@
+"""The plan's lines where the log is gone: the likely cause stands first, in the window's language."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made_stores import healthy
+from PySide6.QtWidgets import QApplication
+
+from engine.inspection.findings import check
+from engine.inspection.recovery import plan
+from engine.inspection.snapshot import open_store
+from engine.store.recovery.plan import Blocker, IndexPlan, Loss, QueueLoss
+from viewer.look import assets
+from viewer.look.engine_words import engine_words
+from viewer.pane.plan_words import headline, plan_rows, start_rows, without_own_lock
+from viewer.runtime.store_work import OtherStart
+
+
+@pytest.mark.parametrize("language", ["en", "zh_CN"])
+def test_a_log_that_is_gone_is_said_first(dressed: QApplication, tmp_path: Path, language: str) -> None:
+    root = healthy().write(tmp_path / "store")
+    shutil.rmtree(root / "commitlog")
+    with open_store(root) as store:
+        found = plan(store)
+        finding = next(check(store))
+    assets.set_language(language)
+    first = plan_rows(found, harmed=True)[0]
+    said = {"en": "is its disk mounted?", "zh_CN": "它的磁盘挂载了吗？"}[language]
+    assert first.mark == "error"
+    assert first.why.endswith(said)
+    assert engine_words(finding.message).endswith(said)
+    assert headline(found, harmed=True)[0][1].endswith(said)
+
+
+LOCKED = Blocker("AB01", "A process holds the store's lock: a broker is running on it",
+                 "java.lang.RuntimeException: Lock failed,MQ already started", "/s/lock")  # fmt: skip
+GAP = Blocker("CL07", "a file of the log is missing", "", "/s/commitlog")
+
+
+def test_each_release_says_whether_it_would_start(tmp_path: Path) -> None:
+    with open_store(healthy().write(tmp_path / "store")) as store:
+        found = plan(store)
+    other = OtherStart("4.9", False, (GAP,))
+    rows = start_rows(found, other, ("5.3", "it has timerwheel"))
+    assert [(row.mark, row.what, row.value) for row in rows] == [
+        ("ok", "RocketMQ 5.3.3", "would start"), ("error", "RocketMQ 4.9.8", "would not start"),
+    ]  # fmt: skip
+    assert "timerwheel" in rows[0].why
+    assert rows[1].why == GAP.message
+
+
+def test_our_own_lock_keeps_no_broker_away(tmp_path: Path) -> None:
+    with open_store(healthy().write(tmp_path / "store")) as store:
+        held = replace(plan(store), blockers=(LOCKED,), will_start=False)
+    assert headline(held, harmed=False) == [("error", "a broker would not start")]
+    assert headline(without_own_lock(held), harmed=False) == [("ok", "nothing would be lost")]
+    assert [row.mark for row in start_rows(held, None, None, lab=True)] == ["ok"]
+
+
+def test_what_no_start_dispatches_is_told_by_topic_and_queue(tmp_path: Path) -> None:
+    queue = QueueLoss("OrderPaid", 2, 41, 100, 140, 5_000, 1_795_280_000_000, 1_795_280_060_000)
+    gone = IndexPlan("20261121081849110", "/s/index/1", 900, 1, 2, 1_000, 9_000)
+    with open_store(healthy().write(tmp_path / "store")) as store:
+        found = plan(store)
+    found = replace(found, undispatched=Loss((queue,), found.log_min, 5_000, 9_000), index_deleted=(gone,),
+                    end_offset=20_000, first_pass=None)  # fmt: skip
+    rows = plan_rows(found, harmed=False)
+    at = next(n for n, row in enumerate(rows) if row.what == "Never dispatched")
+    assert rows[at].value == "41 messages"
+    assert rows[at + 1].value == "OrderPaid/2"
+    assert rows[at + 1].why.startswith("41 messages · queue offsets 100 to 140 · stored ")
+    index = next(row for row in rows if row.what == "Index files deleted")
+    assert (index.mark, index.why) == ("error", "900 entries · keys of units 1,000 to 20,000 will not be found")
+    assert ("error", "41 messages never dispatched") in headline(found, harmed=False)

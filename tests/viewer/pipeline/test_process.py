@@ -1,0 +1,190 @@
+"""Processes of pipeline jobs: their lines reach the loop, they stop when told, and nothing of them is left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pipeline_lines as lines
+import pytest
+
+from viewer.pipeline import process as pipeline_run
+from viewer.pipeline.jobs import PipelineDesk
+from viewer.pipeline.preview import look
+from viewer.pipeline.request import Wish
+from viewer.pipeline.state import JobState
+
+Run = Callable[[Any], Any]
+WISH = Wish("stats", ("/data/store",))
+
+
+@pytest.fixture
+def desk(run: Run) -> Iterator[PipelineDesk]:
+    made = PipelineDesk()
+    yield made
+    run(made.end())
+
+
+async def ended(desk: PipelineDesk, job: JobState, seconds: float = 50) -> JobState:
+    end = time.monotonic() + seconds
+    while job.running or desk.running:
+        assert time.monotonic() < end, "the job goes on"
+        await asyncio.sleep(0.01)
+    return job
+
+
+async def until(true: Callable[[], object], seconds: float = 50) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.01)
+
+
+def test_every_line_of_a_process_comes_and_the_end_is_told_once(run: Run, desk: PipelineDesk, tmp_path: Path) -> None:
+    said = lines.stats()
+    desk.command = lines.player(tmp_path, said, words="one store was skipped\n")
+    ends: list[JobState] = []
+    desk.ended.connect(ends.append)
+
+    job = run(_started(desk))
+    assert job.standing == "done"
+    assert ends == [job]
+    assert job.rows["statsHour"] == [line for line in said if line["type"] == "statsHour"]
+    assert job.summary == said[-1]
+    assert job.said == ["one store was skipped"]
+    assert job.log_file == ""
+    """Nobody wrote to the log: it was taken away."""
+
+
+async def _started(desk: PipelineDesk) -> JobState:
+    return await ended(desk, desk.start(WISH))
+
+
+def test_a_job_that_is_cancelled_gets_an_interrupt_and_may_clean_up(
+    run: Run, desk: PipelineDesk, tmp_path: Path
+) -> None:
+    desk.command = lines.player(tmp_path, lines.stats()[:1], hangs=True)
+
+    async def walk() -> None:
+        job = desk.start(WISH)
+        await until(lambda: job.progress)
+        desk.cancel(job)
+        assert job.stopping
+        await ended(desk, job)
+        assert (job.standing, job.code) == ("cancelled", 130)
+        assert not desk.running
+
+    run(walk())
+
+
+def test_a_job_that_does_not_stop_is_ended_with_what_it_started(run: Run, desk: PipelineDesk, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    script = tmp_path / "deaf.py"
+    script.write_text(
+        "import os, signal, subprocess, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "two = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"there = {str(child)!r}\n"
+        "open(there + '.part', 'w').write(str(two.pid))\n"
+        "os.replace(there + '.part', there)\n"
+        "time.sleep(600)\n"
+    )
+    desk.command = [sys.executable, str(script)]
+
+    async def walk() -> None:
+        job = desk.start(WISH)
+        await until(child.exists)
+        desk.cancel(job)
+        await asyncio.sleep(0.05)
+        assert job.running
+        desk.cancel(job)
+        await ended(desk, job)
+        assert job.standing == "cancelled"
+        number = int(child.read_text())
+        await until(lambda: not _alive(number))
+
+    run(walk())
+
+
+def _alive(number: int) -> bool:
+    """Whether a process runs; one that waits to be buried does not."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{number}/stat")
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_program_that_is_not_there_is_a_failure_in_one_line(run: Run, desk: PipelineDesk, tmp_path: Path) -> None:
+    desk.command = [str(tmp_path / "no-such-program")]
+    job = run(_started(desk))
+    assert (job.standing, job.code) == ("failed", 127)
+    assert "No such file" in job.why
+
+
+def test_our_own_command_line_runs_from_anywhere_and_says_what_is_wrong(
+    run: Run, desk: PipelineDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "engine.py").write_text("raise SystemExit('the wrong engine')")
+    monkeypatch.chdir(tmp_path)
+
+    async def walk() -> JobState:
+        return await ended(desk, desk.start(Wish("rebuild", ("/data/store",), out=str(tmp_path))))
+
+    job = run(walk())
+    assert (job.standing, job.code) == ("failed", 2)
+    assert "expected an absent or empty directory" in job.why
+
+
+def test_the_end_of_a_window_waits_for_its_jobs(run: Run, tmp_path: Path) -> None:
+    made = PipelineDesk()
+    made.command = lines.player(tmp_path, lines.stats()[:1], hangs=True)
+
+    async def walk() -> None:
+        jobs = [made.start(WISH), made.start(WISH)]
+        await until(lambda: all(job.progress for job in jobs))
+        await made.end()
+        await until(lambda: not made.running)
+        assert [job.standing for job in jobs] == ["cancelled", "cancelled"]
+        made.forget_ended()
+        assert made.jobs == []
+
+    run(walk())
+
+
+def test_a_flood_of_lines_waits_for_the_loop(run: Run, desk: PipelineDesk, tmp_path: Path) -> None:
+    count = 30_000
+    script = tmp_path / "flood.py"
+    script.write_text(f'for n in range({count}): print(\'{{"type":"whereResult","n":%d}}\' % n)\n')
+    desk.command = [sys.executable, str(script)]
+    job = run(_started(desk))
+    assert job.counts["whereResult"] == count
+    assert [row["n"] for row in job.rows["whereResult"][:3]] == [0, 1, 2]
+
+
+def test_what_a_job_would_do_is_looked_at_before(tmp_path: Path, golden: Callable[[str], Path]) -> None:
+    store = golden("clean-5.3.3")
+    found = look(Wish("rebuild", (str(store),), out=str(tmp_path / "new")))
+    size = sum(path.stat().st_size for path in (store / "commitlog").iterdir())
+    assert (found.stores, found.log_bytes, found.fault, found.out_fault) == (1, size, "", "")
+    assert found.built_bytes > 0
+    assert found.free is not None
+    (tmp_path / "there").write_text("")
+    assert look(Wish("export", (str(store),), out=str(tmp_path / "there"))).out_fault == "there"
+    assert "commitlog" in look(Wish("stats", (str(tmp_path),))).fault
+    assert look(Wish("import", (str(tmp_path),), out=str(tmp_path / "new"))).fault == "no export"
+    assert look(Wish("stats", ("s3://bucket/store",))).remote
+
+
+def test_packages_are_looked_for_without_being_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    from viewer.pipeline import preview as pipeline_look
+
+    monkeypatch.setattr(pipeline_look.importlib.util, "find_spec", lambda name: None)
+    assert pipeline_look.missing() == ("pyspark", "pandas", "pyarrow")
+    assert pipeline_run.program()[0] == sys.executable

@@ -1,0 +1,147 @@
+"""The positions of stores at rest, and of one that grows under the eyes."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+
+import pytest
+from panes import on_store, settled
+
+from engine.inspection.positions import positions
+from viewer.pane.position_facts import gap_list, look, rows, ruler_view
+from viewer.positions.pane import PositionsPane
+from viewer.runtime import places
+from viewer.runtime.places import Place
+from viewer.runtime.recovery_plan import recovery_of
+
+
+@pytest.mark.golden
+def test_what_files_cannot_tell_is_said_and_never_drawn(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        found = positions(session.snapshot)
+        assert found.flushed.offset is None
+        assert any("flushed" in text and "not written down" in text for text in pane._unknown.texts())
+        row = next(r for r in rows(pane._seen) if r.key == "flushed")
+        assert (row.offset, row.behind) == (None, None)
+        assert not any(flag.name == "flushed" for flag in ruler_view(pane._seen, None).flags)
+        assert "flushed" not in [name for name, _, _ in gap_list(pane._seen)]
+
+    on_store(qapp, PositionsPane, golden("crash-power-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_the_plan_stands_beside_the_ruler_and_on_it(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        plan = recovery_of(session).plan
+        assert plan.units_dropped > 0
+        texts = " ".join(pane._plan_facts.texts())
+        assert f"{plan.end_offset:,}" in texts
+        assert f"{plan.units_dropped:,}" in texts
+        assert f"{plan.end_offset:,}" in pane.ruler.accessibleDescription()
+        asked = []
+        pane.placeRequested.connect(asked.append)
+        pane.ruler.offset_chosen.emit(plan.end_offset)
+        assert asked == [places.log(plan.end_offset)]
+
+    on_store(qapp, PositionsPane, golden("crash-flip-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_a_clean_store_has_everything_at_the_end(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        end = session.snapshot.log.max_offset
+        now = {row.key: row for row in pane.now.source.rows}
+        assert now["wrote"].offset == now["flushed"].offset == now["dispatched"].offset == end
+        assert f"{end:,}" in pane.status()
+        pane.show_place(Place("checkpoint"))
+        await settled(session.jobs)
+        assert pane.now.current_row().key == "physicMsgTimestamp"
+        assert pane.now.current_row().timestamp == session.snapshot.checkpoint().physic_msg_timestamp
+        assert "end of the log" in pane.plot.accessibleDescription()
+
+    on_store(qapp, PositionsPane, golden("clean-5.3.3"), drive)
+
+
+async def looked_at(session) -> None:
+    """One short look, until it came back."""
+    came = []
+    link = session.tail.looked.connect(came.append)
+    session.tail.look()
+    for _ in range(500):
+        if came:
+            break
+        await asyncio.sleep(0.01)
+    session.tail.looked.disconnect(link)
+    session.tail._timer.stop()
+    assert came
+
+
+@pytest.mark.golden
+def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path) -> None:
+    """The last units are zeroed and come back: each look is a sample, and the plots turn to the last seconds."""
+    store = tmp_path / "store"
+    shutil.copytree(golden("clean-5.3.3"), store)
+    file = sorted(next(store.rglob("commitlog")).iterdir())[-1]
+    whole = file.read_bytes()
+    from engine.inspection import open_store
+
+    with open_store(store) as snapshot:
+        units = [item.offset - int(file.name) for item in snapshot.log.items_before(snapshot.log.max_offset, 3)]
+    file.write_bytes(whole[: units[0]].ljust(len(whole), b"\0"))
+
+    async def drive(pane, session) -> None:
+        ends = [pane._seen.positions.wrote.offset]
+        await looked_at(session)
+        for cut in (units[1], units[2]):
+            file.write_bytes(whole[:cut].ljust(len(whole), b"\0"))
+            for _ in range(20):  # a look that was under way already does not see it
+                await looked_at(session)
+                if pane._seen.positions.wrote.offset != ends[-1]:
+                    break
+            ends.append(pane._seen.positions.wrote.offset)
+        assert ends == sorted(set(ends))
+        await settled(session.jobs)
+        assert not pane._live.isHidden()
+        assert pane.over_time.bar.isVisible()
+        for _ in range(500):
+            if pane.over_time.ready and "messages/s" in pane.over_time.group.accessibleDescription():
+                break
+            await asyncio.sleep(0.02)
+        assert "wrote" in pane.plot.accessibleDescription()
+        assert "messages/s" in pane.over_time.group.accessibleDescription()
+        pane.over_time.pause()
+        held = pane.over_time.range().end
+        await looked_at(session)
+        assert pane.over_time.range().end == held
+        pane.over_time.go_live()
+        assert pane.over_time.at_end
+        pane.grab()
+
+    on_store(qapp, PositionsPane, store, drive)
+
+
+def test_a_store_with_an_empty_log_is_drawn_without_a_line(qapp, tmp_path) -> None:
+    (tmp_path / "commitlog").mkdir()
+    (tmp_path / "commitlog" / f"{0:020d}").write_bytes(bytes(8192))
+
+    async def drive(pane, session) -> None:
+        seen = look(session.snapshot, 0)
+        assert seen.positions.wrote.offset == 0
+        assert ruler_view(seen, None).lens()[1] > 0
+        pane.ruler.grab()
+
+    on_store(qapp, PositionsPane, tmp_path, drive)
+
+
+@pytest.mark.golden
+def test_a_log_by_itself_does_not_claim_to_be_flushed(qapp, golden) -> None:
+    """Without its store nothing says whether the broker was stopped: the page cache may hold the tail."""
+
+    async def drive(pane, session) -> None:
+        row = next(r for r in rows(pane._seen) if r.key == "flushed")
+        assert row.offset is None
+        assert "log by itself" in row.why
+        assert "whole store" in pane._plan_words.text()
+
+    on_store(qapp, PositionsPane, next(golden("clean-5.3.3").rglob("commitlog")), drive)

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from engine.inspection import open_store
+from viewer.queues.columns import queue_kind, state_of
+from viewer.queues.facts import own_unit
+from viewer.queues.rows import PROBLEMS, EndRow, EntryRow, QueueSource
+from viewer.queues.verdict_work import Verdicts, count_verdicts
+
+
+def queues_of(store):
+    return [queue for queues in store.topics().values() for queue in queues.values()]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", ["clean-5.3.3", "batchcq-5.3.3", "first-files-deleted-5.3.3", "multi-queue-ext-5.3.3"])
+def test_pages_join_to_all_rows_of_all_queues(golden, name) -> None:
+    with open_store(golden(name)) as store:
+        source = QueueSource(store.log, queues_of(store))
+        whole = source.read(0, 0, source.end)
+        assert [row.number for row in whole.rows] == list(range(source.total))
+        assert sum(isinstance(row, EndRow) for row in whole.rows) == len(queues_of(store))
+        at, pieces = 0, []
+        while at < source.end:
+            page = source.read(at, 0, 97)
+            pieces += page.rows
+            at += len(page.rows)
+        assert pieces == whole.rows
+        middle = source.end // 2
+        page = source.read(middle, 10, 10)
+        assert page.rows[page.at].number == middle
+
+
+@pytest.mark.golden
+def test_every_entry_is_found_by_its_queue_offset(golden) -> None:
+    with open_store(golden("batchcq-5.3.3")) as store:
+        source = QueueSource(store.log, queues_of(store))
+        for row in source.read(0, 0, source.end).rows:
+            if isinstance(row, EntryRow):
+                for offset in (row.queue_offset, row.next_offset - 1):
+                    assert source.place_of(row.topic, row.queue_id, offset) == row.number
+        assert source.place_of("No such topic", 0, 0) is None
+
+
+@pytest.mark.golden
+def test_the_raw_bytes_of_a_row_are_those_of_its_entry(golden) -> None:
+    with open_store(golden("clean-5.3.3")) as store:
+        source = QueueSource(store.log, queues_of(store))
+        for row in source.read(300, 0, 20).rows:
+            if isinstance(row, EntryRow):
+                raw, file, _ = source.raw(row.number)
+                assert int.from_bytes(raw[:8], "big") == row.physical_offset
+                assert file.isdigit()
+
+
+@pytest.mark.golden
+def test_groups_stand_at_the_entry_they_read_next(golden) -> None:
+    with open_store(golden("clean-5.3.3")) as store:
+        queue = next(q for q in queues_of(store) if q.max_offset > 10)
+        key = (queue.topic, queue.queue_id)
+        source = QueueSource(store.log, [queue], {key: {7: ("billing", "ledger")}})
+        row = source.row(source.place_of(*key, 7))
+        assert row.groups == ("billing", "ledger")
+        assert "billing · ledger" in queue_kind(lambda offset: offset).as_text(row)
+
+
+def test_a_hundred_million_entries_open_at_once(tmp_path) -> None:
+    """One queue of 100 M entries is 2 GB of files: rows are numbers, and only those on the screen are read."""
+    commit = tmp_path / "commitlog"
+    commit.mkdir()
+    (commit / f"{0:020d}").write_bytes(bytes(4096))
+    folder = tmp_path / "consumequeue" / "T" / "0"
+    folder.mkdir(parents=True)
+    count = 100_000_000
+    with (folder / f"{0:020d}").open("wb") as file:
+        file.truncate(count * 20)
+        file.seek((count - 1) * 20)
+        file.write((5).to_bytes(8, "big") + (100).to_bytes(4, "big") + bytes(8))
+    with open_store(tmp_path) as store:
+        source = QueueSource(store.log, queues_of(store))
+        assert source.total == count + 1
+        page = source.read(count - 1, 3, 5)
+        assert [row.number for row in page.rows] == list(range(count - 4, count + 1))
+        assert state_of(page.rows[3]) == "missing"
+        assert state_of(page.rows[3]) in PROBLEMS
+        assert page.last
+
+
+@pytest.mark.golden
+def test_zero_bytes_between_entries_are_missing_ones_and_another_queue_is_told_from_another_topic(golden, tmp_path):
+    """Zeroed entries were "– empty" and neutral, 2 of 4 were counted; an entry of TopicA/0 in TopicA/2 was "wrong
+    topic", and where its unit stands was not said.
+    """
+    path = tmp_path / "store"
+    shutil.copytree(golden("clean-5.3.3"), path)
+    folder = path / "consumequeue" / "TopicA"
+    file = folder / "2" / f"{0:020d}"
+    data = bytearray(file.read_bytes())
+    true = int.from_bytes(data[5 * 20 : 5 * 20 + 8], "big")
+    data[5 * 20 : 6 * 20] = (folder / "0" / f"{0:020d}").read_bytes()[:20]
+    data[7 * 20 : 9 * 20] = bytes(40)
+    file.write_bytes(data)
+    with open_store(path) as store:
+        queue = store.queue("TopicA", 2)
+        source = QueueSource(store.log, [queue])
+        rows = {row.queue_offset: row for row in source.read(0, 0, 12).rows}
+        assert [state_of(rows[number]) for number in (4, 5, 6, 7, 8)] == [
+            "ok",
+            "wrongQueue",
+            "ok",
+            "missing",
+            "missing",
+        ]
+        assert rows[5].verdict == "wrongTopic", "the word of queue --resolve is the contract's"
+        assert rows[5].what == "the unit is of TopicA/0"
+        assert own_unit(store, rows[5]) == true
+        assert own_unit(store, rows[4]) is None
+        seven = own_unit(store, rows[7])
+        assert seven is not None
+        assert store.log.unit_at(seven).queue_offset == 7
+        counts = count_verdicts(Calm(), store.log, queue, Verdicts(), 10_000).counts
+        assert (counts["missing"], counts["wrongQueue"], counts["empty"]) == (2, 1, 0)
+
+
+class Calm:
+    """A control that is never cancelled."""
+
+    cancelled = False
+
+    def emit(self, items): ...
+    def report(self, done, total=None, note=""): ...

@@ -1,0 +1,89 @@
+"""Bookmarks: put, removed, brought back, kept outside of the store; what cannot be read counts as none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from viewer.runtime import bookmarks
+from viewer.runtime.bookmarks import Bookmark, Bookmarks, Kept, file_of, from_records, read, records, write
+from viewer.runtime.edit import Edit
+from viewer.runtime.places import queue
+
+HERE = Bookmark("log:1310900", "flipped", "error", "byte 79", 5)
+THERE = Bookmark("queue:A/0/7", "entry", made=6)
+
+
+@pytest.fixture
+def marks(monkeypatch: pytest.MonkeyPatch, dressed: object) -> Bookmarks:
+    """The bookmarks of a store that is not there."""
+    return Bookmarks(None)  # type: ignore[arg-type]
+
+
+def test_a_place_has_one_bookmark(marks: Bookmarks) -> None:
+    kept: list[int] = []
+    marks.keep = lambda found: kept.append(len(found.marks))
+    marks.put(HERE)
+    marks.put(THERE)
+    marks.put(Bookmark("log:1310900", "renamed", made=99))
+    assert [one.name for one in marks.list] == ["renamed", "entry"]
+    assert marks.list[0].made == 5, "it keeps the time at which it was made"
+    assert kept == [1, 2, 2]
+    assert marks.list[1].goal == queue("A", 0, 7)
+    assert marks.list[0].offset == 1_310_900
+    assert Bookmark("no such place of any kind:", "x").goal is None
+
+
+def test_every_edit_tells_what_stood_before_and_puts_it_back(marks: Bookmarks) -> None:
+    told: list[Edit] = []
+    marks.edited.connect(told.append)
+    marks.put(HERE)
+    marks.put(THERE)
+    marks.remove(HERE.place)
+    marks.remove("log:0")
+    assert marks.list == (THERE,)
+    assert [(one.what, len(one.before), len(one.after)) for one in told] == [
+        ("bookmark flipped", 0, 1), ("bookmark entry", 1, 2), ("bookmark flipped", 2, 1),
+    ]  # fmt: skip
+    told[-1].put(told[-1].before)
+    assert marks.list == (HERE, THERE)
+    marks.set_notes("a")
+    marks.set_notes("ab")
+    assert [(one.before, one.after, one.run) for one in told[3:]] == [("", "a", "notes"), ("a", "ab", "notes")]
+    marks.set_notes("")
+
+
+def test_merged_ones_leave_what_is_there(marks: Bookmarks) -> None:
+    marks.put(HERE)
+    marks.put(THERE)
+    marks.set_notes("mine")
+    marks.merge(Kept((Bookmark(HERE.place, "other"), Bookmark("positions", "ruler")), "theirs"))
+    assert marks.notes == "mine\ntheirs"
+    assert [one.name for one in marks.list] == ["flipped", "entry", "ruler"]
+
+
+def test_they_are_kept_in_a_file_of_the_settings(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    file = file_of(tmp_path / "config", store)
+    assert read(file) == Kept()
+    write(file, store, Kept())
+    assert not file.exists(), "a store without bookmarks leaves no file"
+    write(file, store, Kept((HERE, THERE), "both"))
+    assert read(file) == Kept((HERE, THERE), "both")
+    assert json.loads(file.read_text("utf-8"))["store"] == str(store)
+    assert file != file_of(tmp_path / "config", tmp_path / "other")
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"bookmarks": 7}', '{"bookmarks": [1, {"place": 3}, {"name": "x"}]}'])
+def test_a_broken_file_holds_none(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "x.json"
+    file.write_text(text, "utf-8")
+    assert read(file) == Kept()
+
+
+def test_an_unknown_mark_becomes_a_dot() -> None:
+    (found,) = from_records([{**records([HERE])[0], "kind": "purple", "more": 1}])
+    assert found.kind == "note"
+    assert bookmarks.KINDS[0] == "note"

@@ -1,0 +1,115 @@
+"""Work off the loop: results come back to the loop's thread, jobs can be stopped, errors reach who waits."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from viewer.runtime.jobs import Cancelled, Control, Jobs
+
+Run = Callable[[Any], Any]
+
+
+@pytest.fixture
+def jobs(run: Run) -> Iterator[Jobs]:
+    made = Jobs()
+    yield made
+    made.close()
+
+
+def test_quick_read_runs_elsewhere_and_comes_back(run: Run, jobs: Jobs) -> None:
+    assert run(jobs.quick(threading.current_thread)) is not threading.current_thread()
+
+
+def test_read_calls_back_on_the_loops_thread(run: Run, jobs: Jobs) -> None:
+    seen: list[object] = []
+
+    async def ask() -> None:
+        jobs.read(lambda: 7, lambda value: seen.append((value, threading.current_thread())))
+        while not seen:
+            await asyncio.sleep(0.01)
+
+    run(ask())
+    assert seen == [(7, threading.current_thread())]
+
+
+def test_error_reaches_who_waits(run: Run, jobs: Jobs) -> None:
+    def work() -> None:
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        run(jobs.quick(work))
+    assert jobs.idle
+
+
+def test_job_is_listed_while_it_runs_and_tells_its_progress(run: Run, jobs: Jobs) -> None:
+    seen: list[tuple[str, float | None]] = []
+    jobs.changed.connect(lambda: seen.extend((job.title, job.part) for job in jobs.list))
+
+    def work(control: Control) -> str:
+        control.report(5 << 40, 10 << 40, "half")
+        time.sleep(0.05)
+        return "done"
+
+    assert run(jobs.run("Checking", work)) == "done"
+    assert ("Checking", 0.5) in seen
+    assert jobs.list == []
+
+
+def test_job_can_be_stopped(run: Run, jobs: Jobs) -> None:
+    def work(control: Control) -> None:
+        while True:
+            control.check()
+            time.sleep(0.005)
+
+    async def stop() -> None:
+        task = jobs.start(jobs.run("Endless", work))
+        assert task is not None
+        while not jobs.list:
+            await asyncio.sleep(0.005)
+        jobs.list[0].cancel()
+        await task
+
+    with pytest.raises(Cancelled):
+        run(stop())
+
+
+def test_closing_the_pane_stops_its_job(run: Run, jobs: Jobs) -> None:
+    ended = threading.Event()
+
+    def work(control: Control) -> None:
+        while not control.cancelled:
+            time.sleep(0.005)
+        ended.set()
+
+    async def close() -> None:
+        task = jobs.start(jobs.run("Endless", work))
+        assert task is not None
+        while not jobs.list:
+            await asyncio.sleep(0.005)
+        task.cancel()
+        await asyncio.wait([task])
+
+    run(close())
+    assert ended.wait(2)
+
+
+def test_error_that_nobody_waits_for_is_told(run: Run, jobs: Jobs) -> None:
+    told: list[Exception] = []
+    jobs.failed.connect(told.append)
+
+    async def fail() -> None:
+        raise ValueError("our bug")
+
+    async def start() -> None:
+        jobs.start(fail())
+        while not told:
+            await asyncio.sleep(0.005)
+
+    run(start())
+    assert str(told[0]) == "our bug"

@@ -1,0 +1,48 @@
+"""The card and the tree get their facts from heads and tails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.inspection import open_store
+from viewer.runtime.survey import survey
+
+Golden = Callable[..., Path]
+
+
+def test_tells_topics_queues_and_times(golden: Golden) -> None:
+    with open_store(golden("broker-orders")) as store:
+        facts = survey(store)
+        assert facts.topics_by_bytes[0] == "OrderEvents"
+        orders = next(topic for topic in facts.topics if topic.name == "OrderEvents")
+        assert orders.count == sum(q.max_offset - q.min_offset for q in store.topics()["OrderEvents"].values())
+        assert facts.max_offset == store.log.max_offset
+        assert facts.first_time is not None
+        assert facts.last_time is not None
+        assert facts.first_time < facts.last_time
+        assert len(facts.index) == len(store.index_files())
+        assert facts.groups > 0
+    assert facts.state == ("ok", "closed")
+
+
+def test_says_how_a_store_was_left(golden: Golden) -> None:
+    with open_store(golden("broker-crash")) as store:
+        assert survey(store).state == ("warn", "not closed")
+
+
+def test_log_by_itself_is_a_part(golden: Golden) -> None:
+    with open_store(golden("broker-orders")) as store:
+        folder = store.paths.commitlog
+    with open_store(folder) as part:
+        facts = survey(part)
+    assert facts.state[1] == "log only"
+    assert facts.topics == ()
+    assert facts.log_bytes > 0
+
+
+def test_empty_store_has_no_times(tmp_path: Path) -> None:
+    (tmp_path / "commitlog").mkdir()
+    with open_store(tmp_path) as store:
+        facts = survey(store)
+    assert (facts.messages, facts.first_time, facts.last_time, facts.log_bytes) == (0, None, None, 0)

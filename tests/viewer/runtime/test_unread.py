@@ -1,0 +1,62 @@
+"""What could not be read outlives the look that met it, and ends when it can be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.mapped.reading import Unread
+from viewer.look import assets
+from viewer.runtime.unread import UnreadLedger, still_unread
+
+
+@pytest.fixture
+def ledger(dressed: object) -> UnreadLedger:
+    return UnreadLedger(Path("/a/store"))
+
+
+A = Unread("/a/store/commitlog/0", "Permission denied", "open")
+B = Unread("/a/store/consumequeue", "Input/output error", "list")
+C = Unread("/elsewhere/x", "Stale file handle", "read")
+
+
+def test_it_says_the_first_and_how_many_more(ledger: UnreadLedger) -> None:
+    told: list[int] = []
+    ledger.changed.connect(lambda: told.append(1))
+    assert (bool(ledger), ledger.words, ledger.count, ledger.beside("done")) == (False, "", "", "done")
+    assert ledger.edge == "complete"
+    ledger.note((A,))
+    assert ledger.words == "commitlog/0: cannot be read: Permission denied"
+    ledger.note((A, B, C))
+    ledger.note((A, B, C))
+    assert ledger.words == "commitlog/0: cannot be read: Permission denied · and 2 more"
+    assert (ledger.count, len(told)) == ("3 unread", 2)
+    assert ledger.edge == f"incomplete: {ledger.words}"
+    assert ledger.said(B) == "consumequeue: cannot be listed: Input/output error"
+    assert ledger.said(C) == "/elsewhere/x: cannot be read: Stale file handle"
+    assert not ledger.keep((A, B, C))
+    assert ledger.keep((B,))
+    assert (ledger.list, len(told)) == ((B,), 3)
+
+
+def test_it_speaks_chinese(ledger: UnreadLedger) -> None:
+    assets.set_language("zh_CN")
+    ledger.note((A, B))
+    assert ledger.words == "commitlog/0：无法读取：权限不足 · 另有 1 个"
+    assert ledger.said(B) == "consumequeue：无法列出：输入/输出错误"
+
+
+def test_what_can_be_read_again_is_no_longer_unread(tmp_path: Path) -> None:
+    file, folder = tmp_path / "file", tmp_path / "folder"
+    file.write_bytes(b"x")
+    folder.mkdir()
+    here = (Unread(str(file), "", "open"), Unread(str(folder), "", "list"), Unread(str(file), "", "look"))
+    gone = tuple(Unread(str(tmp_path / "none"), "", action) for action in ("open", "list", "look"))
+    assert still_unread((*here, *gone), anew=False) == ()
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    bad = Unread(str(loop), "", "open")
+    read = Unread(str(file), "", "read")
+    assert still_unread((*here, bad, read), anew=False) == (bad, read)
+    assert still_unread((*here, bad, read), anew=True) == (bad,), "asked anew, what failed while read is met again"

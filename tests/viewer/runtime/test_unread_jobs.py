@@ -1,0 +1,113 @@
+"""Every job of the worker tells what it could not read, and no result is clean over it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from failing_reads import FailingDisk
+
+import viewer
+from engine.errors import CannotRead
+from engine.frames import Frame, pack
+from engine.inspection.samples import sample
+from engine.mapped.reading import Unread, read_through
+from viewer.log.export_work import Plan
+from viewer.queues.verdict_work import Verdicts
+from viewer.runtime import worker
+from viewer.runtime.jobs import Jobs
+from viewer.runtime.worker import WorkerControl
+from viewer.where.work import Question
+from viewer.widgets.sought import Sought
+
+END = 1 << 40
+NOWHERE = Sought("text", "nowhere to be found")
+Args = Callable[[Path], tuple[Any, ...]]
+JOBS: dict[str, tuple[str, Args]] = {
+    "log.count_work:count": ("commitlog", lambda tmp: (tmp / "cache",)),
+    "log.export_work:export": ("commitlog", lambda tmp: (Plan(tmp / "rows.jsonl"), 0, 0, END)),
+    "log.filter_work:scan": ("commitlog", lambda _tmp: ("size > 1", 0, 0, END, 100_000)),
+    "log.find_work:find": ("commitlog", lambda _tmp: (NOWHERE, "", 0, 0, 0, END, True)),
+    "log.find_work:hits": ("commitlog", lambda _tmp: (NOWHERE, "", 0, 0, END)),
+    "log.frequency_work:count": ("commitlog", lambda _tmp: ("topic", "", 0, 0, END)),
+    "space.work:account": ("consumequeue", lambda _tmp: (False,)),
+    "space.work:around": ("commitlog", lambda _tmp: ()),
+    "space.work:map_of": ("commitlog", lambda _tmp: (f"{0:020d}", 100)),
+    "runtime.store_work:check": ("index", lambda _tmp: ()),
+    "runtime.store_work:plan": ("consumequeue", lambda _tmp: ("5.3",)),
+    "queues.verdict_work:count": ("commitlog", lambda _tmp: ([(("StockReserved", 0), Verdicts())], 100)),
+    "where.work:where_of": ("commitlog", lambda _tmp: (Question("nowhere to be found"),)),
+}
+"""Each function of the worker: a part of the store that it reads, and what it is asked beside the store."""
+IN_A_THREAD = {
+    "compare.rebuild_work:rebuild": "runs as a thread's job, which gathers likewise; its copy is compared elsewhere"
+}
+
+
+@pytest.fixture(scope="module")
+def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A healthy store of two log files, thirteen topics and six index files."""
+    return sample("orders", tmp_path_factory.mktemp("samples"))
+
+
+def functions() -> set[str]:
+    """What the worker may be asked for: public functions of the modules of work that open a store by its path."""
+    found = set()
+    root = Path(viewer.__path__[0])
+    for file in root.rglob("*work.py"):
+        name = ".".join(file.relative_to(root).with_suffix("").parts)
+        for function, made in inspect.getmembers(importlib.import_module(f"viewer.{name}"), inspect.isfunction):
+            if not function.startswith("_") and list(inspect.signature(made).parameters)[:2] == ["control", "path"]:
+                found.add(f"{name}:{function}")
+    return found
+
+
+def test_no_job_is_forgotten() -> None:
+    assert functions() == JOBS.keys() | IN_A_THREAD.keys()
+
+
+@pytest.mark.parametrize("how", ["EACCES", "EIO", "vanish"])
+@pytest.mark.parametrize("name", JOBS)
+def test_a_job_tells_what_it_could_not_read(name: str, how: str, orders: Path, tmp_path: Path) -> None:
+    """With the log's files unreadable the window's jobs answered as for an empty store: nothing found, no finding, a
+    clean plan.
+    """
+    part, args = JOBS[name]
+    store = tmp_path / "store"
+    shutil.copytree(orders, store)
+    disk = FailingDisk(store / part, "open", 0, how)
+    control = WorkerControl(1, lambda _frame: None)
+    asked = pack(1, "call", f"viewer.{name}", (store, None, *args(tmp_path)))
+    with read_through(disk):
+        frame = worker._answer(control, Frame(1, "call", asked[asked.index(b"call") + 4 :]))
+    value, error, unread = Frame(1, "end", frame[frame.index(b"end") + 3 :]).content()
+    assert disk.hit, "the job never came to the place that fails"
+    assert [one.file for one in unread] == [disk.hit]
+    assert isinstance(error, CannotRead | None), error
+    if name == "runtime.store_work:plan":
+        assert value is None, "no plan is made over what was not seen"
+
+
+def test_the_window_hears_of_it_before_the_result(run: Any, tmp_path: Path) -> None:
+    jobs, told = Jobs(), []
+    jobs.unread.connect(told.append)
+    missing = str(tmp_path / "commitlog" / "00000000000000000000")
+
+    async def work() -> None:
+        with pytest.raises(CannotRead):
+            await jobs.in_worker("Reading", "worker_tasks:read_listed", missing)
+        assert told == [(Unread(missing, "No such file or directory", "open"),)]
+        with pytest.raises(CannotRead):
+            await jobs.run("Reading", lambda _control: worker_tasks.read_listed(_control, missing))
+        assert len(told) == 2
+        assert told[1] == told[0]
+
+    import worker_tasks
+
+    run(work())
+    jobs.close()

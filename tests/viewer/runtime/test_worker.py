@@ -1,0 +1,124 @@
+"""The worker process: streams what it finds, can be stopped, and its death is an error, not a hang."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import worker_tasks
+
+from engine.frames import CannotTravel
+from viewer.runtime.jobs import Cancelled, Jobs
+from viewer.runtime.worker import WorkerDied
+
+Run = Callable[[Any], Any]
+
+
+@pytest.fixture
+def jobs(run: Run) -> Iterator[Jobs]:
+    made = Jobs()
+    yield made
+    made.close()
+
+
+def test_streams_items_and_gives_a_result(run: Run, jobs: Jobs) -> None:
+    found: list[int] = []
+    total = run(jobs.in_worker("Counting", f"{worker_tasks.__name__}:count", 5, on_items=found.extend))
+    assert (found, total) == ([0, 1, 2, 3, 4], 10)
+
+
+def test_runs_in_another_process_without_qt(run: Run, jobs: Jobs) -> None:
+    assert run(jobs.in_worker("Looking", f"{worker_tasks.__name__}:has_qt")) is False
+
+
+def test_error_of_the_work_reaches_who_waits(run: Run, jobs: Jobs) -> None:
+    with pytest.raises(ValueError, match="what was wrong"):
+        run(jobs.in_worker("Failing", f"{worker_tasks.__name__}:fail", "what was wrong"))
+
+
+def test_can_be_stopped(run: Run, jobs: Jobs) -> None:
+    async def stop() -> None:
+        task = jobs.start(jobs.in_worker("Endless", f"{worker_tasks.__name__}:endless"))
+        assert task is not None
+        while not jobs.list or not jobs.list[0].done:
+            await asyncio.sleep(0.01)
+        jobs.list[0].cancel()
+        await task
+
+    with pytest.raises(Cancelled):
+        run(stop())
+
+
+def test_death_fails_the_work_and_the_next_request_starts_anew(run: Run, jobs: Jobs) -> None:
+    with pytest.raises(WorkerDied):
+        run(jobs.in_worker("Dying", f"{worker_tasks.__name__}:die"))
+    assert run(jobs.in_worker("Counting", f"{worker_tasks.__name__}:count", 3)) == 3
+
+
+def test_requests_wait_while_the_worker_is_held(run: Run, jobs: Jobs) -> None:
+    """The process must not start between a click and the first rows."""
+    jobs.worker.hold()
+
+    async def ask() -> int:
+        task = asyncio.ensure_future(jobs.in_worker("Counting", f"{worker_tasks.__name__}:count", 4))
+        await asyncio.sleep(0.2)
+        assert not jobs.worker.alive
+        jobs.worker.release()
+        return int(await task)
+
+    assert run(ask()) == 6
+
+
+TASKS = worker_tasks.__name__
+LOST = {
+    "a result that no pickle holds": ("unpackable", "no pickle"),
+    "a result that cannot be unpacked": ("unpackable", "no way back"),
+    "a find that no pickle holds": ("emit_unpackable", "no pickle"),
+    "a find that cannot be unpacked": ("emit_unpackable", "no way back"),
+    "an argument that no pickle holds": ("take", lambda: 1),
+    "an argument that cannot be unpacked": ("take", worker_tasks.CannotUnpack()),
+    "a function that leaves its thread": ("leave",),
+}
+
+
+@pytest.mark.parametrize("case", LOST.values(), ids=LOST.keys())
+def test_what_cannot_travel_is_an_error_of_its_job_alone(run: Run, jobs: Jobs, case: tuple[Any, ...]) -> None:
+    """A result that no pickle held was never answered, and its job stood in the status bar for ever; one message that
+    could not be unpacked ended the thread that listens, and all later jobs hung.
+    """
+    name, *args = case
+
+    async def work() -> int:
+        beside = asyncio.ensure_future(jobs.in_worker("Beside", f"{TASKS}:endless"))
+        await asyncio.sleep(0)
+        with pytest.raises(CannotTravel):
+            await jobs.in_worker("Lost", f"{TASKS}:{name}", *args)
+        assert [job.title for job in jobs.list] == ["Beside"]
+        jobs.list[0].cancel()
+        with pytest.raises(Cancelled):
+            await beside
+        return int(await jobs.in_worker("Counting", f"{TASKS}:count", 4))
+
+    assert run(asyncio.wait_for(work(), 120)) == 6
+    assert jobs.worker._requests == {}
+
+
+def test_death_answers_everybody_who_waits(run: Run, jobs: Jobs) -> None:
+    """Also those whose requests were kept back when they asked: they belonged to no process, so none of its ends was
+    theirs.
+    """
+    jobs.worker.hold()
+
+    async def ask() -> list[object]:
+        waiting = [asyncio.ensure_future(jobs.in_worker("Endless", f"{TASKS}:endless")) for _ in range(3)]
+        await asyncio.sleep(0)
+        jobs.worker.release()
+        while not all(job.done for job in jobs.list):
+            await asyncio.sleep(0.01)
+        dying = asyncio.ensure_future(jobs.in_worker("Dying", f"{TASKS}:die"))
+        return list(await asyncio.wait_for(asyncio.gather(*waiting, dying, return_exceptions=True), 60))
+
+    assert [type(error) for error in run(ask())] == [WorkerDied] * 4
+    assert run(jobs.in_worker("Counting", f"{TASKS}:count", 3)) == 3

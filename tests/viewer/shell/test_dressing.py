@@ -1,0 +1,288 @@
+"""A new theme is put on part by part, the front window first; nothing waits for windows behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtWidgets import QApplication, QBoxLayout, QDialog, QLabel, QPushButton, QVBoxLayout, QWidget
+from shiboken6 import isValid
+
+from viewer.look.theme import DARK, C, _Follower, mono, px, style_sheet, theme, ui
+from viewer.shell import dressing, windows
+from viewer.shell.dressing import dressed
+from viewer.shell.main_window import MainWindow
+from viewer.shell.views import VIEWS
+from viewer.widgets.basics import Elided, Label, PaneHead
+from viewer.widgets.record_state import State, StateLine
+from viewer.widgets.record_view import RecordView
+
+Run = Callable[[Any], Any]
+Golden = Callable[..., Path]
+
+
+async def opened(window: MainWindow, path: Path) -> None:
+    assert await window.open(path)
+    assert await window.settled(30)
+
+
+async def _until(true: Callable[[], bool]) -> None:
+    for _ in range(2000):
+        if true():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it did not come true")
+
+
+def test_windows_are_dressed_part_by_part(run: Run, window: MainWindow, golden: Golden, monkeypatch) -> None:
+    """The application's style sheet dressed every widget of all windows in one go: seconds in which no click was taken.
+
+    The picture stood still for six seconds with five windows open, and dialogs piled up that had been asked for.
+    """
+    turns: list[tuple[MainWindow, bool]] = []
+    before_front: list[tuple[MainWindow, QWidget]] = []
+
+    async def change() -> None:
+        path = golden("broker-orders")
+        await opened(window, path)
+        other = windows.open_beside(window, path, "log")
+        assert other is not None
+        await other.settled(30)
+        assert QApplication.instance().styleSheet() == ""
+        front = other if other.isActiveWindow() else window
+        front.activateWindow()
+        await _until(lambda: dressed() and front.isActiveWindow())
+        stale = dressing.Dressing.stale
+
+        def noted(one: dressing.Dressing, *, seen: bool) -> QWidget | None:
+            part = stale(one, seen=seen)
+            if part is not None:
+                turns.append((one._window, seen))
+                in_front = next((other for other in dressing._all if other.holds(QApplication.activeWindow())), one)
+                if seen and in_front is not one and stale(in_front, seen=True) is not None:
+                    before_front.append((one._window, part))
+            return part
+
+        monkeypatch.setattr(dressing.Dressing, "stale", noted)
+        theme.set_scheme("dark")
+        assert not turns, "nothing is dressed in the turn of the click"
+        await _until(dressed)
+        assert not before_front, "the front window is dressed first"
+        assert {of for of, seen in turns if seen} == {window, other}
+        for one in (window, other):
+            assert one.updatesEnabled()
+            assert {one.panes[view].styleSheet() for view in one.panes} == {style_sheet()}
+            said = [label for label in one.findChildren(Label) if label.isVisible() and label.text()]
+            assert len(said) > 5
+            assert {label.palette().windowText().color().name() for label in said} <= {
+                colour.lower() for colour in DARK.values()
+            }
+            assert {part.styleSheet() for part in (one.top, one.rail, one.side, one.strip)} == {style_sheet()}
+        await windows.close_all()
+
+    run(change())
+
+
+def test_what_is_opened_later_wears_the_theme(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def look() -> None:
+        await opened(window, golden("broker-orders"))
+        theme.set_scheme("dark")
+        await _until(dressed)
+        box = QDialog(window)
+        button = QPushButton("x", box)
+        box.show()
+        assert box.styleSheet() == style_sheet()
+        assert button.grab().toImage().pixelColor(4, button.height() // 2).name() == C("raised").name()
+        theme.set_scheme("light")
+        await _until(dressed)
+        assert box.styleSheet() == style_sheet()
+        box.close()
+
+    run(look())
+
+
+def test_zoom_steps_that_come_fast_are_one(run: Run, window: MainWindow, golden: Golden, tmp_path: Path) -> None:
+    """Four steps queued eight seconds of work; now they are put together, and the keys are heard in between."""
+    told: list[int] = []
+
+    async def scale() -> None:
+        await opened(window, golden("broker-orders"))
+        theme.changed.connect(lambda: told.append(theme.zoom))
+        for _ in range(4):
+            window.actions_by_id["zoom.in"].trigger()
+        assert "140 %" in window.status.message.text()
+        await _until(lambda: theme.zoom == 140)
+        assert told == [140]
+        assert window.settings.zoom == 140
+
+    run(scale())
+
+
+def _late(window: MainWindow) -> list[QWidget]:
+    """What follows the theme in ``window`` and has not heard of the one in force."""
+    return [one.parent() for one in QWidget.findChildren(window, _Follower) if one.version != theme.version]
+
+
+def test_nothing_follows_in_the_turn_of_the_click_and_all_of_it_does_in_the_end(
+    run: Run, window: MainWindow, golden: Golden
+) -> None:
+    """All widgets of all windows followed in the turn of the click: fonts, icons and heights of 9,000 of them."""
+
+    async def change() -> None:
+        path = golden("broker-orders")
+        await opened(window, path)
+        other = windows.open_beside(window, path, "log")
+        assert other is not None
+        await other.settled(30)
+        boxes = (
+            "help.keys",
+            "help.about",
+            "help.tour",
+            "view.operations",
+            "layout.save",
+            "colour.rules",
+            "palette.open",
+        )
+        for name in boxes:
+            window.actions_by_id[name].trigger()
+            await asyncio.sleep(0.02)
+        await _until(dressed)
+        assert not _late(window)
+        for step in (lambda: theme.set_contrast(True), lambda: theme.set_scheme("dark"), lambda: theme.set_zoom(130)):
+            count = {one: len(QWidget.findChildren(one, _Follower)) for one in (window, other)}
+            step()
+            for one in (window, other):
+                assert len(_late(one)) == count[one] > 500
+            await _until(dressed)
+            assert not [*_late(window), *_late(other)]
+        for one in (window, other):
+            for view in VIEWS:
+                one.show_view(view)
+                await asyncio.sleep(0.02)
+                assert one.panes[view].styleSheet() == style_sheet()
+            assert not _late(one)
+            labels = [label for label in one.findChildren(Label) if type(label) in {Label, Elided}]
+            assert len(labels) > 100
+            for label in labels:
+                fonts = (ui, mono)[label._code](label._size, label._weight)
+                assert label.font().pixelSize() == fonts.pixelSize(), label.text()
+                assert label.palette().windowText().color() == C(label._role), label.text()
+            for head in one.findChildren(PaneHead):
+                assert head.minimumHeight() == px(32)
+        await windows.close_all()
+
+    run(change())
+
+
+def test_what_is_said_between_the_turns_is_right_afterwards(run: Run, window: MainWindow, golden: Golden) -> None:
+    """A text, a role and a piece that are new while the window is half dressed wear the theme in the end."""
+
+    async def change() -> None:
+        await opened(window, golden("broker-orders"))
+        window.show_view("config")
+        await window.settled(30)
+        pane = window.panes["config"]
+        head = pane.findChild(PaneHead)
+        assert head is not None
+        theme.set_scheme("dark")
+        theme.set_zoom(120)
+        head.note.setText("said in between")
+        head.note.set_role("error")
+        made = Label("made in between")
+        QBoxLayout.addWidget(head.box, made)
+        theme.set_zoom(140)
+        window.show_view("findings")
+        assert not [one for one in _late(window) if window.panes["findings"].isAncestorOf(one)], (
+            "a view that is shown does not wait for its turn"
+        )
+        await _until(dressed)
+        for label, role, size in ((head.note, "error", 12), (made, "text", 13)):
+            assert label.palette().windowText().color() == C(role)
+            assert label.font().pixelSize() == ui(size).pixelSize()
+        assert head.note.text() == "said in between"
+
+    run(change())
+
+
+def test_another_language_is_spoken_step_by_step_and_what_comes_between_is_right(
+    run: Run, window: MainWindow, golden: Golden
+) -> None:
+    """Windows were made anew in the turn of the click, 0.4 s for one, and old ones thrown away in another."""
+
+    async def speak() -> None:
+        path = golden("broker-orders")
+        await opened(window, path)
+        other = windows.open_beside(window, path, "log")
+        assert other is not None
+        await other.settled(30)
+        before = {one: (one.stack, list(one.panes.values())) for one in (window, other)}
+        window.actions_by_id["language.zh_CN"].trigger()
+        for one, (stack, panes) in before.items():
+            assert one.stack is stack, "nothing is made in the turn of the click"
+            assert [isValid(pane) for pane in panes] == [True] * len(panes)
+        for number in range(60):
+            window.show_view(("index", "queue", "log")[number % 3])
+            window.actions_by_id["view.tree"].trigger()
+            await asyncio.sleep(0)
+            if number == 4:
+                window.actions_by_id["language.en"].trigger()
+            if number == 9:
+                window.actions_by_id["language.zh_CN"].trigger()
+        await _until(dressed)
+        for one, (stack, panes) in before.items():
+            assert one.updatesEnabled()
+            assert not isValid(stack)
+            assert not any(isValid(pane) for pane in panes)
+            assert one.rail.buttons["findings"].text() == "诊断"
+            assert one.actions_by_id["language.zh_CN"].isChecked()
+            for view in VIEWS:
+                one.show_view(view)
+                await one.settled(30)
+                assert one.panes[view].session is one.session
+            heads = one.findChild(RecordView, "units.table").model()
+            assert "物理偏移量" in [heads.head(n) for n in range(heads.columnCount())]
+        await windows.close_all()
+
+    run(speak())
+
+
+def test_a_window_without_a_store_speaks_the_other_language(run: Run, window: MainWindow) -> None:
+    async def speak() -> None:
+        window.show_welcome()
+        window.actions_by_id["language.zh_CN"].trigger()
+        await _until(dressed)
+        assert window.rail.buttons["findings"].text() == "诊断"
+        assert not window.panes
+        assert window.pages.currentIndex() == 1
+
+    run(speak())
+
+
+def test_a_dialog_that_was_made_before_the_theme_wears_it_when_it_is_shown(
+    run: Run, window: MainWindow, golden: Golden
+) -> None:
+    async def look() -> None:
+        await opened(window, golden("broker-orders"))
+        box = QDialog(window)
+        words = Label("x")
+        QVBoxLayout(box).addWidget(words)
+        theme.set_scheme("dark")
+        await _until(dressed)
+        box.show()
+        assert words.palette().windowText().color() == C("text")
+        box.close()
+
+    run(look())
+
+
+def test_a_state_that_stands_there_takes_the_colours_of_the_new_theme(dressed: QApplication) -> None:
+    """A banner that was said in light colours was hardly to be read in dark ones."""
+    holder = QWidget()
+    line = StateLine(holder)
+    line.show_state(State("note", "Tied to another store"))
+    theme.set_scheme("dark")
+    said = line.findChild(QLabel)
+    assert said is not None
+    assert said.palette().windowText().color().name() == C("text2").name()

@@ -1,0 +1,129 @@
+"""A table at the end of a source that grows: it follows until the hand goes up, and what is new glows."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QApplication
+
+from viewer.shell.following import Pace, TableTail, at_end_of
+from viewer.widgets.columns import RecordKind, number_column
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.row_window import Page
+
+
+class Row:
+    """A row that is its number."""
+
+    def __init__(self, number: int) -> None:
+        self.offset = number
+
+
+class Growing:
+    """As many rows as ``end`` says."""
+
+    start, total = 0, None
+
+    def __init__(self, end: int) -> None:
+        self.end = end
+
+    def read(self, position, before, after):
+        low, high = max(0, position - before), min(self.end, position + after)
+        return Page([Row(n) for n in range(low, high)], position - low, low == 0, high == self.end)
+
+    def position(self, row):
+        return row.offset
+
+    def behind(self, row):
+        return row.offset + 1
+
+    def number(self, row):
+        return row.offset
+
+    def position_of(self, number):
+        return number
+
+
+@pytest.fixture
+def view(qtbot):
+    made = RecordView("units.table", RecordKind("unit", (number_column("offset", "Offset", 120),)))
+    qtbot.addWidget(made)
+    made.resize(400, 260)
+    made.show()
+    made.set_source(Growing(1000))
+    return made
+
+
+class Hand:
+    """What the user wants."""
+
+    def __init__(self) -> None:
+        self.following, self.left = True, 0
+
+    def leave(self) -> None:
+        self.following, self.left = False, self.left + 1
+
+
+def followed(view) -> tuple[TableTail, Hand]:
+    hand = Hand()
+    return TableTail(view, lambda: hand.following, hand.leave), hand
+
+
+def grow(view, tail, by):
+    view.source.end += by
+    tail.take()
+
+
+def test_the_end_stays_in_view_and_few_new_rows_glow(view) -> None:
+    tail, _ = followed(view)
+    tail.take()
+    assert at_end_of(view)
+    for _ in range(3):
+        grow(view, tail, 2)
+        assert at_end_of(view)
+        assert view.table.rows[-1].offset == view.source.end - 1
+        assert view.glow.of(view.source.end - 1, 1)
+        assert not view.glow.of(view.source.end - 9, 1)
+
+
+def test_where_everything_is_new_nothing_glows(view) -> None:
+    tail, _ = followed(view)
+    tail.take()
+    grow(view, tail, 5000)
+    assert view.table.rows[-1].offset == 5999
+    assert not view.glow
+
+
+@pytest.mark.parametrize("how", ["wheel", "page", "key"])
+def test_the_hand_that_goes_up_ends_it(view, qtbot, how: str) -> None:
+    tail, hand = followed(view)
+    tail.take()
+    if how == "wheel":
+        at = QPointF(view.viewport().rect().center())
+        event = QWheelEvent(at, QPointF(view.viewport().mapToGlobal(at.toPoint())), QPoint(0, 0), QPoint(0, 240),
+                            Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase,
+                            False)  # fmt: skip
+        QApplication.sendEvent(view.viewport(), event)
+    elif how == "page":
+        view.bar.stepped.emit("page", -1)
+    else:
+        view.last_row()
+        qtbot.keyClick(view, Qt.Key.Key_Home)
+    qtbot.waitUntil(lambda: hand.left == 1, timeout=1000)
+    top = view.table.rows[view.verticalScrollBar().value()].offset
+    grow(view, tail, 4)
+    assert view.table.rows[view.verticalScrollBar().value()].offset == top
+
+
+def test_deeds_come_at_their_pace_and_none_is_lost(qtbot, qapp) -> None:
+    done = []
+    pace = Pace(qapp, lambda: done.append(1), 60)
+    for _ in range(10):
+        pace.ask()
+    assert len(done) == 1
+    qtbot.waitUntil(lambda: len(done) == 2, timeout=1000)
+    qtbot.wait(100)
+    assert len(done) == 2
+    pace.ask()
+    assert len(done) == 3

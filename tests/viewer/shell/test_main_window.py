@@ -1,0 +1,389 @@
+"""The window as people use it: open, go, come back, fail, drop, zoom, speak, close with work under way."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication, QLabel, QWidget
+
+from viewer.look import assets
+from viewer.look.theme import theme
+from viewer.runtime import places
+from viewer.shell.error_page import ErrorPage
+from viewer.shell.main_window import MainWindow
+from viewer.shell.palette_source import apply_filter
+from viewer.shell.welcome import WelcomePage
+from viewer.widgets.record_view import RecordView
+
+Run = Callable[[Any], Any]
+Golden = Callable[..., Path]
+NAMES = (
+    "store.tree", "units.table", "unit.detail", "unit.hex", "queue.table", "index.files", "index.slots", "index.chain",
+    "trace.topic", "trace.key", "trace.steps", "positions.ruler", "positions.plot", "positions.gaps", "findings.table",
+    "recovery.plan", "filter.field", "goto.field", "status.message", "jobs.list",
+)  # fmt: skip
+
+
+async def opened(window: MainWindow, path: Path, at: str | None = None) -> None:
+    """Open and wait for the first rows."""
+    assert await window.open(path, at)
+    assert await window.settled()
+
+
+def table(window: MainWindow, name: str) -> RecordView:
+    found = window.findChild(RecordView, name)
+    assert found is not None
+    return found
+
+
+def test_every_promised_widget_is_there_with_a_name_to_speak(run: Run, window: MainWindow, golden: Golden) -> None:
+    run(opened(window, golden("broker-orders")))
+    assert window.objectName() == "mainWindow"
+    for name in NAMES:
+        widget = window.findChild(QWidget, name)
+        assert widget is not None, name
+        assert widget.accessibleName(), name
+
+
+def test_store_opens_with_its_first_rows_and_says_read_only(run: Run, window: MainWindow, golden: Golden) -> None:
+    path = golden("broker-orders")
+    run(opened(window, path))
+    model = table(window, "units.table").model()
+    assert model.rowCount() > 10
+    texts = {model.index(0, column).data() for column in range(model.columnCount())}
+    assert "OrderEvents" in texts
+    promise = window.findChild(QLabel, "promise")
+    assert promise is not None
+    assert promise.isVisible()
+    assert promise.text() == "Read-only"
+    assert str(path) in window.windowTitle()
+
+
+def test_looking_changes_no_byte(
+    run: Run, window: MainWindow, golden: Golden, unchanged: Callable[[Path], Path]
+) -> None:
+    path = unchanged(golden("broker-crash"))
+
+    async def look() -> None:
+        await opened(window, path)
+        for place in ("queue:OrderEvents/0/3", "index", "positions", "findings", "groups", "config", "log:0"):
+            await window.go_to_text(place)
+            await window.settled(20, quiet=True)
+
+    run(look())
+
+
+def test_places_are_shown_and_history_leads_back(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def walk() -> None:
+        await opened(window, golden("broker-orders"))
+        await window.go_to_text("queue:OrderEvents/1/20")
+        await window.settled()
+        assert window.view == "queue"
+        assert window.top.crumbs.accessibleName().endswith("OrderEvents › Queue 1 › 20")
+        window.go(places.Place("groups"))
+        await window.settled()
+        assert window.view == "groups"
+        action(window, "go.back").trigger()
+        await window.settled()
+        assert window.view == "queue"
+        assert action(window, "go.forward").isEnabled()
+        action(window, "go.forward").trigger()
+        assert window.view == "groups"
+
+    run(walk())
+
+
+def test_go_to_box_finds_a_key_and_says_when_there_is_none(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def ask() -> None:
+        await opened(window, golden("broker-orders"))
+        assert await window.go_to_text("K24")
+        assert window.view == "log"
+        assert not await window.go_to_text("no-such-key")
+        assert "no-such-key" in window.top.goto.accessibleDescription()
+        assert window.top.goto.property("state") == "error"
+
+    run(ask())
+
+
+@pytest.mark.parametrize("what", ["nothing", "empty directory", "text file"])
+def test_error_page_says_what_was_found_instead(run: Run, window: MainWindow, tmp_path: Path, what: str) -> None:
+    path = tmp_path / "here"
+    if what == "empty directory":
+        path.mkdir()
+    elif what == "text file":
+        path.write_text("no store")
+    assert run(window.open(path)) is False
+    page = window.findChild(ErrorPage, "error.page")
+    assert page is not None
+    assert page.isVisible()
+    said = " ".join(label.text() for label in page.findChildren(QLabel))
+    assert str(path) in said
+    assert "Expected" in said
+    assert "Found" in said
+    assert not action(window, "view.queues").isEnabled()
+
+
+def test_after_an_error_another_store_opens(run: Run, window: MainWindow, golden: Golden, tmp_path: Path) -> None:
+    async def both() -> None:
+        assert not await window.open(tmp_path)
+        await opened(window, golden("broker-orders"))
+        assert window.pages.currentIndex() == 0
+
+    run(both())
+
+
+def test_stores_follow_each_other_and_close(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def three() -> None:
+        for name in ("broker-orders", "clean-4.9.8", "broker-crash"):
+            await opened(window, golden(name))
+        window.close_store()
+        assert window.session is None
+        assert table(window, "units.table").model().rowCount() == 0
+
+    run(three())
+
+
+def test_newest_request_wins_where_two_stores_are_asked_for(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def race() -> None:
+        first = asyncio.ensure_future(window.open(golden("broker-orders")))
+        await asyncio.sleep(0)
+        second = asyncio.ensure_future(window.open(golden("clean-4.9.8")))
+        assert [await first, await second] == [False, True]
+        assert window.session is not None
+        assert "clean-4.9.8" in str(window.session.path)
+
+    run(race())
+
+
+def test_welcome_page_lists_stores_opened_before(run: Run, window: MainWindow, golden: Golden, tmp_path: Path) -> None:
+    path = golden("broker-orders")
+    run(opened(window, path))
+    window.close_store()
+    window.show_welcome()
+    page = window.findChild(WelcomePage, "welcome")
+    assert page is not None
+    assert page.findChild(QWidget, f"welcome.recent.{path}") is not None
+    assert page.findChild(QWidget, "welcome.sample.orders") is not None
+
+
+def test_directory_can_be_dropped(run: Run, window: MainWindow, golden: Golden) -> None:
+    path = golden("clean-5.3.3")
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+
+    async def drop() -> None:
+        window.show_welcome()
+        enter = QDragEnterEvent(QPoint(400, 300), copy, data, left, none)
+        QApplication.sendEvent(window, enter)
+        assert enter.isAccepted()
+        QApplication.sendEvent(window, QDropEvent(QPointF(400, 300), copy, data, left, none))
+        await wait_for(lambda: window.session is not None)
+        await window.settled()
+
+    run(drop())
+    assert window.session is not None
+    assert window.session.path == path
+
+
+def test_growth_is_followed(run: Run, window: MainWindow, golden: Golden, tmp_path: Path) -> None:
+    """A unit that a broker appends is seen without anybody asking."""
+    store = tmp_path / "store"
+    shutil.copytree(golden("broker-orders"), store)
+    log = max((store / "commitlog").iterdir())
+
+    async def grow() -> None:
+        await opened(window, store)
+        session = window.session
+        assert session is not None
+        before = session.snapshot.log.max_offset
+        last = session.snapshot.log.items_before(before, 1)[0]
+        unit = bytearray(session.snapshot.log.read(last.offset, last.size))
+        unit[28:36] = before.to_bytes(8, "big")
+        with log.open("r+b") as file:
+            file.seek(before - int(log.name))
+            file.write(unit)
+        await wait_for(lambda: session.survey is not None and session.survey.max_offset == before + last.size)
+
+    run(grow())
+
+
+def test_store_that_vanishes_does_not_take_the_window_with_it(
+    run: Run, window: MainWindow, golden: Golden, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(golden("broker-orders"), store)
+
+    async def vanish() -> None:
+        await opened(window, store)
+        shutil.rmtree(store)
+        action(window, "view.refresh").trigger()
+        for place in ("log:0", "queue:OrderEvents/0/1", "index", "groups", "config"):
+            await window.go_to_text(place)
+            await asyncio.sleep(0.1)
+
+    run(vanish())
+    assert window.isVisible()
+
+
+def test_language_changes_without_restart_and_the_place_stays(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def speak() -> None:
+        await opened(window, golden("broker-orders"))
+        await window.go_to_text("queue:OrderEvents/1/20")
+        await window.settled()
+        action(window, "language.zh_CN").trigger()
+        await window.settled()
+        assert window.rail.buttons["findings"].text() == "诊断"
+        assert window.view == "queue"
+        assert window.top.crumbs.accessibleName().endswith("队列 1 › 20")
+        head = table(window, "queue.table").model()
+        heads = [head.head(n) for n in range(head.columnCount())]
+        assert "物理偏移量" in heads
+        assert action(window, "language.zh_CN").isChecked()
+
+    run(speak())
+    assert window.settings.language == "zh_CN"
+    assert assets.language() == "zh_CN"
+
+
+def test_ctrl_and_the_wheel_scale_everything(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def scale() -> None:
+        await opened(window, golden("broker-orders"))
+        view = table(window, "units.table")
+        before = view.row_height()
+        wheel = QWheelEvent(
+            QPointF(50, 50), QPointF(50, 50), QPoint(0, 0), QPoint(0, 120), Qt.MouseButton.NoButton,
+            Qt.KeyboardModifier.ControlModifier, Qt.ScrollPhase.NoScrollPhase, False,
+        )  # fmt: skip
+        QApplication.sendEvent(view.viewport(), wheel)
+        await asyncio.sleep(0.2)
+        assert theme.zoom == 110
+        assert view.row_height() > before
+        action(window, "zoom.reset").trigger()
+        await asyncio.sleep(0.2)
+        assert theme.zoom == 100
+
+    run(scale())
+
+
+def test_palette_runs_a_command_and_goes_to_a_topic(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def use() -> None:
+        await opened(window, golden("broker-orders"))
+        action(window, "palette.open").trigger()
+        assert window.palette_box.isVisible()
+        window.palette_box.field.setText(">consumer")
+        assert [entry.text for entry in window.palette_box.list.entries] == ["Consumer groups"]
+        window.palette_box.list.chosen.emit(window.palette_box.list.entries[0])
+        assert window.view == "groups"
+        assert not window.palette_box.isVisible()
+        action(window, "palette.open").trigger()
+        window.palette_box.field.setText("payment")
+        topic = next(entry for entry in window.palette_box.list.entries if entry.text == "PaymentEvents")
+        window.palette_box.list.chosen.emit(topic)
+        assert window.view == "queue"
+
+    run(use())
+
+
+def test_narrow_window_has_a_slim_rail(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def narrow() -> None:
+        await opened(window, golden("broker-orders"))
+        assert window.rail.width() == 72
+        window.resize(1280, 720)
+        await asyncio.sleep(0.05)
+        assert window.rail.width() == 48
+        assert not window.strip.path.isVisible()
+
+    run(narrow())
+
+
+def test_layout_is_kept_and_can_be_reset(run: Run, window: MainWindow, golden: Golden) -> None:
+    window.remembers = True
+
+    async def drag() -> None:
+        await opened(window, golden("broker-orders"))
+        window.split.setSizes([400, 1100])
+        window.layouts.keep()
+        window.layouts.write()
+        assert not window.settings.splitter("side").isEmpty()
+        action(window, "layout.reset").trigger()
+        await window.settled()
+        assert abs(window.split.sizes()[0] - 264) <= 8
+        assert window.settings.splitter("side").isEmpty()
+
+    run(drag())
+
+
+def test_closes_at_once_with_work_under_way(run: Run, window: MainWindow, golden: Golden) -> None:
+    def endless(control: Any) -> None:
+        while not control.cancelled:
+            time.sleep(0.01)
+
+    async def work() -> float:
+        await opened(window, golden("broker-orders"))
+        window.jobs.start(window.jobs.run("Endless", endless))
+        await wait_for(lambda: any(job.title == "Endless" for job in window.jobs.list))
+        assert window.findChild(QWidget, "jobs.list").accessibleName()
+        begun = time.monotonic()
+        window.close()
+        return time.monotonic() - begun
+
+    assert run(work()) < 30  # seconds; without an end it would be for ever
+
+
+def test_loop_never_waits_for_the_disk(run: Run, window: MainWindow, golden: Golden) -> None:
+    """Who reads the log is another thread than the loop's, whatever is gone to."""
+    readers: list[threading.Thread] = []
+
+    async def slow() -> None:
+        await opened(window, golden("broker-orders"))
+        assert window.session is not None
+        log = window.session.snapshot.log
+        walk = log.walk
+
+        def watched(*args: Any, **options: Any) -> Any:
+            readers.append(threading.current_thread())
+            return walk(*args, **options)
+
+        log.walk = watched  # type: ignore[method-assign]
+        for offset in (0, 1_000_000, 2_000_000):
+            seen = len(readers)
+            await window.go_to_text(str(offset))
+            await wait_for(lambda seen=seen: len(readers) > seen or window.jobs.idle)
+
+    run(slow())
+    assert readers
+    assert threading.main_thread() not in readers
+
+
+def action(window: MainWindow, name: str) -> QAction:
+    found = window.findChild(QAction, name)
+    assert found is not None
+    return found
+
+
+async def wait_for(true: Callable[[], bool], seconds: float = 45) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        await asyncio.sleep(0.01)
+
+
+def test_a_filter_chosen_in_the_palette_is_applied(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def choose() -> None:
+        await opened(window, golden("broker-orders"))
+        apply_filter(window, 'topic = "PaymentEvents"')
+        filtering = window.panes["log"].filtering  # type: ignore[attr-defined]
+        await wait_for(lambda: filtering.source is not None and filtering.source.offsets)
+        assert filtering.text == 'topic = "PaymentEvents"'
+
+    run(choose())

@@ -1,0 +1,106 @@
+"""What comes first when a store opens: rows on the screen; the survey, the other panes and the worker behind them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtWidgets import QWidget
+
+from engine.inspection.snapshot import StoreSnapshot
+from viewer.runtime import survey as survey_module
+from viewer.shell import opening_stages as stages
+from viewer.shell.main_window import MainWindow
+from viewer.widgets.record_view import RecordView
+
+Run = Callable[[Any], Any]
+Golden = Callable[..., Path]
+
+
+def test_rows_are_painted_before_the_store_is_surveyed(
+    run: Run, window: MainWindow, golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[bool, int, bool]] = []
+    real = survey_module.survey
+
+    def watched(store: StoreSnapshot) -> object:
+        table = window.panes["log"].findChild(RecordView, "units.table")
+        seen.append((table.drawn, table.model().rowCount(), window.jobs.worker.alive))
+        return real(store)
+
+    monkeypatch.setattr(survey_module, "survey", watched)
+    assert run(window.open(golden("broker-orders")))
+    run(window.settled())
+    drawn, rows, worker = seen[0]
+    assert drawn
+    assert rows > 10
+    assert not worker
+
+
+def test_parts_of_views_are_found_though_nobody_looked_at_them_yet(
+    run: Run, window: MainWindow, golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window.stages, "_make_next", lambda: None)
+    assert window.findChild(QWidget, "index.files") is None
+    assert run(window.open(golden("broker-orders")))
+    assert set(window.panes) == {"log"}
+    assert window.findChild(QWidget, "index.files") is not None
+    assert window.findChild(QWidget, "no.such.name") is None
+    assert "positions.ruler" in {part.objectName() for part in window.findChildren(QWidget)}
+
+
+def test_a_change_of_language_before_the_check_began_does_not_lose_it(
+    run: Run, window: MainWindow, golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "FINDINGS_AFTER_MS", 600)
+
+    async def changed() -> bool:
+        assert await window.open(golden("broker-orders"))
+        session = window.session
+        assert session is not None
+        window.stages.make_all()
+        monkeypatch.setattr(stages, "MAKE_AFTER_MS", 50)
+        await asyncio.sleep(0.45)  # the last pane was made, nobody makes another
+        assert not session.findings_complete
+        window.rebuild()
+        for _ in range(400):
+            if session.findings_complete:
+                break
+            await asyncio.sleep(0.05)
+        return session.findings_complete
+
+    assert run(changed())
+
+
+def test_a_store_closed_before_its_rows_came_is_let_go_at_once(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def closed_early() -> bool:
+        window.hide()
+        window.stages.first_rows_painted = closing  # type: ignore[method-assign]
+        return await window.open(golden("broker-orders"))
+
+    async def closing() -> None:
+        window.close_store()
+
+    assert not run(closed_early())
+    assert window.session is None
+
+
+def test_threads_that_ask_for_queues_share_one_listing(golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine.inspection import open_store
+
+    listed: list[int] = []
+    real = StoreSnapshot._list_topics
+    monkeypatch.setattr(StoreSnapshot, "_list_topics", lambda self, known: (listed.append(1), real(self, known))[1])
+    with open_store(golden("broker-orders")) as store:
+        assert store.log.known_end is None
+        threads = [threading.Thread(target=store.topics), threading.Thread(target=lambda: store.log.max_offset)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert store.log.known_end == store.log.max_offset
+    assert listed == [1]

@@ -1,0 +1,73 @@
+"""The operation log: commands as they are given, with the command line that does the same."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QAction
+
+from viewer.runtime import places
+from viewer.shell import operation_log as operations
+from viewer.shell.commands import COMMANDS, VIEW_OF
+from viewer.shell.operation_log import Operations
+
+
+def test_commands_are_noted_with_their_command_line(qtbot) -> None:
+    log = Operations(lambda: "/a store")
+    actions = {name: QAction(name) for name in ("check.run", "view.queues", "list.next", "zoom.in")}
+    log.listen(actions)
+    for action in actions.values():
+        action.trigger()
+    log.note(
+        "filter.apply", "Apply", {"filter": "size > 3", "empty": ""}, "storescope units '/a store' --where 'size > 3'"
+    )
+    log.went("Topic/0/1", "Go to")
+    log.went("  ", "Go to")
+    assert [one.id for one in log.list] == ["check.run", "view.queues", "zoom.in", "filter.apply", "go.to"]
+    assert log.script().splitlines() == [
+        "storescope check '/a store'",
+        "storescope view '/a store' --at queue",
+        "storescope units '/a store' --where 'size > 3'",
+        "storescope view '/a store' --at Topic/0/1",
+    ]
+    assert log.list[3].shown == "filter=size > 3"
+
+
+def test_without_a_store_there_is_no_command_line_and_the_log_is_bounded(qtbot, monkeypatch) -> None:
+    log = Operations(lambda: "")
+    told = []
+    log.noted.connect(lambda: told.append(1))
+    for number in range(operations.LONGEST + 5):
+        log.note("zoom.in", str(number), {}, "")
+    assert len(log.list) == operations.LONGEST
+    assert log.script() == ""
+    log.clear()
+    assert not log.list
+    assert len(told) == operations.LONGEST + 6
+
+
+NO_VIEW = {
+    "view.inspector": "a part of the log's side, kept with the layout",
+    "view.tree": "a part of the window, kept with the layout",
+    "view.follow": "a state of the view in front",
+    "view.operations": "this log itself",
+    "view.refresh": "a look again; every start looks",
+}
+"""Commands beside those that open a view, and why they have no command line."""
+
+
+def test_every_view_that_can_be_opened_has_its_equal_command_line(qtbot) -> None:
+    """Opening the lab, "where is my message" or the bookmarks left no command line: the list of views was a copy."""
+    named = {command.id for command in COMMANDS if command.id.startswith("view.")}
+    assert named == VIEW_OF.keys() | NO_VIEW.keys()
+    log = Operations(lambda: "/store")
+    actions = {name: QAction(name) for name in VIEW_OF}
+    log.listen(actions)
+    for action in actions.values():
+        action.trigger()
+    assert {one.id for one in log.list if one.cli} == VIEW_OF.keys()
+    for one in log.list:
+        *command, last = one.cli.split()
+        if command == ["storescope", "view", "/store", "--at"]:
+            found = places.parse(last)
+            assert getattr(found, "view", "") == VIEW_OF[one.id], one.cli
+        else:
+            assert [*command, last] == ["storescope", operations.COMMANDS[one.id], "/store"]

@@ -1,0 +1,135 @@
+"""What second starts say, who hears it, and that no start is kept waiting or from happening by it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from viewer.shell import single_instance as second_start
+from viewer.shell.app import Start
+from viewer.shell.single_instance import Asked, Doorbell, address, hand_over, read_line
+
+ROOT = Path(__file__).resolve().parents[3]
+Run = Callable[[Any], Any]
+
+
+def called(folder: Path, asked: Asked) -> bool:
+    """Hand over from a process of its own: waiting in Qt holds the interpreter."""
+    code = (
+        "import sys; from pathlib import Path; from viewer.shell.single_instance import Asked, hand_over\n"
+        "store, at = (text or None for text in sys.argv[2:])\n"
+        "print(hand_over(Path(sys.argv[1]), Asked(Path(store) if store else None, at)))"
+    )
+    parts = (str(folder), str(asked.store or ""), asked.at or "")
+    done = subprocess.run([sys.executable, "-c", code, *parts], capture_output=True, text=True, timeout=60, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout == "True\n"
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A run-time folder of the test's own whose name leaves room for that of a socket."""
+    with tempfile.TemporaryDirectory(prefix="ss") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        monkeypatch.setattr(second_start, "ANSWER_MS", 300)
+        yield Path(folder)
+
+
+def test_what_is_said_is_read_again() -> None:
+    asked = Asked(Path("/data/主题 store"), "queue:Orders/0/42")
+    assert read_line(asked.line()) == asked
+    assert read_line(Asked().line()) == Asked()
+
+
+@pytest.mark.parametrize("line", [b"", b"\xff\n", b"[]\n", b"7\n", b'{"store": 5, "at": null}\n', b'{"at": "log"}\n'])
+def test_anything_else_is_nothing(line: bytes) -> None:
+    assert read_line(line) is None
+
+
+def test_a_relative_path_is_sent_from_its_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert json.loads(Asked(Path("store")).line())["store"] == str(tmp_path / "store")
+
+
+def test_settings_elsewhere_are_another_address(short: Path) -> None:
+    assert address(short / "a") != address(short / "b")
+    assert address(short / "a") == address(short / "a")
+    assert address(short / "a").startswith(str(short))
+
+
+def test_the_window_that_runs_hears_it(run: Run, short: Path) -> None:
+    bell = Doorbell(short / "settings")
+    heard: list[Asked] = []
+    bell.rung.connect(heard.append)
+    asked = Asked(Path("/data/store"), "log:5")
+    assert bell.listening
+    assert run(asyncio.to_thread(called, short / "settings", asked))
+    assert heard == [asked]
+    bell.close()
+    assert not hand_over(short / "settings", asked)
+
+
+def test_where_nobody_runs_nothing_is_handed_over(short: Path) -> None:
+    assert not hand_over(short / "settings", Asked())
+
+
+def test_a_second_bell_leaves_the_first_one_alone(run: Run, short: Path) -> None:
+    first, second = Doorbell(short), Doorbell(short)
+    assert (first.listening, second.listening) == (True, False)
+    assert run(asyncio.to_thread(called, short, Asked()))
+    first.close()
+    second.close()
+
+
+def test_what_a_dead_process_left_behind_is_taken_away(run: Run, short: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(address(short))
+    assert Path(address(short)).exists()
+    assert not hand_over(short, Asked())
+    bell = Doorbell(short)
+    assert bell.listening
+    assert run(asyncio.to_thread(called, short, Asked()))
+    bell.close()
+
+
+def test_whoever_takes_the_call_and_says_nothing_keeps_no_start_waiting(short: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as mute:
+        mute.bind(address(short))
+        mute.listen(1)
+        assert not hand_over(short, Asked())
+
+
+def test_a_caller_who_says_something_else_is_cut_off(run: Run, short: Path) -> None:
+    bell = Doorbell(short)
+    heard: list[Asked] = []
+    bell.rung.connect(heard.append)
+
+    def call() -> bytes:
+        with socket.socket(socket.AF_UNIX) as caller:
+            caller.settimeout(5)
+            caller.connect(address(short))
+            caller.sendall(b"GET / HTTP/1.1\n")
+            return caller.recv(10)
+
+    assert run(asyncio.to_thread(call)) == b""
+    assert not heard
+    bell.close()
+
+
+def test_what_ends_by_itself_or_has_looks_of_its_own_is_not_handed_over() -> None:
+    assert Start(store=Path("store")).hands_over
+    assert Start(config_dir=Path("elsewhere")).hands_over
+    for own in (
+        Start(new_window=True), Start(screenshot=Path("a.png")), Start(drive=Path("a.py")), Start(theme="dark"),
+        Start(language="en"), Start(size=(800, 600)),
+    ):  # fmt: skip
+        assert not own.hands_over

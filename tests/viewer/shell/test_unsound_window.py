@@ -1,0 +1,166 @@
+"""A window on a store of which a file of the log is gone calls nothing sound, and hatches the hole in every view."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtWidgets import QLabel, QWidget
+
+from engine.inspection import open_store
+from viewer.look.broken import Broken
+from viewer.runtime.survey import standing, survey
+from viewer.shell.main_window import MainWindow
+from viewer.shell.store_tree import _facts_of
+from viewer.shell.views import VIEWS
+from viewer.widgets.basics import Chip
+from viewer.widgets.line_strip import LineStrip
+
+HOLE = Broken(1 << 20, 2 << 20, "missing")
+SOUND = ("nothing would be lost", "nothing is lost", "closed", "Every position can be told from the files.")
+
+
+@pytest.fixture
+def holed(golden: Callable[..., Path], tmp_path: Path) -> Path:
+    """A store that was closed cleanly, its second log file gone."""
+    shutil.copytree(golden("broker-orders"), tmp_path / "store")
+    (tmp_path / "store" / "commitlog" / f"{HOLE.start:020d}").unlink()
+    return tmp_path / "store"
+
+
+def texts(window: QWidget) -> list[str]:
+    """What stands in labels and chips on the screen."""
+    parts = [*QWidget.findChildren(window, QLabel), *QWidget.findChildren(window, Chip)]
+    return [text for one in parts if one.isVisible() for text in (getattr(one, "text", str)(), one.accessibleName())]
+
+
+@pytest.mark.golden
+def test_no_view_calls_it_sound(run: Any, window: MainWindow, holed: Path) -> None:
+    async def walk() -> None:
+        assert await window.open(holed)
+        window.show_view("findings")
+        await window.settled(40)
+        session = window.session
+        assert session is not None
+        assert session.broken == (HOLE,)
+        for _ in range(2000):  # the check runs behind the first rows
+            if session.findings_complete:
+                break
+            await asyncio.sleep(0.02)
+        for view in VIEWS:
+            window.show_view(view)
+            await window.settled(20)
+            assert [text for text in texts(window) if text in SOUND] == [], view
+            lines = [one for one in QWidget.findChildren(window, LineStrip) if one.isVisible()]
+            assert [one.broken for one in lines if one.broken != (HOLE,)] == [], view
+        card = window.side.card
+        assert card.chip.accessibleName() in {"closed · 1 error", "1 error"}
+        assert card._standing == ("error", "closed · 1 error")
+        assert card.facts.text().startswith("1.35 MiB")
+        positions, space, findings = (window.panes[name] for name in ("positions", "space", "findings"))
+        assert positions.ruler._view.broken == (HOLE,)
+        assert space.line._broken == (HOLE,)
+        assert [kind for _, _, kind in findings.recovery.line._broken] == ["missing"]
+        assert not findings.incident.isHidden()
+        told = findings.incident.accessibleDescription()
+        assert told.startswith("Lost already: 1,200 messages · by the next start: nothing more · The file 0")
+        assert "it does not walk here" in findings.detail._why.text()
+        findings.incident._fold.click()
+        assert findings.incident.folded
+        assert "the start loses nothing more" in [chip.accessibleName() for chip in findings.findChildren(Chip)]
+
+    run(walk())
+
+
+@pytest.mark.golden
+def test_the_incident_stays_in_log_and_findings_as_it_was_left(run: Any, window: MainWindow, holed: Path) -> None:
+    async def walk() -> None:
+        assert await window.open(holed)
+        window.show_view("findings")
+        while window.session is None or window.session.incident is None:
+            await asyncio.sleep(0.02)
+        log = window.panes["log"].incident
+        findings = window.panes["findings"].incident
+        assert log.folded, "a line in the log, where nobody has opened it"
+        assert not log.isHidden()
+        log._fold.click()
+        log._list.click()
+        assert not findings.folded
+        assert findings._list.isChecked()
+        rows = log.table.source.rows
+        assert (rows[-1].messages, rows[-1].queues) == (1_200, 14)
+        assert {one.topic: one.messages for one in rows if one.queue_id is None}["OrderEvents"] == 688
+        log.table.placeRequested.emit(rows[1].place)
+        assert window.view == "queue"
+        assert await window.open(holed)
+        while log.isHidden():
+            await asyncio.sleep(0.02)
+        window.show_view("findings")
+        assert log._below.isVisibleTo(window.panes["log"]), "the store is opened as it was left"
+        findings._fold.click()
+        assert log.folded
+        window.rebuild()
+        window.show_view("log")
+        again = window.panes["log"].incident
+        assert again is not None, "a view that is made after the check tells of it too"
+        assert not again.isHidden()
+
+    run(walk())
+
+
+@pytest.mark.golden
+def test_the_card_is_green_only_when_all_was_looked_at(golden: Callable[..., Path], holed: Path) -> None:
+    with open_store(golden("broker-orders")) as store:
+        sound = survey(store)
+    assert standing(sound, {}, complete=False) == ("chat", "closed")
+    assert standing(sound, {"note": 3}, complete=True) == ("ok", "closed")
+    assert standing(sound, {"warn": 1}, complete=True) == ("warn", "closed · 1 warning")
+    assert standing(sound, {"error": 4, "warn": 1}, complete=True) == ("error", "closed · 4 errors")
+    assert standing(sound, {}, complete=True, lab=True) == ("live", "open in the lab")
+    with open_store(holed) as store:
+        holes = survey(store)
+    assert holes.log_bytes == sound.log_bytes - (HOLE.end - HOLE.start)
+    assert standing(holes, {}, complete=False) == ("error", "closed · files missing")
+
+
+@pytest.mark.golden
+def test_a_file_missing_at_the_very_end_is_hatched_in_every_line(
+    run: Any, window: MainWindow, golden: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Findings told of it, and every Line ended where the file before it did."""
+    store = tmp_path / "cut"
+    shutil.copytree(golden("broker-orders"), store)
+    (store / "commitlog" / f"{2 << 20:020d}").unlink()
+    hole = Broken(2 << 20, 3 << 20, "missing")
+
+    async def walk() -> None:
+        assert await window.open(store)
+        window.show_view("findings")
+        while window.session is None or not window.session.findings_complete:
+            await asyncio.sleep(0.02)
+        assert window.session.broken == (hole,)
+        for view in VIEWS:
+            window.show_view(view)
+            await window.settled(20)
+            for line in (one for one in QWidget.findChildren(window, LineStrip) if one.isVisible()):
+                assert line.broken == (hole,), view
+                assert line._line.high == hole.end, view
+        space = window.panes["space"].line
+        assert (space._broken, space._line.high) == ((hole,), hole.end)
+
+    run(walk())
+
+
+@pytest.mark.golden
+def test_a_store_without_its_log_is_not_called_closed(holed: Path) -> None:
+    for file in (holed / "commitlog").iterdir():
+        file.unlink()
+    with open_store(holed) as store:
+        found = survey(store)
+    assert standing(found, {}, complete=False) == ("error", "the log is gone")
+    assert found.messages == 2_808, "what the files of the queues hold, though none of it counts without the log"
+    assert _facts_of(found, {}, 0)[0] == "0 B · 5 topics · 2,808 entries"

@@ -1,0 +1,340 @@
+"""The window behaves as windows do: keys and menus, faults under their field, default buttons, names and titles."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QDialog, QMenu, QPushButton, QVBoxLayout, QWidget
+
+from viewer.look import assets
+from viewer.pane.table_export_box import TableExportBox
+from viewer.shell import windows
+from viewer.shell.commands import BY_ID, MENUS, MNEMONICS
+from viewer.shell.main_window import MainWindow
+from viewer.shell.palette_box import Entry, PaletteBox
+from viewer.shell.views import AT_FOOT, ON_RAIL
+from viewer.widgets.basics import Button
+from viewer.widgets.fault_note import FaultNote
+from viewer.widgets.record_view import RecordView
+
+Run = Callable[[Any], Any]
+Golden = Callable[..., Path]
+
+
+async def opened(window: MainWindow, path: Path) -> None:
+    assert await window.open(path)
+    assert await window.settled(30)
+
+
+def test_ctrl_and_figures_follow_the_rail_from_the_top() -> None:
+    """Ctrl+6 and Ctrl+7 led to views that the rail does not have, and Space behind them was Ctrl+8."""
+    keys = [BY_ID[name].keys[0] for name in (*ON_RAIL, *AT_FOOT)]
+    assert keys == [f"Ctrl+{number % 10}" for number in range(1, len(keys) + 1)]
+    page = Path(__file__).resolve().parents[3] / "README.md"
+    said = page.read_text("utf-8")
+    for view, name in (("view.space", "**Space** ("), ("view.pipeline", "**Pipeline** ("), ("view.lab", "lab** (")):
+        assert f"{name}{BY_ID[view].keys[0]})" in said
+
+
+def test_every_menu_opens_by_its_letter_and_f10_opens_the_first(run: Run, window: MainWindow) -> None:
+    assert set(MNEMONICS) == set(MENUS)
+    assert len(set(MNEMONICS.values())) == len(MENUS)
+    for action, name in zip(window.strip.bar.actions(), MENUS, strict=True):
+        assert QKeySequence.mnemonic(action.text()).toString() == f"Alt+{MNEMONICS[name]}"
+    assets.set_language("zh_CN")
+    window.rebuild()
+    assert [action.text()[-4:] for action in window.strip.bar.actions()] == [f"(&{MNEMONICS[name]})" for name in MENUS]
+    window.actions_by_id["window.menus"].trigger()
+    assert window.strip.menus[0].isVisible()
+    window.strip.menus[0].close()
+
+
+def test_quit_closes_every_window_and_ctrl_w_one(run: Run, window: MainWindow, golden: Golden) -> None:
+    """Quit closed the window in front, and four others stayed."""
+
+    async def close() -> None:
+        path = golden("broker-orders")
+        await opened(window, path)
+        others = [windows.open_beside(window, path, "log") for _ in range(2)]
+        assert all(others)
+        for other in others:
+            assert other is not None
+            await other.settled(30)
+        assert others[0] is not None
+        others[0].actions_by_id["window.close"].trigger()
+        assert [one is not None and one.closed for one in others] == [True, False]
+        assert not window.closed
+        window.actions_by_id["app.quit"].trigger()
+        assert window.closed
+        assert all(one is not None and one.closed for one in others)
+        await windows.close_all()
+
+    assert BY_ID["window.close"].keys == ("Ctrl+W",)
+    run(close())
+
+
+def test_stores_that_were_opened_stand_in_the_file_menu(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def look() -> None:
+        path = golden("broker-orders")
+        await opened(window, path)
+        menu = window.strip.menus[0].findChild(QMenu, "menu.recent")
+        assert menu is not None
+        menu.aboutToShow.emit()
+        assert [action.text() for action in menu.actions()] == [str(path)]
+        window.close_store()
+        menu.actions()[0].trigger()
+        for _ in range(500):
+            await asyncio.sleep(0.01)
+            if window.session is not None:
+                break
+        assert window.session is not None
+        assert window.session.path == path
+
+    run(look())
+
+
+def test_a_fault_stands_under_the_field_and_goes_with_the_next_key(
+    run: Run, window: MainWindow, golden: Golden
+) -> None:
+    """It stood in the far lower left corner, and the red text stayed when the view was changed."""
+
+    async def go() -> None:
+        await opened(window, golden("broker-orders"))
+        field = window.top.goto
+        for leave in (lambda: QTest.keyClick(field, Qt.Key.Key_A), lambda: window.show_view("findings")):
+            field.setText("no-such-message")
+            assert not await window.go_to_text("no-such-message")
+            note = window.findChild(FaultNote, "goto.fault")
+            assert note is not None
+            assert note.isVisible()
+            assert "no-such-message" in note.text()
+            assert field.accessibleDescription() == note.text()
+            below = field.mapTo(window, QPoint(0, field.height()))
+            assert QRect(below, note.size()).left() == note.geometry().left()
+            assert 0 <= note.geometry().top() - below.y() <= 8
+            assert "no-such-message" not in window.status.message.text()
+            leave()
+            assert not note.isVisible()
+            assert field.property("state") == ""
+
+    run(go())
+
+
+def test_the_tree_has_no_line_chosen_for_a_view_that_is_not_in_it(run: Run, window: MainWindow, golden: Golden) -> None:
+    """Config stayed chosen in the tree while Findings stood beside it."""
+
+    async def look() -> None:
+        await opened(window, golden("broker-orders"))
+        for view, line in (("config", True), ("findings", False), ("log", True), ("space", False)):
+            window.show_view(view)
+            assert window.side.tree.currentIndex().isValid() == line, view
+            assert bool(window.side.tree.selectionModel().selectedIndexes()) == line, view
+
+    run(look())
+
+
+def test_in_a_dialog_that_writes_nothing_the_deed_answers_enter(dressed: object) -> None:
+    def box(kind: str) -> tuple[QDialog, QPushButton]:
+        made, go, cancel = QDialog(), Button("Do", kind), Button("Cancel", "flat")
+        layout = QVBoxLayout(made)
+        layout.addWidget(cancel)
+        layout.addWidget(go)
+        made.show()
+        return made, go
+
+    plain, go = box("primary")
+    assert go.isDefault()
+    asks, danger = box("danger")
+    assert not danger.isDefault()
+    for one in (plain, asks):
+        one.close()
+
+
+def test_an_archive_is_called_by_its_own_name(run: Run, window: MainWindow, golden: Golden, tmp_path: Path) -> None:
+    """The card said store-21dda5abf9dc, and the note spoke of a directory of the cache that nobody had given."""
+
+    async def look() -> None:
+        archive = tmp_path / "from-the-broker.tar.gz"
+        with tarfile.open(archive, "w:gz") as packed:
+            packed.add(golden("broker-orders"), "store")
+        await opened(window, archive)
+        session = window.session
+        assert session is not None
+        assert session.survey is not None
+        assert window.side.card.name.text() == archive.name
+        assert window.windowTitle().startswith(str(archive))
+        assert session.survey.notes[0] == f"unpacked from {archive.name}"
+        assert "found below" not in window.side.note.text()
+        assert window.settings.recent[0].path == str(archive)
+
+    run(look())
+
+
+def test_the_title_has_no_steps_back(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def look() -> None:
+        path = golden("broker-orders")
+        await opened(window, path / ".." / path.name)
+        assert window.windowTitle() == f"{path} – Storescope"
+        assert window.top.crumbs._parts[0][0] == window.side.card.name.text()
+
+    run(look())
+
+
+def test_the_shadow_of_the_palette_leaves_nothing_behind(dressed: object) -> None:
+    """The box grew smaller with each letter, and parts of its shadow stayed over the view below."""
+    window, painted = QWidget(), []
+    window.resize(1000, 800)
+
+    class Watched(PaletteBox):
+        def paintEvent(self, event: Any) -> None:  # noqa: N802
+            painted.append(event.rect())
+            super().paintEvent(event)
+
+    entries = [Entry("Commands", "", f"Command {n}", f"id.{n}", "", lambda: None) for n in range(30)]
+    made = Watched(window, lambda text: [one for one in entries if text in one.text])
+    window.show()
+    made.open()
+    window.grab()
+    QTest.qWait(20)
+    painted.clear()
+    made.field.setText("Command 29")
+    QTest.qWait(50)
+    assert any(rect.contains(made.rect()) for rect in painted)
+    window.close()
+
+
+def test_tied_windows_say_so_until_they_are_untied(
+    run: Run, window: MainWindow, golden: Golden, tmp_path: Path
+) -> None:
+    async def tie() -> None:
+        path = golden("broker-orders")
+        await opened(window, path)
+        store = Path(shutil.copytree(path, tmp_path / "other"))
+        other = window.desk.comparison.begin(store)
+        assert other is not None
+        for _ in range(1000):
+            await asyncio.sleep(0.01)
+            if other.session is not None and str(store) in window.tied.accessibleName():
+                break
+        assert str(store) in window.tied.accessibleName()
+        assert str(path) in other.tied.accessibleName()
+        assert not window.tied.isHidden()
+        window.tied.step(1)
+        assert window.tied.isHidden()
+        assert other.tied.isHidden()
+        assert window.desk.comparison.other is None
+        await windows.close_all()
+
+    run(tie())
+
+
+def test_half_of_a_small_screen_is_enough_for_a_tied_window(run: Run, window: MainWindow, golden: Golden) -> None:
+    """Below 1,800 px tied windows overlapped: none could be made narrower than 900 px."""
+
+    async def narrow() -> None:
+        await opened(window, golden("broker-orders"))
+        window.layouts.tie(True)
+        window.resize(640, 720)
+        await asyncio.sleep(0.05)
+        assert (window.width(), window.height()) == (640, 720)
+        assert window.side.isHidden()
+        assert window.top.key.isHidden()
+        assert window.top.follow.text() == ""
+        table = window.findChild(RecordView, "units.table")
+        assert table is not None
+        shown = [slot.column.key for slot in table.slots_on_screen()]
+        assert "tags" not in shown
+        assert {"physicalOffset", "topic", "keys", "storeTimestamp"} <= set(shown)
+        window.layouts.tie(False)
+        await asyncio.sleep(0.05)
+        assert window.width() >= 900
+        assert not window.side.isHidden()
+        assert not window.top.key.isHidden()
+
+    run(narrow())
+
+
+def test_no_name_in_a_view_moves_the_splitter_of_the_tree(run: Run, window: MainWindow, golden: Golden) -> None:
+    """A group with a name of 142 letters made the tree 40 px narrower, and it stayed so."""
+
+    async def widen() -> None:
+        await opened(window, golden("broker-orders"))
+        window.resize(1000, 700)
+        await asyncio.sleep(0.05)
+        before = window.side.width()
+        wide = QWidget(window.panes["log"])
+        wide.setMinimumWidth(1500)
+        window.panes["log"].layout().addWidget(wide)
+        await asyncio.sleep(0.05)
+        assert window.side.width() == before
+
+    run(widen())
+
+
+def test_a_table_is_exported_by_the_box_of_exports(
+    run: Run, window: MainWindow, golden: Golden, tmp_path: Path
+) -> None:
+    """From Bookmarks a bare dialog of files came up, without the forms."""
+
+    async def export() -> None:
+        await opened(window, golden("broker-orders"))
+        window.show_view("groups")
+        await window.settled(10)
+        window.actions_by_id["export.table"].trigger()
+        box = window.findChild(TableExportBox, "export.box")
+        assert box is not None
+        go = box.findChild(QPushButton, "export.go")
+        assert go is not None
+        assert go.isDefault()
+        box.form.setCurrentIndex(1)
+        assert box.path.text().endswith(".csv")
+        box.path.setText(str(tmp_path / "rows.csv"))
+        QTest.keyClick(box.path, Qt.Key.Key_Return)
+        for _ in range(500):
+            await asyncio.sleep(0.01)
+            if (tmp_path / "rows.csv").exists():
+                break
+        assert (tmp_path / "rows.csv").read_text("utf-8").startswith("group,topic,queueId,")
+
+    run(export())
+
+
+def test_the_first_window_comes_inside_the_screen_though_its_frame_comes_late(
+    run: Run, window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A window manager frames a window after it is shown: the title lay above the screen, or the status bar below it;
+    a size that was asked for was never looked at.
+    """
+
+    screen = SimpleNamespace(availableGeometry=lambda: QRect(0, 0, 1280, 720))
+    framed = False
+
+    def frame() -> QRect:
+        return window.geometry().adjusted(-1, -20, 1, 5) if framed else window.geometry()
+
+    monkeypatch.setattr(window, "screen", lambda: screen)
+    monkeypatch.setattr(window, "frameGeometry", frame)
+    window.remembers = True
+
+    async def shown() -> None:
+        nonlocal framed
+        window.layouts.first_size((1280, 720))
+        window.show()
+        await asyncio.sleep(0.05)
+        framed = True
+        await asyncio.sleep(0.5)
+
+    run(shown())
+    assert frame().width() <= 1280
+    assert frame().top() >= 0
+    assert frame().bottom() < 720

@@ -1,0 +1,71 @@
+"""The question of the view: its answer, and where each piece of evidence is seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.inspection.samples import sample
+from engine.inspection.where.evidence import Evidence, WhereResult
+from viewer.runtime.places import Place, log, queue, trace
+from viewer.where import work as where_work
+from viewer.where.work import Question, log_offsets, place_of, place_of_result, place_words, where_of
+
+RESULT = WhereResult("found", 700, "Orders", 2, 17)
+CASES = (
+    (Evidence("unit", "00000000000000000000", 700, "Orders/2/17: stored in its topic"), log(700), "700"),
+    (Evidence("queue entry", "/s/consumequeue/Orders/2", 340, "entry 17 points at it"), queue("Orders", 2, 17),
+     "Orders/2/17"),
+    (Evidence("queue", None, None, "Gone/1 has no folder"), queue("Gone", 1), "Gone/1"),
+    (Evidence("index", "/s/index/2026", None, "Orders#K1 leads to it"), trace("Orders", "K1"), "Orders#K1"),
+    (Evidence("group", None, None, "billing reads 18 next"), Place("groups", name="billing"), "billing"),
+    (Evidence("abort", "/s/abort", None, "the store was not closed"), Place("abort"), "abort"),
+    (Evidence("lock", None, None, "a broker is running"), Place("abort"), "lock"),
+    (Evidence("id", None, None, "read as an offset id"), None, ""),
+)  # fmt: skip
+
+
+class Calm:
+    """A control that is never cancelled, or from the ``stop``-th question on."""
+
+    def __init__(self, stop: int = 1 << 30) -> None:
+        self.asked, self.stop = 0, stop
+
+    @property
+    def cancelled(self) -> bool:
+        self.asked += 1
+        return self.asked > self.stop
+
+    def emit(self, items: object) -> None: ...
+    def report(self, done: float, total: float | None = None, note: str = "") -> None: ...
+
+
+@pytest.mark.parametrize(("evidence", "place", "words"), CASES)
+def test_evidence_leads_to_where_it_is_seen(evidence: Evidence, place: Place | None, words: str) -> None:
+    found = place_of(evidence, RESULT)
+    assert found == place
+    assert place_words(evidence, found) == words
+
+
+def test_a_result_leads_to_its_unit_or_its_entry() -> None:
+    assert place_of_result(RESULT) == log(700)
+    assert place_of_result(WhereResult("expired", None, "Orders", 2, 3)) == queue("Orders", 2, 3)
+    assert place_of_result(WhereResult("neverSeen", None, None, None, None)) is None
+    assert log_offsets([RESULT, WhereResult("neverSeen", None, None, None, None)]) == [700]
+
+
+def test_every_message_of_a_key_is_answered() -> None:
+    answer = where_of(Calm(), sample("orders-damaged"), None, Question("SO-000749"))
+    assert [one.verdict for one in answer.results] == ["truncated", "truncated", "damaged"]
+    assert not answer.cut
+
+
+def test_a_search_that_is_stopped_tells_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    store: Path = sample("orders")
+    stopped = where_of(Calm(stop=3), store, None, Question("SO-000300"))
+    assert stopped.cut
+    monkeypatch.setattr(where_work, "MOST", 1)
+    cut = where_of(Calm(), store, None, Question("SO-000300"))
+    assert cut.cut
+    assert len(cut.results) == 1

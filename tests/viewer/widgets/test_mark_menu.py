@@ -1,0 +1,148 @@
+"""Marks on Lines, boxes and flags have the menu of what they stand for, by mouse and by key."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from PySide6.QtCore import QPointF
+from PySide6.QtWidgets import QApplication
+
+from engine.inspection.file_map import FileMap, MapCell
+from engine.query import parse
+from viewer.look.broken import Broken
+from viewer.look.theme import theme
+from viewer.queues.queue_line import QueueFlag, QueueLine, QueueSpan
+from viewer.space.file_strip import FileStrip
+from viewer.space.space_line import Block, SpaceLine
+from viewer.widgets.areas import Area
+from viewer.widgets.line_strip import LineStrip
+from viewer.widgets.log_line import LineFile, LogLine, Pin
+from viewer.widgets.marks import area_mark, broken_mark, entry_mark, node_mark
+from viewer.widgets.row_commands import BY_ID, MARKS, deeds_of
+from viewer.widgets.ruler import Ruler, RulerFlag, RulerView
+from viewer.widgets.store_tree_rows import Node
+from viewer.widgets.treemap import Treemap
+
+FILES = (LineFile("00000000000000000000", 0, 1000), LineFile("00000000000000001000", 1000, 2000))
+
+
+@pytest.fixture
+def shown(qtbot):
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    theme.apply(app)
+
+    def show(widget):
+        qtbot.addWidget(widget)
+        widget.resize(900, widget.sizeHint().height())
+        widget.show()
+        widget.grab()
+        return widget
+
+    return show
+
+
+def reasons(mark):
+    """Deed → why it cannot be done."""
+    return {deed.id: reason for deed in deeds_of(mark.facts.kind) if (reason := deed.without(mark.facts))}
+
+
+def test_the_log_s_line_tells_finding_bookmark_damage_and_file_apart(shown) -> None:
+    line = shown(LineStrip())
+    assert line.mark_at(None) is None
+    line.set_line(LogLine(0, 2000, 2000, FILES))
+    finding, goal = SimpleNamespace(id="CL01", command="storescope check"), SimpleNamespace(kind="log", offset=600)
+    line.set_pins([Pin(300, "error", "CL01 damaged", finding), Pin(600, "note", "mine", link=goal)])
+    line.set_broken([Broken(1000, 1200, "damaged"), Broken(1500, 1700, "missing")])
+    under = {offset: line.mark_at(QPointF(line._x(offset), 30))[0] for offset in (100, 300, 600, 1100, 1600)}
+    assert under[300].facts.finding is finding
+    assert "copy.step" in {deed.id for deed in deeds_of(under[300].facts.kind)} - set(reasons(under[300]))
+    assert under[600].facts.link is goal
+    assert under[600].words == "mine"
+    assert (under[1100].facts.field, under[1100].facts.offset, under[1100].facts.size) == ("damaged", 1000, 200)
+    assert reasons(under[1600])["bytes.export"] == "Nothing is on the disk there."
+    assert under[100].value == FILES[0].name
+    assert abs(under[100].facts.offset - 100) <= 2
+    line.set_frame(1300, 1400)
+    by_key = line.mark_at(None)
+    assert by_key is not None
+    assert by_key[0].facts.offset == 1300
+
+
+def test_a_flag_of_the_ruler_is_hit_at_its_box_its_stem_and_by_key(shown) -> None:
+    ruler = shown(Ruler())
+    assert ruler.mark_at(None) is None
+    wrote = RulerFlag("wrote", 1900, "posLog", True)
+    ruler.show_view(RulerView(((0, 2000, "0"),), 0, 1900, (wrote, RulerFlag("dispatched", 900, "posTime", False))))
+    ruler.grab()
+    flag, wish, place = ruler._placed(above=True)[0]
+    assert ruler._flag_at(QPointF(wish.x, 130)) == flag
+    top = 138 - 54 - 20 * place.level
+    assert ruler._flag_at(QPointF(place.left + 3, top + 9)) == flag
+    found = ruler.mark_at(None)
+    assert found is not None
+    assert (found[0].facts.offset, found[0].facts.field) == (1900, "position")
+    assert parse(found[0].facts.term) is not None
+
+
+def test_a_group_s_flag_on_the_queue_s_line_names_its_group(shown) -> None:
+    line = shown(QueueLine())
+    assert line.mark_at(None) is None
+    goal = SimpleNamespace(kind="groups", name="billing")
+    flag = QueueFlag("billing", 50, "accent", "50 behind", "billing", goal)
+    line.show_span(QueueSpan((), 0, 100, (flag,), (), "Orders", 2), "Orders")
+    line.show_window(10, 20)
+    box = line._flag_boxes()[0][2]
+    hit = line.mark_at(box.center())[0]
+    assert (hit.facts.group, hit.facts.link, hit.facts.queue_offset) == ("billing", goal, 50)
+    assert "queueOffset >= 50" in hit.facts.term
+    bare = line.mark_at(QPointF(line._scale().x(70), 50))[0]
+    assert bare.facts.group == ""
+    assert bare.facts.queue_offset in {69, 70, 71}
+    assert line.mark_at(None)[0].facts.queue_offset == 10
+
+
+def test_a_stretch_of_a_file_s_strip_leads_to_its_first_trouble(shown) -> None:
+    strip = shown(FileStrip())
+    assert strip.mark_at(None) is None
+    cells = tuple(MapCell(n * 100, n * 100 + 100, (("A", 100),), int(n == 1), 0, 0, 0, 100) for n in range(4))
+    strip.show_map(FileMap("0", 0, 400, cells, 4, (130,), (), True))
+    assert strip.mark_at(None)[0].facts.offset == 0
+    assert strip.mark_at(QPointF(strip._left(1) + 5, 20))[0].facts.offset == 130
+
+
+def test_a_file_of_space_s_line_goes_to_its_first_byte(shown) -> None:
+    line = shown(SpaceLine())
+    assert line.mark_at(None) is None
+    assert line.mark_at(QPointF(50, 20)) is None
+    line.show_files(LogLine(0, 2000, 2000, FILES), [Block(one.name, one.start, one.end) for one in FILES], ())
+    assert line.mark_at(QPointF(line._x(1500), 20))[0].facts.offset == 1000
+    line.choose(FILES[0].name)
+    assert line.mark_at(None)[0].value == FILES[0].name
+
+
+def test_an_area_s_menu_is_its_topic_s(shown) -> None:
+    root = Area("", "", 300, children=(Area("Orders", "Orders", 200, 3, "Orders"), Area("\0o", "others", 100)))
+    treemap = shown(Treemap())
+    treemap.show_areas(root)
+    assert treemap.mark_at(None) is None
+    treemap.choose(("Orders",))
+    mark = treemap.mark_at(None)[0]
+    assert mark.facts.term == 'topic = "Orders"'
+    assert area_mark(None, "\0others", "", "").facts.term is None
+
+
+def test_every_mark_has_conditions_that_can_be_asked_and_reasons_for_the_rest() -> None:
+    place = SimpleNamespace(kind="queue", topic='a "b"', queue_id=3)
+    marks = [
+        node_mark(Node('queue/a "b"/3', "Queue 3", place=place)), entry_mark("T", 0, 5, "entry 5"),
+        entry_mark("T", 0, 5, "g", "g"), broken_mark(Broken(0, 5, "unread")), area_mark(None, "", "x", "x"),
+    ]  # fmt: skip
+    for mark in marks:
+        assert mark.facts.kind in MARKS
+        assert mark.facts.term is None or parse(mark.facts.term) is not None
+        assert all(reason.endswith(".") for reason in reasons(mark).values())
+        assert json.loads(json.dumps(mark.record))["value"] == mark.value
+    assert BY_ID["explain.field"].without(marks[0].facts) == ""

@@ -1,0 +1,209 @@
+"""Whatever paints records, fields or marks has their menu: a part that is drawn and has none is named here."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import pkgutil
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
+
+import viewer
+from engine.inspection.slot_load import SlotLoad
+from engine.query import parse
+from viewer.index.hash_strip import HashStrip, StripPart
+from viewer.index.slot_map import ChainHistogram, SlotMap
+from viewer.look.theme import theme
+from viewer.queues.entry_cells import PER_ROW, ByteField, EntryBytes, EntryCells
+from viewer.space.day_bars import DayBar, DayBars
+from viewer.widgets.mark_canvas import MarkCanvas
+from viewer.widgets.marks import Mark, entry_mark
+from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine
+from viewer.widgets.row_commands import MARKS, deeds_of
+from viewer.widgets.skew_bars import SkewBars
+
+NO_MARKS = {
+    **dict.fromkeys(("basics", "shapes", "word_tabs", "status_bar", "top_bar", "rail", "side_split", "focus_ring",
+                     "fault_note", "severity_chip", "row_table"), "frames, buttons, icons and words"),
+    **dict.fromkeys(("filter_line", "find_line", "palette_box"), "what is typed"),
+    "record_state": "a sentence in the place of rows",
+    **dict.fromkeys(("live_items", "rates", "stages"), "curves and figures of a moment"),
+    "time_slider": "the time that is shown",
+    "welcome": "the way into a store: none is open",
+    **dict.fromkeys(("tour", "jump_highlight"), "a hint over the window"),
+    "incident_card": "the edge of a card of words",
+    "plug": "the colours of the legend",
+}  # fmt: skip
+"""Modules whose drawn parts stand for nothing in a store, and what they are."""
+
+
+def drawn() -> list[type[QWidget]]:
+    """Every class of the viewer that paints itself."""
+    found = set()
+    for one in pkgutil.walk_packages(viewer.__path__, "viewer."):
+        if one.name == "viewer.__main__":
+            continue
+        module = importlib.import_module(one.name)
+        for _, made in inspect.getmembers(module, inspect.isclass):
+            if issubclass(made, QWidget) and made.__module__ == one.name and "paintEvent" in vars(made):
+                found.add(made)
+    return sorted(found, key=lambda made: made.__qualname__)
+
+
+def has_menu(made: type[QWidget]) -> bool:
+    """Whether it opens one: by a door of its own, or in Qt's own way."""
+    own = [one for one in made.__mro__ if one.__module__.startswith("viewer.")]
+    return any("contextMenuEvent" in vars(one) or "MarkMenu(" in source or "MenuDoor(" in source
+               for one in own for source in [inspect.getsource(one)])  # fmt: skip
+
+
+def test_every_part_that_paints_marks_has_their_menu() -> None:
+    bare = [f"{made.__module__}.{made.__qualname__}" for made in drawn()
+            if made.__module__.rpartition(".")[2] not in NO_MARKS and not has_menu(made)]  # fmt: skip
+    assert bare == [], "give it a MarkMenu, or say in NO_MARKS what it paints"
+    modules = {made.__module__.rpartition(".")[2] for made in drawn()}
+    assert NO_MARKS.keys() <= modules, "nothing is excused that is not there"
+
+
+def test_every_part_with_a_menu_is_reached_by_key(qtbot) -> None:
+    for made in drawn():
+        if issubclass(made, MarkCanvas):
+            part = made("part", "Part") if made in {RecoveryLine, MarkCanvas} else (
+                made("part") if made in {SkewBars, DayBars} else made())  # fmt: skip
+            qtbot.addWidget(part)
+            assert part.focusPolicy() & Qt.FocusPolicy.TabFocus, made
+
+
+LOAD = SlotLoad(100, 40, 60, tuple(float(n % 3) for n in range(50)), (60, 30, 7, 3), 3, 17, 0, True)
+
+
+def entry_bytes() -> EntryBytes:
+    made = EntryBytes()
+    fields = (ByteField("physicalOffset", 0, 8, "id", "5"), ByteField("tagsCode", 8, 8, "topic", "7", "is “A”"))
+    made.show_entry(bytes(16), fields, entry_mark("T", 0, 5, "T/0/5", unit=(640, 200, "K1 K2")))
+    return made
+
+
+def cells() -> EntryCells:
+    made = EntryCells()
+    made.show_entries(dict.fromkeys(range(100), "ok"), (0, 100), {3: ("g", "accent")}, ("T", 2), {4: (640, 200, "K1")})
+    made.choose(4)
+    return made
+
+
+def strip() -> HashStrip:
+    made = HashStrip()
+    mark = entry_mark("T", 0, 5, "key text T#K")
+    made.show_parts([StripPart("key text", "T#K", mark=mark), StripPart("hash", "17", follows=True, mark=mark)])
+    return made
+
+
+def slots() -> SlotMap:
+    made = SlotMap()
+    made.link_of = lambda file, slot: f"{file}/{slot}"
+    made.show_load(LOAD, "", "2026")
+    made.choose(17, 3)
+    return made
+
+
+def lengths() -> ChainHistogram:
+    made = ChainHistogram()
+    made.show_load(LOAD, 3, "2026")
+    return made
+
+
+def line() -> RecoveryLine:
+    made = RecoveryLine("line", "Line")
+    parts = [Part(0.5, "keep", "stays", 0, 1000), Part(0.3, "drop", "goes", 1000, 1500), Part(0.2, "zero")]
+    made.show_parts(parts, [LineFlag(0.5, "end of log", "posLog", 1000)])
+    return made
+
+
+def days() -> DayBars:
+    made = DayBars()
+    bars = [DayBar("≤ 2026-11-19", 5, 1, (("A", 5),)), DayBar("2026-11-20", 10, 2, (("A", 10),), "there")]
+    made.show_days(bars)
+    return made
+
+
+def skew() -> SkewBars:
+    made = SkewBars("skew")
+    made.show_bars([("0", 10), ("3", 30)], "T")
+    return made
+
+
+@pytest.fixture
+def shown(qtbot):
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    theme.apply(app)
+
+    def show(widget):
+        qtbot.addWidget(widget)
+        widget.resize(900, max(widget.sizeHint().height(), widget.height()))
+        widget.show()
+        widget.grab()
+        return widget
+
+    return show
+
+
+def menu_by_key(widget: QWidget) -> QMenu:
+    """What Shift+F10 opens."""
+    QTest.keyClick(widget, Qt.Key.Key_F10, Qt.KeyboardModifier.ShiftModifier)
+    found = QApplication.activePopupWidget()
+    assert isinstance(found, QMenu)
+    return found
+
+
+@pytest.mark.parametrize("make", [entry_bytes, cells, strip, slots, lengths, line, days, skew])
+def test_the_menu_comes_by_key_whole_and_every_mark_can_be_asked(shown, make) -> None:
+    """These had none: a right click on a cell of a queue, a slot or a day did nothing."""
+    widget = shown(make())
+    found = widget.mark_at(None)
+    assert found is not None
+    menu = menu_by_key(widget)
+    named = [one.objectName() for one in menu.actions() if one.objectName() and "filter" not in one.objectName()]
+    assert named == [deed.id for deed in deeds_of(found[0].facts.kind)]
+    menu.close()
+    marks: list[Mark] = [mark for _, mark in widget.marks()] if isinstance(widget, MarkCanvas) else [found[0]]
+    for mark in marks:
+        assert mark.facts.kind in MARKS
+        assert mark.words
+        assert mark.facts.term is None or parse(mark.facts.term) is not None
+        assert json.loads(json.dumps(mark.record))["value"] == mark.value
+
+
+def test_what_is_under_the_pointer_is_meant(shown) -> None:
+    made = shown(cells())
+    box = made._cell(PER_ROW + 2)
+    hit = made.mark_at(box.center())[0]
+    assert (hit.facts.topic, hit.facts.queue_id, hit.facts.queue_offset) == ("T", 2, PER_ROW + 2)
+    assert made.mark_at(None)[0].facts.offset == 640
+    assert made.mark_at(None)[0].facts.key == "K1"
+    recovery = shown(line())
+    boxes = [box for _, box in recovery._boxes()]
+    half = recovery.mark_at(boxes[0].center())[0]
+    assert abs(half.facts.offset - 500) < 10
+    assert half.facts.field == "part.keep"
+    assert recovery.mark_at(boxes[1].center())[0].facts.term == "physicalOffset >= 1000 and physicalOffset < 1500"
+    assert recovery.mark_at(boxes[2].center())[0].facts.offset is None
+    assert recovery.mark_at(QPointF(-5, -5)) is None
+    assert shown(slots()).mark_at(None)[0].facts.link == "2026/17"
+    of_day = shown(days())
+    assert of_day.mark_at(None)[0].facts.term == 'storeTimestamp < "2026-11-20"'
+    QTest.keyClick(of_day, Qt.Key.Key_Down)
+    assert of_day.mark_at(None)[0].facts.link == "there"
+    bars = shown(skew())
+    assert bars.mark_at(QPointF(800, 20))[0].facts.queue_id == 3
+
+
+@pytest.mark.parametrize("make", [EntryBytes, EntryCells, HashStrip, SlotMap, ChainHistogram, DayBars])
+def test_nothing_is_meant_where_nothing_is_drawn(shown, make) -> None:
+    widget = shown(make())
+    assert widget.mark_at(None) is None
+    assert widget.mark_at(QPointF(50, 10)) is None

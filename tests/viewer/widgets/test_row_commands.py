@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import viewer
+from engine.query import FIELDS as FILTER_FIELDS
+from viewer.look.assets import catalogue
+from viewer.look.field_words import FIELDS, explained
+from viewer.widgets.row_commands import (
+    BY_ID,
+    DEEDS,
+    NEEDS_STORE,
+    ONLY_IN,
+    PARTS,
+    PARTS_OF,
+    Facts,
+    deeds_of,
+    mqadmin,
+    sought,
+)
+
+ALL = Facts(
+    "unit", "queueOffset", object(), 4096, 300, "Orders", 2, 7, "K1", "", "x = 1", None, "storescope", frozenset()
+)
+
+
+def test_every_kind_of_row_has_its_menu():
+    """The kinds are those that the sources name: a new table cannot come without a menu."""
+    sources = [path.read_text("utf-8") for path in Path(viewer.__file__).parent.rglob("*.py")]
+    named = {name for text in sources for name in re.findall(r'RecordKind\(\s*"(\w+)"', text)}
+    assert len(named) > 25
+    assert named <= set(PARTS_OF)
+
+
+@pytest.mark.parametrize("kind", sorted(PARTS_OF))
+def test_deeds_stand_in_one_order_everywhere(kind):
+    parts = [PARTS.index(deed.part) for deed in deeds_of(kind)]
+    assert parts == sorted(parts)
+    assert {"copy.cell", "copy.row", "explain.field", "go.link"} <= {deed.id for deed in deeds_of(kind)}
+
+
+def test_a_message_can_be_followed_kept_copied_and_exported():
+    ids = [deed.id for deed in deeds_of("unit")]
+    assert ids == [
+        "go.link", "go.own", "go.log", "go.entry", "follow.trace", "follow.where", "follow.next", "keep.bookmark",
+        "keep.mark", "keep.colour", "copy.cell", "copy.row", "copy.json", "copy.cli", "copy.mqadmin", "bytes.export",
+        "explain.field",
+    ]  # fmt: skip
+    assert {"copy.markdown", "copy.step"} <= {deed.id for deed in deeds_of("finding")}
+
+
+@pytest.mark.parametrize("deed", DEEDS, ids=lambda deed: deed.id)
+def test_what_cannot_be_done_says_why(deed):
+    assert set(ONLY_IN) <= set(BY_ID)
+    assert set(BY_ID) >= NEEDS_STORE
+    reason = deed.without(Facts("unit"))
+    assert reason == "" or reason.endswith("."), deed.id
+    assert deed.id in {"copy.cell", "copy.row", "copy.json", "copy.markdown"} or reason, "nothing is known of this row"
+
+
+def test_a_command_of_the_log_is_offered_where_it_is_or_where_the_unit_is_known():
+    assert BY_ID["follow.next"].without(ALL) == BY_ID["keep.mark"].without(ALL) == ""
+    assert BY_ID["follow.next"].without(Facts("cq", key="K1")).endswith("in the log.")
+    able = Facts("unit", key="K1", able=frozenset({"same.key.next"}))
+    assert BY_ID["follow.next"].without(able) == ""
+
+
+@pytest.mark.parametrize(
+    ("facts", "command"),
+    [
+        (ALL, "mqadmin queryMsgByOffset -n NAMESRV:9876 -b BROKER -t Orders -i 2 -o 7"),
+        (
+            Facts("indexEntry", topic="Or ders", key="K 1"),
+            "mqadmin queryMsgByKey -n NAMESRV:9876 -t 'Or ders' -k 'K 1'",
+        ),
+        (
+            Facts("groupProgress", topic="Orders", group="billing"),
+            "mqadmin consumerProgress -n NAMESRV:9876 -g billing",
+        ),
+        (Facts("space", topic="Orders"), "mqadmin topicStatus -n NAMESRV:9876 -t Orders"),
+        (Facts("file"), ""),
+    ],
+)
+def test_the_brokers_own_command_shows_the_same(facts, command):
+    assert mqadmin(facts) == command
+
+
+def test_a_message_is_sought_by_the_best_that_is_known_of_it():
+    assert sought(ALL) == "K1"
+    assert sought(Facts("cq", offset=9, topic="T", queue_id=0, queue_offset=5)) == "T/0/5"
+    assert sought(Facts("position", offset=9)) == "9"
+
+
+def test_every_field_of_a_unit_an_entry_and_an_index_file_is_explained():
+    from engine.codec.message import parts
+    from tests.support.made_stores import unit_bytes
+
+    drawn = {name for name, _, _ in parts(unit_bytes("T", 0, 0, 0, 1, properties={"KEYS": "K", "x": "y"}))}
+    assert [name for name in sorted(drawn) if explained("field", name) is None] == []
+    asked = set(FILTER_FIELDS) - {"file", "transaction", "compressed", "batch", "delayed", "retry", "deadLetter"}
+    assert [name for name in sorted(asked) if explained("field", name) is None] == []
+    for kind, names in {
+        "cq": ("queueOffset", "physicalOffset", "size", "tagsCode"),
+        "indexFile": (
+            "beginTimestamp",
+            "endTimestamp",
+            "beginPhyOffset",
+            "endPhyOffset",
+            "hashSlotCount",
+            "indexCount",
+        ),
+        "indexEntry": ("keyHash", "phyOffset", "storeTimestamp", "prev"),
+    }.items():
+        assert [name for name in names if explained(kind, name) is None] == []
+    assert explained("cq", "size") != explained("unit", "size")
+
+
+def test_explanations_are_sentences_with_a_chapter_in_both_languages():
+    chinese = catalogue("zh_CN")
+    for name, (text, section) in FIELDS.items():
+        assert text.endswith("."), name
+        assert re.fullmatch(r"\d+(\.\d+)?", section), name
+        assert chinese.get(text), name

@@ -1,0 +1,198 @@
+"""Columns of a table on the screen: sized by what is in sight, folded, dragged, ordered, remembered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+
+from viewer.look.theme import C, scale
+from viewer.widgets.columns import RecordKind, gutter, number_column, text_column, topic_column
+from viewer.widgets.record_table import FOLDED_HEAD
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.row_painter import breakable
+
+KIND = RecordKind(
+    "unit",
+    (
+        gutter(),
+        number_column("physicalOffset", "Physical offset", 300),
+        topic_column(width=40),
+        text_column("tags", "Tag", 90),
+        text_column("why", "Why", 90),
+    ),
+)
+HEAD = Qt.ItemDataRole.DisplayRole
+TIP = Qt.ItemDataRole.ToolTipRole
+
+
+def row(offset, topic="Orders", tags="", why=""):
+    return {"physicalOffset": offset, "topic": topic, "tags": tags, "why": why}
+
+
+@pytest.fixture
+def view(qtbot):
+    made = RecordView("units.table", KIND)
+    qtbot.addWidget(made)
+    made.resize(900, 400)
+    made.show()
+    return made
+
+
+def width(view, key):
+    return view.horizontalHeader().sectionSize(section(view, key))
+
+
+def section(view, key):
+    return next(n for n, column in enumerate(view.kind.columns) if column.key == key)
+
+
+def test_a_column_is_as_wide_as_its_head_and_the_rows_in_sight(view):
+    view.set_rows([row(5, "a" * 40, "x", "y") for _ in range(300)])
+    assert width(view, "physicalOffset") < 160
+    slot = next(one for one in view.slots_on_screen() if one.column.key == "topic")
+    assert view.painter.shortened(slot.column, "a" * 40, slot.width) == "a" * 40
+    view.set_rows([row(81_604_377_362, "T", "x", "y")])
+    assert view.painter.cell_width(KIND.columns[1], None, "81,604,377,362") <= width(view, "physicalOffset")
+    assert width(view, "topic") < 120
+
+
+def test_a_column_without_a_value_folds_and_opens_as_soon_as_one_comes(view):
+    rows = [row(n, why="sound") for n in range(1000)]
+    rows[700] = row(700, tags="created", why="sound")
+    view.set_rows(rows)
+    tags = section(view, "tags")
+    assert width(view, "tags") == 24
+    assert view.model().headerData(tags, Qt.Orientation.Horizontal, HEAD) == FOLDED_HEAD
+    assert view.model().headerData(tags, Qt.Orientation.Horizontal, TIP) == "Tag · tags"
+    view.verticalScrollBar().setValue(690)
+    assert width(view, "tags") > 50
+    assert view.model().headerData(tags, Qt.Orientation.Horizontal, HEAD) == "Tag"
+    view.verticalScrollBar().setValue(0)
+    assert width(view, "tags") > 50, "widths only grow while one scrolls"
+    view.replace_row(0, row(0, tags="a tag that is longer than all the others"))
+    assert width(view, "tags") > 200
+
+
+def test_a_table_without_rows_folds_nothing(view):
+    view.set_rows([])
+    assert view.table.folded == frozenset()
+    assert width(view, "tags") >= 40
+
+
+def test_offsets_stay_whole_where_room_is_short_and_names_stay_different(view):
+    topics = [f"orders-of-the-shop-paid-and-sent-to-somewhere-{n:03}" for n in range(20)]
+    view.set_rows([row(81_604_377_362, topic, "x", "a sentence that goes on and on and on") for topic in topics])
+    view.resize(430, 300)
+    column = KIND.columns[section(view, "topic")]
+    assert width(view, "physicalOffset") >= view.painter.cell_width(KIND.columns[1], None, "81,604,377,362")
+    shown = {view.painter.shortened(column, topic, width(view, "topic")) for topic in topics}
+    assert len(shown) == len(topics)
+    assert any("…" in one for one in shown)
+
+
+def test_long_names_give_way_before_heads_are_cut_where_they_still_differ(view):
+    names = [f"g-{n}" + "0123456789" * 6 for n in range(3)]
+    view.set_rows([row(5, name, "x", name) for name in names])
+    view.resize(round(440 * scale()), 300)
+    assert width(view, "physicalOffset") >= view.horizontalHeader().sectionSizeHint(section(view, "physicalOffset"))
+
+
+def test_system_topics_are_shortened_at_their_start(view):
+    column = KIND.columns[section(view, "topic")]
+    name = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+    shown = view.painter.shortened(column, name, 160)
+    assert shown.startswith("…")
+    assert name.endswith(shown[1:])
+
+
+def test_a_dragged_width_wins_and_is_remembered_and_reset(view, qtbot):
+    told = []
+    view.fitting.changed.connect(lambda: told.append(view.fitting.kept.record()))
+    view.set_rows([row(n, tags="x", why="y") for n in range(50)])
+    before = width(view, "topic")
+    view.horizontalHeader().resizeSection(section(view, "topic"), 333)
+    assert told[-1] == {"widths": {"topic": 333}}
+    view.set_rows([row(n, "another-topic", tags="x", why="y") for n in range(80)])
+    assert width(view, "topic") == 333
+    again = RecordView("units.table", KIND)
+    qtbot.addWidget(again)
+    again.resize(900, 400)
+    again.fitting.take(told[-1])
+    again.set_rows([row(n, tags="x", why="y") for n in range(50)])
+    assert width(again, "topic") == 333
+    next(one for one in again.fitting.menu(2).actions() if one.objectName() == "columns.reset").trigger()
+    assert width(again, "topic") == before
+    assert again.fitting.kept.record() == {}
+
+
+def test_a_double_click_on_the_edge_fits_what_is_shown(view, qtbot):
+    view.set_rows([row(n, "Orders", tags="created", why="y") for n in range(50)])
+    head = view.horizontalHeader()
+    head.resizeSection(section(view, "tags"), 20)
+    at = QPoint(head.sectionViewportPosition(section(view, "tags")) + 19, head.height() // 2)
+    qtbot.mouseMove(head.viewport(), at)
+    qtbot.mouseDClick(head.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    qtbot.mouseRelease(head.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    column = KIND.columns[section(view, "tags")]
+    assert width(view, "tags") >= view.painter.cell_width(column, None, "created")
+
+
+def test_moved_columns_stay_where_they_were_put(view, qtbot):
+    view.set_rows([row(n, tags="x", why="y") for n in range(5)])
+    view.horizontalHeader().moveSection(section(view, "tags"), 1)
+    kept = view.fitting.kept.record()
+    assert kept["order"][0] == "tags"
+    again = RecordView("units.table", KIND)
+    qtbot.addWidget(again)
+    again.fitting.take(kept)
+    again.set_rows([row(1, tags="x", why="y")])
+    assert [slot.column.key for slot in again.slots_on_screen()][:3] == ["", "tags", "physicalOffset"]
+    again.set_kind(KIND)
+    assert [slot.column.key for slot in again.slots_on_screen()][:3] == ["", "tags", "physicalOffset"]
+    again.fitting.reset()
+    assert [slot.column.key for slot in again.slots_on_screen()][:3] == ["", "physicalOffset", "topic"]
+
+
+def test_measuring_looks_at_few_rows_however_many_there_are(view, monkeypatch):
+    asked = []
+    texts = type(view.table).texts
+    monkeypatch.setattr(type(view.table), "texts", lambda table, number: asked.append(number) or texts(table, number))
+    view.set_rows([row(n, tags="x") for n in range(20_000)])
+    view.viewport().grab()
+    assert len(set(asked)) <= 220
+    asked.clear()
+    view.verticalScrollBar().setValue(10_000)
+    assert len(set(asked)) < 60
+
+
+def test_the_line_of_the_head_runs_to_the_right_edge(view):
+    """Behind the last column too: a table may be wider than its columns are together."""
+    view.set_kind(RecordKind("unit", (gutter(), number_column("physicalOffset", "Physical offset", 300))))
+    view.set_rows([row(5)])
+    head = view.horizontalHeader()
+    assert head.length() < head.viewport().width() - 20
+    shown, y = head.viewport().grab().toImage(), head.viewport().height() - 1
+    line = {shown.pixelColor(x, y).name() for x in range(head.length(), shown.width() - 1)}
+    assert line == {C("hair").name()}
+
+
+def test_what_does_not_fit_runs_on_in_further_lines_where_the_column_says_so(view):
+    """At 1280 px a finding ended in "…" though there was room below it."""
+    sound = KIND.columns
+    view.set_kind(RecordKind("unit", (*sound[:-1], replace(sound[-1], wrap=True))))
+    said = "Files of the log that do not follow each other, and OrderEvents#" + "7F" * 20
+    view.set_rows([row(81_604_377_362, why=said), row(5, why="short")])
+    view.resize(420, 400)
+    slot = next(slot for slot in view.slots_on_screen() if slot.column.key == "why")
+    assert view.lines == view.painter.lines_of(slot.column, said, slot.width) > 1
+    assert view.row_height() == view.painter.lines_height(view.lines)
+    broken = breakable(said, view.fontMetrics(), slot.width - 16)
+    assert broken.replace("\u200b", "") == said
+    parts = broken.replace(" ", "\u200b").split("\u200b")
+    assert all(view.fontMetrics().horizontalAdvance(part) < slot.width for part in parts)
+    view.grab()
+    view.set_rows([row(5, why="short")])
+    assert view.lines == 1
+    assert view.row_height() == round(24 * scale())

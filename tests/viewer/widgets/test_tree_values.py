@@ -1,0 +1,31 @@
+"""Tables as rows: every value by its path, and what two tables do not share."""
+
+from __future__ import annotations
+
+from viewer.widgets.tree_values import DEEPEST, Change, changes, value_text, values
+
+
+def test_every_leaf_has_its_path() -> None:
+    tree = {"topics": {"A": {"queues": [4, 8]}, 7: None}, "empty": {}}
+    assert [(one.path, one.value) for one in values(tree)] == [
+        ("topics.A.queues[0]", 4), ("topics.A.queues[1]", 8), ("topics.7", None), ("empty", {}),
+    ]  # fmt: skip
+
+
+def test_a_tree_without_a_bottom_ends() -> None:
+    tree: dict[str, object] = {}
+    tree["inner"] = tree
+    (only,) = values(tree)
+    assert only.path.count("inner") == DEEPEST
+
+
+def test_what_differs_in_the_order_of_the_first_then_what_only_the_second_has() -> None:
+    one, other = {"a": 1, "b": {"c": "x"}, "d": True}, {"b": {"c": "y"}, "a": 1, "e": [None]}
+    assert changes(one, other) == [Change("b.c", "x", "y"), Change("d", "true", None), Change("e[0]", None, "null")]
+    assert [one.kind for one in changes(one, other)] == ["differs", "here", "there"]
+    assert changes(one, one) == []
+    assert len(changes({str(n): n for n in range(9)}, {}, most=3)) == 4, "the first three, and the empty other"
+
+
+def test_values_on_one_line() -> None:
+    assert [value_text(value) for value in ("a b", 7, None, False, ["é"])] == ["a b", "7", "null", "false", '["é"]']

@@ -1,0 +1,1 @@
+"""Two stores side by side: windows that go together, all differences; and what was built again from a log."""

@@ -1,0 +1,1 @@
+"""The tables below config/, value by value."""

@@ -1,0 +1,200 @@
+"""One finding taken apart: what is wrong, expected and found, the bytes, what to do safely, where others met it."""
+
+from __future__ import annotations
+
+import shlex
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QApplication, QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from engine.rules.catalogue import RULES
+from engine.rules.findings import Finding
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
+from viewer.look.rule_pages import GROUPS, WORDS
+from viewer.look.theme import px
+from viewer.pane.finding_facts import (
+    Bytes,
+    bytes_of,
+    evidence_facts,
+    next_steps,
+    place_of,
+    title,
+)
+from viewer.pane.log_survey import in_log
+from viewer.runtime.recovery_plan import recovery_of
+from viewer.runtime.store_session import StoreSession
+from viewer.widgets.basics import Button, Elided, Hairline, Label, PaneHead, Paper, column, empty, fill, row
+from viewer.widgets.facts import Fact, Facts
+from viewer.widgets.hex_view import HexView
+from viewer.widgets.record_state import State, StateLine
+
+HEX_ROWS, MOST_HEX_ROWS = 5, 16
+
+
+class FindingDetail(Paper):
+    """``placeRequested(place)`` to go to the bytes, ``planRequested()`` for the recovery plan, ``told(sentence)``."""
+
+    placeRequested = Signal(object)
+    planRequested = Signal()
+    told = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._finding: Finding | None = None
+        self._session: StoreSession | None = None
+        go = Button(tr("Go to bytes"), "flat", "go-to")
+        go.setObjectName("finding.go")
+        go.clicked.connect(self._go)
+        copy = Button(tr("Copy as command"), "flat")
+        copy.clicked.connect(self._copy)
+        self._go_button, self._copy_button = go, copy
+        self.head = PaneHead(tr("Finding"), "", go, copy)
+        self._message = Label("", 13, wrap=True, select=True)
+        self._why = Label("", 12, "text2", wrap=True, select=True)
+        self._facts = Facts(112)
+        self.hex = HexView("finding.hex")
+        self.hex.setAccessibleName(tr("Bytes of the finding"))
+        self._steps = QVBoxLayout()
+        self._steps.setSpacing(px(6))
+        self._issues = Label("", 12, "text2", select=True, wrap=True)
+        self._command = Label("", 12, select=True, wrap=True, code=True)
+        self._command.setObjectName("finding.command")
+        take = Button(tr("Copy"), "pill")
+        take.setObjectName("finding.copyCommand")
+        take.setAccessibleName(tr("Copy the command"))
+        take.clicked.connect(self._take_command)
+        self._command_row = row(self._command, take, gap=8)
+        self._command_row.box.setStretch(0, 1)
+        self.state = StateLine(strip=False)
+        self._build()
+        self.show_finding(None, None)
+
+    def _build(self) -> None:
+        steps = QWidget()
+        steps.setLayout(self._steps)
+        self._steps.setContentsMargins(0, 0, 0, 0)
+        self._safe = column(
+            Label(tr("Safe next steps"), 13, "text", 600),
+            steps,
+            self._command_row,
+            self._issues,
+            gap=7,
+            margins=(14, 10, 14, 10),
+        )
+        self._hex_box = column(Hairline(), self.hex, Hairline(), gap=0)
+        self._words = column(self._message, self._why, self._facts, gap=8, margins=(14, 10, 14, 8))
+        inner = Paper()
+        box = QVBoxLayout(inner)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        fill(box, (self._words, self._hex_box, self._safe, self.state, None))
+        scroll = QScrollArea()
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(inner)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        fill(outer, (self.head, scroll))
+
+    def show_finding(self, one: Finding | None, session: StoreSession | None, words: str = "") -> None:
+        """Take another finding apart; None with ``words`` where there is none."""
+        self._finding, self._session = one, session
+        for part in (self._words, self._hex_box, self._safe, self._go_button, self._copy_button):
+            part.setVisible(one is not None)
+        self.state.show_state(None if one is not None or not words else State("empty", words))
+        if one is None or session is None:
+            self.head.set_title(tr("Finding"))
+            self.head.set_note("")
+            return
+        self.head.set_title(title(one))
+        self.head.set_note(" · ".join(filter(None, (one.id, tr(WORDS[one.severity]), tr(GROUPS[one.group])))))
+        self._message.setText(engine_words(one.message))
+        self.say_why()
+        self._facts.show_facts([Fact(name, value, code=len(value) < 48) for name, value in evidence_facts(one)])
+        self._show_steps(one, str(session.path))
+        self._command.setText(one.command or "")
+        self._command_row.setVisible(bool(one.command))
+        self._issues.setText(
+            tr("Known issues: {issues}", issues=", ".join(one.known_issues)) if one.known_issues else ""
+        )
+        self._issues.setVisible(bool(one.known_issues))
+        self._go_button.setVisible(place_of(one) is not None)
+        self._load_bytes(one, session)
+
+    def say_why(self) -> None:
+        """Why it is a finding; where the plan is known and begins behind it, that the next start leaves it alone."""
+        one, session = self._finding, self._session
+        if one is None or session is None:
+            return
+        rule = RULES.get(one.id)
+        said = tr(one.explanation or (rule.explanation if rule is not None else ""))
+        plan = recovery_of(session).plan
+        walked = plan is None or plan.blockers or one.group != "log" or not in_log(one)
+        if plan is not None and not walked and (one.offset or 0) < plan.start_offset:
+            said += " " + tr("The next start begins behind this place: it does not walk here, and cuts nothing.")
+        self._why.setText(said)
+
+    def _show_steps(self, one: Finding, path: str) -> None:
+        empty(self._steps)
+        for number, (deed, words) in enumerate(next_steps(one, path), 1):
+            note = Elided("" if words == one.command else words, 12, "text2")  # a command stands below, whole
+            made = row(Label(str(number), 13, "accent", 600), Label(deed, 13, "text", 600 if words else 400), note)
+            made.box.setStretch(2, 1)
+            self._steps.addWidget(made)
+
+    def _load_bytes(self, one: Finding, session: StoreSession) -> None:
+        log = session.snapshot.log
+
+        def done(found: Bytes) -> None:
+            if one is self._finding:
+                self._show_bytes(found, session)
+
+        session.jobs.read(
+            lambda: bytes_of(one, log.read, log.end_offset), done, lambda error: self.told.emit(str(error))
+        )
+
+    def _show_bytes(self, found: Bytes, session: StoreSession) -> None:
+        self._hex_box.setVisible(found.read is not None)
+        if found.read is None:
+            self.hex.clear()
+            return
+        self.hex.runner = session.jobs.read
+        self._fit_hex()
+        self.hex.show_bytes(
+            found.read, found.start, found.fields, found.size, found.low, found.high, found.damage, found.frames
+        )
+
+    def _fit_hex(self) -> None:
+        """As many whole rows of bytes as there is room for below the words, at least some."""
+        words = (self._words, self._safe, self.state)
+        taken = sum(part.height() for part in words if not part.isHidden())
+        free = self.height() - self.head.height() - taken - 2
+        rows = max(HEX_ROWS, min(MOST_HEX_ROWS, self.hex.rows_in(free)))
+        self.hex.setFixedHeight(self.hex.height_of(rows))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another room: other rows."""
+        super().resizeEvent(event)
+        if not self._hex_box.isHidden():
+            self._fit_hex()
+
+    def _go(self) -> None:
+        place = place_of(self._finding) if self._finding is not None else None
+        if place is not None:
+            self.placeRequested.emit(place)
+
+    def _take_command(self) -> None:
+        if self._finding is not None and self._finding.command:
+            QApplication.clipboard().setText(self._finding.command)
+            self.told.emit(tr("Copied: {text}", text=self._finding.command))
+
+    def _copy(self) -> None:
+        if self._finding is None or self._session is None:
+            return
+        text = shlex.join(["storescope", "check", str(self._session.path), "--only", self._finding.id, "--json"])
+        QApplication.clipboard().setText(text)
+        self.told.emit(tr("Copied: {text}", text=text))

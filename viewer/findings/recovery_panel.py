@@ -1,0 +1,257 @@
+"""What the next start of a broker would do with the store: the log as a line that stays, is read again, and goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from engine.store.recovery.plan import RecoveryPlan
+from viewer.findings.recovery_commands import RecoveryDeeds
+from viewer.findings.recovery_tried import Outcome
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
+from viewer.look.formats import clock, number, size
+from viewer.look.theme import px
+from viewer.pane.copying import command_copier
+from viewer.pane.plan_words import (
+    fate_kind,
+    fates,
+    headline,
+    plan_kind,
+    plan_rows,
+    release_name,
+    start_rows,
+    without_own_lock,
+)
+from viewer.runtime.lab_session import lab_of
+from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
+from viewer.runtime.store_session import StoreSession
+from viewer.widgets.basics import Button, Chip, Hairline, Label, PaneHead, Paper, column, empty, fill, row, splitter
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine, share_at, shares
+
+ROOM_FOR_TAIL = 300
+"""Height in px at 100 % below which the close look at the tail leaves."""
+
+
+class RecoveryPanel(Paper):
+    """``placeRequested(place)`` when a line of the plan leads somewhere, ``openAsked(Path)`` to open a copy that was
+    recovered, ``deedsChanged()`` when something else can be done now.
+    """
+
+    placeRequested = Signal(object)
+    openAsked = Signal(object)
+    deedsChanged = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._session: StoreSession | None = None
+        self._job: RecoveryJob | None = None
+        self._has_tail = False
+        self._chips = row(gap=8)
+        self._like = [self._release("5.3", "RocketMQ 5.3.3"), self._release("4.9", "RocketMQ 4.9.8")]
+        self._again = Button(tr("Work out the recovery plan"))
+        self._again.setObjectName("recovery.run")
+        self._again.clicked.connect(self.ask)
+        self.deeds = RecoveryDeeds(self)
+        tools = (self._chips, *self._like, self._again, self.deeds.save, self.deeds.attempt)
+        self.head = PaneHead(tr("Recovery"), "", *tools)
+        self.line = RecoveryLine("recovery.line", tr("What stays of the log, what is read again, what goes"))
+        self.tail = RecoveryLine("recovery.tail", tr("The last part of the log"), 22)
+        self._tail_words = Label("", 12, "text3")
+        self._log_words = Label("", 12, "text3")
+        self.plan = RecordView("recovery.plan", plan_kind())
+        self.plan.setAccessibleName(tr("Recovery plan"))
+        self.files = RecordView("recovery.files", fate_kind())
+        self.files.setAccessibleName(tr("What stays, what goes"))
+        self.outcome = Outcome(self.files)
+        self.outcome.againAsked.connect(self.deeds.again)
+        self.outcome.openAsked.connect(self.openAsked)
+        self.deeds.wanted.connect(self._want)
+        self.deeds.tried.connect(self.outcome.show_trial)
+        self.deeds.changed.connect(self._deeds_changed)
+        self.plan.placeRequested.connect(self.placeRequested)
+        self._lines = column(self._log_words, self.line, self._tail_words, self.tail, gap=0, margins=(14, 4, 14, 4))
+        plan = QWidget()
+        left = QVBoxLayout(plan)
+        left.setContentsMargins(0, 0, 0, 0)
+        left.setSpacing(0)
+        fill(left, (self.plan, self.plan.strip))
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        fill(box, (self.head, self._lines, Hairline(), splitter(False, (plan, 740), (self.outcome, 480))))
+        box.setStretch(3, 1)
+        self._show()
+
+    def _release(self, like: str, words: str) -> Button:
+        made = Button(words, "pill")
+        made.setCheckable(True)
+        made.setChecked(like == "5.3")
+        made.clicked.connect(lambda: self._choose(like))
+        return made
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Another store, or none."""
+        self._session = session
+        self._job = recovery_of(session) if session is not None else None
+        self.outcome.show_trial(None)
+        if session is not None and self._job is not None:
+            self._job.changed.connect(self._show)
+            session.findingsChanged.connect(self._show)
+            self.plan.copier = command_copier(self.plan, str(session.path))
+        self._show()
+
+    def ask(self) -> None:
+        """Work the plan out now."""
+        if self._job is not None:
+            self._job.ask()
+
+    def ask_unasked(self) -> None:
+        """Work the plan out where that is cheap; a large store waits for the button."""
+        if self._job is not None and self._job.unasked:
+            self._job.ask()
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Saving the plan and trying it; with a copy that was recovered, once more and opening it."""
+        found: dict[str, Callable[[], object]] = {"recovery.preview": self.ask, **self.deeds.commands()}
+        if self.outcome.trial is not None:
+            found["recovery.open"] = self.outcome.open_copy
+        return found
+
+    def _deeds_changed(self) -> None:
+        self.outcome.set_busy(self.deeds.running)
+        self.deedsChanged.emit()
+
+    def _want(self) -> None:
+        """A deed waits for the plan."""
+        if self._job is None or not self._job.possible:
+            self.deeds.told.emit(tr("Recovery needs a whole store; this is a commit log by itself."))
+        elif not self._job.running:
+            self._job.ask()
+
+    def retheme(self) -> None:
+        """Colours, fonts or zoom changed."""
+        self.plan.refresh_look()
+        self.files.refresh_look()
+        self.outcome.retheme()
+
+    def _choose(self, like: str) -> None:
+        if self._job is not None:
+            self._job.ask("4.9" if like == "4.9" else "5.3")
+        self._show()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where there is little height the tables keep it: the close look at the tail leaves first."""
+        super().resizeEvent(event)
+        self._show_tail()
+
+    # ---- showing -----------------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        job = self._job
+        plan = job.plan if job is not None else None
+        lab = self._session is not None and lab_of(self._session) is not None
+        plan = without_own_lock(plan) if plan is not None and lab else plan
+        layout = self._chips.box
+        empty(layout)
+        harmed = self._session is not None and self._session.harmed
+        for shape, words in headline(plan, harmed=harmed) if plan is not None else ():
+            layout.addWidget(Chip(shape, words))
+        if lab and plan is not None:
+            layout.addWidget(Chip("live", tr("open in the lab")))
+        for button, like in zip(self._like, ("5.3", "4.9"), strict=True):
+            button.setEnabled(job is not None and job.possible and not job.running)
+            button.setChecked((job is None and like == "5.3") or (job is not None and job.like == like))
+        self._again.setVisible(job is not None and job.possible and not job.running and (plan is None or job.stale))
+        self._lines.setVisible(plan is not None)
+        rows = []
+        if plan is not None and job is not None:
+            rows = start_rows(plan, job.other, job.written, lab=lab) + plan_rows(plan, job.took, harmed=harmed)
+        self.plan.set_rows(rows)
+        files = len(self._session.snapshot.log.files) if self._session is not None else 0
+        self.files.set_rows(fates(plan, files) if plan is not None else [])
+        self.files.set_state(None if plan is not None else State("empty", tr("File by file, once the plan is there.")))
+        self.plan.set_state(self._state(job))
+        note = tr("what the next start does with this store; nothing is changed here")
+        if plan is not None:
+            note = tr("what the next start of {release} does; nothing is changed here", release=release_name(plan))
+            if lab:
+                note = tr("Our own engine holds the lock: this is what a start would do if it ended now.")
+        self.head.set_note(note)
+        self.deeds.show_plan(self._session, plan)
+        if plan is not None:
+            self._draw(plan, files)
+
+    def _state(self, job: RecoveryJob | None) -> State | None:
+        if job is None:
+            return None
+        if not job.possible:
+            return State("empty", tr("Recovery needs a whole store; this is a commit log by itself."))
+        if job.running:
+            return State("loading", tr("Reading as recovery would …"))
+        if job.error:
+            return State("error", job.error, steps=((tr("Try again"), self.ask),))
+        if job.plan is None:
+            words = tr("Recovery reads the log from its start file on. Nothing is changed by the plan.")
+            return State("empty", words, steps=((tr("Work it out"), self.ask),))
+        if job.stale:
+            words = tr("As of {time}. The store has grown since.", time=clock(round(job.at * 1000))[:8])
+            return State("stale", words, steps=((tr("Look again"), self.ask),))
+        return None
+
+    def _draw(self, plan: RecoveryPlan, files: int) -> None:
+        low, high = plan.log_min, max(plan.log_max, plan.end_offset)
+        start = min(max(plan.start_offset, low), plan.end_offset)
+        parts = [start - low, plan.end_offset - start, high - plan.end_offset, max(1, (high - low) // 50)]
+        widths = shares(parts)
+        again = tr("read and dispatched again") if plan.units else tr("read again, kept")
+        kinds = [("keep", tr("stays as it is, not read")), ("again", again), ("drop", tr("goes")), ("zero", "")]
+        flags = [LineFlag(widths[0], tr("start file {name}", name=plan.start_file or ""), "posTime", start)]
+        end_role = "error" if plan.units_dropped or plan.bytes_dropped else "posLog"
+        end_words = tr("end of log {offset}", offset=number(plan.end_offset))
+        flags.append(LineFlag(sum(widths[:2]), end_words, end_role, plan.end_offset))
+        exact = [length / max(1, sum(parts)) for length in parts]
+        scale = (
+            [] if all(abs(a - b) < 0.02 for a, b in zip(exact, widths, strict=True)) else [(0.5, tr("not to scale"))]
+        )
+        ticks = [(0.0, number(low)), *scale, (1.0, number(high))]
+        bounds = [(low, start), (start, plan.end_offset), (plan.end_offset, high), (None, None)]
+        made = [Part(width, kind, words, *bound)
+                for width, (kind, words), bound in zip(widths, kinds, bounds, strict=True)]  # fmt: skip
+        self.line.show_parts(made, flags, ticks, self._broken(parts, widths, low))
+        self._log_words.setText(tr("Commit log, {n:,} files", n=files) if files != 1 else tr("Commit log, 1 file"))
+        self._draw_tail(plan, high)
+
+    def _broken(self, lengths: list[int], widths: list[float], low: int) -> list[tuple[float, float, str]]:
+        """What is missing or damaged, as (from, to, kind) on a line of these parts."""
+        broken = self._session.broken if self._session is not None else ()
+        return [(share_at(one.start - low, lengths, widths), share_at(one.end - low, lengths, widths), one.kind)
+                for one in broken]  # fmt: skip
+
+    def _draw_tail(self, plan: RecoveryPlan, high: int) -> None:
+        """Where something goes: that part and as much again in front of it, to scale."""
+        dropped = high - plan.end_offset
+        self._has_tail = dropped > 0
+        self._show_tail()
+        if not self._has_tail:
+            return
+        kept = min(plan.end_offset - plan.log_min, dropped)
+        self._tail_words.setText(tr("The last {size}", size=size(kept + dropped)))
+        words = tr("{n:,} units go, {size}", n=plan.units_dropped, size=size(dropped))
+        widths = shares([kept, dropped])
+        flag = LineFlag(widths[0], f"{plan.end_offset:,}: {engine_words(plan.end_reason)}", "error", plan.end_offset)
+        parts = [
+            Part(widths[0], "again", tr("kept, {size}", size=size(kept)), plan.end_offset - kept, plan.end_offset),
+            Part(widths[1], "drop", words, plan.end_offset, high),
+        ]
+        self.tail.show_parts(parts, [flag], [(0.0, number(plan.end_offset - kept)), (1.0, number(high))])
+
+    def _show_tail(self) -> None:
+        shown = self._has_tail and self.height() >= px(ROOM_FOR_TAIL)
+        self.tail.setVisible(shown)
+        self._tail_words.setVisible(shown)

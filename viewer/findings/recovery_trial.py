@@ -1,0 +1,185 @@
+"""A recovery plan tried out on a copy of the store: the copy is made, recovered by the engine, and closed. No Qt.
+
+The store is only read. The copy grows under a hidden name beside its place: a stop at any moment leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import StoreError, UsageError
+from engine.whole_file import put_whole
+
+if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
+    from engine.lab.plug import Figure, StoreState
+    from engine.rules.unit_check import Release
+    from engine.store.recovery.plan import RecoveryPlan, Start
+    from viewer.runtime.control import Control
+
+STAGING = ".storescope-trial"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A copy at ``folder`` that was recovered as ``like``: ``figures`` hold what stands there against what was expected
+    (the plan; of a later round how the copy stood before it). ``round`` counts from 1, ``took`` is in seconds.
+    """
+
+    folder: Path
+    like: Release
+    end_offset: int
+    figures: tuple[Figure, ...]
+    took: float
+    round: int = 1
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether every figure is as expected."""
+        return all(figure.equal for figure in self.figures)
+
+
+def plan_text(plan: RecoveryPlan, other: Start | None, written: tuple[Release, str] | None) -> str:
+    """The plan as ``storescope recover --plan --json`` prints it, with how the ``other`` release would start and which
+    one seems to have ``written`` the store: one line.
+    """
+    from engine.store.recovery.plan import told
+
+    record = told(plan, () if other is None else (other,), written)
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def save_plan(plan: RecoveryPlan, other: Start | None, written: tuple[Release, str] | None, target: Path) -> None:
+    """Write the plan; the file appears when it is complete. Raises ``OSError``."""
+    put_whole(target, plan_text(plan, other, written))
+
+
+def trial(control: Control, path: Path, config: MessageStoreConfig | None, plan: RecoveryPlan, target: Path) -> Trial:
+    """Copy what recovery of the store at ``path`` needs to ``target`` (absent or an empty directory outside of it) and
+    recover it there as ``plan.like``; gives what came of it beside the plan. Raises StoreError, OSError, and what
+    ``control.check`` raises; then nothing is left.
+    """
+    from engine.inspection.copy_out import copy_out, plan_copy
+    from engine.staging import staged
+
+    plan_copy(path, target, recovery_set=True)
+    config = _at_home(path, config)
+    with staged(target, STAGING) as folder:
+        copy = plan_copy(path, folder, recovery_set=True)
+        if plan.start_file and str(Path("commitlog") / plan.start_file) not in copy.files:
+            copy = plan_copy(path, folder)
+
+        def progress(done: int) -> None:
+            control.check()
+            control.report(done, copy.bytes)
+
+        control.check()
+        copy_out(copy, progress)
+        control.check()
+        began = time.perf_counter()
+        done, sizes = _recover(folder, config, plan.like)
+        took = time.perf_counter() - began
+        control.check()
+        after, _next = _state(folder, sizes, plan.like)
+        figures = tuple(_against_plan(plan, done, after, folder))
+    return Trial(target, plan.like, after.end_offset, figures, took)
+
+
+def again(control: Control, tried: Trial, config: MessageStoreConfig | None) -> Trial:
+    """Recover the copy once more and hold it against how it stood: a second recovery changes nothing. Raises as
+    :func:`trial`.
+    """
+    from engine.inspection.derived_config import derived_config
+    from engine.inspection.snapshot import open_store
+
+    control.check()
+    folder, config = tried.folder, _without_places(config)
+    with open_store(folder, config) as store:
+        sizes = derived_config(store)
+    before, _plan = _state(folder, sizes, tried.like)
+    began = time.perf_counter()
+    done, sizes = _recover(folder, config, tried.like)
+    took = time.perf_counter() - began
+    after, _next = _state(folder, sizes, tried.like)
+    figures = tuple(_against_before(before, done, after))
+    return Trial(folder, tried.like, after.end_offset, figures, took, tried.round + 1)
+
+
+def _at_home(path: Path, config: MessageStoreConfig | None) -> MessageStoreConfig | None:
+    """The configuration without folders: everything of the copy lies below the copy. A log elsewhere is refused."""
+    if config is None:
+        return None
+    home = (path / "commitlog").resolve()
+    logs = f"{config.store_path_commit_log},{config.read_only_commit_log_store_paths}".split(",")
+    if config.store_path_dledger_commit_log or any(one.strip() and Path(one.strip()).resolve() != home for one in logs):
+        raise UsageError("the configuration has the log outside of the store's directory: a copy would be without it")
+    return _without_places(config)
+
+
+def _without_places(config: MessageStoreConfig | None) -> MessageStoreConfig | None:
+    if config is None:
+        return None
+    return replace(
+        config, store_path_root_dir="", store_path_commit_log="", read_only_commit_log_store_paths="",
+        store_path_epoch_file="", store_path_broker_identity="",
+    )  # fmt: skip
+
+
+def _recover(folder: Path, config: MessageStoreConfig | None, like: Release) -> tuple[RecoveryPlan, MessageStoreConfig]:
+    """What ``recover --apply`` does, in the copy; with the configuration it was opened with."""
+    from engine.inspection.derived_config import derived_config
+    from engine.inspection.recovery import plan as plan_of
+    from engine.inspection.snapshot import open_store
+    from engine.message_store import MessageStore
+
+    with open_store(folder, config) as store:
+        shown = plan_of(store, like, heal=True, losses=False)
+        if not shown.will_start:
+            raise StoreError(f"a broker would not start here: {shown.blockers[0].message}")
+        sizes = derived_config(store)
+    with MessageStore(folder, sizes, like=like, services=False, empty_log=True) as opened:
+        return opened.recovery_plan, sizes
+
+
+def _state(folder: Path, config: MessageStoreConfig, like: Release) -> tuple[StoreState, RecoveryPlan]:
+    """How the closed copy stands, read from its files."""
+    from engine.lab.store_state import of_files
+
+    return of_files(folder, config, like)
+
+
+def _against_plan(plan: RecoveryPlan, done: RecoveryPlan, after: StoreState, copy: Path) -> Iterator[Figure]:
+    """The plan of the store beside what stands in the copy."""
+    from engine.lab.plug import Figure
+
+    yield Figure("endOffset", max(plan.end_offset, 0), after.end_offset)
+    yield Figure("unitsDropped", plan.units_dropped, done.units_dropped)
+    yield Figure("unitsDispatched", plan.units, done.units)
+    gone = [copy / "commitlog" / Path(name).name for name in plan.log_files_deleted]
+    yield Figure("logFilesDeleted", len(gone), sum(not place.exists() for place in gone))
+    index = {place.name for place in (copy / "index").glob("*")}
+    yield Figure("indexDeleted", len(plan.index_deleted), sum(one.name not in index for one in plan.index_deleted))
+    yield Figure("indexKept", len(plan.index_kept), sum(one.name in index for one in plan.index_kept))
+    for queue in plan.queues:
+        yield Figure(
+            f"{queue.topic}/{queue.queue_id}", queue.max_offset, after.queues.get((queue.topic, queue.queue_id), 0)
+        )
+
+
+def _against_before(before: StoreState, done: RecoveryPlan, after: StoreState) -> Iterator[Figure]:
+    """The copy before another round beside the copy after it."""
+    from engine.lab.plug import Figure
+
+    yield Figure("endOffset", before.end_offset, after.end_offset)
+    yield Figure("units", before.units, after.units)
+    yield Figure("unitsDropped", 0, done.units_dropped)
+    yield Figure("unitsDispatched", 0, done.units)
+    yield Figure("logFiles", before.log_files, after.log_files)
+    yield Figure("indexEntries", before.index_entries, after.index_entries)
+    for queue in sorted({*before.queues, *after.queues}):
+        yield Figure(f"{queue[0]}/{queue[1]}", before.queues.get(queue, 0), after.queues.get(queue, 0))

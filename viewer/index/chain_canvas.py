@@ -1,0 +1,383 @@
+"""One key's way through the index files, drawn: a lane a file, its slot, and the entries of the chain from left to
+right.
+
+Newest file on top, as the query walks. Arrow keys walk the cards, Enter follows the chosen one to its unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
+
+from viewer.index.chain_layout import Box, ChainCard, ChainLane, LanePlace, place_lanes
+from viewer.look.assets import tr
+from viewer.look.theme import C, follow, mono, scale, ui
+from viewer.widgets.focus_ring import FocusRing
+from viewer.widgets.mark_menu import MenuDoor
+from viewer.widgets.paint import mark
+
+VERDICTS = {  # verdict: shape, words
+    "match": ("ok", "match"),
+    "collision": ("warn", "collision"),
+    "hashDiffers": ("chat", "other hash"),
+    "outOfTime": ("out", "out of time"),
+    "gone": ("error", "gone"),
+    "loop": ("loop", "loop, stopped"),
+    "beyondCount": ("error", "beyond count"),
+    "empty": ("out", "empty"),
+}
+_EDGE = {"ok": "ok", "warn": "warn", "error": "error", "loop": "error"}
+_FILL = {"ok": "okFill", "warn": "warnFill", "error": "errorFill", "loop": "errorFill"}
+_WORD = {"chat": "text3", "out": "text2", "loop": "error"}
+
+
+class ChainCanvas(QWidget):
+    """Lanes of cards. ``chosen(step)`` as the choice moves, ``followed(step)`` on Enter or a double click."""
+
+    chosen = Signal(object)
+    followed = Signal(object)
+    menu_of: Callable[[int], QMenu | None] | None = None
+    """The menu of a step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("trace.chain")
+        self.setAccessibleName(tr("Chain of the traced key"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        FocusRing(self)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._lanes: tuple[ChainLane, ...] = ()
+        self._places: list[LanePlace] = []
+        self._chosen = -1
+        MenuDoor(self, self._menu_at)
+        follow(self, self._arrange)
+
+    def show_lanes(self, lanes: Sequence[ChainLane]) -> None:
+        """Draw other lanes; the choice is gone with the old ones."""
+        self._lanes, self._chosen = tuple(lanes), -1
+        self._arrange()
+
+    def choose(self, step: int) -> None:
+        """Frame the card of row ``step`` of the steps; none is framed where no card shows that step."""
+        self._chosen = step
+        self._describe()
+        self.update()
+
+    def place_of(self, step: int) -> Box | None:
+        """Where the card of a step stands."""
+        for _, card, box in self._cards():
+            if card.step <= step < card.step + card.folded:
+                return box
+        return None
+
+    def sizeHint(self) -> QSize:
+        return QSize(900, self.minimumHeight())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        self._places, height = place_lanes(self._lanes, max(640, self.width()), scale())
+        self.setFixedHeight(int(height))
+        self.update()
+
+    def _cards(self) -> list[tuple[LanePlace, ChainCard, Box]]:
+        return [
+            (place, card, box)
+            for place in self._places
+            for card, box in zip(place.lane.cards, place.cards, strict=not place.lane.quiet)
+        ]
+
+    # ---- choosing ------------------------------------------------------------------------------------------------
+    def _card_at(self, x: float, y: float) -> ChainCard | None:
+        return next((card for _, card, box in self._cards() if box.holds(x, y)), None)
+
+    def _menu_at(self, point: QPointF | None) -> tuple[QMenu, QPointF] | None:
+        """The menu of the card under the point, or of the chosen one: that of its row below."""
+        cards = self._cards()
+        if point is None:
+            found = next(((c, b) for _, c, b in cards if c.step <= self._chosen < c.step + c.folded), None)
+        else:
+            found = next(((c, b) for _, c, b in cards if b.holds(point.x(), point.y())), None)
+        if found is None or self.menu_of is None:
+            return None
+        self._pick(found[0])
+        menu = self.menu_of(found[0].step)
+        return (menu, QPointF(found[1].x, found[1].y + found[1].height)) if menu is not None else None
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        card = self._card_at(event.position().x(), event.position().y())
+        if card is not None:
+            self._pick(card)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        card = self._card_at(event.position().x(), event.position().y())
+        if card is not None and card.offset is not None:
+            self.followed.emit(card.step)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        card = self._card_at(event.position().x(), event.position().y())
+        if card is None:
+            QToolTip.hideText()
+            return
+        QToolTip.showText(event.globalPosition().toPoint(), card_text(card), self)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        cards = self._cards()
+        at = next((n for n, (_, c, _b) in enumerate(cards) if c.step <= self._chosen < c.step + c.folded), -1)
+        key = event.key()
+        if not cards:
+            super().keyPressEvent(event)
+        elif key == Qt.Key.Key_Right:
+            self._pick(cards[min(at + 1, len(cards) - 1)][1])
+        elif key == Qt.Key.Key_Left:
+            self._pick(cards[max(at - 1, 0)][1])
+        elif key in (Qt.Key.Key_Down, Qt.Key.Key_Up):
+            self._pick(self._neighbour(cards, at, 1 if key == Qt.Key.Key_Down else -1))
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and at >= 0:
+            self.followed.emit(cards[at][1].step)
+        else:
+            super().keyPressEvent(event)
+
+    def _neighbour(self, cards: list[tuple[LanePlace, ChainCard, Box]], at: int, way: int) -> ChainCard:
+        if at < 0:
+            return cards[0][1]
+        _, own, box = cards[at]
+        rows = sorted({b.y for _, _, b in cards if (b.y - box.y) * way > 0}, key=lambda y: y * way)
+        if not rows:
+            return own
+        return min((c for c in cards if c[2].y == rows[0]), key=lambda c: abs(c[2].x - box.x))[1]
+
+    def _pick(self, card: ChainCard) -> None:
+        self.choose(card.step)
+        self.chosen.emit(card.step)
+
+    def _describe(self) -> None:
+        found = next((c for _, c, _b in self._cards() if c.step <= self._chosen < c.step + c.folded), None)
+        self.setAccessibleDescription(card_text(found) if found else "")
+
+    # ---- painting ------------------------------------------------------------------------------------------------
+    def paintEvent(self, event: QPaintEvent) -> None:
+        p = QPainter(self)
+        p.setRenderHint(QPainter.RenderHint.Antialiasing)
+        p.fillRect(event.rect(), C("pane"))
+        shown = QRectF(event.rect())
+        for number, place in enumerate(self._places, 1):
+            if shown.intersects(_rect(place.box)):
+                self._paint_lane(p, place, number)
+        p.end()
+
+    def _paint_lane(self, p: QPainter, place: LanePlace, number: int) -> None:
+        lane, box, z = place.lane, _rect(place.box), scale()
+        p.setPen(QPen(C("hair"), 1))
+        p.setBrush(C("pane") if lane.chosen else C("errorFill") if lane.damaged else C("sunken"))
+        p.drawRoundedRect(box, 5, 5)
+        walked = lane.chosen and not lane.quiet
+        top = box.top() + (10 if walked else 11) * z
+        p.setPen(Qt.PenStyle.NoPen)
+        p.setBrush(C("accent") if lane.chosen else C("line"))
+        p.drawEllipse(QPointF(box.left() + 20 * z, top + 9 * z), 10 * z, 10 * z)
+        p.setFont(ui(12, 600))
+        p.setPen(C("accentText") if lane.chosen else C("text2"))
+        p.drawText(QRectF(box.left() + 10 * z, top - z, 20 * z, 20 * z), Qt.AlignmentFlag.AlignCenter, str(number))
+        p.setFont(mono(12, 600))
+        p.setPen(C("text") if lane.chosen else C("text2"))
+        _text(p, box.left() + 38 * z, top, 172 * z, 18 * z, lane.name)
+        if walked:
+            self._paint_walk(p, place)
+        else:
+            self._paint_line(p, lane, box, top)
+
+    def _paint_line(self, p: QPainter, lane: ChainLane, box: QRectF, top: float) -> None:
+        z = scale()
+        p.setFont(ui(12))
+        p.setPen(C("text2"))
+        _text(p, box.left() + 192 * z, top, 200 * z, 18 * z, lane.span)
+        kind = "chat" if lane.quiet else "error" if lane.damaged else "out"
+        mark(p, kind, QPointF(box.left() + 400 * z, top + 10 * z))
+        left = box.left() + 414 * z
+        p.setPen(C("error" if lane.damaged else "text2"))
+        _text(p, left, top, box.right() - left - 10, 18 * z, lane.quiet or lane.why)
+
+    def _paint_walk(self, p: QPainter, place: LanePlace) -> None:
+        lane, box, z = place.lane, _rect(place.box), scale()
+        top = box.top() + 10 * z
+        p.setFont(ui(12))
+        p.setPen(C("text2"))
+        _text(p, box.left() + 38 * z, top + 21 * z, 172 * z, 18 * z, lane.span)
+        p.setPen(C("text3"))
+        words = QRectF(box.left() + 38 * z, top + 40 * z, 168 * z, 48 * z)
+        p.drawText(words, Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap, lane.why)
+        p.fillRect(QRectF(box.left() + 212 * z, top, 1, 86 * z), C("hair"))
+        slot = _rect(place.slot or place.box)
+        self._paint_slot(p, lane, slot)
+        before = slot
+        for card, at in zip(lane.cards, place.cards, strict=True):
+            here = _rect(at)
+            _arrow(p, before, here)
+            self._paint_card(p, card, here)
+            before = here
+        if lane.loop_to is not None and place.cards:
+            self._paint_loop(p, place)
+        if place.note is not None:
+            self._paint_note(p, lane, _rect(place.note))
+
+    def _paint_slot(self, p: QPainter, lane: ChainLane, slot: QRectF) -> None:
+        z = scale()
+        p.setFont(ui(11))
+        p.setPen(C("text2"))
+        _text(p, slot.left(), slot.top() - 20 * z, slot.width(), 16 * z, tr("slot"))
+        p.setPen(QPen(C("accent"), 1.5))
+        p.setBrush(C("select"))
+        p.drawRect(slot)
+        p.setFont(mono(12, 600))
+        p.setPen(C("accent"))
+        p.drawText(slot, Qt.AlignmentFlag.AlignCenter, "" if lane.slot is None else f"{lane.slot:,}")
+        p.setFont(mono(11))
+        p.setPen(C("text3"))
+        words = f"→ {lane.first:,}" if lane.first else tr("empty: no entry")
+        _text(p, slot.left(), slot.bottom() + 2, slot.width() + 26 * z, 16 * z, words)
+
+    def _paint_card(self, p: QPainter, card: ChainCard, box: QRectF) -> None:
+        shape, word = VERDICTS.get(card.verdict, ("chat", card.verdict))
+        good = card.verdict == "match"
+        style = Qt.PenStyle.DashLine if card.verdict in ("outOfTime", "empty") else Qt.PenStyle.SolidLine
+        p.setPen(QPen(C(_EDGE.get(shape, "line")), 2 if good else 1.2, style))
+        p.setBrush(C(_FILL.get(shape, "pane")))
+        p.drawRoundedRect(box, 4, 4)
+        if card.step <= self._chosen < card.step + card.folded:
+            p.setPen(QPen(C("accent"), 2))
+            p.setBrush(Qt.BrushStyle.NoBrush)
+            p.drawRoundedRect(box.adjusted(-3, -3, 3, 3), 6, 6)
+        if card.folded > 1:
+            self._paint_folded(p, card, box)
+            return
+        z = scale()
+        inner = box.width() - 18 * z
+        p.setFont(ui(12, 600))
+        width = QFontMetrics(p.font()).horizontalAdvance(tr(word))
+        mark(p, shape, QPointF(box.right() - width - 19 * z, box.top() + 14 * z), 4)
+        p.setPen(C(_WORD.get(shape, shape)))
+        _text(p, box.right() - width - 9 * z, box.top() + 5 * z, width + 4, 17 * z, tr(word))
+        p.setFont(mono(12, 600))
+        p.setPen(C("text"))
+        _text(p, box.left() + 9 * z, box.top() + 5 * z, inner - width - 14 * z, 17 * z, f"{card.entry:,}")
+        p.setFont(mono(11))
+        p.setPen(C("text") if card.verdict in ("match", "outOfTime") else C("text2"))
+        key = QFontMetrics(p.font()).elidedText(card.key, Qt.TextElideMode.ElideMiddle, int(inner))
+        _text(p, box.left() + 9 * z, box.top() + 25 * z, inner + 4, 16 * z, key)
+        if card.offset is not None:
+            p.setPen(C("accent"))
+            _text(p, box.left() + 9 * z, box.top() + 42 * z, inner, 16 * z, f"{card.offset:,}")
+        p.setPen(C("text2"))
+        when = QRectF(box.left() + 9 * z, box.top() + 42 * z, inner, 16 * z)
+        p.drawText(when, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, card.when)
+        p.setFont(ui(11))
+        _text(p, box.left() + 9 * z, box.top() + 60 * z, inner, 16 * z, card.note)
+
+    def _paint_folded(self, p: QPainter, card: ChainCard, box: QRectF) -> None:
+        z = scale()
+        mark(p, "chat", QPointF(box.left() + 14 * z, box.top() + 22 * z), 4)
+        p.setFont(ui(12, 600))
+        p.setPen(C("text2"))
+        _text(
+            p,
+            box.left() + 24 * z,
+            box.top() + 13 * z,
+            box.width() - 30 * z,
+            18 * z,
+            tr("{n:,} other hashes", n=card.folded),
+        )
+        p.setFont(ui(11))
+        p.setPen(C("text3"))
+        _text(p, box.left() + 9 * z, box.top() + 36 * z, box.width() - 14 * z, 16 * z, tr("they share only the slot"))
+
+    def _paint_loop(self, p: QPainter, place: LanePlace) -> None:
+        target = next(
+            (box for card, box in zip(place.lane.cards, place.cards, strict=True) if card.entry == place.lane.loop_to),
+            None,
+        )
+        if target is None:
+            return
+        a, b, z = _rect(place.cards[-1]), _rect(target), scale()
+        out, low = a.right() + 18 * z, a.bottom() + 7 * z
+        path = QPainterPath(QPointF(a.right(), a.center().y()))
+        path.lineTo(out, a.center().y())
+        path.lineTo(out, low)
+        if b.top() < a.top():  # back to an earlier row: around the cards, through the gutter on their left
+            gutter, under = place.cards[0].x - 26 * z, b.bottom() + 9 * z
+            path.lineTo(gutter, low)
+            path.lineTo(gutter, under)
+            low = under
+        path.lineTo(b.left() + 24 * z, low)
+        path.lineTo(b.left() + 24 * z, b.bottom() + 1)
+        p.setBrush(Qt.BrushStyle.NoBrush)
+        p.setPen(QPen(C("error"), 1.8, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap, Qt.PenJoinStyle.RoundJoin))
+        p.drawPath(path)
+        tip = QPointF(b.left() + 24 * z, b.bottom() + 1)
+        p.drawPolyline([tip + QPointF(-4 * z, 6 * z), tip, tip + QPointF(4 * z, 6 * z)])
+
+    def _paint_note(self, p: QPainter, lane: ChainLane, box: QRectF) -> None:
+        z = scale()
+        if lane.loop_to is not None:
+            mark(p, "loop", QPointF(box.left() + 6 * z, box.top() + 9 * z), 5)
+        left = box.left() + (18 * z if lane.loop_to is not None else 0)
+        p.setFont(ui(12, 600))
+        p.setPen(C("error") if lane.loop_to is not None else C("text2"))
+        _text(p, left, box.top(), box.width() - 18 * z, 18 * z, lane.end_note[0])
+        p.setFont(ui(12))
+        p.setPen(C("text2"))
+        rest = QRectF(box.left(), box.top() + 20 * z, box.width(), box.height() - 20 * z)
+        p.drawText(rest, Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap, "\n".join(lane.end_note[1:]))
+
+
+def card_text(card: ChainCard) -> str:
+    """A card in words, verdict first, for the tool tip and for readers of the screen."""
+    if card.folded > 1:
+        return tr("{n:,} entries of other keys that share only the slot", n=card.folded)
+    parts = [tr(VERDICTS.get(card.verdict, ("", card.verdict))[1]), tr("entry {entry:,}", entry=card.entry)]
+    if card.key:
+        parts.append(card.key)
+    if card.offset is not None:
+        parts.append(tr("unit at {offset:,}", offset=card.offset))
+    parts += [part for part in (card.when, card.note) if part]
+    return " · ".join(parts)
+
+
+def _arrow(p: QPainter, before: QRectF, here: QRectF) -> None:
+    """A link from one box to the next; to a new row it goes around by an elbow."""
+    p.setPen(QPen(C("text3"), 1.4))
+    p.setBrush(Qt.BrushStyle.NoBrush)
+    y = here.center().y() if abs(before.center().y() - here.center().y()) < here.height() else None
+    end = QPointF(here.left() - 4, here.center().y())
+    if y is not None:
+        p.drawLine(QPointF(before.right(), end.y()), end)
+    else:
+        middle = before.bottom() + (here.top() - before.bottom()) / 2
+        out = before.right() + 10
+        p.drawPolyline(
+            [
+                QPointF(before.right(), before.center().y()),
+                QPointF(out, before.center().y()),
+                QPointF(out, middle),
+                QPointF(here.left() - 18, middle),
+                QPointF(here.left() - 18, end.y()),
+                end,
+            ]
+        )
+    p.drawPolyline([end + QPointF(-6, -4), end, end + QPointF(-6, 4)])
+
+
+def _rect(box: Box) -> QRectF:
+    return QRectF(box.x, box.y, box.width, box.height)
+
+
+def _text(p: QPainter, x: float, y: float, width: float, height: float, text: str) -> None:
+    """One line of text, shortened at its end where it does not fit."""
+    fits = QFontMetrics(p.font()).elidedText(text, Qt.TextElideMode.ElideRight, int(width) + 1)
+    p.drawText(QRectF(x, y, width + 4, height), Qt.AlignmentFlag.AlignVCenter, fits)

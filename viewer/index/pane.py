@@ -1,0 +1,471 @@
+"""The index: files with their headers, the load of their slots, and the trace of a key through all of them.
+
+A trace is drawn lane by lane as a query walks, newest file first; every step is a row of the table below, and step,
+card, slot and file are one selection. Whatever has a unit leads there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QFrame, QMenu, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+
+from engine.errors import StoreError
+from viewer.index.chain_canvas import ChainCanvas
+from viewer.index.chain_layout import ChainLane
+from viewer.index.columns import chain_kind, file_kind, step_kind
+from viewer.index.facts import ChainRow, FileRow, chain_rows, file_rows, slot_of_entry, with_health
+from viewer.index.hash_strip import HashStrip
+from viewer.index.slot_panel import SlotPanel
+from viewer.index.trace_form import TraceForm
+from viewer.index.trace_lanes import Answer, Question, StepRow, ask_near, with_lanes
+from viewer.index.trace_words import command_of, sentence, strip_parts, verdict_links
+from viewer.look.assets import tr
+from viewer.look.theme import px
+from viewer.pane import Pane
+from viewer.pane.copying import command_copier, table_commands
+from viewer.pane.table_find import find_or
+from viewer.runtime import places
+from viewer.runtime.jobs import Cancelled
+from viewer.runtime.places import Place
+from viewer.runtime.store_session import StoreSession
+from viewer.widgets.basics import Button, Link, PaneHead, empty, fill, row, splitter, stacked
+from viewer.widgets.record_menu import build_menu
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.shapes import Mark
+
+
+class IndexPane(Pane):
+    """The view of the index files."""
+
+    view_id = "index"
+    title = "Index"
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._files: list[FileRow] = []
+        self.answer: Answer | None = None
+        self._wanted: Place | None = None
+        self._turn = 0
+        self._chain_turn = 0
+        self._slot: tuple[str, int] | None = None
+        self._quiet = self._late = False
+        self._build()
+        self.strip.show_parts(strip_parts(None))
+        self._show_chips(None)
+
+    # ---- building ----------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.form, self.strip, self.slots, self.canvas = TraceForm(), HashStrip(), SlotPanel(), ChainCanvas()
+        self.files = self._table("index.files", file_kind(places.log), tr("Index files"))
+        self.chain = self._table("index.chain", chain_kind(places.log), tr("Chain of the chosen slot"))
+        self.steps = self._table("trace.steps", step_kind(places.log), tr("Steps of the trace"))
+        self._scroll = QScrollArea()
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setWidget(self.canvas)
+        self._scroll.setFocusProxy(self.canvas)
+        self._top, self._low = QStackedWidget(), QStackedWidget()
+        self._top_switch = self._switch(
+            self._top, (tr("Files"), stacked(self.files, self.files.strip, room=0)), (tr("Chain"), self._scroll)
+        )
+        self._low_switch = self._switch(
+            self._low,
+            (tr("Steps"), stacked(self.steps, self.steps.strip, room=0)),
+            (tr("Slot"), stacked(self.chain, self.chain.strip, room=0)),
+        )
+        self._chips = row(gap=8)
+        self._top_head = PaneHead(tr("Files"), "", self._chips, *self._top_switch)
+        self._low_head = PaneHead(tr("Steps"), "", *self._low_switch)
+        upper = stacked(self._top_head, self._top)
+        lower = splitter(False, (stacked(self._low_head, self._low), 740), (self.slots, 500))
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        fill(box, (self.form, self.strip, splitter(True, (upper, 480), (lower, 330))))
+        box.setStretch(2, 1)
+        self._connect()
+        self.show_page(top=0, low=1)
+
+    def _table(self, name: str, kind: Any, accessible: str) -> RecordView:
+        made = RecordView(name, kind)
+        made.setAccessibleName(accessible)
+        made.placeRequested.connect(self.placeRequested)
+        return made
+
+    def _switch(self, stack: QStackedWidget, *pages: tuple[str, QWidget]) -> list[Button]:
+        made = []
+        for number, (words, page) in enumerate(pages):
+            stack.addWidget(page)
+            button = Button(words, "pill")
+            button.setCheckable(True)
+            low = stack is self._low
+            button.clicked.connect(lambda _=False, n=number, low=low: self.show_page(**{"low" if low else "top": n}))
+            made.append(button)
+        return made
+
+    def _connect(self) -> None:
+        self.form.asked.connect(self.trace)
+        self.form.copyAsked.connect(self._copy_command)
+        self.files.rowChosen.connect(self._file_chosen)
+        self.steps.rowChosen.connect(self._step_chosen)
+        self.canvas.chosen.connect(self._card_chosen)
+        self.canvas.followed.connect(self._follow_step)
+        self.canvas.menu_of = self._menu_of_step
+        self.slots.slotChosen.connect(self._slot_picked)
+
+    def show_page(self, top: int | None = None, low: int | None = None) -> None:
+        """Files (0) or the chain of the trace (1) above; its steps (0) or the chosen slot (1) below."""
+        for stack, buttons, page in ((self._top, self._top_switch, top), (self._low, self._low_switch, low)):
+            if page is not None:
+                stack.setCurrentIndex(page)
+                for number, button in enumerate(buttons):
+                    button.setChecked(number == page)
+        self._show_heads()
+
+    # ---- what the window calls ---------------------------------------------------------------------------------------
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Show another store, or none."""
+        super().set_session(session)
+        self._turn += 1
+        self._files, self.answer, self._slot = [], None, None
+        self.slots.set_session(session)
+        if session is None:
+            self.form.clear()
+        for table in (self.files, self.chain, self.steps):
+            table.set_rows([])
+            table.set_state(None)
+            table.copier = None if session is None else command_copier(table, str(session.path))
+        self.canvas.show_lanes([])
+        self.strip.show_parts(strip_parts(None))
+        self._show_chips(None)
+        self.show_page(top=0, low=1)
+        if session is None:
+            return
+        self.steps.set_state(
+            State("empty", tr("Type a topic and a key, then Trace: every step of the query is shown here."))
+        )
+        self.chain.set_state(State("empty", tr("Choose a slot in the map: its chain is shown here.")))
+        self.files.set_state(State("loading", tr("Looking at the index files")))
+        session.surveyed.connect(self._offer_topics)
+        session.findingsChanged.connect(self._mark_files)
+        self._offer_topics()
+        self._load_files()
+
+    def show_place(self, place: Place) -> None:
+        """Bring a file, a slot, an entry or the trace of a key into view."""
+        if self.session is None:
+            self._wanted = place
+        elif place.kind == "trace" and place.key:
+            self.form.show_question(place.topic, place.key)
+            self._ask_from(place)
+        elif place.name and not self._files:
+            self._wanted = place
+        elif place.name:
+            self._show_file_place(place)
+
+    def refresh(self) -> None:
+        """The store has grown: the headers are read again, when somebody looks."""
+        self._late = not self.isVisible()
+        if not self._late:
+            self._load_files()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """What was not looked at while the view stood behind is looked at now."""
+        super().showEvent(event)
+        if self._late:
+            self.refresh()
+
+    def retheme(self) -> None:
+        """Colours, fonts or zoom changed."""
+        for table in (self.files, self.chain, self.steps):
+            table.refresh_look()
+        self.canvas.update()
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Copying and stepping act on the table in front."""
+        return {
+            **table_commands(self, self._front, "index.jsonl"),
+            "copy.cli": self._copy_command if self.answer else lambda: self._front().copy_current("cli"),
+            "find.next": lambda: find_or(self, self._front, 1, self._next_match),
+            "find.previous": lambda: find_or(self, self._front, -1, self._next_match),
+            "problem.next": lambda: self._next_match(1, trouble=True),
+            "problem.previous": lambda: self._next_match(-1, trouble=True),
+        }
+
+    def status(self) -> str:
+        """The result of the trace, or what files there are."""
+        if self.answer is not None:
+            return sentence(self.answer)
+        entries = sum(row.used or 0 for row in self._files)
+        return tr("{n:,} index files · {entries:,} entries", n=len(self._files), entries=entries) if self._files else ""
+
+    def _front(self) -> RecordView:
+        below = self.steps if self._low.currentIndex() == 0 else self.chain
+        return self.files if self.files.hasFocus() or not below.total_rows() else below
+
+    # ---- files -------------------------------------------------------------------------------------------------------
+
+    def _offer_topics(self) -> None:
+        if self.session is not None and self.session.survey is not None:
+            self.form.offer_topics([topic.name for topic in self.session.survey.topics])
+
+    def _load_files(self) -> None:
+        session = self.session
+        if session is None:
+            return
+
+        def done(rows: list[FileRow]) -> None:
+            if session is self.session:
+                self._show_files(rows)
+
+        def failed(error: Exception) -> None:
+            if session is self.session:
+                self.files.set_state(State("error", str(error)))
+
+        session.jobs.read(lambda: file_rows(session.snapshot), done, failed)
+
+    def _mark_files(self) -> None:
+        """What the check has found in the files."""
+        if self._files:
+            self._show_files(self._files)
+
+    def _show_files(self, rows: list[FileRow]) -> None:
+        if self.session is not None:
+            rows = with_health(rows, self.session.findings)
+        if rows and rows == self._files:
+            return
+        chosen = self.files.current_row()
+        self._files, self._quiet = rows, True
+        self.files.set_rows(rows)
+        self.files.set_state(None if rows else State("empty", tr("This store has no index files.")))
+        self._show_heads()
+        names = [row.name for row in rows]
+        if rows:
+            self.files.go_to(names.index(chosen.name) if chosen is not None and chosen.name in names else 0)
+        self._quiet = False
+        step = self.steps.current_row()
+        if step is not None:
+            self._step_chosen(step)
+        wanted, self._wanted = self._wanted, None
+        if wanted is not None:
+            self.show_place(wanted)
+
+    def _file_chosen(self, chosen: FileRow | None) -> None:
+        if chosen is None:
+            return
+        self.slots.show_file(chosen.name, chosen.used or 0)
+        if not self._quiet:
+            self.placeMoved.emit(places.index(chosen.name))
+
+    def _show_file_place(self, place: Place) -> None:
+        names = [row.name for row in self._files]
+        if place.name not in names:
+            self.statusMessage.emit(tr("No index file is named {name}.", name=place.name))
+            return
+        self.show_page(top=0)
+        self.files.go_to(names.index(place.name))
+        if place.offset is None or self.session is None:
+            return
+        if place.part == "slot":
+            self._load_chain(place.name, place.offset)
+            return
+        store, name, number = self.session.snapshot, place.name, place.offset
+
+        def done(slot: int | None) -> None:
+            if slot is None:
+                self.statusMessage.emit(tr("{file} has no entry {n:,}.", file=name, n=number))
+            else:
+                self._load_chain(name, slot, number)
+
+        self.session.jobs.read(lambda: slot_of_entry(store, name, number), done, self._failed)
+
+    # ---- one slot ----------------------------------------------------------------------------------------------------
+
+    def _slot_picked(self, slot: int) -> None:
+        chosen = self.files.current_row()
+        if chosen is not None:
+            self._load_chain(chosen.name, slot)
+
+    def _load_chain(self, name: str, slot: int, entry: int | None = None) -> None:
+        if self.session is None:
+            return
+        self._chain_turn += 1
+        turn, store = self._chain_turn, self.session.snapshot
+        self._slot = (name, slot)
+        self.show_page(low=1)
+
+        def done(rows: list[ChainRow]) -> None:
+            if turn == self._chain_turn:
+                self._show_chain(slot, rows, entry)
+
+        self.session.jobs.read(lambda: chain_rows(store, name, slot), done, self._failed)
+
+    def _show_chain(self, slot: int, rows: list[ChainRow], entry: int | None) -> None:
+        self.chain.set_rows(rows)
+        self.chain.set_state(None if rows else State("empty", tr("No entry in slot {slot:,}.", slot=slot)))
+        self.slots.choose(slot, sum(row.verdict in {"ok", "gone"} for row in rows))
+        at = next((n for n, row in enumerate(rows) if row.entry == entry), None)
+        if at is not None:
+            self.chain.go_to(at)
+        self._show_heads()
+
+    # ---- the trace ---------------------------------------------------------------------------------------------------
+
+    def _ask_from(self, place: Place) -> None:
+        question = self.form.question()
+        if question is not None:
+            near = None if place.offset is None or place.time is None else (place.offset, place.time)
+            self.trace(replace(question, near=near))
+
+    def trace(self, question: Question) -> None:
+        """Walk the index for a key, off the loop; an older trace under way is dropped."""
+        if self.session is not None:
+            self._turn += 1
+            self.session.jobs.start(self._trace(self.session, question, self._turn))
+
+    async def _trace(self, session: StoreSession, question: Question, turn: int) -> None:
+        self.strip.show_parts(strip_parts(question))
+        self.steps.set_rows([])
+        self.steps.set_state(State("loading", tr("Walking the chains of {key}", key=question.text)))
+        try:
+            answer, drawn = await session.jobs.run(
+                tr("Trace of {key}", key=question.text),
+                lambda control: with_lanes(ask_near(session.snapshot, question, control.stop)),
+            )
+        except (Cancelled, StoreError, OSError) as error:
+            if turn == self._turn:
+                self.steps.set_state(State("error", str(error) or tr("The trace was stopped.")))
+            return
+        if turn == self._turn and session is self.session:
+            self.show_answer(answer, drawn)
+
+    def show_answer(self, answer: Answer, drawn: list[ChainLane]) -> None:
+        self.answer = answer
+        asked = answer.question
+        if asked.near and asked.begin is not None and asked.end is not None:
+            self.form.show_window(asked.begin, asked.end)
+        self.canvas.show_lanes(drawn)
+        self.steps.set_rows(list(answer.steps))
+        if not answer.files:
+            self.steps.set_state(
+                State("empty", tr("This store has no index files, so no key can be found through them."))
+            )
+        elif answer.cut:
+            self.steps.set_state(State("cut", tr("Cut off after {n:,} steps.", n=len(answer.steps))))
+        else:
+            self.steps.set_state(None)
+        self.strip.show_parts(strip_parts(answer.question, answer))
+        self._show_chips(answer)
+        self.show_page(top=1, low=0)
+        self._scroll.verticalScrollBar().setValue(0)
+        near = asked.near or (None, None)
+        matches = [s for s in answer.steps if s.verdict == "match" and s.kind == "entry"]
+        first = next((s for s in matches if s.phy_offset == near[0]), next(iter(matches), None))
+        chosen = first or next(iter(answer.steps), None)
+        if chosen is not None:
+            self.steps.go_to(chosen.step - 1)
+        self.placeMoved.emit(places.trace(asked.topic, asked.key, *near))
+        self.statusMessage.emit(sentence(answer))
+
+    def _step_chosen(self, step: StepRow | None) -> None:
+        if step is None:
+            return
+        self.canvas.choose(step.step)
+        box = self.canvas.place_of(step.step)
+        if box is not None:
+            self._scroll.ensureVisible(int(box.x + box.width), int(box.y + box.height), px(24), px(24))
+            self._scroll.ensureVisible(int(box.x), int(box.y), px(24), px(24))
+        file = next((row for row in self._files if row.name == step.file), None)
+        if file is not None and self.answer is not None:
+            self.slots.show_file(file.name, file.used or 0)
+            entries = [
+                s for s in self.answer.steps if s.file == step.file and s.kind == "entry" and s.verdict != "loop"
+            ]
+            self.slots.choose(step.slot, len(entries))
+        if self.session is not None and step.phy_offset is not None and step.verdict in {"match", "collision"}:
+            self.session.select(step.phy_offset)
+
+    def _card_chosen(self, step: int) -> None:
+        self.show_page(low=0)
+        self.steps.go_to(step - 1)
+
+    def _menu_of_step(self, step: int) -> QMenu | None:
+        """A card has the menu of its row, asked where it leads to its unit."""
+        found = next((s for s in self.answer.steps if s.step == step), None) if self.answer is not None else None
+        columns = [column.key for column in self.steps.kind.columns]
+        return build_menu(self.steps, found, columns.index("phyOffset")) if found is not None else None
+
+    def _follow_step(self, step: int) -> None:
+        found = next((s for s in self.answer.steps if s.step == step), None) if self.answer is not None else None
+        if found is not None and found.phy_offset is not None:
+            self.placeRequested.emit(places.log(found.phy_offset))
+
+    def _next_match(self, way: int, *, trouble: bool = False) -> None:
+        """Choose the next (−1: previous) match, or the next step where something is wrong."""
+        if self.answer is None:
+            return
+        current = self.steps.current_row()
+        at = current.step if current is not None else 0
+        wanted = {"gone", "loop", "beyondCount", "collision"} if trouble else {"match"}
+        found = [
+            s.step for s in self.answer.steps if s.kind == "entry" and s.verdict in wanted and (s.step - at) * way > 0
+        ]
+        if found:
+            self.steps.go_to((found[0] if way > 0 else found[-1]) - 1)
+        else:
+            self.statusMessage.emit(tr("No further problem.") if trouble else tr("No further match."))
+
+    # ---- words -------------------------------------------------------------------------------------------------------
+
+    def _show_heads(self) -> None:
+        if self._top.currentIndex() == 0:
+            self._top_head.set_title(tr("Files"))
+            self._top_head.set_note(tr("{n:,} files, newest first, as a query walks them", n=len(self._files)))
+        else:
+            self._top_head.set_title(tr("Chain"))
+            self._top_head.set_note(tr("newest file first, as the broker walks"))
+        self._chips.setVisible(self._top.currentIndex() == 1)
+        if self._low.currentIndex() == 0:
+            self._low_head.set_title(tr("Steps"))
+            self._low_head.set_note(tr("as trace --json gives them"))
+        elif self._slot is not None:
+            self._low_head.set_title(tr("Slot {slot:,}", slot=self._slot[1]))
+            self._low_head.set_note(tr("in {file}, newest entry first", file=self._slot[0]))
+        else:
+            self._low_head.set_title(tr("Slot"))
+            self._low_head.set_note(tr("choose one in the map"))
+
+    def _show_chips(self, answer: Answer | None) -> None:
+        layout = self._chips.box
+        empty(layout)
+        for shape, words, step in verdict_links(answer) if answer is not None else ():
+            link = Link(words)
+            link.clicked.connect(lambda n=step: self._go_to_step(n))
+            layout.addWidget(row(Mark(shape, 5), link, gap=4))
+
+    def _go_to_step(self, step: int) -> None:
+        """Choose a step in the table, and its card."""
+        self.show_page(low=0)
+        self.steps.go_to(step - 1)
+
+    def _copy_command(self) -> None:
+        from PySide6.QtWidgets import QApplication
+
+        question = self.form.question()
+        if question is None or self.session is None:
+            return
+        text = command_of(question, str(self.session.path))
+        QApplication.clipboard().setText(text)
+        self.statusMessage.emit(tr("Copied: {text}", text=text))
+
+    def _failed(self, error: Exception) -> None:
+        self.statusMessage.emit(str(error))

@@ -1,0 +1,253 @@
+"""How full the hash slots of an index file are: a heat map of all slots, and the lengths of their chains as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
+
+from engine.inspection.slot_load import SlotLoad, cell_of
+from viewer.look.assets import tr
+from viewer.look.theme import C, follow, mono, scale, ui
+from viewer.widgets.focus_ring import FocusRing
+from viewer.widgets.mark_canvas import Boxes, MarkCanvas
+from viewer.widgets.mark_menu import Found, MarkMenu
+from viewer.widgets.marks import slot_mark
+
+COLUMNS, ROWS = 64, 14
+CELLS = COLUMNS * ROWS
+_LEGEND = (0.0, 2.0, 4.0, 8.0, 16.0)
+
+
+def heat(mean: float) -> QColor:
+    """The colour of a cell whose chains are ``mean`` entries long: accent, darker as it grows, full at 16."""
+    share = 0.0 if mean <= 0 else min(1.0, 0.12 + 0.88 * (min(mean, 16.0) / 16.0) ** 0.6)
+    return C("accent", 0.06 + 0.86 * share)
+
+
+class SlotMap(QWidget):
+    """All slots of one file as cells, slot 0 at the top left. ``slot_chosen(slot)`` on a click or Enter."""
+
+    slot_chosen = Signal(object)
+    link_of: Callable[[str, int], object] | None = None
+    """The place of a slot of a file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("index.slots")
+        self.setAccessibleName(tr("Slot load"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        FocusRing(self)
+        self.setMinimumHeight(96)
+        self._load: SlotLoad | None = None
+        self._slot: int | None = None
+        self._length: int | None = None
+        self._words = self._file = ""
+        self.menu = MarkMenu(self, self.mark_at)
+        follow(self, self.update)
+
+    def show_load(self, load: SlotLoad | None, words: str = "", file: str = "") -> None:
+        """The load of ``file``; None with ``words`` while there is nothing to show yet."""
+        self._load, self._words, self._file = load, words, file
+        if load is None:
+            self._slot = self._length = None
+        self._describe()
+        self.update()
+
+    def choose(self, slot: int | None, length: int | None = None) -> None:
+        """Ring the cell that holds ``slot``; ``length`` is that slot's own chain length."""
+        self._slot, self._length = slot, length
+        self._describe()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(520, 150)
+
+    def _describe(self) -> None:
+        load = self._load
+        if load is None:
+            self.setAccessibleDescription(self._words)
+            return
+        self.setAccessibleDescription(
+            tr(
+                "{slots:,} slots, {used:,} used, longest chain {longest:,} at slot {at:,}",
+                slots=load.slots,
+                used=load.used,
+                longest=load.longest,
+                at=load.longest_slot,
+            )
+        )
+
+    def _grid(self) -> tuple[float, float, int, int]:
+        """Width and height of a cell, and how many columns and rows are drawn."""
+        cells = len(self._load.cells) if self._load else CELLS
+        columns = min(COLUMNS, cells)
+        rows = max(1, (cells + columns - 1) // columns)
+        return (self.width() - 24) / columns, max(4.0, (self.height() - 36 * scale()) / rows), columns, rows
+
+    def _slot_at(self, point: QPointF) -> int | None:
+        """The first slot of the cell under the point."""
+        if self._load is None:
+            return None
+        wide, high, columns, _ = self._grid()
+        column, row = int((point.x() - 12) // wide), int((point.y() - 8) // high)
+        cell = row * columns + column
+        there = 0 <= column < columns and 0 <= cell < len(self._load.cells)
+        return cell * self._load.slots // len(self._load.cells) if there else None
+
+    def mark_at(self, point: QPointF | None) -> Found | None:
+        """The slot under the point, or the chosen one."""
+        slot = (self._slot or 0) if point is None else self._slot_at(point)
+        if self._load is None or slot is None:
+            return None
+        wide, high, columns, _ = self._grid()
+        cell = cell_of(slot, self._load.slots, len(self._load.cells))
+        words = tr("slot {slot:,}", slot=slot)
+        if slot == self._slot and self._length is not None:
+            words += " · " + tr("{n:,} long", n=self._length)
+        link = self.link_of(self._file, slot) if self.link_of is not None and self._file else None
+        below = QPointF(12 + (cell % columns + 0.5) * wide, 8 + (cell // columns + 1) * high)
+        return slot_mark(self._file, slot, link, words), below
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        slot = self._slot_at(event.position())
+        if slot is not None and event.button() == Qt.MouseButton.LeftButton:
+            self.slot_chosen.emit(slot)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        steps = {Qt.Key.Key_Right: 1, Qt.Key.Key_Left: -1, Qt.Key.Key_Down: COLUMNS, Qt.Key.Key_Up: -COLUMNS}
+        step = steps.get(Qt.Key(event.key()))
+        if self._load is None or step is None:
+            super().keyPressEvent(event)
+            return
+        cells = len(self._load.cells)
+        cell = cell_of(self._slot or 0, self._load.slots, cells)
+        cell = min(max(cell + step, 0), cells - 1)
+        self.slot_chosen.emit(cell * self._load.slots // cells)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        p = QPainter(self)
+        p.fillRect(event.rect(), C("pane"))
+        if self._load is None:
+            p.setFont(ui(12))
+            p.setPen(C("text3"))
+            p.drawText(self.rect().adjusted(12, 0, -12, 0), Qt.AlignmentFlag.AlignVCenter, self._words)
+            return
+        wide, high, columns, _ = self._grid()
+        for cell, mean in enumerate(self._load.cells):
+            x, y = 12 + cell % columns * wide, 8 + cell // columns * high
+            p.fillRect(QRectF(x, y, max(1.0, wide - 1), max(1.0, high - 1)), heat(mean))
+        if self._slot is not None:
+            self._paint_ring(p, wide, high, columns)
+        self._paint_legend(p)
+
+    def _paint_ring(self, p: QPainter, wide: float, high: float, columns: int) -> None:
+        assert self._load is not None
+        assert self._slot is not None
+        cell = cell_of(self._slot, self._load.slots, len(self._load.cells))
+        x, y = 12 + cell % columns * wide, 8 + cell // columns * high
+        p.setRenderHint(QPainter.RenderHint.Antialiasing)
+        p.setPen(QPen(C("live"), 2))
+        p.setBrush(Qt.BrushStyle.NoBrush)
+        p.drawRect(QRectF(x - 3, y - 3, wide + 5, high + 5))
+        words = f"{self._slot:,}"
+        if self._length is not None:
+            words += " · " + tr("{n:,} long", n=self._length)
+        p.setFont(mono(11, 600))
+        width = QFontMetrics(p.font()).horizontalAdvance(words) + 8
+        left = x + wide + 8 if x + wide + 8 + width < self.width() - 8 else x - width - 8
+        box = QRectF(left, y + high / 2 - 9, width, 18)
+        p.fillRect(box, C("pane"))
+        p.setPen(C("live"))
+        p.drawText(box, Qt.AlignmentFlag.AlignCenter, words)
+
+    def _paint_legend(self, p: QPainter) -> None:
+        assert self._load is not None
+        z = scale()
+        y = self.height() - 22 * z
+        p.setFont(ui(11))
+        p.setPen(C("text3"))
+        p.drawText(QRectF(12, y, 90 * z, 18 * z), Qt.AlignmentFlag.AlignVCenter, tr("slot {slot:,}", slot=0))
+        right = QRectF(self.width() - 112 * z, y, 100 * z, 18 * z)
+        p.drawText(right, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, f"{self._load.slots - 1:,}")
+        x = self.width() / 2 - 110 * z
+        if self.width() > 470 * z:
+            right_aligned = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+            p.drawText(QRectF(x - 94 * z, y, 90 * z, 18 * z), right_aligned, tr("mean chain"))
+        for at, mean in enumerate(_LEGEND):
+            left = x + (4 + at * 52) * z
+            p.fillRect(QRectF(left, y + 3 * z, 22 * z, 12 * z), heat(mean))
+            p.drawText(
+                QRectF(left + 26 * z, y, 30 * z, 18 * z),
+                Qt.AlignmentFlag.AlignVCenter,
+                f"{mean:.0f}" + ("+" if mean >= 16 else ""),
+            )
+
+
+class ChainHistogram(MarkCanvas):
+    """Slots by the length of their chain, the last bar everything longer; the bar of the chosen slot stands out."""
+
+    def __init__(self) -> None:
+        super().__init__("index.histogram", tr("Chain length"))
+        self.setMinimumHeight(84)
+        self._load: SlotLoad | None = None
+        self._length: int | None = None
+        self._file = ""
+
+    def show_load(self, load: SlotLoad | None, length: int | None = None, file: str = "") -> None:
+        """Bars of the load of ``file``; ``length`` is the chain length of the chosen slot."""
+        self._load, self._length, self._file = load, length, file
+        words = ", ".join(f"{n}: {count:,}" for n, count in enumerate(load.histogram)) if load else ""
+        self.setAccessibleDescription(words)
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(520, 110)
+
+    def marks(self) -> Boxes:
+        """A bar with its number below."""
+        bars = self._load.histogram if self._load is not None else ()
+        wide = (self.width() - 24) / max(len(bars), 1)
+        found = []
+        for n, count in enumerate(bars):
+            length = f"{n}+" if n == len(bars) - 1 else str(n)
+            words = tr("{count:,} slots with {length} entries", count=count, length=length)
+            box = QRectF(12 + n * wide, 2, wide - 4, self.height() - 4)
+            found.append((box, slot_mark(self._file, None, None, words, "chainLength")))
+        return found
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        p = QPainter(self)
+        p.fillRect(event.rect(), C("pane"))
+        if self._load is None:
+            self.paint_framed(p)
+            return
+        bars = self._load.histogram
+        top = max(*bars, 1)
+        wide = (self.width() - 24) / len(bars)
+        base = self.height() - 22 * scale()
+        p.setFont(mono(11))
+        for n, count in enumerate(bars):
+            height = (base - 22 * scale()) * count / top
+            height = max(height, 1.0) if count else 0.0
+            own = self._length is not None and n == min(self._length, len(bars) - 1)
+            p.fillRect(QRectF(12 + n * wide, base - height, wide - 4, height), C("accent", 0.85 if own else 0.35))
+            p.setPen(C("text2"))
+            name = f"{n}+" if n == len(bars) - 1 else str(n)
+            p.drawText(QRectF(12 + n * wide, base + 3, wide - 4, 16 * scale()), Qt.AlignmentFlag.AlignCenter, name)
+            p.setPen(C("text3"))
+            over = QRectF(12 + n * wide - 6, base - height - 17 * scale(), wide + 8, 16 * scale())
+            p.drawText(over, Qt.AlignmentFlag.AlignCenter, short_count(count))
+        p.fillRect(QRectF(12, base, self.width() - 24, 1), C("line"))
+        self.paint_framed(p)
+
+
+def short_count(count: int) -> str:
+    """``977k``, ``4.9M``: a count over a bar, where three figures must do."""
+    if count < 10_000:
+        return f"{count:,}"
+    if count < 1_000_000:
+        return f"{count / 1000:,.0f}k"
+    return f"{count / 1_000_000:,.1f}M"

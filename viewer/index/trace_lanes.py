@@ -1,0 +1,242 @@
+"""A trace of a key, collected: the steps as rows of a table and the files as lanes of cards; no Qt.
+
+Takes the records of :mod:`engine.inspection.key_trace` in the order they come.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from engine.codec.index import HEADER_SIZE, SLOT_SIZE
+from engine.codec.java import index_key_hash
+from engine.inspection.key_trace import Match, TraceEnd, TraceFile, TraceStep, trace
+from engine.inspection.snapshot import StoreSnapshot
+from viewer.index.chain_layout import ChainCard, ChainLane, fold
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
+from viewer.look.formats import clock, day
+
+MOST_STEPS = 100_000
+AROUND = 60_000
+"""Ms before and after a unit that a trace is narrowed to where it would not reach the unit otherwise."""
+"""Steps after which a trace is cut off: a chain is as long as its file has entries at most."""
+
+
+WALKED_IN_FULL = 3
+"""Walked files up to which every lane is drawn in full; beyond it lanes without anything of the key are one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A step with its number (from 1) as the table shows it; attributes as in the record."""
+
+    step: int
+    file: str
+    kind: str
+    slot: int
+    entry: int
+    key_hash: int
+    phy_offset: int | None
+    store_timestamp: int | None
+    prev: int | None
+    verdict: str
+    key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was asked: times in ms, None for an open end."""
+
+    topic: str
+    key: str
+    begin: int | None = None
+    end: int | None = None
+    most: int = 32
+    near: tuple[int, int] | None = None
+    """Offset and store time (ms) of the unit that the key was taken from: the answer must reach it."""
+
+    @property
+    def text(self) -> str:
+        """The text that RocketMQ hashes."""
+        return f"{self.topic}#{self.key}"
+
+    @property
+    def key_hash(self) -> int:
+        return index_key_hash(self.topic, self.key)
+
+
+@dataclass(slots=True)
+class Answer:
+    """All that a trace gave; ``cut`` where it was stopped or grew too long."""
+
+    question: Question
+    files: list[TraceFile] = field(default_factory=list)
+    steps: list[StepRow] = field(default_factory=list)
+    matches: list[Match] = field(default_factory=list)
+    end: TraceEnd | None = None
+    slots: int | None = None
+    cut: bool = False
+
+    def count(self, verdict: str) -> int:
+        """How many steps have this verdict."""
+        return sum(step.verdict == verdict for step in self.steps if step.kind == "entry")
+
+    @property
+    def passed_over(self) -> int:
+        """Files that were not looked into."""
+        return sum(not file.chosen for file in self.files)
+
+    @property
+    def slot_position(self) -> int | None:
+        """First byte of the slot in its file."""
+        return None if self.slots is None else HEADER_SIZE + SLOT_SIZE * (self.question.key_hash % self.slots)
+
+
+def ask(store: StoreSnapshot, question: Question, cancel: threading.Event) -> Answer:
+    """Trace a key; reads the disk. Ends early, and says so, when ``cancel`` is set."""
+    last = (1 << 63) - 1
+    begin = 0 if question.begin is None else question.begin
+    end = last if question.end is None else question.end
+    answer = collect(question, trace(store, question.topic, question.key, begin, end, question.most), cancel)
+    readers = store.index_files()
+    answer.slots = next((r.geometry.slots for r in reversed(readers) if r.geometry is not None), None)
+    return answer
+
+
+def ask_near(store: StoreSnapshot, question: Question, cancel: threading.Event) -> Answer:
+    """:func:`ask`; where the newest matches do not reach the unit that the key came from, the window closes around it.
+
+    A broker gives so many matches and no more; an old unit of a key in use would be out of reach.
+    """
+    answer = ask(store, question, cancel)
+    near = question.near
+    if near is None or question.begin is not None or question.end is not None:
+        return answer
+    if len(answer.matches) < question.most or near[0] in {match.unit.offset for match in answer.matches}:
+        return answer
+    return ask(store, replace(question, begin=max(0, near[1] - AROUND), end=near[1] + AROUND), cancel)
+
+
+def collect(question: Question, records: Iterable[object], cancel: threading.Event | None = None) -> Answer:
+    """The records of a trace as one answer."""
+    answer = Answer(question)
+    for record in records:
+        if isinstance(record, TraceFile):
+            answer.files.append(record)
+        elif isinstance(record, TraceStep):
+            answer.steps.append(_row(len(answer.steps) + 1, record))
+        elif isinstance(record, Match):
+            answer.matches.append(record)
+        elif isinstance(record, TraceEnd):
+            answer.end = record
+        if len(answer.steps) >= MOST_STEPS or (cancel is not None and cancel.is_set()):
+            answer.cut = True
+            break
+    return answer
+
+
+def _row(number: int, s: TraceStep) -> StepRow:
+    return StepRow(
+        number, s.file, s.kind, s.slot, s.entry, s.key_hash, s.phy_offset, s.store_timestamp, s.prev, s.verdict, s.key
+    )
+
+
+def lanes(answer: Answer) -> list[ChainLane]:
+    """One lane a file, newest first, in the words of the window's language."""
+    by_file: dict[str, list[StepRow]] = {}
+    for step in answer.steps:
+        by_file.setdefault(step.file, []).append(step)
+    many = sum(file.chosen for file in answer.files) > WALKED_IN_FULL
+    return [_lane(answer, file, by_file.get(file.file, []), many) for file in answer.files]
+
+
+def with_lanes(answer: Answer) -> tuple[Answer, list[ChainLane]]:
+    """An answer and its lanes, worked out in one go off the loop: a chain may have a hundred thousand steps."""
+    return answer, lanes(answer)
+
+
+def _lane(answer: Answer, file: TraceFile, steps: list[StepRow], many: bool) -> ChainLane:
+    span = time_span(file.begin_timestamp, file.end_timestamp)
+    if not file.chosen:
+        form = "damaged, not walked: {why}" if file.damaged else "passed over: {why}"
+        return ChainLane(file.file, span, False, tr(form, why=engine_words(file.why)), damaged=file.damaged)
+    slot = next((step for step in steps if step.kind == "slot"), None)
+    entries = [step for step in steps if step.kind == "entry"]
+    loop = next((step.entry for step in entries if step.verdict == "loop"), None)
+    drawn = [step for step in entries if step.verdict != "loop"]
+    cards, left_out = fold([_card(answer, step) for step in drawn])
+    return ChainLane(
+        file.file,
+        span,
+        True,
+        engine_words(file.why),
+        slot=slot.slot if slot else None,
+        slot_step=slot.step if slot else -1,
+        first=slot.entry if slot else 0,
+        cards=tuple(cards),
+        loop_to=loop,
+        end_note=_end_note(entries, loop, left_out),
+        left_out=left_out,
+        quiet=_quiet(slot, entries) if many else "",
+    )
+
+
+def _quiet(slot: StepRow | None, entries: list[StepRow]) -> str:
+    """The words of a lane that has nothing but other keys; "" where it has more to say."""
+    if slot is None or any(step.verdict != "hashDiffers" for step in entries):
+        return ""
+    if slot.verdict == "beyondCount":
+        return ""
+    if not entries:
+        return tr("slot {slot:,} is empty", slot=slot.slot)
+    return tr("slot {slot:,}: {n:,} entries, all of other keys", slot=slot.slot, n=len(entries))
+
+
+def _card(answer: Answer, step: StepRow) -> ChainCard:
+    known = step.key or (answer.question.text if step.verdict in {"match", "outOfTime"} else "")
+    note = {
+        "collision": tr("same hash, other key"),
+        "hashDiffers": tr("same slot only"),
+        "gone": tr("no unit at this offset"),
+        "beyondCount": tr("beyond the file's count"),
+        "outOfTime": _out_of_time(answer.question, step),
+    }.get(step.verdict, "")
+    when = clock(step.store_timestamp)[:8]
+    return ChainCard(step.step, step.entry, step.verdict, known, step.phy_offset, when, note)
+
+
+def _out_of_time(question: Question, step: StepRow) -> str:
+    time = step.store_timestamp
+    if time is not None and question.end is not None and time > question.end:
+        return tr("after the window")
+    if time is not None and question.begin is not None and time < question.begin:
+        return tr("before the window: the chain ends")
+    return tr("its time is below zero")
+
+
+def _end_note(entries: list[StepRow], loop: int | None, left_out: int) -> tuple[str, ...]:
+    if loop is not None:
+        return (
+            tr("loop, walk stopped"),
+            tr("back to {entry:,}; entries it once led to may be missing", entry=loop),
+        )
+    if left_out:
+        return (tr("{n:,} more steps", n=left_out), tr("the table below has them all"))
+    if entries and entries[-1].verdict == "beyondCount":
+        return (
+            tr("link leads out of the file"),
+            tr("entry {entry:,} is beyond the file's count", entry=entries[-1].entry),
+        )
+    return ()
+
+
+def time_span(begin: int, end: int) -> str:
+    """``11-19 05:22 – 19:01``: two times, the day of the second only where it differs; seconds for short spans."""
+    if not day(begin) or not day(end):
+        return ""
+    first, last = day(begin)[5:], day(end)[5:]
+    keep = 5 if end - begin >= 3_600_000 else 8
+    tail = clock(end)[:keep] if first == last else f"{last} {clock(end)[:keep]}"
+    return f"{first} {clock(begin)[:keep]} – {tail}"

@@ -1,0 +1,1 @@
+"""What a person keeps of a store: bookmarks, the report, session files."""

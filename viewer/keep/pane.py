@@ -1,0 +1,170 @@
+"""The bookmarks of a store: a table, each a link to its place; the note of the chosen one below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout
+
+from viewer.look.assets import tr, words
+from viewer.look.theme import px, ui
+from viewer.pane import Pane
+from viewer.pane.bookmark_box import ask_bookmark
+from viewer.pane.copying import table_commands
+from viewer.pane.log_survey import LogSurvey
+from viewer.runtime import places
+from viewer.runtime.bookmarks import Bookmark, bookmarks_of
+from viewer.runtime.places import Place
+from viewer.widgets.basics import Button, Hairline, Label, PaneHead, column, stacked
+from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, moment_column, text_column
+from viewer.widgets.line_strip import LineStrip
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+
+if TYPE_CHECKING:
+    from viewer.runtime.store_session import StoreSession
+
+BOOKMARKS = RecordKind(
+    "bookmark",
+    (
+        chip_column("kind", "", 36, lambda row: Chip(row.kind)),
+        text_column("name", words("Name"), 280),
+        Column("place", words("Place"), 260, lambda row: row.place, lambda row: row.place, mono=True, elide="middle",
+               jump=lambda row: row.goal),
+        text_column("note", words("Note"), 360),
+        moment_column("made", words("Made"), 186),
+    ),
+    verdict=lambda row: row.kind,
+    record=lambda row: {"place": row.place, "name": row.name, "mark": row.kind, "note": row.note, "made": row.made},
+    command=lambda row: ["storescope", "view", "STORE", "--at", row.place],
+)  # fmt: skip
+
+
+class BookmarksPane(Pane):
+    """The list."""
+
+    view_id = "bookmarks"
+    title = "Bookmarks"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("bookmarks.pane")
+        self.strip = LineStrip("bookmarks.line")
+        self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
+        self._survey = LogSurvey(self.strip)
+        edit, remove = Button(tr("Edit…"), "flat"), Button(tr("Remove"), "flat")
+        edit.setObjectName("bookmarks.edit")
+        remove.setObjectName("bookmarks.remove")
+        edit.clicked.connect(self.edit)
+        remove.clicked.connect(self.remove)
+        self.head = PaneHead(tr("Bookmarks"), tr("kept for this store, outside of it"), edit, remove)
+        self.table = RecordView("bookmarks.table", BOOKMARKS)
+        self.table.setAccessibleName(tr("Bookmarks"))
+        self.table.placeRequested.connect(self.placeRequested)
+        self.table.rowChosen.connect(self._show_note)
+        self._note = Label("", 13, "text", wrap=True, select=True)
+        self._note.setObjectName("bookmarks.note")
+        self.notes = QPlainTextEdit()
+        self.notes.setObjectName("bookmarks.notes")
+        self.notes.setAccessibleName(tr("Notes on this store"))
+        self.notes.setPlaceholderText(tr("Notes on this store: what was seen, what was tried"))
+        self.notes.setTabChangesFocus(True)
+        self.notes.textChanged.connect(self._noted)
+        below = column(self._note, Label(tr("Notes on this store"), 12, "text3"), self.notes, gap=6,
+                       margins=(14, 8, 14, 10))  # fmt: skip
+        self.retheme()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(stacked(self.strip, self.head, self.table, self.table.strip, Hairline(), below, room=2))
+        self.lead = self.table
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """The bookmarks of another store."""
+        super().set_session(session)
+        self._survey.set_session(session)
+        if session is not None:
+            bookmarks_of(session).changed.connect(self._fill)
+            self._survey.look()
+        self._fill()
+
+    def show_place(self, place: Place) -> None:
+        """All of them, or one chosen by its name."""
+        at = next((n for n, one in enumerate(self._list()) if one.name == place.name), None)
+        if at is not None:
+            self.table.go_to_row(at)
+
+    def refresh(self) -> None:
+        """The store has grown."""
+        self._survey.grown()
+
+    def retheme(self) -> None:
+        """Fonts and colours."""
+        self.notes.setFont(ui(13))
+        self.notes.setFixedHeight(px(110))
+        self.table.refresh_look()
+
+    def status(self) -> str:
+        """How many there are."""
+        return tr("{n:,} bookmarks", n=len(self._list()))
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Copying and stepping, changing, removing."""
+        found: dict[str, Callable[[], object]] = table_commands(self, lambda: self.table, "bookmarks.jsonl")
+        if self._chosen() is not None:
+            found |= {"bookmark.edit": self.edit, "bookmark.remove": self.remove}
+        return found
+
+    def edit(self) -> None:
+        """Ask for name, mark and note of the chosen one."""
+        chosen = self._chosen()
+        if chosen is not None and self.session is not None:
+            ask_bookmark(self, self.session, chosen.place, chosen.name)
+
+    def remove(self) -> None:
+        """Take the chosen one away."""
+        chosen = self._chosen()
+        if chosen is not None and self.session is not None:
+            bookmarks_of(self.session).remove(chosen.place)
+            said = tr("Removed {name}.", name=chosen.name)
+            self.table.set_state(State("note", said, steps=((tr("Undo"), self.undo),)))
+            self.statusMessage.emit(said)
+
+    def undo(self) -> None:
+        """Take back what was edited last, as the command does."""
+        action = self.window().findChild(QAction, "edit.undo")
+        if action is not None:
+            action.trigger()
+
+    def _list(self) -> tuple[Bookmark, ...]:
+        return bookmarks_of(self.session).list if self.session is not None else ()
+
+    def _chosen(self) -> Bookmark | None:
+        found = self.table.current_row()
+        return found if isinstance(found, Bookmark) else None
+
+    def _fill(self) -> None:
+        rows, chosen = list(self._list()), self._chosen()
+        self.table.set_rows(list(rows))
+        empty = State("empty", tr("No bookmark yet. Ctrl+B keeps the place where you are, with a name and a note."))
+        self.table.set_state(None if rows else empty)
+        same = next((n for n, one in enumerate(rows) if chosen is not None and one.place == chosen.place), 0)
+        if rows:
+            self.table.go_to_row(same)
+        else:
+            self._show_note(None)
+        written = bookmarks_of(self.session).notes if self.session is not None else ""
+        if written != self.notes.toPlainText():
+            self.notes.blockSignals(True)
+            self.notes.setPlainText(written)
+            self.notes.blockSignals(False)
+
+    def _noted(self) -> None:
+        if self.session is not None:
+            bookmarks_of(self.session).set_notes(self.notes.toPlainText())
+
+    def _show_note(self, chosen: Bookmark | None) -> None:
+        self._note.setText((chosen.note or tr("No note.")) if chosen is not None else "")
+        if chosen is not None and chosen.offset is not None:
+            self.strip.set_frame(chosen.offset, chosen.offset + 1)

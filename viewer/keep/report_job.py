@@ -1,0 +1,152 @@
+"""The report in one HTML file: asked for, gathered off the loop, written at once, never into the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt
+from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QVBoxLayout, QWidget
+
+from engine.errors import StoreError
+from engine.rules.masking import Masking
+from engine.whole_file import put_whole
+from viewer.keep.report import Wanted, gather
+from viewer.keep.report_html import Picture, render
+from viewer.keep.session_file import in_store
+from viewer.look.assets import tr, words
+from viewer.look.theme import px, ui
+from viewer.pane.finding_facts import unread_findings
+from viewer.runtime.bookmarks import Kept, bookmarks_of
+from viewer.runtime.jobs import Cancelled, Control
+from viewer.runtime.recovery_plan import recovery_of
+from viewer.runtime.store_session import StoreSession
+from viewer.widgets.about_box import facts
+from viewer.widgets.basics import Button, Label, row
+
+if TYPE_CHECKING:
+    from viewer.shell.main_window import MainWindow
+
+
+MORE = {
+    "groups": words("Leave out names of consumer and producer groups"),
+    "lmq": words("Leave out names of light queues"),
+    "properties": words("Leave out values of users' properties"),
+}
+"""What may be masked beside that, by the words of ``--mask``."""
+
+
+class ReportBox(QDialog):
+    """Asks what the report is to leave out; ``masking`` and ``pictures`` say it."""
+
+    def __init__(self, parent: QWidget, store: str, findings: int) -> None:
+        super().__init__(parent)
+        self.setObjectName("report.box")
+        self.setWindowTitle(tr("Save a report"))
+        self.setAccessibleName(tr("Save a report"))
+        self.masked = QCheckBox(tr("Leave out bodies, keys, ids, hosts, paths and notes"))
+        self.masked.setObjectName("report.masked")
+        self.pictures = QCheckBox(tr("With a picture of the window"))
+        self.pictures.setObjectName("report.pictures")
+        self.pictures.setChecked(True)
+        self.more = {part: QCheckBox(tr(text)) for part, text in MORE.items()}
+        for part, tick in self.more.items():
+            tick.setObjectName(f"report.{part}")
+        for tick in (self.masked, *self.more.values()):
+            tick.toggled.connect(lambda _on: self.pictures.setEnabled(not self.masking.any))
+        save, cancel = Button(tr("Save…"), "primary"), Button(tr("Cancel"))
+        save.setObjectName("report.save")
+        save.clicked.connect(self.accept)
+        cancel.clicked.connect(self.reject)
+        said = tr(
+            "One HTML file that opens anywhere, without Storescope and without the store: {n:,} findings with "
+            "their bytes, the recovery plan, positions, groups, bookmarks, configuration, versions.",
+            n=findings,
+        )
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(px(20), px(16), px(20), px(16))
+        layout.setSpacing(px(10))
+        layout.addWidget(Label(store, 12, "text2", code=True))
+        about = Label(said, 13, "text", wrap=True)
+        about.setFixedWidth(px(440))
+        layout.addWidget(about)
+        for box in (self.masked, *self.more.values(), self.pictures):
+            box.setFont(ui(13))
+            layout.addWidget(box)
+        layout.addWidget(row(None, cancel, save, gap=8))
+
+    @property
+    def masking(self) -> Masking:
+        """What is ticked."""
+        on = self.masked.isChecked()
+        groups, lmq, properties = (self.more[part].isChecked() for part in ("groups", "lmq", "properties"))
+        return Masking(on, on, on, groups, lmq, properties)
+
+
+def ask_report(window: MainWindow) -> None:
+    """Ask what is to be left out, then where the file goes, then write it."""
+    session = window.session
+    if session is None:
+        return
+    box = ReportBox(window, str(session.path), len(session.findings))
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+    def where() -> None:
+        mask, pictures = box.masking, box.pictures.isChecked()
+        name = session.survey.name if session.survey is not None else session.path.name
+        dialog = QFileDialog(window, tr("Save a report"), str(Path.home() / f"{name}-report.html"))
+        dialog.setObjectName("report.dialog")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters(["HTML (*.html)"])
+        dialog.setDefaultSuffix("html")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(
+            lambda path: window.jobs.start(save_report(window, Path(path), mask, pictures=pictures))
+        )
+        dialog.open()
+
+    box.accepted.connect(where)
+    box.open()
+
+
+async def save_report(window: MainWindow, target: Path, mask: Masking | None = None, *, pictures: bool = True) -> bool:
+    """Write the report on the open store to ``target``; False where it was not written, and the window says why."""
+    session = window.session
+    if session is None:
+        return False
+    if in_store(session.path, target):
+        window.say(tr("Nothing is written into the store: choose another folder."))
+        return False
+    wanted = _wanted(window, session, mask or Masking(), pictures)
+
+    def work(control: Control) -> None:
+        put_whole(target, render(gather(control, session.snapshot, wanted)))
+
+    try:
+        await window.jobs.run(tr("Writing the report"), work)
+    except Cancelled:
+        window.say(tr("The report was stopped; no file was written."))
+        return False
+    except (StoreError, OSError) as error:
+        window.say(f"{target}: {error}")
+        return False
+    window.say(session.unread.beside(tr("Report saved: {path}", path=str(target))))
+    return True
+
+
+def _wanted(window: MainWindow, session: StoreSession, mask: Masking, pictures: bool) -> Wanted:
+    marks = bookmarks_of(session)
+    grabbed = (_picture(window),) if pictures and not mask.any else ()
+    return Wanted(
+        session.survey, (*unread_findings(session.unread), *session.findings), session.findings_complete,
+        recovery_of(session).plan, Kept(marks.list, marks.notes), facts(), mask, session.harmed, grabbed,
+    )  # fmt: skip
+
+
+def _picture(window: MainWindow) -> Picture:
+    """The window as it stands, as PNG."""
+    raw = QByteArray()
+    buffer = QBuffer(raw)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    window.grab().save(buffer, "PNG")
+    return Picture(bytes(raw.data()), window.top.crumbs.accessibleName())

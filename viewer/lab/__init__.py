@@ -1,0 +1,1 @@
+"""The lab: put, load, services, and the plug that can be pulled."""

@@ -1,0 +1,426 @@
+"""Two ways at once: the same load on two lab stores side by side, until a plug is pulled on both.
+
+The stores are made for the comparison and deleted when it is left; each has an engine in a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections import deque
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QComboBox, QVBoxLayout
+
+from engine.errors import StoreError
+from viewer.lab.lines import now_line
+from viewer.lab.load import LoadPanel
+from viewer.lab.two_ways import Side, markdown, rows, summary, two_kind
+from viewer.lab.values import ValuesDialog, values_words
+from viewer.look.assets import tr
+from viewer.look.formats import size
+from viewer.look.theme import follow, px, ui
+from viewer.runtime.lab_session import LabDesk
+from viewer.runtime.live_history import LONG_PAUSE
+from viewer.widgets.basics import Button, Elided, Hairline, Label, PaneHead, Paper, column, row, splitter, stacked
+from viewer.widgets.live_plot import Curve, LivePlot
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.recovery_line import RecoveryLine
+
+if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
+    from engine.lab.load_settings import LoadSettings
+    from engine.lab.samples import LoadCounts, PositionSample
+
+NAMES = ("A", "B")
+ROLES = ("posLog", "posBuild")
+SECONDS = 60.0
+DRAW_MS = 500
+
+
+FILE_SIZES = (1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30)
+POOLED_MOST = 64 << 20
+"""A pool has five buffers of a file's length: with it files are no longer than this, unless somebody says so."""
+
+
+class SidePanel(Paper):
+    """One of the two stores: what it is made as, value by value, and where its log stands."""
+
+    def __init__(self, number: int, first: int) -> None:
+        super().__init__()
+        name = NAMES[number]
+        key = name.lower()
+        self._name = name
+        self.preset = QComboBox()
+        self.preset.setObjectName(f"lab.two.preset.{key}")
+        self.preset.setAccessibleName(tr("What store {name} is made as", name=name))
+        from engine.lab.presets import PRESETS
+
+        for preset in PRESETS:
+            self.preset.addItem(tr(preset.name), preset)
+        self.preset.setCurrentIndex(first)
+        self.config: MessageStoreConfig = PRESETS[first].config
+        self.preset.currentIndexChanged.connect(lambda _n: self.set_config(self.preset.currentData().config))
+        self.sync = self._pill("SYNC_FLUSH", f"lab.two.sync.{key}", tr("Every put waits for the disk"))
+        self.sync.clicked.connect(lambda on: self.change(flush_disk_type="SYNC_FLUSH" if on else "ASYNC_FLUSH"))
+        self.pool = self._pill(tr("pool"), f"lab.two.pool.{key}", tr("Puts go to the transient pool first"))
+        self.pool.clicked.connect(self._use_pool)
+        self.files = QComboBox()
+        self.files.setObjectName(f"lab.two.files.{key}")
+        self.files.setAccessibleName(tr("Length of the log files of store {name}", name=name))
+        self.files.activated.connect(lambda _n: self.change(mapped_file_size_commit_log=self.files.currentData()))
+        self.values = Button(tr("Values…"), "pill")
+        self.values.setObjectName(f"lab.two.values.{key}")
+        self.values.setToolTip(tr("Every value of the configuration, with default, range and meaning"))
+        self.values.clicked.connect(self.ask_values)
+        self.words = Label("", 12, "text3", wrap=True)
+        self.state = Elided("", 12, "text2")
+        self.line = RecoveryLine(f"lab.two.line.{key}", tr("Where the log of store {name} stands", name=name), 18)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        box.addWidget(PaneHead(tr("Store {name}", name=name), "", self.preset))
+        tools = row(self.sync, self.pool, Label(tr("files of"), 12, "text2"), self.files, None, self.values, gap=6)
+        box.addWidget(column(tools, self.words, self.state, self.line, gap=4, margins=(12, 8, 12, 4)))
+        box.addStretch(1)
+        self.set_config(self.config)
+        self._fit()
+        follow(self, self._fit)
+
+    def _pill(self, words: str, name: str, tip: str) -> Button:
+        made = Button(words, "pill")
+        made.setObjectName(name)
+        made.setCheckable(True)
+        made.setToolTip(tip)
+        return made
+
+    def _fit(self) -> None:
+        for box in (self.preset, self.files):
+            box.setFont(ui(12))
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+
+    def set_config(self, config: MessageStoreConfig) -> None:
+        """Make the store with these values."""
+        self.config = config
+        self.sync.setChecked(config.flush_disk_type == "SYNC_FLUSH")
+        self.pool.setChecked(config.transient_store_pool_enable)
+        own = config.mapped_file_size_commit_log
+        self.files.clear()
+        for length in sorted({*FILE_SIZES, own}):
+            self.files.addItem(size(length), length)
+        self.files.setCurrentIndex(self.files.findData(own))
+        same = config == self.preset.currentData().config
+        self.words.setText(tr(self.preset.currentData().words) if same else values_words(config))
+
+    def change(self, **changes: bool | int | str) -> None:
+        """Change single values."""
+        from engine.lab.presets import with_changes
+
+        self.set_config(with_changes(self.config, changes))
+
+    def _use_pool(self, on: bool) -> None:
+        changes: dict[str, bool | int | str] = {"transient_store_pool_enable": on}
+        if on and self.config.mapped_file_size_commit_log > POOLED_MOST:
+            changes["mapped_file_size_commit_log"] = POOLED_MOST
+        self.change(**changes)
+
+    def ask_values(self) -> None:
+        """Every value, in a dialog."""
+        title = tr("Values of store {name}", name=self._name)
+        dialog = ValuesDialog(self, "lab.two.dialog", title, self.config)
+        dialog.taken.connect(self.set_config)
+        dialog.open()
+
+    def set_able(self, on: bool) -> None:
+        """Whether values can be changed: not while the load runs."""
+        for part in (self.preset, self.sync, self.pool, self.files, self.values):
+            part.setEnabled(on)
+
+    def say(self) -> str:
+        """How the store is made, in words."""
+        return f"{tr(self.preset.currentData().name)}; {values_words(self.config)}"
+
+    def show_sample(self, sample: PositionSample | None) -> None:
+        """Where its log stands."""
+        if sample is None:
+            self.line.show_parts([])
+            self.state.setText("")
+            return
+        parts, flags = now_line(sample.positions, open_here=False)
+        self.line.show_parts(parts, flags)
+        end = sample.positions.wrote
+        self.state.setText(tr("{rate:,.0f} messages a second, {end:,} bytes", rate=sample.rates.messages, end=end))
+
+
+class _Ear(QObject):
+    """Listens to one of the desks as long as the page is there: its engine may outlive the page by a moment."""
+
+    def __init__(self, page: TwoWays, number: int) -> None:
+        super().__init__(page)
+        self._page, self._number = page, number
+        desk = page.desks[number]
+        desk.sampled.connect(self._sampled)
+        desk.counted.connect(self._counted)
+        desk.failed.connect(self._said)
+        desk.died.connect(self._said)
+        desk.changed.connect(self._changed)
+
+    def _sampled(self, sample: PositionSample) -> None:
+        self._page.take_sample(self._number, sample)
+
+    def _counted(self, counts: LoadCounts) -> None:
+        self._page.take_counts(self._number, counts)
+
+    def _said(self, words: str) -> None:
+        self._page.say(self._number, words)
+
+    def _changed(self) -> None:
+        self._page.show_state()
+
+
+class TwoWays(Paper):
+    """``leaveAsked()`` to go back to the lab, ``said(words)`` for the status bar, ``changed()``: other things
+    can be done now.
+    """
+
+    leaveAsked = Signal()
+    said = Signal(str)
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("lab.two.page")
+        self.folder: Path | None = None
+        """Where the two stores are made; the window says it."""
+        self.plots_ready = False
+        self.desks = (LabDesk(), LabDesk())
+        self.sides = [Side(name) for name in NAMES]
+        self._made: Path | None = None
+        self._busy = False
+        self._ways: tuple[str, ...] = ("", "")
+        self._load_words = ""
+        self._rates: tuple[deque[tuple[float, float]], ...] = (deque(maxlen=1200), deque(maxlen=1200))
+        self._build()
+        self._ears = [_Ear(self, number) for number in range(2)]
+        self._timer = QTimer(self, interval=DRAW_MS)
+        self._timer.timeout.connect(self._draw)
+        self.show_state()
+
+    def _build(self) -> None:
+        self.load = LoadPanel("lab.two.load")
+        self.load.plot.hide()
+        self.load.startAsked.connect(self.begin)
+        self.load.changed.connect(lambda settings: self._each(lambda desk: desk.set_load(settings)))
+        self.load.pauseAsked.connect(lambda on: self._each(lambda desk: desk.pause_load(on)))
+        self.load.stopAsked.connect(lambda: self._each(lambda desk: desk.set_load(None)))
+        self.panels = (SidePanel(0, 0), SidePanel(1, 2))
+        self.plug = Button(tr("Pull both plugs"), "danger", "plug")
+        self.plug.setObjectName("lab.two.plug")
+        self.plug.setToolTip(tr("Both stores were made for this comparison"))
+        self.plug.clicked.connect(self.pull)
+        self.copy = Button(tr("Copy as Markdown"))
+        self.copy.setObjectName("lab.two.copy")
+        self.copy.clicked.connect(self.copy_markdown)
+        leave = Button(tr("Back to the lab"))
+        leave.setObjectName("lab.two.leave")
+        leave.clicked.connect(self.leaveAsked)
+        self.head = PaneHead(tr("Two ways at once"), tr("the same load on two lab stores"), self.copy, self.plug, leave)
+        self.plot = LivePlot("lab.two.plot", tr("Messages a second"))
+        self.plot.show_nothing(tr("Start the load: both stores are made, and fed alike."))
+        self.table = RecordView("lab.two.table", two_kind())
+        self.table.setAccessibleName(tr("Both ways compared"))
+        self.table.set_state(State("empty", tr("Figures of both stand here when the load runs.")))
+        self.short = Elided("", 12, "text", 600)
+        self.short.setObjectName("lab.two.short")
+        self.short.setAccessibleName(tr("In short"))
+        left = column(self.load, None, gap=0)
+        left.setMinimumWidth(px(324))
+        said = column(self.short, margins=(12, 6, 12, 6))
+        figures = stacked(said, Hairline(), self.table, self.table.strip, room=2)
+        right = splitter(
+            True, (splitter(False, (self.panels[0], 500), (self.panels[1], 500)), 190), (self.plot, 220), (figures, 330)
+        )
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        for part in (self.head, Hairline(), splitter(False, (left, 384), (right, 1144))):
+            box.addWidget(part)
+        box.setStretch(2, 1)
+
+    # ---- deeds -------------------------------------------------------------------------------------------------------
+
+    @property
+    def folder_made(self) -> Path | None:
+        """The folder of the two stores; None where there are none."""
+        return self._made
+
+    def begin(self, settings: LoadSettings) -> None:
+        """Make both stores where they are not there, and put the load on them."""
+        if not self._busy:
+            self.desks[0].begin(self.run(settings))
+
+    async def run(self, settings: LoadSettings) -> None:
+        """Make both stores anew, as chosen, and begin the load on both."""
+        self._busy = True
+        self.show_state()
+        try:
+            await self.end()
+            folder = self._new_folder()
+            self.sides = [Side(name) for name in NAMES]
+            self._ways = tuple(panel.say() for panel in self.panels)
+            self._load_words = self.load.words()
+            for rates in self._rates:
+                rates.clear()
+            self.said.emit(tr("Making both stores"))
+            await asyncio.gather(*(
+                desk.open(folder / name.lower(), panel.config, "5.3")
+                for desk, panel, name in zip(self.desks, self.panels, NAMES, strict=True)
+            ))  # fmt: skip
+            await asyncio.gather(*(desk.set_load(settings) for desk in self.desks))
+            self.said.emit(tr("Both stores get the same load"))
+        finally:
+            self._busy = False
+            self.show_state()
+        self._timer.start()
+
+    def _new_folder(self) -> Path:
+        base = self.folder or Path.home()
+        number = 1
+        while (base / f"two-ways-{number}").exists():
+            number += 1
+        self._made = base / f"two-ways-{number}"
+        return self._made
+
+    def pull(self) -> None:
+        """Pull both plugs, and count what is lost."""
+        if not self._busy and all(desk.plug_possible for desk in self.desks):
+            self.desks[0].begin(self.pull_both())
+
+    async def pull_both(self) -> None:
+        """The same power loss for both; then each is recovered."""
+        self._busy = True
+        self.show_state()
+        try:
+            await asyncio.gather(*(desk.pull_the_plug(1) for desk in self.desks))
+            await asyncio.gather(*(desk.recover() for desk in self.desks))
+        finally:
+            self._busy = False
+        for side, desk in zip(self.sides, self.desks, strict=True):
+            report = desk.report
+            if report is not None:
+                side.take_report(report)
+        self.show_state()
+        self._draw()
+
+    def end(self) -> Coroutine[None, None, None]:
+        """Close both stores and delete what was made for the comparison; this page may be gone meanwhile."""
+        self._timer.stop()
+        made, self._made = self._made, None
+        return self._end(made)
+
+    async def _end(self, made: Path | None) -> None:
+        for desk in self.desks:
+            await desk.close()
+        if made is not None:
+            await asyncio.to_thread(_delete, made)
+
+    def copy_markdown(self) -> None:
+        """The comparison to the clipboard."""
+        QGuiApplication.clipboard().setText(self.markdown())
+        self.said.emit(tr("Copied the comparison as Markdown"))
+
+    def markdown(self) -> str:
+        """The comparison as a text: how the stores were made, the load, every figure."""
+        return markdown(self.sides[0], self.sides[1], self._ways, self._load_words)
+
+    def _each(self, work: object) -> None:
+        assert callable(work)
+        for desk in self.desks:
+            if desk.alive:
+                desk.begin(work(desk))
+
+    # ---- showing -----------------------------------------------------------------------------------------------------
+
+    def show_state(self) -> None:
+        running = all(desk.load is not None for desk in self.desks)
+        paused = all(desk.load_paused for desk in self.desks)
+        self.load.show_state(able=not self._busy, running=running, paused=paused)
+        self.copy.setEnabled(self.seen)
+        able = not self._busy and all(desk.plug_possible and desk.report is None for desk in self.desks)
+        self.plug.setEnabled(able)
+        for panel in self.panels:
+            panel.set_able(not running and not self._busy)
+        self.changed.emit()
+
+    @property
+    def seen(self) -> bool:
+        """Whether there is anything to compare yet."""
+        return any(side.seconds > 0 for side in self.sides)
+
+    def take_sample(self, number: int, sample: PositionSample) -> None:
+        """One more look at one of the stores."""
+        if self.desks[number].load is not None and not self.desks[number].load_paused:
+            self.sides[number].add(sample)
+            self._rates[number].append((sample.at_ms / 1000, sample.rates.messages))
+        if self.isVisible():
+            self.panels[number].show_sample(sample)
+            if number == 0 and self.desks[0].load is not None:
+                self.load.show_rate(sample.rates.messages)
+
+    def take_counts(self, number: int, counts: LoadCounts) -> None:
+        """What one of the stores answered so far."""
+        self.sides[number].count(counts)
+
+    def _draw(self) -> None:
+        if not self.isVisible():
+            return
+        found = rows(*self.sides)
+        at = self.table.currentIndex().row()
+        self.table.set_rows(list(found))
+        self.table.set_state(None)
+        self.short.setText(summary(*self.sides))
+        if self.copy.isEnabled() != self.seen:
+            self.show_state()
+        if at >= 0:
+            self.table.go_to_row(at)
+        if self.plots_ready and all(len(rates) > 1 for rates in self._rates):
+            self.plot.show_curves([_curve(name, role, rates) for name, role, rates in
+                                   zip(NAMES, ROLES, self._rates, strict=True)], times=True)  # fmt: skip
+
+    def say(self, number: int, words: str) -> None:
+        """What one of the stores has to say goes to the status bar."""
+        self.show_state()
+        self.said.emit(f"{NAMES[number]}: {words}")
+
+    def retheme(self) -> None:
+        """Colours, fonts or zoom changed."""
+        self.table.refresh_look()
+
+
+def _curve(name: str, role: str, rates: Sequence[tuple[float, float]]) -> Curve:
+    newest = rates[-1][0]
+    shown: list[tuple[float, float]] = []
+    for at, rate in rates:
+        if shown and at - shown[-1][0] > LONG_PAUSE / 1000:  # the load was held: nothing leads over it
+            shown.append((at, math.nan))
+        if newest - at <= SECONDS:
+            shown.append((at, rate))
+    return Curve(name, role, [at for at, _ in shown], [rate for _, rate in shown], f"{shown[-1][1]:,.0f} /s")
+
+
+def _delete(folder: Path) -> None:
+    """Both stores of a comparison, and their folder where nothing else is in it; only what the lab made goes."""
+    from engine.lab.lab_store import delete_lab
+
+    for name in NAMES:
+        with contextlib.suppress(StoreError, OSError):
+            delete_lab(folder / name.lower())
+    with contextlib.suppress(OSError):
+        folder.rmdir()

@@ -1,0 +1,199 @@
+"""The dialog that makes a lab store: a folder, a preset, and every value with its range and meaning."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
+
+from engine.config import MessageStoreConfig
+from viewer.lab.values import ValuesEditor, values_words
+from viewer.look.assets import tr
+from viewer.look.theme import px
+from viewer.widgets.basics import Button, Elided, Field, Label, column, row
+from viewer.widgets.runner import Runner, run_here
+
+if TYPE_CHECKING:
+    from engine.lab.presets import Preset
+
+LIKES = (("5.3", "RocketMQ 5.3.3"), ("4.9", "RocketMQ 4.9.8"))
+NAME = re.compile(r"[\w][\w.\-]{0,63}")
+
+
+class CreateDialog(QDialog):
+    """``made(folder, config, like)`` when the store shall be made: a folder that is not there yet."""
+
+    made = Signal(object, object, str)
+
+    def __init__(self, parent: QWidget, folder: Path, name: str = "lab-1", runner: Runner = run_here) -> None:
+        super().__init__(parent)
+        self._runner = runner
+        self._taken: Path | None = None
+        self._over = False
+        self.setObjectName("lab.create.dialog")
+        self.setWindowTitle(tr("Make a lab store"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.like = "5.3"
+        self._presets: list[Button] = []
+        self._build_head(folder, name)
+        self.editor = ValuesEditor("lab.create", MessageStoreConfig())
+        self.search, self.table, self.value = self.editor.search, self.editor.table, self.editor.value
+        self.editor.changed.connect(self._check)
+        self.create_button = Button(tr("Make the store"), "primary")
+        self.create_button.setObjectName("lab.create.make")
+        self.create_button.setDefault(True)
+        self.create_button.clicked.connect(self._make)
+        cancel = Button(tr("Cancel"))
+        cancel.setObjectName("lab.create.cancel")
+        cancel.clicked.connect(self.reject)
+        self._summary = Elided("", 12, "text2")
+        self._summary.setObjectName("lab.create.summary")
+        box = QVBoxLayout(self)
+        box.setContentsMargins(px(20), px(16), px(20), px(14))
+        box.setSpacing(px(10))
+        box.addWidget(
+            column(
+                Label(tr("Make a lab store"), 18, "text", 600),
+                Label(tr("A real store directory of its own, written by this program's engine. Only lab stores can "
+                         "have their plug pulled."), 12, "text2", wrap=True),
+                gap=2,
+            )
+        )  # fmt: skip
+        box.addWidget(self._place)
+        box.addWidget(self._choices)
+        box.addWidget(self._preset_words)
+        box.addWidget(self.editor, 1)
+        box.addWidget(row(self._summary, None, cancel, self.create_button, gap=8))
+        self.resize(px(1040), px(640))
+        self._choose_preset(0)
+
+    # ---- building ----------------------------------------------------------------------------------------------------
+
+    def _build_head(self, folder: Path, name: str) -> None:
+        self.name = Field(tr("Name"), code=True, width=200)
+        self.name.setObjectName("lab.create.name")
+        self.name.setText(name)
+        self.name.textChanged.connect(lambda _text: self._look())
+        self.folder = Field(tr("Folder"), code=True)
+        self.folder.setObjectName("lab.create.folder")
+        self.folder.setText(str(folder))
+        self.folder.textChanged.connect(lambda _text: self._look())
+        pick = Button(tr("Choose…"))
+        pick.setObjectName("lab.create.choose")
+        pick.clicked.connect(self._pick_folder)
+        self._place = row(Label(tr("Name"), 12, "text2"), self.name, 8, Label(tr("in"), 12, "text2"), self.folder, pick)
+        self._fault = Label("", 12, "error")
+        self._fault.hide()
+        parts: list[QWidget | int | None] = [Label(tr("Preset"), 12, "text2")]
+        for number, preset in enumerate(_presets()):
+            button = Button(tr(preset.name), "pill")
+            button.setObjectName(f"lab.create.preset.{number}")
+            button.setCheckable(True)
+            button.clicked.connect(lambda _on=False, number=number: self._choose_preset(number))
+            self._presets.append(button)
+            parts.append(button)
+        parts += [16, Label(tr("Like"), 12, "text2")]
+        self._likes = []
+        for like, said in LIKES:
+            button = Button(said, "pill")
+            button.setObjectName(f"lab.create.like.{like}")
+            button.setCheckable(True)
+            button.clicked.connect(lambda _on=False, like=like: self._choose_like(like))
+            self._likes.append((like, button))
+            parts.append(button)
+        self._choices = row(*parts, None, self._fault, gap=6)
+        self._preset_words = Label("", 12, "text3", wrap=True)
+        self._choose_like("5.3")
+
+    # ---- choosing ----------------------------------------------------------------------------------------------------
+
+    def _choose_preset(self, number: int) -> None:
+        presets = _presets()
+        for at, button in enumerate(self._presets):
+            button.setChecked(at == number)
+        self._preset_words.setText(tr(presets[number].words))
+        self.editor.set_config(presets[number].config)
+
+    def _choose_like(self, like: str) -> None:
+        self.like = like
+        for name, button in self._likes:
+            button.setChecked(name == like)
+
+    def _pick_folder(self) -> None:
+        dialog = QFileDialog(self, tr("Folder of lab stores"), self.folder.text())
+        dialog.setObjectName("lab.create.pick")
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.folder.setText)
+        dialog.open()
+
+    # ---- making ------------------------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> MessageStoreConfig:
+        """The values as they stand."""
+        return self.editor.config
+
+    @property
+    def target(self) -> Path:
+        """The folder that would be made."""
+        return Path(self.folder.text()).expanduser() / self.name.text().strip()
+
+    def fault(self) -> str:
+        """Why the store cannot be made like this; empty where it can."""
+        if not NAME.fullmatch(self.name.text().strip()):
+            return tr("A name has letters, figures, dot, hyphen and underline.")
+        if not self.folder.text().strip():
+            return tr("A folder is needed.")
+        if self.target == self._taken:
+            return tr("There is a {name} in this folder already.", name=self.name.text().strip())
+        if self.editor.wrong:
+            return tr("A value is not permitted; see the line below.")
+        return ""
+
+    def _look(self) -> None:
+        """Whether something is there already: asked of the disk, off the loop."""
+        target = self.target
+
+        def done(there: object) -> None:
+            if not self._over:
+                self._taken = target if there else self._taken
+                self._check()
+
+        self._check()
+        self._runner(target.exists, done, done)
+
+    def done(self, result: int) -> None:
+        """It was answered: what still comes back finds nobody."""
+        self._over = True
+        super().done(result)
+
+    def _check(self) -> None:
+        said = self.fault()
+        self._fault.setText(said)
+        self._fault.setVisible(bool(said))
+        self.create_button.setEnabled(not said)
+        self._summary.setText(values_words(self.config))
+
+    def _make(self) -> None:
+        if not self.fault():
+            self.made.emit(self.target, self.config, self.like)
+            self.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter in a field makes the store only where the button has the focus."""
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and not isinstance(self.focusWidget(), Button):
+            event.accept()
+            return
+        super().keyPressEvent(event)
+
+
+def _presets() -> tuple[Preset, ...]:
+    from engine.lab.presets import PRESETS
+
+    return tuple(PRESETS)

@@ -1,0 +1,229 @@
+"""The load of the lab: sliders for what is put, how fast and by how many; started, changed while it runs, stopped.
+
+Below them what came of it: messages a second over the last minute, statuses counted, how long puts took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QSlider, QVBoxLayout, QWidget
+
+from viewer.lab.load_steps import KNOBS, spread_bytes
+from viewer.look.assets import tr
+from viewer.look.formats import short_ms
+from viewer.look.theme import follow, px, ui
+from viewer.pane.live_plots import Range, rate_frame
+from viewer.widgets.basics import Button, Chip, Elided, Label, PaneHead, Paper, Tool, column
+from viewer.widgets.facts import Fact, Facts
+from viewer.widgets.live_plot import LivePlot
+
+if TYPE_CHECKING:
+    from engine.lab.load_settings import LoadSettings
+    from viewer.runtime.live_history import LiveHistory
+
+SECONDS = 60.0
+DRAW_EVERY = 0.5
+"""Seconds between two pictures of the small plot."""
+CHANGE_AFTER_MS = 150
+"""A slider that is dragged changes the running load when it rests."""
+
+
+class LoadPanel(Paper):
+    """``startAsked(LoadSettings)``, ``changed(LoadSettings)`` while it runs, ``pauseAsked(bool)``, ``stopAsked()``."""
+
+    startAsked = Signal(object)
+    changed = Signal(object)
+    pauseAsked = Signal(bool)
+    stopAsked = Signal()
+
+    def __init__(self, name: str = "lab.load") -> None:
+        super().__init__()
+        self.setObjectName(f"{name}.panel")
+        self._able = self._running = self._paused = False
+        self._sliders: dict[str, QSlider] = {}
+        self._slim = False
+        self._said: dict[str, Elided] = {}
+        self._chip = Chip("live", "")
+        self._chip.hide()
+        self.start = Button(tr("Start the load"), "pill")
+        self.start.setObjectName(name)
+        self.start.clicked.connect(self.toggle)
+        self.pause = Tool("pause", tr("Pause the load"))
+        self.pause.setObjectName(f"{name}.pause")
+        self.pause.clicked.connect(lambda: self.pauseAsked.emit(not self._paused))
+        self.plot = LivePlot(f"{name}.plot", tr("Messages a second"))
+        self.plot.show_nothing(tr("Nothing was put yet."))
+        self._drawn_at = 0.0
+        self.plots_ready = False
+        """Whether the plot library was loaded; until then nothing is drawn."""
+        self.facts = Facts(76)
+        self.facts.setObjectName(f"{name}.facts")
+        self.facts.setAccessibleName(tr("What came of the load"))
+        self._later = QTimer(self, interval=CHANGE_AFTER_MS, singleShot=True)
+        self._later.timeout.connect(self._tell)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        box.addWidget(PaneHead(tr("Load"), "", self._chip, self.pause, self.start))
+        box.addWidget(self._build_knobs(name))
+        box.addWidget(self.plot, 1)
+        box.addWidget(column(self.facts, margins=(12, 6, 12, 10)))
+        self._show_state()
+        self._retheme()
+        follow(self, self._retheme)
+
+    def _build_knobs(self, name: str) -> QWidget:
+        inner = QWidget()
+        grid = self._grid = QGridLayout(inner)
+        grid.setContentsMargins(px(12), px(8), px(12), px(2))
+        grid.setHorizontalSpacing(px(8))
+        grid.setVerticalSpacing(px(1))
+        for line, knob in enumerate(KNOBS):
+            slider = QSlider(Qt.Orientation.Horizontal)
+            slider.setObjectName(f"{name}.{knob.key}")
+            slider.setAccessibleName(tr(knob.name))
+            slider.setToolTip(tr(knob.tip))
+            slider.setRange(0, len(knob.steps) - 1)
+            slider.setValue(knob.step_of(knob.first))
+            slider.setPageStep(1)
+            slider.valueChanged.connect(lambda _value: self._moved())
+            said = Elided("", 12, code=True)
+            self._sliders[knob.key], self._said[knob.key] = slider, said
+            grid.addWidget(Label(tr(knob.name), 12, "text2"), line, 0)
+            grid.addWidget(slider, line, 1)
+            grid.addWidget(said, line, 2)
+        self.zipf = QCheckBox(tr("few topics get most (Zipf)"))
+        self.zipf.setObjectName(f"{name}.zipf")
+        self.zipf.setAccessibleName(tr("Few topics get most (Zipf)"))
+        self.zipf.setChecked(True)
+        self.zipf.toggled.connect(lambda _on: self._moved())
+        grid.addWidget(self.zipf, len(KNOBS), 1, 1, 2)
+        grid.setColumnStretch(1, 1)
+        return inner
+
+    def set_slim(self, slim: bool) -> None:
+        """Narrow windows give the values less room."""
+        if slim != self._slim:
+            self._slim = slim
+            self._retheme()
+
+    def _retheme(self) -> None:
+        self.zipf.setFont(ui(12))
+        room = px(84 if self._slim else 126)
+        self._grid.setColumnMinimumWidth(2, room)
+        for key, slider in self._sliders.items():
+            slider.setFixedHeight(px(24))
+            self._said[key].setFixedWidth(room)
+
+    # ---- what is set -------------------------------------------------------------------------------------------------
+
+    def value(self, key: str) -> int:
+        """What the slider ``key`` means."""
+        knob = next(knob for knob in KNOBS if knob.key == key)
+        return knob.steps[self._sliders[key].value()]
+
+    def set_value(self, key: str, value: int) -> None:
+        """Move the slider ``key`` to the step nearest to ``value``."""
+        knob = next(knob for knob in KNOBS if knob.key == key)
+        self._sliders[key].setValue(knob.step_of(value))
+
+    def settings(self) -> LoadSettings:
+        """What stands on the sliders."""
+        from engine.lab.load_settings import LoadSettings
+
+        body = self.value("body_size")
+        return LoadSettings(
+            producers=self.value("producers"), rate=self.value("rate"), body_size=body,
+            body_spread=spread_bytes(body, self.value("body_spread")), topics=self.value("topics"),
+            zipf=self.zipf.isChecked(), keys=self.value("keys"), batch=self.value("batch"),
+        )  # fmt: skip
+
+    def words(self) -> str:
+        """What stands on the sliders, in words."""
+        parts = [f"{tr(knob.name)} {self._said[knob.key].text()}" for knob in KNOBS]
+        return ", ".join([*parts, *([self.zipf.text()] if self.zipf.isChecked() else [])])
+
+    def _moved(self) -> None:
+        self._say()
+        if self._running and not self._paused:
+            self._later.start()
+
+    def _tell(self) -> None:
+        if self._running and not self._paused:
+            self.changed.emit(self.settings())
+
+    def _say(self) -> None:
+        for knob in KNOBS:
+            text = knob.say(knob.steps[self._sliders[knob.key].value()])
+            self._said[knob.key].setText(text)
+            self._sliders[knob.key].setAccessibleDescription(text)
+
+    # ---- what the pane calls -----------------------------------------------------------------------------------------
+
+    def toggle(self) -> None:
+        """Start the load, or stop the one that runs."""
+        if self._running:
+            self.stopAsked.emit()
+        elif self._able:
+            self.startAsked.emit(self.settings())
+
+    def show_state(self, *, able: bool, running: bool, paused: bool) -> None:
+        """Whether a load can be started, is running, or pauses."""
+        self._able, self._running, self._paused = able, running, paused
+        self._show_state()
+
+    def _show_state(self) -> None:
+        self._say()
+        self.start.setEnabled(self._able or self._running)
+        self.start.setText(tr("Stop the load") if self._running else tr("Start the load"))
+        self.start.setAccessibleName(self.start.text())
+        self.pause.setVisible(self._running)
+        self.pause.set_icon("play" if self._paused else "pause")
+        said = tr("Go on with the load") if self._paused else tr("Pause the load")
+        self.pause.setToolTip(said)
+        self.pause.setAccessibleName(said)
+        self._chip.setVisible(self._running)
+        if self._paused:
+            self._chip.set_chip("warn", tr("paused"))
+
+    def show_history(self, history: LiveHistory | None, *, now: bool = False) -> None:
+        """The last minute of the series that Positions shows, too; at most a few times a second, or ``now``."""
+        if history is None or not len(history):
+            self.plot.show_nothing(tr("Nothing was put yet."))
+            return
+        at = history.span[1] / 1000
+        if self.plots_ready and (now or at - self._drawn_at >= DRAW_EVERY or at < self._drawn_at):
+            self._drawn_at = at
+            self.plot.show_live(rate_frame(history, Range(at, SECONDS), self.plot.live_width(), messages=True))
+
+    def show_rate(self, rate: float) -> None:
+        """Messages a second, now."""
+        if self._running and not self._paused:
+            self._chip.set_chip("live", f"{rate:,.0f} /s")
+
+    def show_answers(
+        self, rate: float, statuses: Mapping[str, int], median_ms: float | None, p99_ms: float | None, bytes_s: float
+    ) -> None:
+        """What came of the load so far: statuses counted, latencies in ms, bytes a second."""
+        from viewer.look.formats import size
+
+        total = sum(statuses.values())
+        if not total:
+            self.facts.show_facts(())
+            return
+        ordered = sorted(statuses.items(), key=lambda item: -item[1])
+        first, count = ordered[0]
+        facts = [Fact(tr("answered"), f"{rate:,.0f} /s", f"{first} {_share(count, total)}")]
+        facts += [Fact("", f"{name} {count:,}", _share(count, total), "warn") for name, count in ordered[1:5]]
+        if median_ms is not None and p99_ms is not None:
+            facts.append(Fact(tr("median"), short_ms(median_ms), tr("p99 {ms:,.1f} ms", ms=p99_ms)))
+        facts.append(Fact(tr("bytes"), f"{size(bytes_s)}/s", tr("whole units")))
+        self.facts.show_facts(facts)
+
+
+def _share(part: int, total: int) -> str:
+    share = part * 100 / total
+    return "100 %" if part == total else f"{min(share, 99.99):.2f} %" if share >= 0.01 else "< 0.01 %"

@@ -1,0 +1,448 @@
+"""The lab: put messages into a store of one's own and see what they become, put it under load, pull its plug.
+
+The left column does something, the middle shows the bytes it became, the right what the services make of it; below
+stands what a pulled plug leaves. The store is open for writing in a process of its own: everything here asks the desk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+
+from engine.codec.message import MIN_UNIT_SIZE, parts
+from engine.errors import CorruptUnit
+from viewer.lab.fed import FedPanel, RightColumn
+from viewer.lab.load import LoadPanel
+from viewer.lab.plug import PlugPanel
+from viewer.lab.put import PutPanel
+from viewer.lab.services import ServicesPanel
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
+from viewer.look.formats import size
+from viewer.look.theme import px
+from viewer.pane import Pane
+from viewer.pane.copying import table_commands
+from viewer.runtime.put_form import FormFault, PutForm
+from viewer.widgets.basics import (
+    Button,
+    Card,
+    Chip,
+    Glyph,
+    Hairline,
+    Label,
+    PaneHead,
+    Paper,
+    row,
+    scrolling,
+    splitter,
+    stacked,
+)
+from viewer.widgets.hex_pages import hex_fields
+from viewer.widgets.hex_view import HexView
+from viewer.widgets.record_view import RecordView
+
+if TYPE_CHECKING:
+    from engine.lab.samples import LoadCounts, PositionSample
+    from viewer.lab.compare import TwoWays
+    from viewer.runtime.lab_session import LabDesk, PutDone
+    from viewer.runtime.places import Place
+    from viewer.runtime.store_session import StoreSession
+
+LEFT, RIGHT = 384, 384
+SLIM_BELOW = 1300
+SLIM_RIGHT = 324
+QT_FIRST = ("PySide6.QtSvg", "PySide6.QtTest", "PySide6.QtOpenGLWidgets")
+
+
+class LabPane(Pane):
+    """``createAsked()``, ``writeAsked()``, ``plugAsked()``, ``recoverAsked()`` …: what the window has to do with."""
+
+    createAsked = Signal()
+    writeAsked = Signal()
+    plugAsked = Signal()
+    recoverAsked = Signal()
+    recoverAgainAsked = Signal()
+    compareAsked = Signal()
+    deedsChanged = Signal()
+    left = Signal()
+
+    view_id = "lab"
+    title = "Lab"
+    wants_tree = False
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.desk: LabDesk | None = None
+        self.lab_folder: Path | None = None
+        self._plots_asked = False
+        self._comparing = False
+        self._dragged = False
+        self._build()
+        self._wire()
+        self._show_state()
+
+    # ---- building ----------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.put = PutPanel()
+        self.load = LoadPanel()
+        self.services = ServicesPanel()
+        self.plug = PlugPanel()
+        self.hex = HexView("lab.hex")
+        self.hex.setAccessibleName(tr("The bytes the message became"))
+        self._new = Chip("live", tr("new"))
+        self._new.hide()
+        self.bytes_head = PaneHead(tr("The bytes it became"), "", self._new)
+        self._works = stacked(self.put, Hairline(), self.load, room=2)
+        self._left = scrolling(self._works)
+        self.fed = FedPanel()
+        self._right = RightColumn(self.services, self.fed)
+        top = self._top = splitter(False, (stacked(self.bytes_head, self.hex), 760), (self._right, RIGHT))
+        right = splitter(True, (top, 460), (self.plug, 500))
+        right.setMinimumWidth(px(420))
+        self._lab = splitter(False, (self._left, LEFT), (right, 1144))
+        for parts_ in (self._top, self._lab):
+            parts_.splitterMoved.connect(self._hands_on)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self._empty_page())
+        self._pages.addWidget(self._lab)
+        self.two: TwoWays | None = None
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.addWidget(self._pages)
+
+    def _hands_on(self) -> None:
+        """Somebody has dragged a column: its width is his from now on."""
+        self._dragged = True
+
+    def _empty_page(self) -> QWidget:
+        make = Button(tr("Make a lab store…"), "primary")
+        make.setObjectName("lab.make")
+        make.clicked.connect(self.createAsked)
+        self._write = Button(tr("Open this store for writing…"))
+        self._write.setObjectName("lab.write")
+        self._write.clicked.connect(self.writeAsked)
+        compare = Button(tr("Two ways at once…"))
+        compare.setObjectName("lab.two")
+        compare.clicked.connect(self.compareAsked)
+        self._why = Label("", 13, "error", wrap=True)
+        self._why.setObjectName("lab.why")
+        said = Label(tr("The store in this window is open for reading only. In the lab you put messages into a store "
+                        "of your own, watch them being committed, flushed and dispatched, and pull its plug."),
+                     13, "text2", wrap=True)  # fmt: skip
+        card = Card(
+            row(Glyph("lab", "accent", 28), Label(tr("No store is open for writing"), 18, "text", 600), None, gap=12),
+            said, self._why, row(make, compare, None, gap=8),
+            Hairline(),
+            Label(tr("Writing into this store shows the recovery plan first and asks. Its plug is never pulled."),
+                  12, "text3", wrap=True),
+            row(self._write, None), gap=12, pad=20,
+        )  # fmt: skip
+        card.setMaximumWidth(px(620))
+        ground = Paper("window")
+        box = QVBoxLayout(ground)
+        box.setContentsMargins(px(24), px(48), px(24), px(24))
+        box.addWidget(card, 0, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
+        return ground
+
+    def _wire(self) -> None:
+        self.put.putAsked.connect(self._put)
+        self.put.shown.connect(self._show_bytes)
+        self.load.startAsked.connect(lambda settings: self._ask(lambda desk: desk.set_load(settings)))
+        self.load.changed.connect(lambda settings: self._ask(lambda desk: desk.set_load(settings)))
+        self.load.pauseAsked.connect(lambda on: self._ask(lambda desk: desk.pause_load(on)))
+        self.load.stopAsked.connect(lambda: self._ask(lambda desk: desk.set_load(None)))
+        self.services.pauseAsked.connect(lambda name, on: self._ask(lambda desk: desk.pause(name, on)))
+        self.services.stepAsked.connect(lambda name: self._ask(lambda desk: desk.step(name)))
+        self.services.flushAsked.connect(self.flush)
+        self.services.commitAsked.connect(self.commit)
+        self.services.reopenAsked.connect(lambda changes: self._ask(lambda desk: desk.reopen(changes)))
+        self.plug.plugAsked.connect(self.plugAsked)
+        self.plug.recoverAsked.connect(self.recoverAsked)
+        self.plug.againAsked.connect(self.recoverAgainAsked)
+
+    # ---- what the window calls ---------------------------------------------------------------------------------------
+
+    def set_desk(self, desk: LabDesk) -> None:
+        """The desk of this window; once."""
+        self.desk = desk
+        self.fed.set_desk(desk)
+        desk.changed.connect(self._show_state)
+        desk.sampled.connect(self._sampled)
+        desk.counted.connect(self._counted)
+        desk.answered.connect(self._answered)
+        desk.plugged.connect(self._plugged)
+        desk.failed.connect(self._failed)
+        desk.died.connect(self._died)
+        self._show_state()
+        self._plugged()
+        if desk.sample is not None:
+            self.services.show_sample(desk.sample)
+        if desk.done:
+            self.put.set_form(desk.done[-1].form)
+            self._answered(desk.done[-1])
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """The store that the window shows; the lab is that of the desk."""
+        super().set_session(session)
+        if session is None:
+            self.left.emit()
+        else:
+            self.hex.runner = session.jobs.read
+        self._show_state()
+
+    def show_place(self, _place: Place) -> None:
+        """The lab is one place."""
+        self._show_state()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """The plot library is loaded in a thread when the view is first looked at."""
+        super().showEvent(event)
+        self._prepare_plot()
+        if self.desk is not None and self.desk.sample is not None:
+            self._sampled(self.desk.sample)
+            self.load.show_history(self.desk.history, now=True)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Narrow windows give the sides less."""
+        super().resizeEvent(event)
+        slim = self.width() < px(SLIM_BELOW)
+        for part in (self.put, self.load, self.services):
+            part.set_slim(slim)
+        bar = self._left.verticalScrollBar().sizeHint().width()
+        for area, inner, least in ((self._left, self._works, LEFT), (self._right, self.services, RIGHT)):
+            wide = inner.minimumSizeHint().width() + bar
+            area.setMinimumWidth(max(wide, px(SLIM_RIGHT if slim else least - 24)) if area is self._right or not slim
+                                 else wide)  # fmt: skip
+        self.plug.set_slim(slim)
+        if not self._dragged:
+            left, right = self._left.minimumWidth(), self._right.minimumWidth()
+            self._lab.setSizes([left if slim else px(LEFT), max(1, self.width() - left)])
+            self._top.setSizes([max(1, self.width() - left - right), right if slim else px(RIGHT)])
+
+    def retheme(self) -> None:
+        """Colours, fonts or zoom changed."""
+        self.plug.retheme()
+        self.resizeEvent(QResizeEvent(self.size(), self.size()))
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Copying, finding and export act on the table of the comparison in front."""
+        found = table_commands(self, self._table, "lab.jsonl")
+        if self._comparing and self.two is not None and self.two.seen:
+            found["lab.copyTwo"] = self.two.copy_markdown
+        return found
+
+    def _table(self) -> RecordView:
+        return self.two.table if self._comparing and self.two is not None else self.plug.table
+
+    def status(self) -> str:
+        """What is paused, what waits, what a power loss would take."""
+        desk = self.desk
+        if desk is None or not desk.there or desk.sample is None:
+            return tr("No store is open for writing")
+        if desk.busy == "recover":
+            return tr("Recovering: the log is read and dispatched again.")
+        if desk.unplugged:
+            return tr("The plug was pulled. Nothing runs until the store is recovered.")
+        sample = desk.sample
+        names = {line.key: line.words for line in self.services.lines.values()}
+        paused = [names[key] for key in names if (state := sample.services.get(key)) is not None and state.paused]
+        words = []
+        if paused:
+            words.append(tr("Paused by hand: {services}", services=", ".join(paused)))
+        unsafe = sample.positions.wrote - sample.positions.flushed
+        words.append(
+            tr("{size} would go if the power failed now", size=size(unsafe))
+            if unsafe > 0
+            else tr("everything is on disk")
+        )
+        return " · ".join(words)
+
+    # ---- deeds -------------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Bring everything put so far to disk."""
+        self._ask(lambda desk: desk.flush())
+
+    def commit(self) -> None:
+        """Hand the pool's buffers to the page cache."""
+        self._ask(lambda desk: desk.commit())
+
+    def show_two_ways(self) -> None:
+        """The page of two stores side by side; made when it is first wanted."""
+        if self.two is None:
+            from viewer.lab.compare import TwoWays
+
+            self.two = TwoWays()
+            self.two.folder = self.lab_folder
+            self.two.leaveAsked.connect(self._leave_two)
+            self.two.said.connect(self.statusMessage)
+            self.two.changed.connect(self.deedsChanged)
+            self.two.plots_ready = self.load.plots_ready
+            self._pages.addWidget(self.two)
+        self._comparing = True
+        self._pages.setCurrentWidget(self.two)
+
+    def finish(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Have ``work`` done whatever is closed meanwhile."""
+        if self.session is not None:
+            self.session.jobs.finish(work)
+        else:
+            work.close()
+
+    def say_why(self, said: str) -> None:
+        """Why nothing is open for writing."""
+        self._why.setText(said)
+        self._why.setVisible(bool(said))
+
+    def _leave_two(self) -> None:
+        if self.two is not None:
+            self.finish(self.two.end())
+        self._comparing = False
+        self._show_state()
+
+    def _ask(self, work: Callable[[LabDesk], object]) -> None:
+        if self.desk is not None and self.desk.alive:
+            self.desk.begin(work(self.desk))  # type: ignore[arg-type]
+
+    def _put(self, form: PutForm) -> None:
+        desk = self.desk
+        if desk is None or not desk.alive:
+            return
+        desk.begin(self._put_now(desk, form))
+
+    async def _put_now(self, desk: LabDesk, form: PutForm) -> None:
+        try:
+            await desk.put(form)
+        except FormFault as fault:
+            self.put.show_fault(fault)
+
+    # ---- showing -----------------------------------------------------------------------------------------------------
+
+    def _show_state(self) -> None:
+        desk = self.desk
+        there = desk is not None and desk.there
+        if not (self._comparing and self.two is not None):
+            self._pages.setCurrentIndex(1 if there and (desk is None or not desk.dead) else 0)
+        if desk is not None and desk.dead:
+            said = tr("The lab's engine has ended: {why}", why=engine_words(desk.dead))
+            self.say_why(
+                f"{said}\n{tr('Open the store for writing again: that recovers it, and shows first what it does.')}"
+            )
+        whole = self.session is not None and self.session.snapshot.paths is not None
+        self._write.setEnabled(whole)
+        able = desk is not None and desk.alive and not desk.unplugged
+        self.put.set_enabled(able)
+        self.load.show_state(
+            able=able, running=desk is not None and desk.load is not None,
+            paused=desk is not None and desk.load_paused,
+        )  # fmt: skip
+        self.services.show_store(desk.config if desk is not None else None, able=able)
+        if desk is not None and (desk.unplugged or desk.busy):
+            self.services.show_off()
+        if desk is None:
+            self.plug.show_able(plug=False, recover=False)
+            return
+        able = desk.plug_possible and not desk.unplugged
+        self.plug.show_able(plug=able, recover=desk.unplugged and not desk.busy, again=desk.again_possible)
+        if self.isVisible():
+            self.statusMessage.emit(self.status())
+
+    def _sampled(self, sample: PositionSample) -> None:
+        if not self.isVisible() or (self.desk is not None and self.desk.unplugged):
+            return
+        self.services.show_sample(sample)
+        if self.desk is not None:
+            self.load.show_rate(sample.rates.messages)
+            self.load.show_history(self.desk.history)
+        self.statusMessage.emit(self.status())
+
+    def _counted(self, counts: LoadCounts) -> None:
+        desk = self.desk
+        if desk is None or desk.sample is None or not self.isVisible():
+            return
+        rates, latency = desk.sample.rates, counts.latency
+        median, late = latency.quantile(0.5) / 1e6, latency.quantile(0.99) / 1e6
+        self.load.show_answers(rates.messages, counts.statuses, median, late, rates.wrote)
+
+    def _answered(self, done: PutDone) -> None:
+        if self.desk is None:
+            return
+        self.put.show_done(list(self.desk.done))
+        self.put.set_enabled(self.desk.alive)
+        self._show_bytes(done)
+        self._new.set_chip("live", tr("new"))
+        self._new.setVisible(done.offset is not None)
+
+    def _show_bytes(self, done: PutDone) -> None:
+        self._new.hide()
+        if done.offset is None or not done.answer.unit:
+            self.hex.clear()
+            self.bytes_head.set_note("")
+            return
+        start, unit = done.offset, done.answer.unit
+        fields = hex_fields(unit_parts(unit))
+
+        def read(offset: int, count: int) -> bytes:
+            return unit[max(0, offset - start) : max(0, offset - start + count)]
+
+        self.hex.show_bytes(read, start, fields, len(unit), start, start + len(unit))
+        self.bytes_head.set_note(f"{done.size:,} B @ {start:,}")
+
+    def _plugged(self) -> None:
+        desk = self.desk
+        report = desk.report if desk is not None else None
+        self.plug.show_report(report)
+        if report is not None and desk is not None and desk.done:
+            last = desk.done[-1].offset
+            gone = last is not None and last >= report.plan.end_offset
+            self._new.set_chip("error" if gone else "ok", tr("gone") if gone else tr("kept"))
+            self._new.setVisible(last is not None)
+        self._show_state()
+
+    def _failed(self, said: str) -> None:
+        self.put.fail(said)
+        self.statusMessage.emit(said)
+
+    def _died(self, said: str) -> None:
+        self._show_state()
+        self.statusMessage.emit(tr("The lab's engine has ended: {why}", why=said))
+
+    def _prepare_plot(self) -> None:
+        session = self.session
+        if session is None or self._plots_asked:
+            return
+        self._plots_asked = True
+
+        def done(_module: object) -> None:
+            self.load.plots_ready = True
+            if self.desk is not None and self.desk.history is not None:
+                self.load.show_history(self.desk.history, now=True)
+
+        for name in QT_FIRST:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+        session.jobs.read(lambda: importlib.import_module("pyqtgraph"), done, lambda _error: None)
+
+
+def unit_parts(raw: bytes) -> list[tuple[str, int, int]]:
+    """Name, position and length of every field of the units in ``raw``, one behind the other; as far as they go."""
+    found: list[tuple[str, int, int]] = []
+    at = 0
+    while len(raw) - at >= MIN_UNIT_SIZE:
+        size_ = int.from_bytes(raw[at : at + 4], "big")
+        if not MIN_UNIT_SIZE <= size_ <= len(raw) - at:
+            break
+        try:
+            found += [(name, at + position, length) for name, position, length in parts(raw[at : at + size_])]
+        except (CorruptUnit, ValueError):
+            break
+        at += size_
+    return found

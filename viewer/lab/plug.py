@@ -1,0 +1,133 @@
+"""Pull the plug: three lines (before, what the disk kept, after recovery) and a table that compares them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from viewer.lab.words import PlugLine, PlugView, compare_kind, plug_view, waiting_view
+from viewer.look.assets import tr
+from viewer.look.theme import C, follow, px
+from viewer.widgets.basics import Button, Chip, Elided, Hairline, Label, PaneHead, Paper, column, row
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.recovery_line import RecoveryLine
+
+if TYPE_CHECKING:
+    from engine.lab.plug import PlugReport
+
+LEGEND = (("disk", "on disk"), ("again", "dispatched again"), ("gone", "gone"), ("zero", "never written"))
+LABELS = 176
+
+
+class Swatch(QWidget):
+    """A small field in the ground of a kind of stretch."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self._kind = kind
+        self.setFixedSize(px(12), px(12))
+        follow(self, self.update)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """The fill, and an outline where it is what goes."""
+        p = QPainter(self)
+        role = {"disk": "posLog3", "again": "posBuild", "gone": "errorFill", "zero": "sunken"}[self._kind]
+        p.setPen(QPen(C("error" if self._kind == "gone" else role), 1))
+        p.setBrush(C(role))
+        p.drawRect(0, 0, self.width() - 1, self.height() - 1)
+
+
+class PlugPanel(Paper):
+    """``plugAsked()``, ``recoverAsked()``, ``againAsked()``: the window asks and does it."""
+
+    plugAsked = Signal()
+    recoverAsked = Signal()
+    againAsked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recover = Button(tr("Recover"))
+        self.recover.setObjectName("lab.recover")
+        self.recover.clicked.connect(self.recoverAsked)
+        self.again = Button(tr("Recover again"))
+        self.again.setObjectName("lab.recoverAgain")
+        self.again.setToolTip(tr("Recovers what the disk kept once more, beside the store, and compares"))
+        self.again.clicked.connect(self.againAsked)
+        self.again.hide()
+        self.plug = Button(tr("Pull the plug…"), "danger", "plug")
+        self.plug.setObjectName("lab.plug")
+        self.plug.clicked.connect(self.plugAsked)
+        legend: list[QWidget | int | None] = []
+        for kind, said in LEGEND:
+            legend += [Swatch(kind), Label(tr(said), 12, "text2"), 6]
+        self._legend = row(*legend, gap=5)
+        note = tr("as a power loss would: only what was flushed is kept · not to scale")
+        self.head = PaneHead(tr("Pull the plug"), note, self._legend, self.recover, self.again, self.plug)
+        self._names: list[Label] = []
+        self._notes: list[Elided] = []
+        self.lines: list[RecoveryLine] = []
+        parts = []
+        for number, name in enumerate((tr("Before"), tr("What the disk kept"), tr("After recovery"))):
+            title, about, line = (
+                Label(name, 13, "text", 600),
+                Elided("", 12, "text2"),
+                RecoveryLine(f"lab.plug.line.{number}", name, 18),
+            )
+            left = column(title, about, None, gap=0)
+            left.setFixedWidth(px(LABELS))
+            self._names.append(title)
+            self._notes.append(about)
+            self.lines.append(line)
+            made = row(left, line, gap=8)
+            made.box.setAlignment(line, Qt.AlignmentFlag.AlignVCenter)
+            made.box.setStretch(1, 1)
+            parts.append(made)
+        self._strips = column(*parts, gap=2, margins=(14, 4, 14, 4))
+        self._chip = Chip("warn", "")
+        self._chip.hide()
+        self.table = RecordView("lab.comparison", compare_kind())
+        self.table.setAccessibleName(tr("Before, kept and after compared"))
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        for part in (self.head, self._strips, Hairline(), self.table, self.table.strip):
+            box.addWidget(part)
+        box.setStretch(3, 1)
+        self.table.setMinimumHeight(px(26 + 24 * 3))
+        self.show_view(waiting_view())
+
+    def show_able(self, *, plug: bool, recover: bool, again: bool = False) -> None:
+        """What can be done now; once a store was recovered, it can be again."""
+        self.plug.setEnabled(plug)
+        self.recover.setEnabled(recover)
+        self.again.setEnabled(again)
+
+    def show_report(self, report: PlugReport | None) -> None:
+        """What a pulled plug left, None before one was pulled."""
+        self.show_view(waiting_view() if report is None else plug_view(report))
+        done = report is not None and report.after is not None
+        self.again.setVisible(done)
+        self.recover.setVisible(not done)
+
+    def show_view(self, view: PlugView) -> None:
+        """Lines and rows as given."""
+        for number, line in enumerate(view.lines):
+            self._show_line(number, line)
+        self.table.set_rows(list(view.rows))
+        self.table.set_state(None if view.rows else State("empty", view.said))
+
+    def _show_line(self, number: int, line: PlugLine) -> None:
+        self._notes[number].setText(line.note)
+        self.lines[number].show_parts(line.parts, line.flags)
+
+    def set_slim(self, slim: bool) -> None:
+        """Narrow windows leave the legend out."""
+        self._legend.setVisible(not slim)
+
+    def retheme(self) -> None:
+        """Colours, fonts or zoom changed."""
+        self.table.refresh_look()

@@ -1,0 +1,214 @@
+"""Every value of a store's configuration with default, range and meaning, searched and changed: as a part of a dialog,
+and as a dialog of its own.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QComboBox, QDialog, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+
+from engine.config import MessageStoreConfig
+from engine.errors import UsageError
+from viewer.lab.config_rows import ConfigRow, changed, config_rows, differences, row_kind
+from viewer.look.assets import tr
+from viewer.look.theme import px
+from viewer.widgets.basics import Button, Elided, Field, Hairline, Label, Mark, row
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+
+
+class ValuesEditor(QWidget):
+    """``changed()`` when :attr:`config` has another value, or what is typed is not permitted (:attr:`wrong`)."""
+
+    changed = Signal()
+
+    def __init__(self, name: str, config: MessageStoreConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.search = Field(tr("Search names and meanings"), width=280, icon_name="search")
+        self.search.setObjectName(f"{name}.search")
+        self.search.textChanged.connect(lambda _text: self._show_rows())
+        self.table = RecordView(f"{name}.values", row_kind())
+        self.table.setAccessibleName(tr("Configuration values"))
+        self.table.rowChosen.connect(self._row_chosen)
+        self._key = Label("", 12, "text", 600, code=True)
+        self._key.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+        self.value = Field(tr("Value"), code=True, width=220)
+        self.value.setObjectName(f"{name}.value")
+        self.value.textEdited.connect(lambda _text: self._try())
+        self.choice = QComboBox()
+        self.choice.setObjectName(f"{name}.choice")
+        self.choice.setAccessibleName(tr("Value"))
+        self.choice.activated.connect(lambda _n: self._try())
+        self._editor = QStackedWidget()
+        self._editor.addWidget(self.value)
+        self._editor.addWidget(self.choice)
+        self._editor.setFixedSize(px(224), px(30))
+        self._note = Elided("", 12, "text3")
+        self._note_mark = Mark("")
+        self.reset = Button(tr("Default"), "flat")
+        self.reset.setObjectName(f"{name}.default")
+        self.reset.clicked.connect(self._take_default)
+        editor = row(self._key, self._editor, self.reset, self._note_mark, self._note, gap=8)
+        editor.box.setStretch(4, 1)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(px(6))
+        for part in (row(self.search, None, gap=8), Hairline(), self.table, self.table.strip, Hairline(), editor):
+            box.addWidget(part)
+        box.setStretch(2, 1)
+        self._show_rows()
+
+    @property
+    def wrong(self) -> bool:
+        """Whether what is typed is not permitted."""
+        return bool(self.value.property("state") == "error")
+
+    @property
+    def note(self) -> str:
+        """What is said of the value."""
+        return self._note.text()
+
+    def set_config(self, config: MessageStoreConfig) -> None:
+        """Show another configuration."""
+        self.config = config
+        self._show_rows()
+
+    def _show_rows(self) -> None:
+        chosen = self.table.current_row()
+        rows = config_rows(self.config, self.search.text())
+        self.table.set_rows(list(rows))
+        self.table.set_state(None if rows else State("empty", tr("No value has these words.")))
+        keys = [one.key for one in rows]
+        if rows:
+            self.table.go_to_row(keys.index(chosen.key) if chosen is not None and chosen.key in keys else 0)
+        self._row_chosen(self.table.current_row())
+        self.changed.emit()
+
+    def _row_chosen(self, chosen: ConfigRow | None) -> None:
+        for part in (self._editor, self.reset):
+            part.setEnabled(chosen is not None and not chosen.fixed)
+        self.value.setProperty("state", "")
+        self._key.setText(chosen.key if chosen is not None else "")
+        if chosen is None:
+            self._say("", "")
+            return
+        if chosen.choices:
+            self.choice.clear()
+            self.choice.addItems(list(chosen.choices))
+            self.choice.setCurrentText(chosen.text)
+            self.choice.setAccessibleName(chosen.key)
+            self._editor.setCurrentWidget(self.choice)
+        else:
+            self.value.setText(chosen.text)
+            self.value.setAccessibleName(chosen.key)
+            self._editor.setCurrentWidget(self.value)
+        fixed = tr("a lab store keeps its files below its own folder, in the default form")
+        self._say("", fixed if chosen.fixed else f"{chosen.span} {chosen.unit}".strip() + f" · {chosen.meaning}")
+
+    def set_value(self, key: str, text: str) -> bool:
+        """Give the value ``key`` another text; False where it is not permitted, and the line below says why."""
+        try:
+            self.config = changed(self.config, key, text)
+        except UsageError as error:
+            self._say("error", error.what)
+            return False
+        self._refresh()
+        return True
+
+    def _try(self) -> None:
+        chosen = self.table.current_row()
+        if chosen is None:
+            return
+        text = self.choice.currentText() if chosen.choices else self.value.text()
+        try:
+            self.config = changed(self.config, chosen.key, text)
+        except UsageError as error:
+            self._say("error", error.what)
+            self.value.setProperty("state", "error")
+        else:
+            self._say("ok" if text.strip() != chosen.default else "", f"{chosen.span} {chosen.unit}".strip())
+            self.value.setProperty("state", "")
+            self._refresh()
+        self.value.style().unpolish(self.value)
+        self.value.style().polish(self.value)
+        self.changed.emit()
+
+    def _refresh(self) -> None:
+        """New values in the rows; the chosen one and what is typed stay."""
+        at = self.table.currentIndex().row()
+        self.table.blockSignals(True)
+        self.table.set_rows(list(config_rows(self.config, self.search.text())))
+        if at >= 0:
+            self.table.go_to_row(at)
+        self.table.blockSignals(False)
+        self.changed.emit()
+
+    def _take_default(self) -> None:
+        chosen = self.table.current_row()
+        if chosen is not None and self.set_value(chosen.key, chosen.default):
+            self._row_chosen(self.table.current_row())
+            self.changed.emit()
+
+    def _say(self, kind: str, said: str) -> None:
+        self._note_mark.set_kind(kind)
+        self._note.set_role("error" if kind == "error" else "text3")
+        self._note.setText(said)
+        self._note.setAccessibleName(said)
+
+
+class ValuesDialog(QDialog):
+    """``taken(MessageStoreConfig)`` when the values shall be used; ``base`` is what they are changed from."""
+
+    taken = Signal(object)
+
+    def __init__(self, parent: QWidget, name: str, title: str, config: MessageStoreConfig) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.setWindowTitle(title)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.editor = ValuesEditor(name, config)
+        self._said = Elided("", 12, "text2")
+        self.deed = Button(tr("Use these values"), "primary")
+        self.deed.setObjectName(f"{name}.deed")
+        self.deed.clicked.connect(self._take)
+        cancel = Button(tr("Cancel"))
+        cancel.setObjectName(f"{name}.cancel")
+        cancel.clicked.connect(self.reject)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(px(20), px(16), px(20), px(14))
+        box.setSpacing(px(10))
+        box.addWidget(Label(title, 18, "text", 600))
+        box.addWidget(self.editor, 1)
+        last = row(self._said, None, cancel, self.deed, gap=8)
+        last.box.setStretch(0, 1)
+        box.addWidget(last)
+        self.editor.changed.connect(self._show)
+        self._show()
+        self.resize(px(960), px(560))
+
+    def _show(self) -> None:
+        self._said.setText(values_words(self.editor.config))
+        self.deed.setEnabled(not self.editor.wrong)
+
+    def _take(self) -> None:
+        self.taken.emit(self.editor.config)
+        self.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter in a field takes the values only where a button has the focus."""
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and not isinstance(self.focusWidget(), Button):
+            event.accept()
+            return
+        super().keyPressEvent(event)
+
+
+def values_words(config: MessageStoreConfig) -> str:
+    """How many values differ from RocketMQ's defaults, and which."""
+    own = differences(config)
+    if not own:
+        return tr("RocketMQ's defaults")
+    names = ", ".join(f"{one.key}={one.text}" for one in own)
+    said = tr("{n} values differ from RocketMQ's defaults", n=len(own))
+    return f"{said}: {names}"

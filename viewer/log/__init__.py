@@ -1,0 +1,1 @@
+"""The log: every unit a row, filtered, found, marked, decoded and as bytes."""

@@ -1,0 +1,95 @@
+"""Colouring rules: filters that tint the rows they match, the first that matches wins; no Qt.
+
+A tint is a ground, a shape in the gutter and the rule's name as a word: colour is never alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from engine.codec.message import Unit
+from engine.errors import BadFilter
+from viewer.look.assets import words
+
+TINTS = {
+    "blue": ("noteFill", words("blue, square")),
+    "green": ("okFill", words("green, bar")),
+    "amber": ("warnFill", words("amber, plus")),
+    "red": ("errorFill", words("red, cross")),
+    "yellow": ("glow", words("yellow, star")),
+    "grey": ("sunken", words("grey, ring")),
+}
+"""Name of a tint → colour role of the ground, and what it looks like in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Rows that match ``text`` get ``tint``; ``on`` where it is in force."""
+
+    name: str
+    text: str
+    tint: str = "blue"
+    on: bool = True
+
+    @property
+    def fault(self) -> str:
+        """Why the filter cannot be understood; "" where it can."""
+        if not self.text.strip():
+            from viewer.look.assets import tr
+
+            return tr("The filter is empty.")
+        from engine.query import parse
+
+        try:
+            parse(self.text)
+        except BadFilter as wrong:
+            return wrong.what
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dress:
+    """What a rule gives a row: its name and its tint; both empty where no rule matches."""
+
+    rule: str = ""
+    tint: str = ""
+
+
+PLAIN = Dress()
+FileOf = Callable[[int], str | None]
+
+
+def dresser(rules: Sequence[Rule], file_of: FileOf | None = None) -> Callable[[Unit], Dress] | None:
+    """The function from a unit to its dress; None where no rule is in force. Rules that cannot be read are left out."""
+    from engine.query import parse
+
+    now = time.time_ns() // 1_000_000
+    tests = []
+    for rule in rules:
+        if rule.on and not rule.fault:
+            tests.append((parse(rule.text, now_ms=now).compile(file_of), Dress(rule.name, rule.tint)))
+    if not tests:
+        return None
+
+    def dress(unit: Unit) -> Dress:
+        return next((found for test, found in tests if test(unit)), PLAIN)
+
+    return dress
+
+
+def kept(rules: Iterable[Rule]) -> list[dict[str, Any]]:
+    """The rules as settings keep them."""
+    return [asdict(rule) for rule in rules]
+
+
+def read(items: Iterable[dict[str, Any]]) -> list[Rule]:
+    """The rules that settings kept; what is damaged is left out."""
+    found = []
+    for item in items:
+        name, text, tint = item.get("name"), item.get("text"), item.get("tint")
+        if isinstance(name, str) and isinstance(text, str) and tint in TINTS:
+            found.append(Rule(name, text, str(tint), item.get("on") is not False))
+    return found

@@ -1,0 +1,216 @@
+"""Columns and looks of the commit log's table; no Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from viewer.log.made_columns import made_column
+from viewer.log.row_dress import RowDress
+from viewer.log.rows import EdgeRow, LogRow, UnitRow
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
+from viewer.look.formats import number, plain, size
+from viewer.widgets.cell_filter import body_term, letters_term
+from viewer.widgets.columns import (
+    Chip,
+    Column,
+    RecordKind,
+    RowLook,
+    chip_column,
+    gutter,
+    number_column,
+    text_column,
+    time_column,
+    topic_column,
+)
+
+MARKS = {
+    "T": words("transaction"),
+    "Z": words("compressed body"),
+    "B": words("batch in one unit"),
+    "D": words("delayed"),
+    "R": words("retried"),
+    "M": words("dispatched to several queues"),
+}
+ToEntry = Callable[[str, int, int], object]
+"""Makes the place of a queue entry: topic, queue id, queue offset."""
+
+
+def unit_kind(
+    to_entry: ToEntry, dress: RowDress | None = None, *, rules: bool = False, made: Sequence[str] = ()
+) -> RecordKind:
+    """The table of the commit log; ``to_entry`` makes the link from a unit to its queue entry.
+
+    ``dress`` has what a person put on rows; with ``rules`` a column names the colouring rule of a row; ``made`` are
+    fields of which a person made columns.
+    """
+    worn = dress if dress is not None else RowDress()
+    stored = time_column("storeTimestamp", words("Stored") if worn.reference is None else words("Since reference"))
+
+    def entry_of(row: LogRow) -> object | None:
+        return to_entry(row.topic, row.queue_id, row.queue_offset) if isinstance(row, UnitRow) else None
+
+    columns: tuple[Column, ...] = (
+        gutter(),
+        Column(
+            "physicalOffset",
+            words("Physical offset"),
+            124,
+            _offset,
+            lambda row: row.offset,
+            right=True,
+            mono=True,
+            elide="never",
+        ),
+        Column("size", words("Size"), 84, _size, lambda row: row.size, right=True, mono=True, tone=lambda _: "text2"),
+        topic_column(tone=_topic_tone),
+        number_column("queueId", words("Queue"), 62),
+        number_column("queueOffset", words("Queue offset"), 104, jump=entry_of),
+        replace(stored, text=worn.time, right=worn.reference is not None),
+        text_column("tags", words("Tag"), 76, tone=lambda _: "text2", leaves=True),
+        Column("keys", words("Keys"), 168, _keys, _key_list, mono=True, elide="middle"),
+        chip_column("crc", words("CRC"), 78, _crc),
+        Column("", words("Marks"), 62, _letters, _letters, paint="letters", tip=_letter_words, filterable=False,
+               term=lambda row: letters_term(_letters(row))),
+        Column("body", words("Body"), 120, _body, _preview, mono=True, tone=lambda _: "text3", slim=True,
+               filterable=False, term=lambda row: body_term(_preview(row))),
+    )  # fmt: skip
+    if rules:
+        rule = text_column("rule", words("Rule"), 92, filterable=False)
+        columns = (*columns[:-1], replace(rule, term=lambda _row: None), columns[-1])
+    fresh = tuple(column for name in made if (column := made_column(name)) is not None)
+    columns = (*columns[:-1], *fresh, columns[-1])
+    return RecordKind(
+        "unit",
+        columns,
+        lambda row: worn.look(row, look(row)),
+        lambda row: worn.verdict(row, verdict(row)),
+        record,
+        command,
+    )
+
+
+def look(row: LogRow) -> RowLook | None:
+    """Blanks, damage and edges as rows of their own; a mark where a unit is doubtful."""
+    if isinstance(row, UnitRow):
+        if row.crc == "bad":
+            return RowLook(mark="error")
+        return RowLook(mark="warn") if row.stale else None
+    if row.kind == "blank":
+        if row.next_file:
+            said = tr("End of file · the next message did not fit · the log goes on in {file}", file=row.next_file)
+        else:
+            said = tr("End of file · the next message did not fit · no file follows")
+        return RowLook("chat", "sunken", "text3", said)
+    if row.kind == "zero":
+        return RowLook("out", "", "text3", tr("Zero tail · end of the log · nothing was written behind this place"))
+    if row.kind == "hole":
+        return RowLook("error", "errorFill", "error", tr("Missing · no file of the log holds these bytes"), strong=True)
+    if row.kind == "error":
+        said = tr("Cannot be read · {reason}", reason=engine_words(row.reason))
+        return RowLook("unread", "sunken", "text2", said, strong=True)
+    reason = engine_words(row.reason)
+    if row.was and row.more:
+        said = tr("Damaged · was {message} and {count:,} more · {reason}",
+                  message=plain(row.was), count=row.more, reason=reason)  # fmt: skip
+    elif row.was:
+        said = tr("Damaged · was {message} · {reason}", message=plain(row.was), reason=reason)
+    else:
+        said = tr("Damaged · {reason} · {count} bytes", reason=reason, count=number(row.size))
+    return RowLook("error", "errorFill", "error", said, strong=True)
+
+
+def verdict(row: LogRow) -> str:
+    """What a screen reader says first."""
+    if isinstance(row, UnitRow):
+        if row.crc == "bad":
+            return tr("body CRC bad")
+        return tr("stale unit") if row.stale else tr("CRC ok") if row.crc == "ok" else ""
+    return {"blank": tr("blank"), "zero": tr("zero tail"), "error": tr("cannot be read")}.get(row.kind, tr("damage"))
+
+
+def record(row: LogRow) -> dict[str, Any]:
+    """The row as far as it is known without reading its unit again."""
+    if isinstance(row, EdgeRow):
+        found: dict[str, Any] = {
+            "type": "blank" if row.kind == "blank" else "damage",
+            "physicalOffset": row.offset,
+            "size": row.size,
+        }
+        return found | ({"reason": row.reason} if row.reason else {})
+    return {
+        "type": "unit",
+        "physicalOffset": row.offset,
+        "size": row.size,
+        "topic": row.topic,
+        "queueId": row.queue_id,
+        "queueOffset": row.queue_offset,
+        "storeTimestamp": row.store_timestamp,
+        "tags": row.tags,
+        "keys": row.keys,
+        "crc": row.crc,
+    }
+
+
+def command(row: LogRow) -> list[str]:
+    """The command that prints this row; the store's path is put in place of ``STORE`` by the pane."""
+    return ["storescope", "units", "STORE", "--from", str(row.offset), "--limit", "1", "--json"]
+
+
+def _offset(row: LogRow) -> str:
+    return number(row.offset)
+
+
+def _size(row: LogRow) -> str:
+    return number(row.size) if row.size < 1 << 27 else size(row.size)
+
+
+def _topic_tone(row: LogRow) -> str:
+    return _tone_of(row.topic) if isinstance(row, UnitRow) else "text"
+
+
+@lru_cache(maxsize=4096)
+def _tone_of(topic: str) -> str:
+    from viewer.look.topic_kinds import is_system_topic
+
+    return "text2" if is_system_topic(topic) else "text"
+
+
+def _key_list(row: LogRow) -> list[str] | None:
+    return row.keys if isinstance(row, UnitRow) else None
+
+
+def _keys(row: LogRow) -> str:
+    return plain(" ".join(row.keys)) if isinstance(row, UnitRow) else ""
+
+
+def _crc(row: LogRow) -> Chip | None:
+    if not isinstance(row, UnitRow):
+        return None
+    if row.crc == "bad":
+        return Chip("error", tr("bad"))
+    return Chip("ok") if row.crc == "ok" else Chip("out")
+
+
+def _letters(row: LogRow) -> str:
+    return row.marks if isinstance(row, UnitRow) else ""
+
+
+def _letter_words(row: LogRow) -> str:
+    return ", ".join(tr(MARKS[letter]) for letter in _letters(row))
+
+
+def _preview(row: LogRow) -> bytes | None:
+    return row.preview if isinstance(row, UnitRow) else None
+
+
+def _body(row: LogRow) -> str:
+    if not isinstance(row, UnitRow) or not row.preview:
+        return ""
+    text = row.preview.decode("utf-8", "replace")
+    if text.count("�") > len(text) // 4:
+        return row.preview[:48].hex(" ")
+    return plain(text.rstrip("�"))

@@ -1,0 +1,146 @@
+"""Row numbers for the log: counted in the worker process, kept in the side index, taken over when they are there."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from viewer.look.assets import tr
+from viewer.runtime.jobs import Cancelled
+from viewer.runtime.settings import default_cache
+from viewer.runtime.store_session import StoreSession
+
+if TYPE_CHECKING:
+    from engine.inspection.log_reader import LogReader
+    from engine.inspection.side_index import SideIndex
+
+FOLDER = "side-index"
+REST_MS = 5000
+"""At least so long between two counts of a log that grows."""
+MOST_AT_ONCE = 64 << 20
+"""Bytes up to which rows that came are counted at once; more are left to the worker."""
+SHARE = 20
+"""And so many times what the last one took."""
+
+
+class LogCount(QObject):
+    """Counts the log of a session in the background. ``counted(index)`` when numbers are known, or known anew;
+    ``grew()`` after each :meth:`grow`.
+    """
+
+    counted = Signal(object)
+    grew = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session: StoreSession | None = None
+        self._busy = False
+        self._end = -1
+        self.rows = 0
+        """Rows of the log up to the offset :attr:`upto`, which is -1 where nobody has counted yet."""
+        self.upto = -1
+        self._growing = False
+        self._rest = QTimer(self, singleShot=True)
+        self._rest.timeout.connect(self._look_again)
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Another store, or none."""
+        self._session = session
+        self._busy = self._growing = False
+        self._end = self.upto = -1
+        self._rest.stop()
+
+    def look(self) -> None:
+        """Count what was not counted yet; a log that has not grown is left alone, and one whose end cannot be read."""
+        session = self._session
+        if session is None or self._busy or self._rest.isActive() or not session.snapshot.log.files:
+            return
+        end = session.snapshot.log.known_end
+        if end is not None and end != self._end:
+            self._busy, self._end = True, end
+            session.jobs.start(self._count(session))
+
+    def grow(self) -> None:
+        """The log has grown: count the rows that came, where they are few; :attr:`grew` follows in any case."""
+        session = self._session
+        if session is None or self._growing:
+            return
+        log, start = session.snapshot.log, self.upto
+        end = log.known_end
+        if end is not None and end < start:
+            self.upto = -1  # the log was cut
+        if end is None or self.upto < 0 or not 0 < end - start <= MOST_AT_ONCE:
+            self.grew.emit()
+            return
+        self._growing = True
+
+        def done(many: int) -> None:
+            self._growing = False
+            if session is not self._session:
+                return
+            if self.upto == start:
+                self.rows, self.upto = self.rows + many, end
+            self.grew.emit()
+
+        def failed(_error: Exception) -> None:
+            self._growing = False
+
+        session.jobs.read(lambda: rows_between(log, start, end), done, failed)
+
+    def _counted(self, index: SideIndex) -> None:
+        last = index.segments[-1]
+        if self.upto < last.end:
+            self.rows, self.upto = index.total, last.end
+        self.counted.emit(index)
+
+    def _look_again(self) -> None:
+        """After the rest; where the log ends now is found off the loop."""
+        session = self._session
+        if session is not None:
+            log = session.snapshot.log
+            session.jobs.read(lambda: log.max_offset, lambda _end: self.look(), lambda _error: None)
+
+    async def _count(self, session: StoreSession) -> None:
+        cache = default_cache() / FOLDER
+        begun = time.monotonic()
+        try:
+            await session.jobs.in_worker(
+                tr("Counting units"),
+                "viewer.log.count_work:count",
+                session.path,
+                session.snapshot.config,
+                cache,
+            )
+        except Cancelled:
+            return
+        finally:
+            self._busy = False
+            if session is self._session:
+                self._rest.start(max(REST_MS, round(SHARE * 1000 * (time.monotonic() - begun))))
+        if session is self._session:
+            index = await session.jobs.quick(lambda: _loaded(session, cache))
+            if session is self._session and index.segments:
+                self._counted(index)
+
+
+def rows_between(log: LogReader, start: int, end: int) -> int:
+    """Units, blanks and stretches of damage that begin in [start, end); reads the disk."""
+    from engine.codec.columns import UnitColumns
+    from engine.codec.unit_scan import Damage
+    from engine.inspection.block_scan import scan_log
+
+    found = 0
+    for item in scan_log(log, start, end, crc=False, want_tags=False):
+        found += item.count if isinstance(item, UnitColumns) else isinstance(item, Damage)
+    return found
+
+
+def _loaded(session: StoreSession, cache: Path) -> SideIndex:
+    from engine.inspection.side_index import SideIndex
+
+    index = SideIndex(session.snapshot.log, cache)
+    index.load()
+    return index

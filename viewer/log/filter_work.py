@@ -1,0 +1,178 @@
+"""Filtering the commit log in the worker process: hits stream back as they are found, a limit cuts the rest off.
+
+Blocks of columns are judged first; only rows that they leave open are decoded. Runs where numba is imported and where
+no window waits: ``jobs.in_worker(title, "viewer.log.filter_work:scan", …)``. No Qt.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.codec.columns import UnitColumns
+    from engine.codec.message import Unit
+    from engine.codec.topic_table import TopicTable
+    from engine.config import MessageStoreConfig
+    from engine.inspection.log_reader import LogReader
+    from engine.query import Filter
+    from viewer.runtime.control import Emitting
+
+FIRST_HITS = 0.03
+"""Seconds after which the first hits are sent; later ones go every :data:`LATER_HITS` seconds."""
+LATER_HITS = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Offsets of units that match, in order, and how far the log has been looked at (absolute offset)."""
+
+    offsets: tuple[int, ...]
+    looked: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """How a scan ended: ``looked`` is where to go on; ``complete`` where nothing is left to look at."""
+
+    looked: int
+    units: int
+    complete: bool
+
+
+def scan(
+    control: Emitting,
+    path: Path,
+    config: MessageStoreConfig | None,
+    text: str,
+    now_ms: int,
+    start: int,
+    end: int,
+    most: int,
+) -> Scanned:
+    """Look for units that match ``text`` from ``start`` on; stops behind ``most`` hits, or where it is told to.
+
+    ``end`` is the end of the log as the window knows it, for the bar only. Emits :class:`Hits`.
+    """
+    from engine.codec.columns import UNIT, UnitColumns
+    from engine.codec.topic_table import TopicTable
+    from engine.codec.unit_scan import Stop
+    from engine.inspection import open_store
+    from engine.inspection.block_scan import scan_log
+    from engine.query import parse
+
+    wanted = parse(text, now_ms=now_ms)
+    topics = TopicTable()
+    sender = _Sender(control)
+    units, found, looked = 0, 0, start
+    with open_store(path, config) as store:
+        crc = "crc" in wanted.fields
+        test = wanted.compile(lambda offset: file_name(store.log, offset))
+        for block in scan_log(store.log, start, crc=crc, topics=topics, rows=2048):
+            if isinstance(block, Stop):
+                sender.flush(max(looked, block.offset))
+                return Scanned(max(looked, block.offset), units, True)
+            if not isinstance(block, UnitColumns):
+                looked = block.offset + block.size
+                continue
+            hits = matching(wanted, block, topics, test, crc)
+            units += int((block["kind"] == UNIT).sum())
+            looked = int(block.offset[block.count - 1]) + int(block.size[block.count - 1])
+            if found + len(hits) >= most:
+                hits = hits[: most - found]
+                looked = _behind(block, hits[-1]) if hits else looked
+                sender.add(hits)
+                sender.flush(looked)
+                return Scanned(looked, units, False)
+            found += len(hits)
+            sender.add(hits)
+            sender.send_now_and_then(looked)
+            control.report(looked - start, max(end - start, 1))
+            if control.cancelled:
+                sender.flush(looked)
+                return Scanned(looked, units, False)
+    return Scanned(looked, units, True)
+
+
+def first_look(log: LogReader, text: str, now_ms: int, start: int, stop: int) -> tuple[Hits, bool]:
+    """Matches from ``start`` to ``stop``, unit by unit without numba: for the first hits, before the worker is ready.
+
+    The second value says that the log ended before ``stop``.
+    """
+    from engine.codec.message import Unit
+    from engine.codec.unit_scan import Stop
+    from engine.query import parse
+
+    wanted = parse(text, now_ms=now_ms)
+    test = wanted.compile(lambda offset: file_name(log, offset))
+    found: list[int] = []
+    looked, complete = start, False
+    for item in log.walk(start, stop, crc="crc" in wanted.fields):
+        if isinstance(item, Stop):
+            complete = item.kind != "limit"
+            break
+        looked = item.offset + item.size
+        if isinstance(item, Unit) and test(item):
+            found.append(item.offset)
+    return Hits(tuple(found), looked), complete
+
+
+def matching(
+    wanted: Filter, block: UnitColumns, topics: TopicTable, test: Callable[[Unit], bool], crc: bool
+) -> list[int]:
+    """Offsets of the block's units that match: the columns decide, the unit itself where they cannot."""
+    import numpy as np
+
+    verdicts = wanted.vector(block, topics)
+    rows = np.flatnonzero(verdicts >= 0)
+    return [int(block.offset[row]) for row in rows if verdicts[row] > 0 or _unit_matches(test, block, int(row), crc)]
+
+
+def _unit_matches(test: Callable[[Unit], bool], block: UnitColumns, row: int, crc: bool) -> bool:
+    from engine.codec.message import decode
+    from engine.errors import CorruptUnit
+
+    offset, size = int(block.offset[row]), int(block.size[row])
+    at = offset - block.base
+    try:
+        return test(decode(bytes(block.buffer[at : at + size]), 0, offset, crc))
+    except CorruptUnit:
+        return False
+
+
+def file_name(log: LogReader, offset: int) -> str | None:
+    """Name of the log file that holds ``offset``."""
+    file = log.sequence.find(offset)
+    return f"{file.start_offset:020d}" if file is not None else None
+
+
+def _behind(block: UnitColumns, offset: int) -> int:
+    import numpy as np
+
+    row = int(np.searchsorted(block["offset"], offset))
+    return offset + int(block.size[row])
+
+
+class _Sender:
+    """Batches hits: the first ones at once, then a few times a second."""
+
+    def __init__(self, control: Emitting) -> None:
+        self._control = control
+        self._held: list[int] = []
+        self._due = time.monotonic() + FIRST_HITS
+
+    def add(self, offsets: list[int]) -> None:
+        self._held += offsets
+
+    def send_now_and_then(self, looked: int) -> None:
+        now = time.monotonic()
+        if now >= self._due:
+            self.flush(looked)
+            self._due = now + LATER_HITS
+
+    def flush(self, looked: int) -> None:
+        self._control.emit(Hits(tuple(self._held), looked))
+        self._held = []

@@ -1,0 +1,115 @@
+"""How often each value of a field occurs in the log, over the rows of the filter; Enter drills in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+
+from engine.errors import StoreError
+from viewer.log.frequency_work import Frequencies
+from viewer.look.assets import tr
+from viewer.look.formats import size
+from viewer.pane.frequency import FrequencySheet, value_rows
+from viewer.runtime.jobs import Cancelled
+from viewer.widgets.cell_filter import term
+from viewer.widgets.record_state import State
+
+if TYPE_CHECKING:
+    from viewer.log.pane import UnitsPane
+
+WORK = "viewer.log.frequency_work:count"
+NAMES = {"CRC": "crc", "Body": "body", "Marks": "transaction"}
+
+
+class LogFrequency(QObject):
+    """Frequency sheets of the log."""
+
+    def __init__(self, pane: UnitsPane) -> None:
+        super().__init__(pane)
+        self._pane = pane
+        self._turn = 0
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """The one command."""
+        return {"frequency.open": self.ask}
+
+    def ask(self) -> FrequencySheet | None:
+        """The sheet of the column under the cursor, or of the field that is chosen in the decoded unit."""
+        from engine.query import FIELDS
+
+        pane = self._pane
+        if pane.session is None:
+            return None
+        names = [(name, name) for name in FIELDS]
+        names += [(f"properties.{name}", f"properties.{name}") for name in pane.tools.known_values("properties")]
+        field = self._field()
+        if field not in {name for name, _ in names}:
+            field = "topic"
+        sheet = FrequencySheet(names, field, pane.window())
+        sheet.fieldChosen.connect(lambda name: self._count(sheet, name))
+        sheet.chosen.connect(lambda value: self._drill(sheet, value))
+        sheet.finished.connect(lambda _n: self._stop())
+        sheet.show()
+        self._count(sheet, field)
+        return sheet
+
+    def _field(self) -> str:
+        pane = self._pane
+        if pane.window().focusWidget() is pane.unit.detail:
+            return {"totalSize": "size"}.get(pane.unit.detail.chosen_field, pane.unit.detail.chosen_field)
+        at = pane.table.currentIndex().column()
+        if not 0 <= at < len(pane.table.kind.columns):
+            return "topic"
+        column = pane.table.kind.columns[at]
+        return column.key or NAMES.get(column.title, "")
+
+    def _stop(self) -> None:
+        self._turn += 1
+
+    def _count(self, sheet: FrequencySheet, field: str) -> None:
+        session = self._pane.session
+        if session is not None:
+            self._turn += 1
+            sheet.show_state(State("loading", tr("Counting {field}…", field=field)))
+            session.jobs.start(self._work(self._turn, sheet, field))
+
+    async def _work(self, turn: int, sheet: FrequencySheet, field: str) -> None:
+        from engine.query import FIELDS
+
+        pane = self._pane
+        session, log = pane.session, pane.log
+        assert session is not None
+        assert log is not None
+        where, whole = pane.marks.heeded(pane.filtering.text), max(log.end, log.start) - log.start
+        try:
+            found: Frequencies = await session.jobs.in_worker(
+                tr("Counting {field}…", field=field), WORK, session.path, session.config, field, where,
+                time.time_ns() // 1_000_000, log.start, max(log.end, log.start),
+            )  # fmt: skip
+        except (Cancelled, asyncio.CancelledError):
+            return
+        except (StoreError, OSError, RuntimeError) as error:
+            if turn == self._turn:
+                sheet.show_state(State("error", str(error)))
+            return
+        if turn != self._turn:
+            return
+        times = field in FIELDS and FIELDS[field].kind == "time"
+        said = [tr("{n:,} values in {units:,} units", n=len(found.values), units=found.units)]
+        if where:
+            said.append(tr("in the rows of the filter"))
+        looked = found.looked - log.start
+        said.append(tr("scanned {done} of {all}", done=size(looked), all=size(max(whole, looked))))
+        said.append(session.unread.edge if found.complete else tr("stopped"))
+        if found.others:
+            said.append(tr("{n:,} more values are not told apart", n=found.others))
+        sheet.show_rows(value_rows(found.values, found.units, times), " · ".join(said))
+
+    def _drill(self, sheet: FrequencySheet, value: object) -> None:
+        """The rows with this value: the filter narrows down."""
+        self._pane.tools.take_term("and", term(str(sheet.fields.currentData()), value))
+        sheet.accept()

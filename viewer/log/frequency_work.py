@@ -1,0 +1,157 @@
+"""How often each value of a field occurs among the units of the log that match a filter. No Qt.
+
+Numbers and topics are counted by columns, everything else unit by unit. At most :data:`MOST` values are told apart; the
+units whose value came later are counted together. Runs in the worker process.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.codec.message import Unit, decode
+from engine.codec.unit_scan import Stop
+from engine.errors import CorruptUnit
+
+if TYPE_CHECKING:
+    from engine.codec.columns import UnitColumns
+    from engine.codec.topic_table import TopicTable
+    from engine.config import MessageStoreConfig
+    from engine.query import Filter
+    from viewer.runtime.control import Control
+
+MOST = 20_000
+"""Distinct values that are told apart."""
+LONGEST = 200
+"""Characters of a value that count: bodies differ in their first ones."""
+MINUTE = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Frequencies:
+    """(value, units), most frequent first; ``others`` units beyond :data:`MOST` values; how far the log was read."""
+
+    values: tuple[tuple[Any, int], ...]
+    units: int
+    others: int
+    looked: int
+    complete: bool
+
+
+def count(
+    control: Control,
+    path: Path,
+    config: MessageStoreConfig | None,
+    field: str,
+    where: str,
+    now_ms: int,
+    start: int,
+    end: int,
+) -> Frequencies:
+    """Count the values of ``field`` (a field of the filter language) among the units that match ``where``.
+
+    A list counts each of its items; an absent value is None. ``start`` and ``end`` are for the bar only.
+    """
+    from engine.codec.columns import UnitColumns
+    from engine.codec.topic_table import TopicTable
+    from engine.inspection import open_store
+    from engine.inspection.block_scan import scan_log
+    from engine.query import parse
+
+    wanted, topics = parse(where, now_ms=now_ms), TopicTable()
+    counter = _Counter(field, wanted, topics)
+    looked = start
+    with open_store(path, config) as store:
+        counter.test = wanted.compile(lambda offset: _file(store.log, offset))
+        counter.file_of = lambda offset: _file(store.log, offset)
+        for block in scan_log(store.log, start, crc=counter.crc, topics=topics, rows=4096):
+            if isinstance(block, Stop):
+                return counter.answer(max(looked, block.offset), True)
+            if not isinstance(block, UnitColumns):
+                looked = block.offset + block.size
+                continue
+            counter.add(block)
+            looked = int(block.offset[block.count - 1]) + int(block.size[block.count - 1])
+            control.report(looked - start, max(1, end - start))
+            if control.cancelled:
+                return counter.answer(looked, False)
+    return counter.answer(looked, True)
+
+
+def _file(log: Any, offset: int) -> str | None:
+    found = log.sequence.find(offset)
+    return f"{found.start_offset:020d}" if found is not None else None
+
+
+class _Counter:
+    """Values counted so far."""
+
+    def __init__(self, field: str, wanted: Filter, topics: TopicTable) -> None:
+        from engine.query import FIELDS
+        from engine.query.fields import property_getters
+
+        self._wanted, self._topics, self._field = wanted, topics, field
+        spec = FIELDS.get(field)
+        self._get = spec.unit if spec is not None else property_getters(field.removeprefix("properties."))[0]
+        self._column = spec.column if spec is not None else None
+        self.crc = field == "crc" or "crc" in wanted.fields
+        self.test: Any = None
+        self.file_of: Any = None
+        self._counts: Counter[Any] = Counter()
+        self._units = self._others = 0
+
+    def add(self, block: UnitColumns) -> None:
+        """Count the units of a block."""
+        import numpy as np
+
+        from engine.codec.columns import UNIT
+
+        verdicts = self._wanted.vector(block, self._topics)
+        sure = (verdicts > 0) & (block["kind"] == UNIT)
+        if self._column is not None:
+            values, times = np.unique(block[self._column][sure], return_counts=True)
+            for value, n in zip(values.tolist(), times.tolist(), strict=True):
+                self._count(value, n)
+        elif self._field == "topic":
+            numbers, times = np.unique(block["topic_id"][sure], return_counts=True)
+            names = self._topics.names
+            for number, n in zip(numbers.tolist(), times.tolist(), strict=True):
+                self._count(names[number] if number >= 0 else None, n)
+        else:
+            for row in np.flatnonzero(sure):
+                self._add_unit(block, int(row), sure=True)
+        for row in np.flatnonzero((verdicts == 0) & (block["kind"] == UNIT)):
+            self._add_unit(block, int(row), sure=False)
+
+    def _add_unit(self, block: UnitColumns, row: int, *, sure: bool) -> None:
+        offset, size = int(block.offset[row]), int(block.size[row])
+        at = offset - block.base
+        try:
+            unit: Unit = decode(block.buffer[at : at + size].tobytes(), 0, offset, self.crc)
+        except CorruptUnit:
+            return
+        if not sure and not self.test(unit):
+            return
+        value = self.file_of(offset) if self._field == "file" else self._get(unit)
+        if isinstance(value, list):
+            self._units += 1
+            for item in value:
+                self._count(item, 1, units=0)
+        else:
+            self._count(value, 1)
+
+    def _count(self, value: Any, times: int, units: int | None = None) -> None:
+        if isinstance(value, str) and len(value) > LONGEST:
+            value = value[:LONGEST]
+        if value in self._counts or len(self._counts) < MOST:
+            self._counts[value] += times
+        else:
+            self._others += times
+        self._units += times if units is None else units
+
+    def answer(self, looked: int, complete: bool) -> Frequencies:
+        """What was counted, most frequent first."""
+        ordered = sorted(self._counts.items(), key=lambda item: (-item[1], item[0] is None, str(item[0])))
+        return Frequencies(tuple(ordered), self._units, self._others, looked, complete)

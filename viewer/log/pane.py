@@ -1,0 +1,505 @@
+"""The log: every unit a row, under the Line and the filter; the chosen row decoded and as bytes below.
+
+Scrolling goes by position in bytes from the first second. A filter runs in the worker process; its hits are rows at
+once.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtGui import QGuiApplication, QShowEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from engine.codec.message import Unit
+from engine.inspection.lost_units import lost_units
+from viewer.log.columns import unit_kind
+from viewer.log.count import LogCount
+from viewer.log.export import LogExport
+from viewer.log.filter import LogFilter
+from viewer.log.filter_line import FilterLine
+from viewer.log.find import LogFind
+from viewer.log.frequency import LogFrequency
+from viewer.log.marks import LogMarks
+from viewer.log.rows import LogRow, LogSource, MatchSource, UnitRow
+from viewer.log.same import LogSame
+from viewer.log.tools import LogTools
+from viewer.log.unit_panes import UnitPanes
+from viewer.look.assets import tr
+from viewer.look.formats import number, size
+from viewer.pane import Pane
+from viewer.pane.log_survey import LogSurvey
+from viewer.runtime import places
+from viewer.runtime.places import Place
+from viewer.runtime.store_session import StoreSession
+from viewer.widgets.basics import splitter
+from viewer.widgets.line_strip import LineStrip
+from viewer.widgets.log_line import LogLine
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.tab_order import set_reading_order
+
+if TYPE_CHECKING:
+    from engine.inspection.side_index import SideIndex
+    from viewer.pane.incident_card import IncidentCard
+    from viewer.runtime.settings import Settings
+
+LARGEST_JSON = 16 << 20
+
+
+class UnitsPane(Pane):
+    """The view of the commit log."""
+
+    view_id = "log"
+    title = "Log"
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.log: LogSource | None = None
+        self._wanted: Place | None = None
+        self._settings: Settings | None = None
+        self.incident: IncidentCard | None = None
+        self._extent: LogLine | None = None
+        self._late = False
+        self._before = -1
+        self._end_wanted = -1
+        self._build()
+        self.survey = LogSurvey(self.line)
+        self.survey.lined.connect(self._lined)
+        self.filtering = LogFilter(self)
+        self.count = LogCount(self)
+        self.tools = LogTools(self)
+        self.finding = LogFind(self)
+        self.upper.insertWidget(1, self.finding.line)
+        self.marks = LogMarks(self)
+        self.same = LogSame(self)
+        self.exports = LogExport(self)
+        self.frequency = LogFrequency(self)
+        self._connect()
+
+    def _build(self) -> None:
+        self.line = LineStrip()
+        self.filter = FilterLine()
+        self.table = RecordView("units.table", unit_kind(places.queue), runner=self._read)
+        self.table.setAccessibleName(tr("Units of the log"))
+        self.table.filters = True
+        self.table.copier = self._copied
+        self.unit = UnitPanes(self)
+        upper = QWidget()
+        self.upper = box = QVBoxLayout(upper)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        for part, stretch in ((self.filter, 0), (self.table, 1), (self.table.strip, 0)):
+            box.addWidget(part, stretch)
+        self.below = self.unit.build()
+        self.split = splitter(True, (upper, 526), (self.below, 308))
+        self.split.setObjectName("units.split")
+        self._outer = outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        outer.addWidget(self.line)
+        outer.addWidget(self.split, 1)
+        self.lead = self.table
+
+    def _connect(self) -> None:
+        self.table.rowChosen.connect(self._row_chosen)
+        self.table.placeRequested.connect(self.placeRequested)
+        self.table.moved.connect(self._moved)
+        self.table.filled.connect(self._filled)
+        self.table.failed.connect(self._failed)
+        self.unit.placeRequested.connect(self.placeRequested)
+        self.line.placed.connect(self._line_placed)
+        self.filter.applied.connect(self._filter_applied)
+        self.filter.edited.connect(self._filter_edited)
+        self.count.counted.connect(self._counted)
+        self.count.grew.connect(self.survey.tail)
+        self.filtering.began.connect(self._filter_began)
+        self.filtering.grew.connect(self._filter_grew)
+        self.filtering.told.connect(self._filter_told)
+        self.filtering.on_clear(lambda: self.filter.apply(""))
+
+    # ---- what the window calls ---------------------------------------------------------------------------------------
+
+    def use(self, settings: Settings) -> None:
+        """Show the filters that were saved."""
+        self.tools.use(settings)
+        self.finding.settings = settings
+        self.marks.use(settings)
+        self.unit.use(settings)
+        self._settings = settings
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Show another store, or none."""
+        super().set_session(session)
+        self.filtering.forget()
+        self.filtering.session = session
+        self.filter.set_text("")
+        self.survey.set_session(session)
+        self.count.set_session(session)
+        if self.incident is not None:
+            self.incident.set_session(session)
+        self.unit.set_session(session)
+        self.unit.detail.doer = self.table.doer
+        self.tools.set_session(session)
+        self.finding.set_session(session)
+        self.marks.set_session(session)
+        self._extent = None
+        if session is None:
+            self.log = None
+            self.table.set_rows([])
+            self.table.set_state(None)
+            return
+        session.selectionChanged.connect(self._selected_elsewhere)
+        session.findingsChanged.connect(self._tell_incident)
+        self._tell_incident()
+        session.followingChanged.connect(self._following)
+        self.log = LogSource(session.snapshot.log)
+        self.log.lost = partial(lost_units, session.snapshot)
+        self.marks.dress_log()
+        self.table.set_source(self.log, choose=self._wanted is None)
+        self.table.setFocus()
+        session.later(self.survey.look)
+
+    def _tell_incident(self) -> None:
+        """The first time that messages are lost: what tells of it is not on the way to the first rows."""
+        session = self.session
+        if self.incident is not None or session is None or session.incident is None:
+            return
+        from viewer.pane.incident_card import IncidentCard
+
+        self.incident = IncidentCard("log.incident", first="line")
+        self.incident.settings = self._settings
+        self.incident.placeRequested.connect(self.placeRequested)
+        self.incident.reportAsked.connect(self.reportAsked)
+        self.incident.table.doer = self.table.doer
+        self._outer.insertWidget(1, self.incident)
+        set_reading_order(self)
+        self.incident.set_session(session)
+
+    def show_place(self, place: Place) -> None:
+        """Bring a unit, and a field of it, into view."""
+        if place.kind not in {"log", "filter"}:
+            return
+        if self.session is None or self.log is None:
+            self._wanted = place
+            return
+        if place.kind == "filter":
+            self.tools.show_place(place)
+        if place.offset is not None:
+            self.go_to(place.offset, place.field)
+
+    def refresh(self) -> None:
+        """The store has grown, or is looked at again: when somebody looks."""
+        self._late = not self.isVisible()
+        if self.session is None or self._late:
+            return
+        self.survey.grown()
+        if self.filtering.source is None:
+            if self.session.following:
+                self._go_to_newest()
+            else:
+                self.table.reload()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """What was not looked at while the view stood behind is looked at now."""
+        super().showEvent(event)
+        if self._late:
+            self.refresh()
+
+    def retheme(self) -> None:
+        """Colours, fonts or zoom changed."""
+        self.table.refresh_look()
+        self.unit.retheme()
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Copying, stepping and filtering act on the table."""
+        return {
+            "copy.cell": lambda: self.table.copy_current("cell"),
+            "copy.row": lambda: self.table.copy_current("row"),
+            "copy.json": lambda: self.table.copy_current("json"),
+            "copy.cli": lambda: self.table.copy_current("cli"),
+            "list.next": lambda: self.table.choose_next(1),
+            "list.previous": lambda: self.table.choose_next(-1),
+            "filter.focus": self.filter.focus,
+            "filter.apply": self.filter.apply,
+            "filter.clear": lambda: self.filter.apply(""),
+            "problem.next": lambda: self.next_problem(1),
+            "problem.previous": lambda: self.next_problem(-1),
+            "go.first": self.table.first_row,
+            "go.last": self.table.last_row,
+            **self.tools.commands(),
+            **self.finding.commands(),
+            **self.marks.commands(),
+            **self.same.commands(),
+            **self.exports.commands(),
+            **self.frequency.commands(),
+            **self.unit.commands(),
+        }
+
+    def busy(self) -> bool:
+        """Whether a filter or a search runs."""
+        return self.filtering.running or self.finding.running
+
+    def status(self) -> str:
+        """What the filter found, or how long the log is."""
+        if self.filtering.source is not None:
+            return self.filtering.sentence()
+        line = self._extent
+        if self.log is None or line is None:
+            return ""
+        written = size(line.written - line.low)
+        text = tr("{size} of log, offsets {low:,} to {high:,}", size=written, low=line.low, high=line.written)
+        if self.count.upto < 0:
+            return text
+        rows = tr("1 row") if self.count.rows == 1 else tr("{count:,} rows", count=self.count.rows)
+        if self.count.upto < line.written:
+            rows = tr("{rows} up to {offset:,}", rows=rows, offset=self.count.upto)
+        return f"{text} · {rows}"
+
+    # ---- rows --------------------------------------------------------------------------------------------------------
+
+    def _read(self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]) -> None:
+        if self.session is not None:
+            self.session.jobs.read(work, done, failed)
+
+    def _lined(self, line: LogLine) -> None:
+        self._extent = line
+        self.table.show_extent()
+        self.count.look()
+        self.statusGrew.emit(self.status())
+
+    def _counted(self, index: SideIndex) -> None:
+        if self.log is not None:
+            self.log.counted = index
+            self._tell_topics(index)
+            self.survey.show_damage([span for segment in index.segments for span in segment.damages])
+            self.statusGrew.emit(self.status())
+
+    def _tell_topics(self, index: SideIndex) -> None:
+        topics: Counter[str] = Counter()
+        for segment in index.segments:
+            topics.update(segment.topics)
+        if self.session is not None:
+            self.session.note_topics(topics, index.units)
+
+    def _filled(self) -> None:
+        self._choose_match()
+        self._choose_newest()
+        if self._wanted is not None and self.filtering.source is None:
+            wanted, self._wanted = self._wanted, None
+            self.show_place(wanted)
+        if self.table.total_rows() == 0 and self.filtering.source is None:
+            self.table.set_state(
+                State(
+                    "empty", tr("The log has no files.") if self._has_no_files() else tr("The log holds no unit yet.")
+                )
+            )
+        elif self.filtering.source is None:
+            self.table.set_state(None)
+
+    def _has_no_files(self) -> bool:
+        return self.session is not None and not self.session.snapshot.log.files
+
+    def _failed(self, error: Exception) -> None:
+        self.table.set_state(State("error", str(error), steps=((tr("Look again"), self.refresh),)))
+
+    def _row_chosen(self, row: LogRow | None) -> None:
+        field = self._field if row is not None and self._field_for == row.offset else ""
+        self._field = ""
+        self.unit.show_row(row, field)
+        if row is not None and self.session is not None:
+            self.session.select(row.offset)
+            self.placeMoved.emit(places.log(row.offset))
+            self._do_wished(row)
+
+    def _do_wished(self, row: LogRow) -> None:
+        """What another view wants to be done with the unit of this row."""
+        session = self.session
+        if session is None or session.wished is None:
+            return
+        offset, command = session.wished
+        if row.offset == offset:
+            session.wished = None
+            self.commands()[command]()
+        elif row.offset < offset < self.table.source.behind(row):
+            session.wished = None
+            self.statusMessage.emit(tr("No unit begins at {offset:,}.", offset=offset))
+
+    _field = ""
+    _field_for = -1
+
+    def go_to(self, offset: int, field: str = "") -> None:
+        """Choose the row that holds ``offset``; where a filter hides it, the filter goes."""
+        source = self.filtering.source
+        if source is not None:
+            at = bisect_left(source.offsets, offset)
+            if at < len(source.offsets) and source.offsets[at] == offset:
+                self._choose(at, offset, field)
+                return
+            self.filter.apply("")
+        self._choose(offset, offset, field)
+
+    def _choose(self, position: int, offset: int, field: str) -> None:
+        row = self.table.current_row()
+        if row is not None and row.offset == offset:
+            self.table.go_to(position)
+            if field:
+                self.unit.choose_field(field)
+            self._do_wished(row)
+            return
+        self._field, self._field_for = field, offset
+        self.table.go_to(position)
+
+    def _selected_elsewhere(self, offset: int | None) -> None:
+        row = self.table.current_row()
+        if offset is not None and (row is None or row.offset != offset) and not self.isVisible():
+            self.go_to(offset)
+
+    def _following(self, on: bool) -> None:
+        if on:
+            self.filter.apply("")
+            self._go_to_newest()
+
+    def _go_to_newest(self) -> None:
+        """Read the end of the log and choose its newest unit once it is there."""
+        self._end_wanted = self.table.source.end
+        self.table.tail()
+
+    def _choose_newest(self) -> None:
+        """The newest unit, not the zero tail behind it; nothing where the rows do not reach the end that was wanted."""
+        rows = self.table.table.rows
+        if self._end_wanted < 0 or self.filtering.source is not None or not rows:
+            return
+        if self.table.source.behind(rows[-1]) >= self._end_wanted:
+            self._end_wanted = -1
+            newest = next((row for row in reversed(rows) if isinstance(row, UnitRow)), rows[-1])
+            self.table.go_to(newest.offset)
+
+    def _moved(self, first: int, last: int) -> None:
+        source = self.filtering.source
+        if isinstance(source, MatchSource) and source.offsets:
+            first = source.offsets[min(first, len(source.offsets) - 1)]
+            last = source.offsets[min(max(last - 1, 0), len(source.offsets) - 1)]
+        self.line.set_frame(first, last)
+
+    def _line_placed(self, offset: int) -> None:
+        source = self.filtering.source
+        self.table.go_to(bisect_left(source.offsets, offset) if source is not None else offset, choose=False)
+
+    def next_problem(self, step: int) -> None:
+        """Choose the next row that is damaged or doubtful, among the rows held and the findings."""
+        if self.log is None or self.session is None:
+            return
+        row = self.table.current_row()
+        here = row.offset if row is not None else self.log.start
+        kind = self.table.kind
+        known = {
+            r.offset
+            for r in self.table.table.rows
+            if (look := kind.look(r)) is not None and look.mark in {"error", "warn"}
+        }
+        known |= {f.offset for f in self.session.findings if f.offset is not None and "commitlog" in str(f.file or "")}
+        ahead = sorted((o for o in known if (o > here if step > 0 else o < here)), reverse=step < 0)
+        if ahead:
+            self.go_to(ahead[0])
+        else:
+            self.statusMessage.emit(tr("No problem is known in this direction. A check of the whole store finds all."))
+
+    # ---- filter ------------------------------------------------------------------------------------------------------
+
+    def _filter_edited(self, good: bool) -> None:
+        if not good and self.filtering.source is not None:
+            self.table.set_state(State("stale", tr("Rows of the last good filter")))
+        elif (
+            self.filtering.source is not None
+            and self.table.strip.state is not None
+            and self.table.strip.state.kind == "stale"
+        ):
+            self.table.set_state(None)
+
+    def _filter_applied(self, text: str) -> None:
+        if self.log is None:
+            return
+        row = self.table.current_row()
+        if text:
+            self._before = row.offset if row is not None else self._before
+            self.filtering.begin(text, self.log)
+            return
+        if self.filtering.source is not None:
+            self.filtering.forget()
+            self.table.set_state(None)
+            self.table.set_source(self.log, at=row.offset if row is not None else None, choose=True)
+            self.statusMessage.emit(self.status())
+            self.statusGrew.emit(self.status())
+
+    def _filter_began(self, source: MatchSource) -> None:
+        self.table.set_source(source)
+
+    def _filter_grew(self) -> None:
+        self.table.reload()
+
+    def _choose_match(self) -> None:
+        """A filter's first rows have come: choose the unit that was chosen before, or else the first."""
+        source = self.filtering.source
+        if source is None or self.table.current_row() is not None or not self.table.table.rows:
+            return
+        at = bisect_left(source.offsets, self._before)
+        same = at < len(source.offsets) and source.offsets[at] == self._before
+        self.table.go_to(at if same else 0)
+
+    def _filter_told(self, state: State | None, sentence: str) -> None:
+        self.table.set_state(state)
+        if (
+            self.filtering.source is not None
+            and not self.filtering.source.offsets
+            and state is not None
+            and state.kind == "empty"
+        ):
+            self.unit.show_row(None)
+        self.statusMessage.emit(sentence)
+
+    # ---- copies ------------------------------------------------------------------------------------------------------
+
+    def _copied(self, what: str, row: LogRow) -> str | None:
+        if what == "cli":
+            return self.command_of(row)
+        self._copy_json(row)
+        return None
+
+    def command_of(self, row: LogRow) -> str:
+        """The command line that prints this row."""
+        path = str(self.session.path) if self.session is not None else "STORE"
+        return shlex.join(
+            ["storescope", "units", path, "--from", number(row.offset).replace(",", ""), "--limit", "1", "--json"]
+        )
+
+    def record_of(self, row: LogRow) -> dict[str, Any]:
+        """The record that the command line prints for this row; reads its unit from the disk."""
+        from engine.inspection import records
+
+        log = self.session.snapshot.log if self.session is not None else None
+        item = log.unit_at(row.offset) if log is not None and isinstance(row, UnitRow) else None
+        if log is None or not isinstance(item, Unit):
+            return self.table.kind.as_record(row)
+        file = log.sequence.find(row.offset)
+        return records.unit(item, f"{file.start_offset:020d}" if file is not None else None)
+
+    def _copy_json(self, row: LogRow) -> None:
+        """The record that the command line prints, read off the loop."""
+        if self.session is None:
+            return
+
+        def work() -> str:
+            return json.dumps(self.record_of(row), ensure_ascii=False)
+
+        def done(text: str) -> None:
+            QGuiApplication.clipboard().setText(text)
+            self.statusMessage.emit(tr("Copied {count:,} characters of JSON", count=len(text)))
+
+        self._read(work, done, lambda error: self.statusMessage.emit(str(error)))

@@ -1,0 +1,342 @@
+"""Rows of the commit log: units, and as rows of their own blanks, damage and the zero tail; no Qt.
+
+A row keeps what the table shows and not the unit's body: hundreds of rows of 4 MiB bodies would fill the memory.
+:class:`LogSource` reads rows at a position in bytes, so that a log of any size opens at once; rows have numbers only
+where somebody has counted the units. :class:`MatchSource` shows the units that a filter has found.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.codec.message import COMPRESSED, INNER_BATCH, SCHEDULE_TOPIC, TRANSACTION_MASK, Unit
+from engine.codec.unit_scan import Blank, Damage, Stop
+from engine.inspection.lost_units import LostUnit, was
+from engine.mapped.read_only import FileSequence
+from viewer.log.colour_rules import PLAIN, Dress
+from viewer.widgets.row_window import Page
+
+PREVIEW = 160
+"""Bytes of a body that a table row shows."""
+READ_AT_ONCE = 32 << 20
+"""Bytes after which one read of rows ends early, large bodies being large."""
+FEWEST = 24
+MOST_TOLD = 256
+"""Stretches of damage whose lost messages are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRow:
+    """One unit as the table shows it; attributes are RocketMQ's fields in snake_case."""
+
+    offset: int
+    size: int
+    topic: str
+    queue_id: int
+    queue_offset: int
+    store_timestamp: int
+    tags: str | None
+    keys: list[str]
+    crc: str
+    marks: str
+    stale: bool
+    prepared_transaction_offset: int
+    preview: bytes
+    rule: str = ""
+    tint: str = ""
+    """Name and tint of the colouring rule that the unit matches."""
+    extra: tuple[tuple[str, object], ...] = ()
+    """Fields of which a person made columns, each with its value."""
+
+    @property
+    def physical_offset(self) -> int:
+        """Where the unit lies; the PHYSICALOFFSET field is in the decoded view."""
+        return self.offset
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.size
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeRow:
+    """What is no unit: ``kind`` is blank, damage, zero (nothing written), hole (no file) or error (cannot be read).
+
+    ``end`` is where the next row can begin; ``next_file`` the name of the file in which the log goes on after a blank;
+    ``was`` names the message that stood in damage, ``more`` counts further ones.
+    """
+
+    kind: str
+    offset: int
+    size: int
+    end: int
+    reason: str = ""
+    next_file: str = ""
+    was: str = ""
+    more: int = 0
+
+    @property
+    def physical_offset(self) -> int:
+        return self.offset
+
+
+LogRow = UnitRow | EdgeRow
+Item = Unit | Blank | Damage
+
+
+class Reader(Protocol):
+    """What is asked of the engine's commit log; every call may touch the disk."""
+
+    sequence: FileSequence
+
+    @property
+    def min_offset(self) -> int: ...
+    @property
+    def end_offset(self) -> int: ...
+    @property
+    def max_offset(self) -> int: ...
+    @property
+    def known_end(self) -> int | None: ...
+    def align(self, offset: int) -> int: ...
+    def walk(self, start: int | None = None, stop: int | None = None, crc: bool = True) -> Iterator[Item | Stop]: ...
+    def items_before(self, offset: int, count: int, crc: bool = True) -> list[Item]: ...
+    def unit_at(self, offset: int, crc: bool = True) -> Item | Stop: ...
+
+
+def letters(unit: Unit) -> str:
+    """The Marks of a unit: T transaction, Z compressed, B batch, D delayed, R retry, M multi-dispatch."""
+    found = unit.properties
+    marks = []
+    if unit.sys_flag & TRANSACTION_MASK or "TRAN_MSG" in found or unit.topic.startswith("RMQ_SYS_TRANS_"):
+        marks.append("T")
+    if unit.sys_flag & COMPRESSED:
+        marks.append("Z")
+    if unit.sys_flag & INNER_BATCH:
+        marks.append("B")
+    if unit.topic in {SCHEDULE_TOPIC, "rmq_sys_wheel_timer"} or "DELAY" in found:
+        marks.append("D")
+    if unit.reconsume_times > 0 or unit.topic.startswith("%RETRY%"):
+        marks.append("R")
+    if "INNER_MULTI_DISPATCH" in found:
+        marks.append("M")
+    return "".join(marks)
+
+
+Fields = tuple[tuple[str, Callable[[Unit], object]], ...]
+
+
+def unit_row(unit: Unit, dress: Callable[[Unit], Dress] | None = None, fields: Fields = ()) -> UnitRow:
+    """The table's row of ``unit``; ``dress`` tells which colouring rule it matches, ``fields`` are carried along."""
+    worn = dress(unit) if dress is not None else PLAIN
+    preview = unit.body[:PREVIEW]
+    if unit.sys_flag & COMPRESSED and not unit.sys_flag & INNER_BATCH:
+        preview = _unpacked_head(unit)
+    return UnitRow(
+        unit.offset,
+        unit.size,
+        unit.topic,
+        unit.queue_id,
+        unit.queue_offset,
+        unit.store_timestamp,
+        unit.tags,
+        unit.keys,
+        unit.crc,
+        letters(unit),
+        unit.stale,
+        unit.prepared_transaction_offset,
+        preview,
+        worn.rule,
+        worn.tint,
+        tuple([(name, read(unit)) for name, read in fields]) if fields else (),
+    )
+
+
+def _unpacked_head(unit: Unit) -> bytes:
+    """The first bytes of a zlib body, unpacked; nothing where it is packed another way: the detail unpacks those."""
+    import zlib
+
+    if (unit.sys_flag >> 8) & 7 not in (0, 3):
+        return b""
+    try:
+        return zlib.decompressobj().decompress(unit.body[:4096], PREVIEW)
+    except zlib.error:
+        return b""
+
+
+class LogSource:
+    """The whole log, by position in bytes. ``counted`` gives row numbers once the units have been counted."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.counted: Counted | None = None
+        self.dress: Callable[[Unit], Dress] | None = None
+        """The colouring rules in force."""
+        self.fields: Fields = ()
+        """Fields that rows carry beside what the table always shows."""
+        self.lost: Callable[[int, int], Sequence[LostUnit]] | None = None
+        """Which messages stood in unreadable bytes: offset and size."""
+        self._end: int | None = None
+        self._starts: set[int] = set()
+        self._told: dict[tuple[int, int], Sequence[LostUnit]] = {}
+
+    @property
+    def start(self) -> int:
+        return max(self.reader.min_offset, 0)
+
+    @property
+    def end(self) -> int:
+        """End of the last valid unit once somebody has found it, until then the end of the files."""
+        found = self.reader.known_end
+        if found is not None:
+            self._end = found
+        return self.reader.end_offset if self._end is None else self._end
+
+    @property
+    def total(self) -> int | None:
+        return self.counted.total if self.counted is not None else None
+
+    def position(self, row: LogRow) -> int:
+        return row.offset
+
+    def behind(self, row: LogRow) -> int:
+        return row.end
+
+    def number(self, row: LogRow) -> int | None:
+        return self.counted.number_at(row.offset) if self.counted is not None else None
+
+    def position_of(self, number: int) -> int | None:
+        return self.counted.offset_of(number) if self.counted is not None else None
+
+    def read(self, position: int, before: int, after: int) -> Page[LogRow]:
+        """Rows around the item that holds the byte at ``position``; reads the disk."""
+        if self.reader.min_offset < 0:
+            return Page([], 0, True, True)
+        start = self._item_at(position)
+        ahead, last = self._rows_from(start, after) if after else ([], False)
+        back = self._rows_before(start, before) if before else []
+        rows = back + ahead
+        if rows:
+            self._starts = {rows[0].offset, rows[-1].end} | (self._starts if len(self._starts) < 64 else set())
+        return Page(rows, len(back), len(back) < before or start <= self.start, last)
+
+    def _item_at(self, position: int) -> int:
+        """Where the item that holds ``position`` begins; what lies behind the log's end is its zero tail."""
+        if position in self._starts or position <= self.start or position == self.reader.known_end:
+            return position
+        found = self.reader.align(position)
+        if self.reader.known_end is None and not isinstance(self.reader.unit_at(found, crc=False), Unit):
+            return self.reader.align(min(position, self.reader.max_offset))
+        return found
+
+    def _rows_from(self, start: int, count: int) -> tuple[list[LogRow], bool]:
+        rows: list[LogRow] = []
+        read = 0
+        for item in self.reader.walk(start):
+            if isinstance(item, Stop):
+                edge = self._last_edge(item, rows[-1].end if rows else start)
+                return [*rows, edge] if edge is not None else rows, True
+            rows.append(self.row(item))
+            read += item.size
+            if len(rows) >= count or (read > READ_AT_ONCE and len(rows) >= FEWEST):
+                return rows, False
+        return rows, True
+
+    def _rows_before(self, offset: int, count: int) -> list[LogRow]:
+        near = self.reader.items_before(offset, min(count, FEWEST))
+        rows = [self.row(item) for item in near]
+        if len(near) < FEWEST or count <= FEWEST or sum(item.size for item in near) > READ_AT_ONCE // 8:
+            return rows
+        return [self.row(item) for item in self.reader.items_before(near[0].offset, count - len(near))] + rows
+
+    def row(self, item: Item) -> LogRow:
+        """The row of an item of the walk."""
+        if isinstance(item, Unit):
+            return unit_row(item, self.dress, self.fields)
+        if isinstance(item, Blank):
+            file = self.reader.sequence.find(item.offset)
+            end = file.end_offset if file is not None else item.offset + max(item.size, 8)
+            following = self.reader.sequence.find(end)
+            name = f"{following.start_offset:020d}" if following is not None else ""
+            return EdgeRow("blank", item.offset, end - item.offset, end, next_file=name)
+        kind = "hole" if self.reader.sequence.find(item.offset) is None else "error" if item.unread else "damage"
+        found = self._lost(item) if kind == "damage" else ()
+        said = was(found[0]) if found else ""
+        more = max(len(found) - 1, 0)
+        return EdgeRow(kind, item.offset, item.size, item.offset + item.size, item.reason, was=said, more=more)
+
+    def _lost(self, item: Damage) -> Sequence[LostUnit]:
+        if self.lost is None:
+            return ()
+        place = (item.offset, item.size)
+        if place not in self._told:
+            if len(self._told) == MOST_TOLD:
+                self._told.clear()
+            self._told[place] = self.lost(*place)
+        return self._told[place]
+
+    def _last_edge(self, stop: Stop, end: int) -> EdgeRow | None:
+        size = self.reader.end_offset - end
+        if size <= 0 or stop.kind == "limit":
+            return None
+        if stop.kind == "damage" and stop.offset >= end:
+            return EdgeRow("error", end, size, end + size, stop.reason)
+        return EdgeRow("zero", end, size, end + size, stop.reason)
+
+
+class Counted(Protocol):
+    """Row numbers of a log, from a side index."""
+
+    @property
+    def total(self) -> int: ...
+    def number_at(self, offset: int) -> int | None: ...
+    def offset_of(self, number: int) -> int | None: ...
+
+
+class MatchSource:
+    """The rows that a filter has found so far, by their number; the rows themselves are read when they are shown."""
+
+    def __init__(self, log: LogSource, offsets: Iterable[int] = ()) -> None:
+        self.log = log
+        self.offsets: list[int] = list(offsets)
+
+    start = 0
+
+    @property
+    def end(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def total(self) -> int:
+        return len(self.offsets)
+
+    def position(self, row: LogRow) -> int:
+        return bisect_left(self.offsets, row.offset)
+
+    def behind(self, row: LogRow) -> int:
+        return self.position(row) + 1
+
+    def number(self, row: LogRow) -> int:
+        return self.position(row)
+
+    def position_of(self, number: int) -> int:
+        return number
+
+    def read(self, position: int, before: int, after: int) -> Page[LogRow]:
+        """Rows of a slice of the matches; reads the disk."""
+        count = len(self.offsets)
+        low, high = max(0, position - before), min(count, position + after)
+        rows: list[LogRow] = []
+        read = 0
+        for offset in self.offsets[low:high]:
+            item = self.log.reader.unit_at(offset)
+            if isinstance(item, Stop):
+                rows.append(EdgeRow("error", offset, 0, offset, item.reason))
+                continue
+            rows.append(self.log.row(item))
+            read += item.size
+            if read > READ_AT_ONCE and len(rows) > position - low + FEWEST:
+                break
+        return Page(rows, max(0, position - low), low == 0, low + len(rows) == count)

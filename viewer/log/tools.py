@@ -1,0 +1,166 @@
+"""What one does with the rows of the log beside reading them: filters from cells and fields, saved and used filters,
+values for completion.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
+
+from engine.errors import BadFilter
+from viewer.log.filter_pills import LAST_MINUTES
+from viewer.log.known_values import Values, sample
+from viewer.look.assets import tr
+from viewer.runtime.edit import Edit
+from viewer.runtime.places import Place
+from viewer.widgets.cell_filter import CELL_COMMANDS, cell_term, combined
+
+if TYPE_CHECKING:
+    from viewer.log.pane import UnitsPane
+    from viewer.runtime.settings import Settings
+    from viewer.runtime.store_session import StoreSession
+
+FIVE_MINUTES = 300_000
+
+
+class LogTools(QObject):
+    """The tools of one log pane."""
+
+    def __init__(self, pane: UnitsPane) -> None:
+        super().__init__(pane)
+        self._pane = pane
+        self.settings: Settings | None = None
+        self.session: StoreSession | None = None
+        self._values: Values = {}
+        self._saved: tuple[tuple[str, str], ...] = ()
+        line = pane.filter
+        line.values = self.known_values
+        line.meaning = self._meaning
+        line.used = lambda: self.settings.filters if self.settings is not None else ()
+        line.pills.changed.connect(self._keep_saved)
+        line.applied.connect(self._filter_used)
+        pane.table.termRequested.connect(self.take_term)
+        pane.unit.termRequested.connect(self.take_term)
+
+    def use(self, settings: Settings) -> None:
+        """Show what was saved."""
+        self.settings = settings
+        if settings.saved_filters is not None:
+            self._pane.filter.pills.show_saved(settings.saved_filters)
+        self._saved = tuple(self._pane.filter.pills.saved)
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Another store, or none."""
+        self.session = session
+        self._values = {}
+        if session is not None:
+            session.later(lambda: session.jobs.read(lambda: sample(session.snapshot.log), self._sampled, _ignored))
+
+    def _sampled(self, values: Values) -> None:
+        self._values = values
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Filters by the chosen cell or field."""
+        found: dict[str, Callable[[], object]] = {
+            name: partial(self._by_cell, how) for name, how in CELL_COMMANDS.items()
+        }
+        return found | {"filter.save": self._pane.filter.pills.ask_name}
+
+    # ---- filters from cells ------------------------------------------------------------------------------------------
+
+    def chosen_term(self) -> str | None:
+        """The field of the decoded unit where it has the focus, else the cell that is chosen, as a condition."""
+        pane = self._pane
+        if pane.window().focusWidget() is pane.unit.detail:
+            return pane.unit.detail.term()
+        table, row = pane.table, pane.table.current_row()
+        at = table.currentIndex().column()
+        if row is None or not 0 <= at < len(table.kind.columns):
+            return None
+        return cell_term("unit", table.kind.columns[at], row)
+
+    def _by_cell(self, how: str) -> None:
+        term = self.chosen_term()
+        if term is None:
+            self._pane.statusMessage.emit(tr("This value cannot be asked for in a filter."))
+        else:
+            self.take_term(how, term)
+
+    def take_term(self, how: str, term: str) -> None:
+        """Use a condition: apply it, add it, write it into the field, or copy it."""
+        line = self._pane.filter
+        if how == "copy":
+            QGuiApplication.clipboard().setText(term)
+            self._pane.statusMessage.emit(tr("Copied {text}", text=term))
+            return
+        if how == "colour":
+            self._pane.marks.ask_rules(term)
+            return
+        try:
+            text = combined(line.in_force if how != "prepare" else line.text(), how, term)
+        except BadFilter:
+            text = term
+        if how == "prepare":
+            line.prepare(text)
+        else:
+            line.apply(text)
+
+    def show_place(self, place: Place) -> None:
+        """A filter that another view asks for."""
+        if place.name:
+            self.take_term(place.part or "only", place.name)
+
+    # ---- saved, used, known ------------------------------------------------------------------------------------------
+
+    def _keep_saved(self, saved: list[tuple[str, str]]) -> None:
+        before, after = self._saved, tuple(saved)
+        self._put_saved(after)
+        self._pane.edited.emit(Edit(tr("saved filters"), before, after, self._put_saved))
+
+    def _put_saved(self, saved: tuple[tuple[str, str], ...]) -> None:
+        self._saved = saved
+        if tuple(self._pane.filter.pills.saved) != saved:
+            self._pane.filter.pills.show_saved(saved)
+        if self.settings is not None:
+            self.settings.saved_filters = list(saved)
+
+    def _filter_used(self, text: str) -> None:
+        if text and self.settings is not None:
+            self.settings.remember_filter(text)
+        if self.session is not None:
+            command = ["storescope", "units", str(self.session.path), *(["--where", text] if text else [])]
+            self._pane.did.emit("filter.apply", tr("Apply the filter"), {"filter": text}, shlex.join(command))
+
+    def known_values(self, field: str) -> Iterable[str]:
+        """Texts that the store holds in ``field``; of ``properties``, the names."""
+        survey = self.session.survey if self.session is not None else None
+        if survey is not None and field == "topic":
+            return [topic.name for topic in survey.topics]
+        if self.session is not None and field == "file":
+            return [file.name for file in self.session.snapshot.log.files]
+        return self._values.get(field, ())
+
+    def _meaning(self, text: str) -> str:
+        return self.last_minutes() if text == LAST_MINUTES else text
+
+    def last_minutes(self) -> str:
+        """The last five minutes of the log, whatever the clock says now."""
+        from engine.query import condition
+
+        survey = self.session.survey if self.session is not None else None
+        last = survey.last_time if survey is not None else None
+        if last is None:
+            return "storeTimestamp > now - 5m"
+        from datetime import datetime
+
+        zone = datetime.now().astimezone().tzinfo
+        return condition("storeTimestamp", last - FIVE_MINUTES, zone=zone).replace(" = ", " >= ", 1)
+
+
+def _ignored(_error: Exception) -> None:
+    """Values are a help: a log that cannot be read says so in its table."""

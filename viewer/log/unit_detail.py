@@ -1,0 +1,386 @@
+"""A unit decoded: fields by group, with remarks and links; the chosen field goes with the painted bytes."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFontMetrics,
+    QGuiApplication,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QStandardItem,
+    QStandardItemModel,
+)
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QMenu,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeView,
+    QWidget,
+)
+
+from engine.codec.message import Unit
+from viewer.log.made_columns import field_name
+from viewer.log.unit_fields import Group, Line
+from viewer.look.assets import tr
+from viewer.look.theme import C, follow, mono, px, ui
+from viewer.widgets.beside import elsewhere
+from viewer.widgets.cell_filter import line_term
+from viewer.widgets.focus_ring import FocusRing
+from viewer.widgets.record_menu import Doer, add_deeds, add_terms, do
+from viewer.widgets.record_table import ACCESSIBLE_TEXT_ROLE, ValueRole
+from viewer.widgets.row_commands import Facts
+
+ROW = 24
+NAMES = 216
+LEAST_NAMES = 112
+LINE_ROLE = int(Qt.ItemDataRole.UserRole) + 10
+GROUP_ROLE = int(Qt.ItemDataRole.UserRole) + 11
+Index = QModelIndex | QPersistentModelIndex
+
+
+class UnitDetail(QTreeView):
+    """``fieldChosen(name)`` as a field is chosen, ``placeRequested(place)`` as a link is followed,
+    ``termRequested(how, term)`` and ``columnRequested(field)`` from the context menu.
+    """
+
+    fieldChosen = Signal(str)
+    placeRequested = Signal(object)
+    termRequested = Signal(str, str)
+    columnRequested = Signal(str)
+
+    def __init__(self, name: str = "unit.detail", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        FocusRing(self)
+        self.setObjectName(name)
+        self.setAccessibleName(tr("Decoded message"))
+        self._closed: set[str] = set()
+        self._opened: set[str] = set()
+        self._filling = False
+        self.unit: Unit | None = None
+        """The unit whose fields are shown: conditions are made of its values, not of what is written."""
+        self.doer: Doer | None = None
+        self.columns: Callable[[], frozenset[str]] = frozenset
+        """Fields that the table above shows already."""
+        self._items = QStandardItemModel(self)
+        self._items.setColumnCount(2)
+        self.setModel(self._items)
+        self.setItemDelegate(_Painter(self))
+        self.setHeaderHidden(True)
+        self.setUniformRowHeights(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setIndentation(px(14))
+        self.setMouseTracking(True)
+        self.setExpandsOnDoubleClick(False)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.header().setStretchLastSection(True)
+        self.header().setMinimumSectionSize(20)
+        self.selectionModel().currentRowChanged.connect(self._current_changed)
+        self.expanded.connect(lambda index: self._folded(index, False))
+        self.collapsed.connect(lambda index: self._folded(index, True))
+        follow(self, self._retheme)
+
+    def show_groups(self, groups: Sequence[Group]) -> None:
+        """Show a unit's groups; the chosen field and what is folded stay as they were for the unit before."""
+        chosen, scrolled = self.chosen_field, self.verticalScrollBar().value()
+        self._filling = True
+        try:
+            self._items.removeRows(0, self._items.rowCount())
+            for group in groups:
+                self._items.appendRow(self._group_items(group))
+            for number, group in enumerate(groups):
+                index = self._items.index(number, 0)
+                opened = group.title in self._opened or (group.opened and group.title not in self._closed)
+                self.setExpanded(index, opened)
+                for child, line in enumerate(group.lines):
+                    self.expand(self._items.index(child, 0, index))
+                    if line.is_sentence:
+                        self.setFirstColumnSpanned(child, index, True)
+        finally:
+            self._filling = False
+        self._fit()
+        if chosen and not self.choose_field(chosen):
+            self.setCurrentIndex(QModelIndex())
+        self.verticalScrollBar().setValue(scrolled)
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.show_groups(())
+
+    @property
+    def chosen_field(self) -> str:
+        """Name of the chosen field; "" where none is."""
+        line = self._line(self.currentIndex())
+        return line.name if line is not None else ""
+
+    def choose_field(self, name: str) -> bool:
+        """Choose the field ``name`` without telling; opens its group. False where the unit has none."""
+        found = self._find(name)
+        self._filling = True
+        try:
+            if found is None:
+                self.setCurrentIndex(QModelIndex())
+                return False
+            self.setCurrentIndex(found)
+            self.scrollTo(found)
+        finally:
+            self._filling = False
+        return True
+
+    def _find(self, name: str) -> QModelIndex | None:
+        stack = [self._items.index(row, 0) for row in range(self._items.rowCount())]
+        while stack:
+            index = stack.pop()
+            line = self._line(index)
+            if name and line is not None and line.name == name:
+                return index
+            stack += [self._items.index(row, 0, index) for row in range(self._items.rowCount(index))]
+        return None
+
+    def _group_items(self, group: Group) -> list[QStandardItem]:
+        head, tail = QStandardItem(tr(group.title)), QStandardItem(group.summary)
+        head.setData(group, GROUP_ROLE)
+        head.setData(f"{tr(group.title)} {group.summary}", ACCESSIBLE_TEXT_ROLE)
+        for line in group.lines:
+            head.appendRow(self._line_items(line))
+        return [head, tail]
+
+    def _line_items(self, line: Line) -> list[QStandardItem]:
+        name = line.value if line.is_sentence else line.label or line.name
+        head, tail = QStandardItem(name), QStandardItem(line.value)
+        for item in (head, tail):
+            item.setData(line, LINE_ROLE)
+            item.setData(f"{line.label or line.name} {line.value} {line.note}".strip(), ACCESSIBLE_TEXT_ROLE)
+            item.setToolTip(
+                f"{line.value}\n{line.note}".strip() if len(line.value) + len(line.note) > 24 else line.note
+            )
+        tail.setData(line.value, ValueRole)
+        for child in line.lines:
+            head.appendRow(self._line_items(child))
+        return [head, tail]
+
+    def _line(self, index: Index) -> Line | None:
+        line = index.sibling(index.row(), 0).data(LINE_ROLE) if index.isValid() else None
+        return line if isinstance(line, Line) else None
+
+    def _folded(self, index: QModelIndex, closed: bool) -> None:
+        group = index.data(GROUP_ROLE)
+        if self._filling or not isinstance(group, Group):
+            return
+        (self._closed.add if closed else self._closed.discard)(group.title)
+        (self._opened.discard if closed else self._opened.add)(group.title)
+
+    def _current_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        if not self._filling:
+            line = self._line(current)
+            self.fieldChosen.emit(line.name if line is not None else "")
+
+    def _retheme(self) -> None:
+        self.setIndentation(px(14))
+        self._fit()
+        self.viewport().update()
+
+    def _fit(self) -> None:
+        moment = QFontMetrics(mono(12)).horizontalAdvance("2026-11-20 09:41:07.225") + px(22)
+        self.header().resizeSection(0, max(px(LEAST_NAMES), min(px(NAMES), self.viewport().width() - moment)))
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    # ---- links -------------------------------------------------------------------------------------------------------
+
+    def _link_at(self, point: QPoint) -> Line | None:
+        index = self.indexAt(point)
+        line = self._line(index)
+        if line is None or line.place is None or index.column() != 1:
+            return None
+        left = self.visualRect(index).left() + px(4)
+        note = QFontMetrics(ui(12)).horizontalAdvance(line.note) + px(10) if line.note.startswith("→") else 0
+        return line if left <= point.x() <= left + QFontMetrics(mono(12)).horizontalAdvance(line.value) + note else None
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        link = self._link_at(event.position().toPoint())
+        self.viewport().setCursor(Qt.CursorShape.ArrowCursor if link is None else Qt.CursorShape.PointingHandCursor)
+        super().mouseMoveEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        link = self._link_at(event.position().toPoint())
+        if event.button() == Qt.MouseButton.LeftButton and link is not None:
+            self.placeRequested.emit(link.place)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_F10 and event.modifiers() == Qt.KeyboardModifier.ShiftModifier:
+            self._open_menu(self.currentIndex(), self._below(self.currentIndex()))
+            return
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            line = self._line(self.currentIndex())
+            if line is not None and line.place is not None:
+                own = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+                self.placeRequested.emit(elsewhere(line.place) if own else line.place)
+                return
+        super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_key = event.reason() != QContextMenuEvent.Reason.Mouse
+        index = self.currentIndex() if by_key else self.indexAt(event.pos())
+        self._open_menu(index, self._below(index) if by_key else event.globalPos())
+
+    def _below(self, index: Index) -> QPoint:
+        return self.viewport().mapToGlobal(self.visualRect(index).bottomLeft() + QPoint(px(40), 0))
+
+    def _open_menu(self, index: QModelIndex, at: QPoint) -> None:
+        line = self._line(index)
+        if line is None:
+            return
+        self.setCurrentIndex(index)
+        menu = self.menu(line)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(at)
+
+    def menu(self, line: Line) -> QMenu:
+        """What can be done with the field."""
+        menu = QMenu(self)
+        menu.setObjectName("unit.detail.menu")
+        self._fill(menu, line)
+        return menu
+
+    def fill_menu(self, menu: QMenu, name: str) -> None:
+        """Add what can be done with the field ``name`` of the unit, for whoever shows its bytes."""
+        index = self._find(name)
+        line = self._line(index) if index is not None else None
+        if line is not None:
+            self._fill(menu, line)
+
+    def _fill(self, menu: QMenu, line: Line) -> None:
+        facts = self._facts(line)
+        filters = None if facts.term is None else lambda menu: add_terms(menu, facts.term or "", self._use_term)
+        add_deeds(menu, facts, lambda deed, facts: self._do(deed, facts, line), self.doer, filters)
+
+    def _facts(self, line: Line) -> Facts:
+        unit, able = self.unit, self.doer.able() if self.doer is not None else frozenset()
+        name = field_name(line.name)
+        found = Facts(
+            "field", line.name, line.place, term=line_term(line.name, line.value, unit), able=able,
+            column="" if name in self.columns() else name,
+        )  # fmt: skip
+        if unit is None:
+            return found
+        key = unit.keys[0] if unit.keys else unit.unique_key or ""
+        command = ["storescope", "units", "STORE", "--from", str(unit.offset), "--limit", "1", "--json"]
+        return replace(
+            found, offset=unit.offset, size=unit.size, topic=unit.topic, queue_id=unit.queue_id,
+            queue_offset=unit.queue_offset, key=key, command=shlex.join(command),
+        )  # fmt: skip
+
+    def _do(self, deed: str, facts: Facts, line: Line) -> None:
+        name, clipboard = line.label or line.name, QGuiApplication.clipboard()
+        texts = {
+            "copy.cell": line.value,
+            "copy.row": f"{name}={line.value}",
+            "copy.json": json.dumps({name: line.value}, ensure_ascii=False),
+        }
+        if deed in texts:
+            clipboard.setText(texts[deed])
+        elif deed == "go.link":
+            self.placeRequested.emit(line.place)
+        elif deed == "go.own" and line.place is not None:
+            self.placeRequested.emit(elsewhere(line.place))
+        elif deed == "keep.colour":
+            self._use_term("colour", facts.term or "")
+        elif deed == "keep.column":
+            self.columnRequested.emit(facts.column)
+        else:
+            do(self, self.doer, deed, facts)
+
+    def term(self) -> str | None:
+        """The chosen field as a condition of the filter language; None where it is none."""
+        line = self._line(self.currentIndex())
+        return line_term(line.name, line.value, self.unit) if line is not None else None
+
+    def _use_term(self, how: str, term: str) -> None:
+        if how == "copy":
+            QGuiApplication.clipboard().setText(term)
+        else:
+            self.termRequested.emit(how, term)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Leave:
+            self.viewport().unsetCursor()
+        return bool(super().viewportEvent(event))
+
+
+class _Painter(QStyledItemDelegate):
+    """Rows of the tree: group heads in words, fields in mono with a dim remark."""
+
+    def sizeHint(self, _option: QStyleOptionViewItem, _index: Index) -> QSize:
+        return QSize(px(60), px(ROW))
+
+    def paint(self, p: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        view = self.parent()
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        rect: QRect = option.rect
+        p.save()
+        if chosen and isinstance(view, UnitDetail):
+            p.fillRect(rect, C("select"))
+            if index.column() == 0:
+                p.fillRect(QRect(0, rect.top(), rect.left(), rect.height()), C("select"))
+                p.fillRect(QRect(0, rect.top(), 3, rect.height()), C("accent"))
+        line = index.sibling(index.row(), 0).data(LINE_ROLE)
+        text = str(index.data() or "")
+        inner = rect.adjusted(px(4), 0, -px(6), 0)
+        if isinstance(line, Line):
+            self._paint_line(p, inner, line, text, index.column(), chosen)
+        else:
+            head = index.column() == 0
+            p.setFont(ui(13, 600) if head else ui(12))
+            p.setPen(C("text" if head else "text2" if chosen else "text3"))
+            shown = QFontMetrics(p.font()).elidedText(text, Qt.TextElideMode.ElideRight, inner.width())
+            p.drawText(inner, Qt.AlignmentFlag.AlignVCenter, shown)
+        p.restore()
+
+    def _paint_line(self, p: QPainter, inner: QRect, line: Line, text: str, column: int, chosen: bool) -> None:
+        p.setFont(ui(12) if line.is_sentence else mono(12))
+        metrics = QFontMetrics(p.font())
+        if line.is_sentence:
+            p.setPen(C("text"))
+            p.drawText(
+                inner,
+                Qt.AlignmentFlag.AlignVCenter,
+                metrics.elidedText(text, Qt.TextElideMode.ElideRight, inner.width()),
+            )
+            return
+        if column == 0:
+            p.setPen(C("text2"))
+            p.drawText(
+                inner,
+                Qt.AlignmentFlag.AlignVCenter,
+                metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, inner.width()),
+            )
+            return
+        small = QFontMetrics(ui(12))
+        shown = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, inner.width())
+        p.setPen(C("accent" if line.place is not None else "text"))
+        p.drawText(inner, Qt.AlignmentFlag.AlignVCenter, shown)
+        left = inner.left() + metrics.horizontalAdvance(shown) + (px(10) if shown else 0)
+        room = inner.right() - left
+        if line.note and room > px(24):
+            p.setFont(ui(12))
+            p.setPen(C("text2" if line.tone == "text3" and chosen else line.tone))
+            note = small.elidedText(line.note, Qt.TextElideMode.ElideRight, room)
+            p.drawText(QRect(left, inner.top(), room, inner.height()), Qt.AlignmentFlag.AlignVCenter, note)

@@ -1,0 +1,423 @@
+"""A unit in words: its fields by group, what each says, and where it leads; no Qt.
+
+Names of fields are RocketMQ's and the same as those of the painted bytes, so that both can be chosen together. Links
+are made by ``links``, which has ``log(offset)``, ``queue(topic, queue_id, queue_offset)`` and
+``trace(topic, key, offset, store_timestamp)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Protocol
+
+from engine.codec import message, properties
+from engine.codec.batch import Member, MemberDamage
+from engine.codec.crc import MASK
+from engine.codec.flips import Explanation
+from engine.codec.java import jhash
+from engine.codec.message import Unit
+from engine.codec.salvage import Wrong
+from engine.codec.words import HALF_TOPIC, OP_TOPIC, Word, op_offsets
+from viewer.log.words import say
+from viewer.look.assets import tr, words
+from viewer.look.formats import full_moment, hexadecimal, moment, number, plain, span
+
+MOST_MEMBERS = 200
+"""Messages of a batch that are listed."""
+MAGIC = {1: "V1", 2: "V2"}
+LINKED_TOPICS = (properties.REAL_TOPIC, properties.RETRY_TOPIC)
+
+
+class Links(Protocol):
+    """Makes places."""
+
+    @property
+    def log(self) -> Callable[..., object]: ...
+    @property
+    def queue(self) -> Callable[..., object]: ...
+    @property
+    def trace(self) -> Callable[..., object]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One field: name, value as text, a remark, where it leads. ``tone`` is a colour role of the remark."""
+
+    name: str
+    value: str
+    note: str = ""
+    place: object | None = None
+    tone: str = "text3"
+    label: str = ""
+    lines: tuple[Line, ...] = ()
+
+    @property
+    def is_sentence(self) -> bool:
+        """It has no name: the value is prose over the whole width."""
+        return not self.name and not self.label
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Fields that belong together."""
+
+    title: str
+    summary: str = ""
+    lines: tuple[Line, ...] = ()
+    opened: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A unit with what was found out about it off the loop: positions of its fields, why its CRC is wrong, its
+    members.
+    """
+
+    unit: Unit
+    parts: Sequence[tuple[str, int, int]] = ()
+    explanation: Explanation | None = None
+    property_crc: bool | None = None
+    members: Sequence[Member | MemberDamage] = field(default=())
+    levels: tuple[int, ...] = message.DEFAULT_DELAY_LEVELS
+    words: Sequence[Word] = ()
+    wrong: Sequence[Wrong] = ()
+    """Fields that contradict the rest: the unit is as it would be with them mended."""
+
+
+def describe(decoded: Decoded, links: Links) -> list[Group]:
+    """All groups of a unit in the order they are read."""
+    unit = decoded.unit
+    groups = [
+        Group(
+            words("Identity"),
+            f"{plain(unit.topic)} / {unit.queue_id} / {number(unit.queue_offset)}",
+            _identity(decoded, links),
+        ),
+        Group(words("In words"), "", _in_words(decoded, links)),
+        Group(
+            words("Transaction"),
+            _transaction_words(unit) or tr("none"),
+            _transaction(unit, links),
+            opened=bool(unit.prepared_transaction_offset or _transaction_words(unit)),
+        ),
+        Group(words("Times"), "", _times(unit)),
+        Group(words("Hosts"), f"{unit.born_host} → {unit.store_host}", _hosts(unit), opened=False),
+        Group(words("Body"), number(len(unit.body)) + " B", _body(unit), opened=False),
+        Group(words("Topic"), plain(unit.topic), _topic(unit), opened=False),
+        Group(
+            words("Properties"),
+            f"{len(unit.properties)} · {number(len(unit.properties_raw))} B",
+            _properties(decoded, links),
+        ),
+        Group(words("Batch"), _batch_words(decoded), _members(decoded, links)),
+    ]
+    return [_with_wrong(group, decoded.wrong) for group in groups if group.lines]
+
+
+def _with_wrong(group: Group, wrong: Sequence[Wrong]) -> Group:
+    """The group with its wrong fields as the bytes have them, and what they would be."""
+    says = {one.field: one for one in wrong if one.would_be is not None}
+    if not says.keys() & {line.name for line in group.lines}:
+        return group
+    lines = [_wrong_line(line, says[line.name]) if line.name in says else line for line in group.lines]
+    return replace(group, lines=tuple(lines), opened=True)
+
+
+def _wrong_line(line: Line, wrong: Wrong) -> Line:
+    hexed = line.value.startswith("0x")
+    value = hexadecimal(wrong.says & 0xFFFFFFFF) if hexed else number(wrong.says)
+    return replace(line, value=value, note=tr("wrong: it would be {value}", value=line.value), place=None, tone="error")
+
+
+def _identity(decoded: Decoded, links: Links) -> tuple[Line, ...]:
+    unit = decoded.unit
+    if unit.stale:
+        where = Line(
+            "physicalOffset",
+            number(unit.physical_offset),
+            tr("found at {offset:,}: left over in a reused file", offset=unit.offset),
+            links.log(unit.physical_offset),
+            "warn",
+        )
+    else:
+        where = Line("physicalOffset", number(unit.physical_offset), tr("equals its place"))
+    magic = message.MAGIC_V1 if unit.version == 1 else message.MAGIC_V2
+    return (
+        where,
+        Line("totalSize", number(unit.size), tr("bytes")),
+        Line("magicCode", hexadecimal(magic), MAGIC.get(unit.version, "")),
+        _crc_line(decoded),
+        Line("queueId", number(unit.queue_id)),
+        Line("flag", number(unit.flag), tr("the application's own") if unit.flag else ""),
+        Line("queueOffset", number(unit.queue_offset), _queue_note(unit), _queue_place(unit, links)),
+        Line("sysFlag", f"0x{unit.sys_flag & 0xFFFFFFFF:X}", ", ".join(message.sys_flag_words(unit.sys_flag))),
+        Line("reconsumeTimes", number(unit.reconsume_times), tr("retries so far") if unit.reconsume_times else ""),
+        Line("offsetMsgId", unit.offset_msg_id, lines=_message_id(unit.offset_msg_id)),
+    )
+
+
+def _message_id(text: str) -> tuple[Line, ...]:
+    """What an offset message id is made of: the broker's address and the physical offset."""
+    found = message.parse_offset_message_id(text)
+    if found is None:
+        return ()
+    return (
+        Line("", message.host_text(found[0]), label=tr("broker")),
+        Line("", number(found[1]), label=tr("Physical offset")),
+    )
+
+
+def _queue_place(unit: Unit, links: Links) -> object | None:
+    if unit.transaction_type in {message.PREPARED, message.ROLLBACK}:
+        return None
+    return links.queue(unit.topic, unit.queue_id, unit.queue_offset)
+
+
+def _queue_note(unit: Unit) -> str:
+    if unit.transaction_type in {message.PREPARED, message.ROLLBACK}:
+        return tr("in no queue: a transaction that is not committed")
+    return tr("→ queue entry")
+
+
+def _crc_line(decoded: Decoded) -> Line:
+    unit = decoded.unit
+    stored = hexadecimal(unit.body_crc)
+    if unit.crc == "ok":
+        return Line("bodyCRC", stored, tr("matches"))
+    if unit.crc == "unchecked":
+        return Line("bodyCRC", stored, tr("not checked"))
+    computed = hexadecimal((unit.raw_crc or 0) & MASK)
+    lines = []
+    explained = decoded.explanation
+    if explained is not None:
+        for flip in explained.flips[:8]:
+            lines.append(
+                Line(
+                    f"flip.{flip.position}",
+                    tr("byte {position:,} of the body", position=flip.position),
+                    _bits(flip.bits),
+                    label=tr("one flip"),
+                    tone="text3",
+                )
+            )
+        if explained.field_bit is not None:
+            lines.append(
+                Line("flip.field", tr("bit {bit} of bodyCRC itself", bit=explained.field_bit), label=tr("one flip"))
+            )
+        if not lines:
+            lines.append(Line("", explained.words, label=tr("cause")))
+    return Line("bodyCRC", stored, tr("bad: the body gives {crc}", crc=computed), tone="error", lines=tuple(lines))
+
+
+def _bits(bits: list[int]) -> str:
+    return tr("bit {bits} would explain it", bits=", ".join(map(str, bits)))
+
+
+def _transaction_words(unit: Unit) -> str:
+    if unit.topic == HALF_TOPIC:
+        return tr("half message: waits for commit or rollback")
+    if unit.topic == OP_TOPIC:
+        return tr("operation: names half messages that are done")
+    return {
+        message.PREPARED: tr("half message"),
+        message.COMMIT: tr("commit of a half message"),
+        message.ROLLBACK: tr("rollback of a half message"),
+    }.get(unit.transaction_type, "")
+
+
+def _transaction(unit: Unit, links: Links) -> tuple[Line, ...]:
+    offset = unit.prepared_transaction_offset
+    linked = offset > 0 or unit.transaction_type == message.COMMIT
+    return (
+        Line(
+            "preparedTransactionOffset",
+            number(offset),
+            tr("→ half message") if linked else tr("none"),
+            links.log(offset) if linked else None,
+        ),
+    )
+
+
+def _times(unit: Unit) -> tuple[Line, ...]:
+    later = unit.store_timestamp - unit.born_timestamp
+    note = (
+        tr("{time} after born", time=span(later))
+        if later >= 0
+        else tr("{time} before born: clocks differ", time=span(-later))
+    )
+    return (
+        Line("bornTimestamp", moment(unit.born_timestamp), tr("the producer's clock")),
+        Line("storeTimestamp", moment(unit.store_timestamp), note),
+    )
+
+
+def _hosts(unit: Unit) -> tuple[Line, ...]:
+    return Line("bornHost", unit.born_host, tr("producer")), Line("storeHost", unit.store_host, tr("broker"))
+
+
+def _body(unit: Unit) -> tuple[Line, ...]:
+    from engine.codec.compression import kind_of
+
+    kind = kind_of(unit.sys_flag)
+    note = tr("bytes, compressed with {kind}", kind=kind) if kind else tr("bytes")
+    return (
+        Line("bodyLength", number(len(unit.body)), note),
+        Line("body", plain(unit.body[:80].decode("utf-8", "replace"))),
+    )
+
+
+def _topic(unit: Unit) -> tuple[Line, ...]:
+    return Line("topicLength", number(len(unit.topic.encode("utf-8", "replace"))), tr("bytes")), Line(
+        "topic", plain(unit.topic)
+    )
+
+
+def _properties(decoded: Decoded, links: Links) -> tuple[Line, ...]:
+    unit = decoded.unit
+    lines = [Line("propertiesLength", number(len(unit.properties_raw)), tr("bytes"))]
+    order = (properties.KEYS, properties.UNIQUE_KEY, properties.TAGS)
+    names = [name for name in order if name in unit.properties] + [n for n in unit.properties if n not in order]
+    return tuple(lines + [_property(decoded, name, links) for name in names])
+
+
+def _trace_of(unit: Unit, key: str, links: Links) -> object:
+    """The way of a key of this unit through the index, as far back as this unit."""
+    return links.trace(unit.topic, key, unit.offset, unit.store_timestamp)
+
+
+def _property(decoded: Decoded, name: str, links: Links) -> Line:
+    unit = decoded.unit
+    value = unit.properties[name]
+    key, label, shown = f"properties.{name}", plain(name), plain(value)
+    if name == properties.KEYS:
+        each = tuple(
+            Line("", plain(one), tr("→ trace"), _trace_of(unit, one, links), label=tr("key")) for one in unit.keys
+        )
+        if len(each) == 1:
+            return Line(key, shown, tr("→ trace"), each[0].place, label=label)
+        return Line(key, shown, label=label, lines=each)
+    if name == properties.UNIQUE_KEY:
+        return Line(
+            key,
+            shown,
+            tr("→ trace"),
+            _trace_of(unit, value, links),
+            label=label,
+            lines=_unique_key(value, unit.born_timestamp),
+        )
+    note, place = _property_note(decoded, name, value, links)
+    parts = _message_id(value) if name == properties.ORIGIN_MESSAGE_ID else ()
+    return Line(key, shown, note, place, label=label, lines=parts)
+
+
+def _unique_key(value: str, born: int) -> tuple[Line, ...]:
+    found = message.parse_unique_key(value)
+    if found is None:
+        return ()
+    lines = [Line("", found.ip, f"PID {found.pid}", label=tr("client"))]
+    try:
+        first = datetime.fromtimestamp(born / 1000, UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        made = int(first.timestamp() * 1000) + found.ms_in_month
+        zone = round((made - born) / 1_800_000) * 1_800_000  # the client counts from midnight in its own zone
+        lines.append(Line("", moment(made - zone), tr("counter {number}", number=found.counter), label=tr("made")))
+    except (OverflowError, OSError, ValueError):
+        lines.append(
+            Line(
+                "",
+                number(found.ms_in_month),
+                tr("ms into its month, counter {number}", number=found.counter),
+                label=tr("made"),
+            )
+        )
+    return tuple(lines)
+
+
+def _property_note(decoded: Decoded, name: str, value: str, links: Links) -> tuple[str, object | None]:
+    if name == properties.TAGS:
+        return tr("hash {hash:,}", hash=jhash(value)), None
+    if name == properties.DELAY:
+        return _level_words(value, decoded.levels), None
+    if name in LINKED_TOPICS:
+        return "", None
+    if name == properties.ORIGIN_MESSAGE_ID:
+        found = message.parse_offset_message_id(value)
+        return (tr("→ its first unit"), links.log(found[1])) if found is not None else ("", None)
+    if name.startswith("TIMER_") and name.endswith("_MS") and value.isascii() and value.isdigit():
+        ms = int(value)
+        return (full_moment(ms) if ms > 10**11 else span(ms)), None
+    if name == properties.CRC32:
+        said = {True: tr("matches"), False: tr("bad: the unit's bytes give another"), None: ""}
+        return said[decoded.property_crc], None
+    return tr(NOTES[name]) if name in NOTES else "", None
+
+
+NOTES = {
+    properties.WAIT: words("waits for the flush"),
+    properties.PRODUCER_GROUP: words("producer group"),
+    properties.TRANSACTION_PREPARED: words("part of a transaction"),
+    properties.TRANSACTION_CHECK_TIMES: words("times the broker asked the producer"),
+    properties.TRANSACTION_ID: words("transaction id"),
+    properties.REAL_QUEUE_ID: words("queue it is meant for"),
+    properties.INNER_NUM: words("messages in this unit"),
+    properties.INNER_BASE: words("queue offset of the first of them"),
+    properties.INNER_MULTI_DISPATCH: words("queues that it is dispatched to as well"),
+    properties.INNER_MULTI_QUEUE_OFFSET: words("its offsets there"),
+    properties.FIRST_POP_TIME: words("first time it was popped"),
+    "MSG_REGION": words("the broker's region"),
+    "TRACE_ON": words("whether the client traces it"),
+    "CLUSTER": words("the broker's cluster"),
+    "__SHARDINGKEY": words("key that orders its queue"),
+    "__STARTDELIVERTIME": words("asked time of delivery"),
+}
+
+
+def _level_words(value: str, levels: tuple[int, ...]) -> str:
+    try:
+        level = min(int(value), len(levels))
+    except ValueError:
+        return tr("no level")
+    return (
+        tr("level {level}: {time}", level=level, time=span(levels[level - 1])) if level > 0 else tr("level 0: no delay")
+    )
+
+
+def _batch_words(decoded: Decoded) -> str:
+    count = len(decoded.members)
+    return tr("{count:,} messages in this unit", count=count) if count else ""
+
+
+def _members(decoded: Decoded, links: Links) -> tuple[Line, ...]:
+    lines = []
+    for member in decoded.members[:MOST_MEMBERS]:
+        if isinstance(member, MemberDamage):
+            lines.append(
+                Line(
+                    "",
+                    plain(member.reason),
+                    tr("{size:,} bytes left", size=member.size),
+                    tone="error",
+                    label=str(member.index),
+                )
+            )
+            continue
+        keys = member.keys
+        offset = decoded.unit.queue_offset + member.index
+        place = _trace_of(decoded.unit, keys[0], links) if keys else None
+        said = " ".join(keys) or plain(member.body[:40].decode("utf-8", "replace"))
+        lines.append(Line("", plain(said), f"{number(len(member.body))} B", place, label=number(offset)))
+    if len(decoded.members) > MOST_MEMBERS:
+        lines.append(Line("", tr("{count:,} more", count=len(decoded.members) - MOST_MEMBERS), label="…"))
+    return tuple(lines)
+
+
+def _in_words(decoded: Decoded, links: Links) -> tuple[Line, ...]:
+    """Sentences, then the places that they speak of."""
+    unit = decoded.unit
+    lines = [Line("", say(word)) for word in decoded.words]
+    done = op_offsets(unit.body) if unit.topic == OP_TOPIC else None
+    for offset in (done or [])[:16]:
+        place = links.queue(HALF_TOPIC, unit.queue_id, offset)
+        lines.append(Line("", number(offset), tr("→ half message"), place, label=tr("done")))
+    return tuple(lines)

@@ -1,0 +1,407 @@
+"""The chosen row of the log, decoded and as bytes: both show the same row and the same field, or say that it is
+loading.
+
+Reading and decoding happen off the loop; an answer for a row that is not chosen any more is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal
+from PySide6.QtWidgets import QBoxLayout, QStackedWidget, QWidget
+
+from engine.codec.flips import explain
+from engine.codec.message import INNER_BATCH, Unit, parts
+from engine.codec.properties import CRC32, verify_crc
+from engine.codec.unit_scan import Stop
+from engine.inspection.lost_units import LostUnit, lost_units, was
+from engine.inspection.snapshot import StoreSnapshot
+from viewer.log.body_text import looks_like_json, open_body
+from viewer.log.body_view import BodyView
+from viewer.log.columns import look
+from viewer.log.data_inspector import AT_CURSOR, DataInspector
+from viewer.log.rows import EdgeRow, LogRow, UnitRow
+from viewer.log.unit_detail import UnitDetail
+from viewer.log.unit_fields import Decoded, Group, Line, describe
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
+from viewer.look.formats import number, plain
+from viewer.look.theme import px
+from viewer.runtime import places
+from viewer.runtime.settings import Settings
+from viewer.runtime.store_session import StoreSession
+from viewer.widgets.basics import PaneHead, beside, splitter, stacked
+from viewer.widgets.hex_pages import HexField, hex_fields
+from viewer.widgets.hex_view import HexView
+from viewer.widgets.word_tabs import WordTabs
+
+MOST_LOST = 16
+"""Messages of one damaged stretch that are listed."""
+GRACE_MS = 80
+"""How long the old picture may stand while the next row is read; what is in the widgets is gone at once."""
+LEAST_DETAIL = 280
+"""Px at 100 % that the tree of fields keeps beside the bytes and the inspector."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A row with all that was read of it."""
+
+    row: LogRow
+    decoded: Decoded | None
+    fields: Sequence[HexField]
+    problem: str = ""
+    lost: Sequence[LostUnit] = ()
+
+
+class UnitPanes(QObject):
+    """Wires detail, bytes and body to the chosen row. ``placeRequested``, ``termRequested`` as in their widgets."""
+
+    placeRequested = Signal(object)
+    termRequested = Signal(str, str)
+    columnRequested = Signal(str)
+    loaded = Signal(object)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.session: StoreSession | None = None
+        self.detail = UnitDetail("unit.detail")
+        self.hex = HexView("unit.hex")
+        self.hex.deeds = self.detail.fill_menu
+        self.body = BodyView()
+        self.current: Loaded | None = None
+        self._row: LogRow | None = None
+        self._turn = 0
+        self._settings: Settings | None = None
+        self._wanted_field = ""
+        self._body_turn = -1
+        self.detail_head = PaneHead(tr("Message"))
+        self.tabs = WordTabs(
+            "unit.tabs",
+            (("bytes", tr("Bytes")), ("json", tr("Body as JSON")), ("text", tr("Text")), ("hex", tr("Unpacked"))),
+        )
+        self.bytes_head = PaneHead(tr("Bytes"), "", self.tabs)
+        self._pages = QStackedWidget()
+        self.inspector = DataInspector()
+        self.inspector.hide()
+        self._pages.addWidget(self.hex)
+        self._pages.addWidget(self.body)
+        self._thaw = QTimer(self, interval=GRACE_MS, singleShot=True)
+        self._thaw.timeout.connect(self._unfreeze)
+        self._connect()
+
+    def _connect(self) -> None:
+        self.detail.fieldChosen.connect(self._field_chosen)
+        self.detail.placeRequested.connect(self.placeRequested)
+        self.detail.termRequested.connect(self.termRequested)
+        self.detail.columnRequested.connect(self.columnRequested)
+        self.hex.fieldChosen.connect(self._byte_field_chosen)
+        self.hex.byteChosen.connect(lambda _offset: (self._say_field(), self._inspect()))
+        self.tabs.chosen.connect(self._tab_chosen)
+
+    def build(self) -> QWidget:
+        """Both panes side by side."""
+        self._left, self._right = stacked(self.detail_head, self.detail), beside(self._pages, self.inspector)
+        self._split = splitter(False, (self._left, 436), (stacked(self.bytes_head, self._right), 824))
+        self._split.installEventFilter(self)
+        return self._split
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Another room for the panes: the inspector stands where nothing is covered."""
+        if event.type() == QEvent.Type.Resize and not self.inspector.isHidden():
+            self._place_inspector()
+        return super().eventFilter(watched, event)
+
+    def _place_inspector(self) -> None:
+        """Right of the bytes where their text stays whole and the tree wide enough, else below the tree."""
+        shown, bytes_width = not self.inspector.isHidden(), self.hex.whole_width()
+        aside = self._split.width() - bytes_width - self.inspector.whole_width() >= px(LEAST_DETAIL)
+        host = self._right if aside else self._left
+        if self.inspector.parentWidget() is not host:
+            box = host.layout()
+            assert isinstance(box, QBoxLayout)
+            box.addWidget(self.inspector, 0 if aside else 1)
+            self.inspector.setVisible(shown)
+        self.inspector.set_aside(aside)
+        self.hex.setMinimumWidth(bytes_width if aside and shown else 0)
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Copies of the chosen bytes, and the inspector beside them."""
+        found: dict[str, Callable[[], object]] = {
+            f"copy.{form}": partial(self.hex.copy, form) for form in ("hex", "c", "python", "base64")
+        }
+        return found | {"view.inspector": self.toggle_inspector}
+
+    def use(self, settings: Settings) -> None:
+        """Show the inspector where it stood at the end."""
+        self._settings = settings
+        self.inspector.setVisible(settings.inspector_shown)
+        self._place_inspector()
+
+    def toggle_inspector(self) -> None:
+        """Show the bytes under the cursor as every type, or no more."""
+        shown = self.inspector.isHidden()
+        self.inspector.setVisible(shown)
+        self._place_inspector()
+        if self._settings is not None:
+            self._settings.inspector_shown = shown
+        self._inspect()
+
+    def _inspect(self) -> None:
+        if not self.inspector.isHidden():
+            self.hex.read_here(AT_CURSOR, self.inspector.show_bytes)
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Show units of another store."""
+        self.session = session
+        self.hex.runner = session.jobs.read if session is not None else self.hex.runner
+        self.show_row(None)
+
+    def show_row(self, row: LogRow | None, field: str = "") -> None:
+        """Show ``row`` (None: nothing); ``field`` is chosen once it is there."""
+        self._turn += 1
+        self._row = row
+        self.current = None
+        self._wanted_field = field
+        if row is None or self.session is None:
+            self._clear("")
+            self._unfreeze()
+            return
+        self._freeze()
+        self._clear(tr("loading {offset:,}…", offset=row.offset))
+        turn = self._turn
+        self.session.later(lambda: self._read(turn, row))
+
+    def _read(self, turn: int, row: LogRow) -> None:
+        if turn != self._turn or self.session is None:
+            return
+        snapshot = self.session.snapshot
+        self.session.jobs.read(
+            lambda: load(snapshot, row),
+            lambda loaded: self._show(turn, loaded),
+            lambda error: self._show(turn, Loaded(row, None, (), str(error))),
+        )
+
+    def choose_field(self, name: str) -> None:
+        """Choose a field in both panes."""
+        self._wanted_field = name
+        self.detail.choose_field(name)
+        self.hex.choose_field(name)
+        self._say_field()
+        self._inspect()
+
+    def retheme(self) -> None:
+        """Colours, fonts or zoom changed."""
+        if self.current is not None:
+            self._show_words(self.current)
+
+    # ---- below -------------------------------------------------------------------------------------------------------
+
+    def _clear(self, said: str) -> None:
+        self._kept_field = self._wanted_field or self.hex.chosen_field or self.detail.chosen_field
+        self.detail.clear()
+        self.hex.clear()
+        self.inspector.clear()
+        self.body.show_body(None)
+        self.detail_head.set_note(said)
+        self.bytes_head.set_note("")
+
+    def _freeze(self) -> None:
+        for widget in (self.detail.viewport(), self.hex.viewport(), self.detail_head, self.bytes_head):
+            widget.setUpdatesEnabled(False)
+        self._thaw.start()
+
+    def _unfreeze(self) -> None:
+        self._thaw.stop()
+        for widget in (self.detail.viewport(), self.hex.viewport(), self.detail_head, self.bytes_head):
+            widget.setUpdatesEnabled(True)
+
+    def _show(self, turn: int, loaded: Loaded) -> None:
+        if turn != self._turn or self.session is None:
+            return
+        self.current = loaded
+        field = self._kept_field
+        self._show_words(loaded)
+        row, log = loaded.row, self.session.snapshot.log
+        damage: list[tuple[int, int]] = []
+        if isinstance(row, EdgeRow) and row.kind == "damage":
+            damage = _damaged(loaded, row)
+        size = row.size if isinstance(row, UnitRow) or row.kind == "damage" else min(row.size, 1 << 16)
+        self.hex.show_bytes(
+            log.read, row.offset, loaded.fields, size, max(log.min_offset, 0), log.end_offset, damage, _frames(loaded)
+        )
+        if field:
+            self.detail.choose_field(field)
+            self.hex.choose_field(field)
+        self._say_field()
+        self._inspect()
+        self._unfreeze()
+        if self.tabs.key != "bytes":
+            self._load_body()
+        self.loaded.emit(loaded)
+
+    def _show_words(self, loaded: Loaded) -> None:
+        row = loaded.row
+        if loaded.decoded is not None and isinstance(row, EdgeRow):
+            self._show_lost(loaded, loaded.decoded, row)
+            return
+        if loaded.decoded is not None:
+            unit = self.detail.unit = loaded.decoded.unit
+            self.detail.show_groups(describe(loaded.decoded, places))
+            self.detail_head.set_note(f"{plain(unit.topic)} / {unit.queue_id} / {number(unit.queue_offset)}")
+            return
+        said = look(row)
+        sentence = said.words if said is not None else ""
+        self.detail_head.set_note(sentence)
+        self.detail.unit = None
+        self.detail.show_groups(_edge_groups(row, sentence, loaded.problem, loaded.lost))
+
+    def _show_lost(self, loaded: Loaded, decoded: Decoded, row: EdgeRow) -> None:
+        """A unit that cannot be read, as far as it holds."""
+        said = look(row)
+        sentence = said.words if said is not None else ""
+        self.detail.unit = decoded.unit
+        self.detail.show_groups([*_edge_groups(row, sentence, "", loaded.lost), *describe(decoded, places)])
+        self.detail_head.set_note(sentence)
+
+    def _field_chosen(self, name: str) -> None:
+        self._wanted_field = name
+        if name:
+            self.hex.choose_field(name)
+        self._say_field()
+        self._inspect()
+
+    def _byte_field_chosen(self, name: str) -> None:
+        self._wanted_field = name
+        self.detail.choose_field(name)
+        self._say_field()
+
+    def _say_field(self) -> None:
+        """The head of the bytes: ``bodyCRC · 4 B @ 81,604,377,370``."""
+        if self.current is None or self.tabs.key != "bytes":
+            return
+        low, high = self.hex.selection()
+        if self.hex.chosen_field or high - low > 1:
+            name = self.hex.chosen_field.removeprefix("properties.") if self.hex.chosen_field else tr("selected")
+            self.bytes_head.set_note(f"{plain(name)} · {number(high - low)} B @ {number(low)}")
+        else:
+            self.bytes_head.set_note(number(low))
+
+    def _tab_chosen(self, key: str) -> None:
+        self._pages.setCurrentWidget(self.hex if key == "bytes" else self.body)
+        if key == "bytes":
+            self._say_field()
+        else:
+            self.bytes_head.set_note("")
+            self.body.set_form(key)
+            self._load_body()
+
+    def _load_body(self) -> None:
+        """Unpack the body off the loop, once for each row."""
+        decoded = self.current.decoded if self.current is not None else None
+        if decoded is None or self.session is None:
+            self.body.show_body(None, said=tr("There is no body here that can be told.") if self.current else "")
+            return
+        if self._body_turn == self._turn:
+            return
+        self._body_turn = turn = self._turn
+        unit = decoded.unit
+
+        def done(opened: Any) -> None:
+            if turn == self._turn:
+                self.body.show_body(opened)
+
+        self.session.jobs.read(lambda: open_body(unit.body, unit.sys_flag), done, lambda _error: None)
+
+    def body_form(self) -> str:
+        """The tab that suits the body: JSON where it looks like it."""
+        decoded = self.current.decoded if self.current is not None else None
+        return "json" if decoded is not None and looks_like_json(decoded.unit.body) else "text"
+
+
+def load(store: StoreSnapshot, row: LogRow) -> Loaded:
+    """Read and decode the row; in a thread."""
+    log = store.log
+    if not isinstance(row, UnitRow):
+        return _load_lost(store, row) if row.was else Loaded(row, None, ())
+    item = log.unit_at(row.offset)
+    if isinstance(item, Stop):
+        return Loaded(row, None, (), item.reason)
+    if not isinstance(item, Unit):
+        return Loaded(row, None, ())
+    raw = log.read(item.offset, item.size)
+    found = parts(raw)
+    explanation = explain(item.body, item.body_crc) if item.crc == "bad" else None
+    property_crc = verify_crc(raw) if CRC32 in item.properties else None
+    members = open_body(item.body, item.sys_flag).members if item.sys_flag & INNER_BATCH else ()
+    from engine.codec.words import words
+
+    said = words(item, property_crc=property_crc)
+    return Loaded(row, Decoded(item, found, explanation, property_crc, members, words=said), hex_fields(found))
+
+
+def _load_lost(store: StoreSnapshot, row: EdgeRow) -> Loaded:
+    """The first unit that stood in damage, as it would be with its wrong fields mended."""
+    lost = lost_units(store, row.offset, row.size)
+    told = lost[0].salvage if lost else None
+    if told is None:
+        return Loaded(row, None, (), lost=lost)
+    before = lost[0].offset - row.offset
+    fields = [replace(one, position=one.position + before) for one in hex_fields(told.parts)]
+    unit = told.unit
+    members = open_body(unit.body, unit.sys_flag).members if unit.sys_flag & INNER_BATCH else ()
+    from engine.codec.words import words
+
+    decoded = Decoded(unit, told.parts, None, None, members, words=words(unit), wrong=lost[0].wrong)
+    return Loaded(row, decoded, fields, lost=lost)
+
+
+def _damaged(loaded: Loaded, row: EdgeRow) -> list[tuple[int, int]]:
+    """Spans [from, to) of a damaged row: its wrong fields and what no unit holds; all of it where nothing is told."""
+    if loaded.decoded is None:
+        return [(row.offset, row.end)]
+    unit = loaded.decoded.unit
+    wrong = {one.field for one in loaded.decoded.wrong}
+    spans = [(row.offset, unit.offset), (unit.end, row.end)]
+    for name, position, length in loaded.decoded.parts:
+        if name in wrong:
+            spans.append((unit.offset + position, unit.offset + position + length))
+    return [span for span in spans if span[1] > span[0]]
+
+
+def _frames(loaded: Loaded) -> list[tuple[int, int, str]]:
+    """The bytes whose flip would explain a wrong CRC."""
+    decoded = loaded.decoded
+    if decoded is None or decoded.explanation is None:
+        return []
+    body = next((position for name, position, _ in decoded.parts if name == "body"), None)
+    if body is None:
+        return []
+    return [(decoded.unit.offset + body + flip.position, 1, "error") for flip in decoded.explanation.flips[:8]]
+
+
+def _edge_groups(row: LogRow, sentence: str, problem: str, lost: Sequence[LostUnit] = ()) -> list[Group]:
+    lines = [
+        Line("", number(row.offset), label=tr("offset")),
+        Line("", number(row.size), tr("bytes"), label=tr("length")),
+    ]
+    if isinstance(row, EdgeRow):
+        if row.reason:
+            lines.append(Line("", plain(engine_words(row.reason))))
+        if row.next_file:
+            lines.append(Line("", row.next_file, "", places.log(row.end), label=tr("goes on in")))
+        elif row.kind in {"damage", "hole"}:
+            lines.append(Line("", number(row.end), tr("→ next unit"), places.log(row.end), label=tr("goes on at")))
+    for one in lost[:MOST_LOST]:
+        place = places.queue(one.topic, one.queue_id, one.queue_offset)
+        lines.append(Line("", plain(was(one)), tr("→ queue entry"), place, label=tr("was")))
+    if problem:
+        lines.append(Line("", plain(problem), label=tr("problem"), tone="error"))
+    return [Group(tr("What stands here"), sentence, tuple(lines))]
+
+
+Deed = Callable[[], object]

@@ -1,0 +1,125 @@
+"""The only door to ``resources/``: icons in any colour, the application's icon, and the words in other languages.
+
+Texts are written in English where they are used and pass through :func:`tr`; a catalogue is a plain JSON object from
+English to the other language. Texts that stand in tables of data are marked with :func:`words` and translated where
+they are shown.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from PySide6.QtCore import QByteArray, QLocale, QObject, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPixmap
+
+from engine.counted import in_number
+
+LANGUAGES = ("en", "zh_CN")
+
+
+class _Language(QObject):
+    """The language in force; ``changed`` tells who shows words."""
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = "en"
+        self.catalogue: dict[str, str] = {}
+
+
+language_state = _Language()
+
+
+def tr(text: str, /, **values: Any) -> str:
+    """``text`` in the language in force, its ``{names}`` filled: ``tr("{n:,} units would go", n=6)``; with 1 it says
+    "1 unit would go".
+    """
+    said = language_state.catalogue.get(text)
+    if not values:
+        return text if said is None else said
+    return (in_number(text, values) if said is None else said).format(**values)
+
+
+def words(text: str) -> str:
+    """Marks a text in a table of data as one to translate; it is given back as it is."""
+    return text
+
+
+def language() -> str:
+    """The language in force: ``en`` or ``zh_CN``."""
+    return language_state.name
+
+
+def set_language(name: str) -> None:
+    """Speak ``name`` from now on; a name that is not known means English."""
+    name = name if name in LANGUAGES else "en"
+    if name == language_state.name:
+        return
+    language_state.name = name
+    language_state.catalogue = catalogue(name)
+    language_state.changed.emit()
+
+
+def system_language() -> str:
+    """``zh_CN`` on a machine that speaks Chinese, else ``en``."""
+    return "zh_CN" if QLocale.system().language() == QLocale.Language.Chinese else "en"
+
+
+def catalogue(name: str) -> dict[str, str]:
+    """English → ``name``, from ``i18n/NAME.json`` and the ``i18n/NAME.*.json`` beside it; empty for English."""
+    found: dict[str, str] = {}
+    if name != "en":
+        for entry in sorted(files("resources").joinpath("i18n").iterdir(), key=lambda e: e.name):
+            if entry.name.startswith(f"{name}.") and entry.name.endswith(".json"):
+                found |= json.loads(entry.read_text("utf-8"))
+    return found
+
+
+def resource_bytes(path: str) -> bytes:
+    """The bytes of ``resources/path``."""
+    return files("resources").joinpath(path).read_bytes()
+
+
+@lru_cache(maxsize=128)
+def _svg(name: str) -> str:
+    return files("resources").joinpath("icons", f"{name}.svg").read_text("utf-8")
+
+
+@lru_cache(maxsize=512)
+def _picture(name: str, color: str, size: int, ratio: float) -> QPixmap:
+    from PySide6.QtSvg import QSvgRenderer
+
+    picture = QPixmap(round(size * ratio), round(size * ratio))
+    picture.setDevicePixelRatio(ratio)
+    picture.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(picture)
+    text = _svg(name).replace("currentColor", color)
+    QSvgRenderer(QByteArray(text.encode())).render(painter, QRectF(0, 0, size, size))
+    painter.end()
+    return picture
+
+
+def icon_pixmap(name: str, color: QColor, size: int = 20, ratio: float | None = None) -> QPixmap:
+    """The icon ``name`` drawn in ``color``, ``size`` logical pixels high."""
+    app = QGuiApplication.instance()
+    if ratio is None:
+        ratio = app.devicePixelRatio() if isinstance(app, QGuiApplication) else 1.0
+    return _picture(name, color.name(), size, ratio)
+
+
+def app_icon() -> QIcon:
+    """The application's icon in the sizes that desktops ask for."""
+    icon = QIcon()
+    for size in (16, 24, 32, 48, 64, 128, 256):
+        icon.addPixmap(_picture("app", "#000000", size, 1.0))
+    return icon
+
+
+def app_pixmap(size: int) -> QPixmap:
+    """The application's icon as one picture."""
+    app = QGuiApplication.instance()
+    return _picture("app", "#000000", size, app.devicePixelRatio() if isinstance(app, QGuiApplication) else 1.0)

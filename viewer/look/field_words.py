@@ -1,0 +1,232 @@
+"""What each field of the store's files means, and which chapter of our notes on RocketMQ's formats tells more; no Qt.
+
+One table for units, queue entries and index files. A field that means something else in one table stands there under
+``kind.name`` too.
+"""
+
+from __future__ import annotations
+
+from viewer.look.assets import words
+
+FIELDS: dict[str, tuple[str, str]] = {
+    # a unit of the commit log, in the order of its bytes
+    "totalSize": (
+        words("TOTALSIZE: bytes of the whole unit, these four included. The next unit begins behind them."),
+        "2.1",
+    ),
+    "magicCode": (
+        words(
+            "MAGICCODE: says that a message begins here and which form its topic's length has: one byte "
+            "(version 1) or two (version 2). Another value marks the end of a file."
+        ),
+        "2.1",
+    ),
+    "bodyCRC": (
+        words(
+            "BODYCRC: a checksum of the body, without its highest bit. A broker compares it when it recovers "
+            "after an abnormal exit."
+        ),
+        "2.1",
+    ),
+    "queueId": (words("QUEUEID: the queue of the topic that the message belongs to."), "2.1"),
+    "flag": (words("FLAG: a number of the sender's own; RocketMQ never reads it."), "2.1"),
+    "queueOffset": (
+        words(
+            "QUEUEOFFSET: the number of the message in its queue. Consumers count in it; half and "
+            "rollback units have none."
+        ),
+        "2.1",
+    ),
+    "physicalOffset": (
+        words(
+            "PHYSICALOFFSET: where the unit begins in the whole log, counted in bytes. It must equal "
+            "its place; else the unit is left over from a file that was used before."
+        ),
+        "2.1",
+    ),
+    "sysFlag": (
+        words(
+            "SYSFLAG: bits of the broker and the client: compressed, several tags, part of a transaction, "
+            "IPv6 hosts, inner batch."
+        ),
+        "2.3",
+    ),
+    "bornTimestamp": (words("BORNTIMESTAMP: when the sender made the message, by the sender's clock, in ms."), "2.1"),
+    "bornHost": (words("BORNHOST: address and port of the sender."), "2.1"),
+    "storeTimestamp": (
+        words(
+            "STORETIMESTAMP: when the broker stored the message, by the broker's clock, in ms. "
+            "Checkpoint, index and deletion go by it."
+        ),
+        "2.1",
+    ),
+    "storeHost": (words("STOREHOST: address and port of the broker."), "2.1"),
+    "reconsumeTimes": (words("RECONSUMETIMES: how often a consumer sent the message back to be tried again."), "13"),
+    "preparedTransactionOffset": (
+        words("PREPAREDTRANSACTIONOFFSET: where the half message of the transaction lies; 0 outside transactions."),
+        "13",
+    ),
+    "bodyLength": (words("BODYLENGTH: bytes of the body as it is stored, compressed or not."), "2.1"),
+    "body": (words("BODY: what the sender sent, compressed where sysFlag says so."), "2.1"),
+    "topicLength": (words("TOPICLENGTH: bytes of the topic's name: one byte in version 1, two in version 2."), "2.1"),
+    "topic": (
+        words(
+            "TOPIC: under which name the message is stored. Delayed, half and retried messages lie under a "
+            "topic of RocketMQ's own and carry the real one as a property."
+        ),
+        "2.1",
+    ),
+    "propertiesLength": (words("PROPERTIESLENGTH: bytes of the properties behind it, at most 32,767."), "2.4"),
+    "properties": (words("A property: a name and a text that sender, client or broker gave the message."), "2.4"),
+    "keys": (words("KEYS: words by which the message can be found. Each goes into the index as topic#key."), "4.3"),
+    "uniqueKey": (
+        words(
+            "UNIQ_KEY: the id that the client gave the message, what most tools call its message id. It is "
+            "in the index too."
+        ),
+        "2.6",
+    ),
+    "tags": (words("TAGS: the tag that consumers choose by. Its hash stands in the queue entry."), "2.4"),
+    "offsetMsgId": (
+        words(
+            "The broker's address and the physical offset in one text: a broker finds the message by it "
+            "without an index."
+        ),
+        "2.6",
+    ),
+    "crc": (words("Whether the body gives the checksum that is stored in bodyCRC."), "2.9"),
+    "version": (words("1 or 2: the form of the unit, told by its magicCode."), "2.1"),
+    "marks": (
+        words("T transaction, Z compressed, B batch, D delayed, R retried, M dispatched to several queues."),
+        "2.3",
+    ),
+    # an entry of a consume queue
+    "cq.queueOffset": (
+        words("The number of this entry: a queue's entries are 20 bytes each and counted from 0."),
+        "3.1",
+    ),
+    "cq.physicalOffset": (words("CommitLog offset: 8 bytes that say where the unit of this entry begins."), "3.1"),
+    "cq.size": (words("Size: 4 bytes that say how long the unit is, so that it is read at once."), "3.1"),
+    "tagsCode": (
+        words(
+            "Tags hash code: 8 bytes with the hash of the tag. In a delay queue it is the time of delivery, "
+            "in a queue with an ext file an address there."
+        ),
+        "3.1",
+    ),
+    "batchSize": (
+        words("How many messages the unit of this entry holds; batch queues have entries of 46 bytes."),
+        "3.7",
+    ),
+    "deliveryTime": (
+        words("When a delayed message is due: a delay queue keeps it in the place of the tag's hash."),
+        "12",
+    ),
+    "extTagsCode": (
+        words("The hash of the tag as the ext file keeps it; the entry has an address in its place."),
+        "3.6",
+    ),
+    "extBitMap": (words("Which filters of consumer groups the message passes, one bit each."), "3.6"),
+    "verdict": (
+        words("Whether the bytes it points at are what it says: same topic, queue, offset, size and tag."),
+        "3.1",
+    ),
+    # an index file
+    "beginTimestamp": (words("beginTimestamp: store time of the first message in this file."), "4.1"),
+    "endTimestamp": (
+        words("endTimestamp: store time of the last one. A query by time passes files over by the two."),
+        "4.1",
+    ),
+    "beginPhyOffset": (words("beginPhyOffset: where the first message in this file lies in the log."), "4.1"),
+    "endPhyOffset": (words("endPhyOffset: where the last one lies."), "4.1"),
+    "hashSlotCount": (words("hashSlotCount: how many slots have been used so far."), "4.1"),
+    "indexCount": (words("indexCount: the number of the next entry; an empty file has 1."), "4.1"),
+    "keyHash": (words("keyHash: 4 bytes with the hash of topic#key. Different keys can have the same one."), "4.2"),
+    "phyOffset": (words("phyOffset: where the message with this key lies in the log."), "4.2"),
+    "timeDiff": (words("timeDiff: store time in seconds after the file's first message."), "4.2"),
+    "prev": (
+        words("slotValue: the entry that was the slot's newest before; the chain goes on there, 0 ends it."),
+        "4.2",
+    ),
+    "entry": (words("The number of an entry of 20 bytes behind the slots, counted from 1."), "4.2"),
+    # groups and positions
+    "offset": (words("An offset: bytes of the log, or the number of an entry in a queue."), "6"),
+    "group": (words("A consumer group: its members share the queues of a topic and one progress."), "14"),
+    "nextOffset": (words("The next offset that the group reads, as config/consumerOffset.json keeps it."), "14"),
+    "behind": (words("How many entries the queue has that the group has not read."), "14"),
+    # what is no field: parts of a store, positions, stretches of a Line
+    "commitLog": (words("CommitLog: all messages of all topics one after another, in files of one size."), "2"),
+    "commitLogFile": (
+        words("A file of the log: its name is the offset of its first byte; it is written from front to back."),
+        "6.1",
+    ),
+    "indexName": (words("An index file: entries of keys by their hash. Its name is the time when it was made."), "4.1"),
+    "table": (
+        words("A table of the broker, written as JSON: topics, groups, progress and what else it must remember."),
+        "14",
+    ),
+    "checkpoint": (
+        words(
+            "checkpoint: store times up to which log, queues and index are on the disk. A start after "
+            "a crash goes back by it."
+        ),
+        "5",
+    ),
+    "abort": (words("abort: an empty file, there while a broker runs and gone after a normal exit."), "5"),
+    "position": (
+        words("A position: how far the log was written, flushed or dispatched, as an offset of the log."),
+        "7",
+    ),
+    "damaged": (words("Bytes that are no whole unit: recovery stops or skips there, as its release does."), "2.9"),
+    "missing": (words("A file of the log that is not there although files before and behind it are."), "6.3"),
+    "unread": (words("Bytes that could not be read: nothing is known of what they hold."), "6.1"),
+    "bookmark": (
+        words(
+            "A bookmark: a place that somebody marked. It is kept outside of the store; the offset "
+            "counts bytes of the log."
+        ),
+        "2",
+    ),
+    "bytes": (words("Bytes that files hold, as the space is counted."), "1"),
+    # the way from a key to its slot
+    "keyText": (words("The text that is hashed: the topic, a #, and the key."), "4.3"),
+    "javaHash": (words("The hash of that text as Java makes it for strings, without its sign."), "4.3"),
+    "slot": (
+        words(
+            "A slot of 4 bytes: the number of the newest entry whose key fell on it. A chain of entries begins here."
+        ),
+        "4.2",
+    ),
+    "slotPosition": (words("Where the slot begins in an index file: 40 bytes of header, then 4 bytes a slot."), "4.2"),
+    "window": (words("The store times between which the query looks; files outside of them are left out."), "4.4"),
+    "matches": (words("Entries of the chain with the same hash, and how many steps it took to find them."), "4.4"),
+    "chainLength": (words("How many entries hang on a slot: a query by key walks all of them."), "4.2"),
+    # parts of the line that recovery draws, and of a store that is alive
+    "part.keep": (words("Stays as it is: recovery begins behind it and does not read it."), "10"),
+    "part.again": (words("Recovery reads it again; units that queues and index do not have are dispatched."), "10"),
+    "part.drop": (words("Behind the end that recovery finds: it no longer counts, and is written over."), "10"),
+    "part.gone": (words("Was not on the disk when the power went: it is lost."), "10"),
+    "part.zero": (words("Room in the last file that was never written."), "6.1"),
+    "part.disk": (words("Flushed: it is on the disk and survives a power loss."), "7"),
+    "part.cache": (words("In the page cache: it survives the end of the process, not a power loss."), "7"),
+    "part.pool": (words("In the transient pool: it is lost when the process ends."), "7"),
+    "part.unread": (words("On disk; recovery does not look at it."), "10"),
+}
+SAME = {
+    "size": "totalSize", "magic": "magicCode", "key": "keys", "UNIQ_KEY": "uniqueKey", "KEYS": "keys", "TAGS": "tags",
+    "physicalOffsetField": "physicalOffset", "totalsize": "totalSize",
+}  # fmt: skip
+"""Names in tables and properties for fields that stand above under another."""
+
+
+def explained(kind: str, name: str) -> tuple[str, str] | None:
+    """What the field ``name`` of a row of ``kind`` means, and the chapter; None where nothing is written."""
+    if not name:
+        return None
+    for one in (f"{kind}.{name}", name, SAME.get(name, "")):
+        if one in FIELDS:
+            return FIELDS[one]
+    if name.startswith("properties."):
+        bare = name.removeprefix("properties.")
+        return FIELDS.get(SAME.get(bare, ""), FIELDS["properties"])
+    return None

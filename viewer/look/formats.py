@@ -1,0 +1,159 @@
+"""How numbers, times and sizes are written: each form exists once; no Qt.
+
+Numbers carry ``,`` every three digits in every language. Times are ms since the epoch and shown in one zone, the zone
+of the machine unless told otherwise.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+
+_EARLIEST = -62_135_596_800_000
+_LATEST = 253_402_300_799_999
+
+
+class _Shown:
+    """How times are shown in this process; no zone is that of the machine."""
+
+    zone: tzinfo | None = None
+
+
+def set_zone(zone: tzinfo | None) -> None:
+    """Show times in ``zone``; None means the zone of the machine."""
+    _Shown.zone = zone
+    _clock_parts.cache_clear()
+
+
+def number(value: int | None) -> str:
+    """``81,604,377,362``; nothing for None."""
+    return "" if value is None else f"{value:,}"
+
+
+def hexadecimal(value: int, digits: int = 8) -> str:
+    """``0x5F7A8341`` of a 32-bit number, sign dropped; more digits for wider fields."""
+    return f"0x{value & (1 << 4 * digits) - 1:0{digits}X}"
+
+
+@lru_cache(maxsize=4096)
+def _clock_parts(seconds: int) -> tuple[str, str]:
+    moment = datetime.fromtimestamp(seconds, UTC).astimezone(_Shown.zone)
+    return moment.strftime("%Y-%m-%d"), moment.strftime("%H:%M:%S")
+
+
+def clock(ms: int | None) -> str:
+    """``09:41:07.225``; nothing for None, the bare number where it is no time a calendar knows."""
+    if ms is None:
+        return ""
+    if not _EARLIEST + 86_400_000 < ms < _LATEST - 86_400_000:
+        return f"{ms:,}"
+    return f"{_clock_parts(ms // 1000)[1]}.{ms % 1000:03d}"
+
+
+def day(ms: int | None) -> str:
+    """``2026-11-20``; nothing where it is no time a calendar knows."""
+    if ms is None or not _EARLIEST + 86_400_000 < ms < _LATEST - 86_400_000:
+        return ""
+    return _clock_parts(ms // 1000)[0]
+
+
+def moment(ms: int | None) -> str:
+    """``2026-11-20 09:41:07.225``."""
+    date = day(ms)
+    return f"{date} {clock(ms)}" if date else clock(ms)
+
+
+def full_moment(ms: int | None) -> str:
+    """``2026-11-20 09:41:07.225 +08:00``."""
+    return f"{moment(ms)} {zone_text(ms)}" if day(ms) else clock(ms)
+
+
+def zone_text(ms: int | None = None) -> str:
+    """``+08:00``: the offset in force at ``ms``, or now."""
+    at = datetime.now(UTC) if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
+    offset = at.astimezone(_Shown.zone).utcoffset() or timedelta()
+    text = timezone(offset).tzname(None).removeprefix("UTC")
+    return text or "+00:00"
+
+
+def size(count: float | None) -> str:
+    """``1.00 GiB``, ``358 B``: three figures are enough to compare by eye."""
+    if count is None:
+        return ""
+    if abs(count) < 1024:
+        return f"{count:,.0f} B"
+    value = float(count)
+    for unit in ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
+        value /= 1024
+        if abs(value) < 999.5 or unit == "EiB":
+            break
+    return (
+        f"{value:.2f} {unit}"
+        if abs(value) < 10
+        else f"{value:.1f} {unit}"
+        if abs(value) < 100
+        else f"{value:.0f} {unit}"
+    )
+
+
+def span(ms: int) -> str:
+    """A length of time: ``4 ms``, ``12.5 s``, ``3 h 12 min``, ``5 d 2 h``."""
+    sign, ms = ("−" if ms < 0 else ""), abs(ms)
+    if ms < 1000:
+        return f"{sign}{ms} ms"
+    if ms < 60_000:
+        return f"{sign}{ms / 1000:.1f} s"
+    minutes = ms // 60_000
+    if minutes < 60:
+        return f"{sign}{minutes} min {ms // 1000 % 60} s"
+    hours = minutes // 60
+    return f"{sign}{hours} h {minutes % 60} min" if hours < 48 else f"{sign}{hours // 24} d {hours % 24} h"
+
+
+def plain(text: str) -> str:
+    """``text`` on one line: control characters, line ends and bidirectional marks as their visible pictures."""
+    if text.isprintable():
+        return text
+    return "".join(_shown(char) for char in text)
+
+
+def _shown(char: str) -> str:
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else "�" if 0xD800 <= code < 0xE000 else "·"
+
+
+def shorten_middle(text: str, keep: int) -> str:
+    """At most ``keep`` characters of a name: its head and its end, which tell names apart."""
+    if len(text) <= keep:
+        return text
+    if keep < 3:
+        return "…"[:keep]
+    tail = (keep - 1) // 2
+    return f"{text[: keep - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def shorten_end(text: str, keep: int) -> str:
+    """At most ``keep`` characters from the start of a sentence."""
+    return text if len(text) <= keep else f"{text[: max(0, keep - 1)]}…"
+
+
+def shorten_start(text: str, keep: int) -> str:
+    """At most ``keep`` characters of a name's end."""
+    return text if len(text) <= keep else f"…{text[len(text) - max(0, keep - 1) :]}"
+
+
+def short_ms(taken: float) -> str:
+    """``0.29 ms``; what is shorter than the figures tell is said so."""
+    return "< 0.01 ms" if taken < 0.01 else f"{taken:,.2f} ms"
+
+
+def store_name(path: str) -> str:
+    """The short name of the store at ``path``: of its directory, without ``store`` and ``commitlog``."""
+    parts = [part for part in path.split("/") if part]
+    while len(parts) > 1 and parts[-1] in {"store", "commitlog"}:
+        parts.pop()
+    return parts[-1] if parts else path

@@ -1,0 +1,117 @@
+"""A page for every rule of the catalogue, made from what stands there: why it is, from what it concludes, how it comes
+about, what to do, and who met it; no Qt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.rules.catalogue import RULES
+from engine.rules.causes import CAUSES
+from engine.rules.findings import CAUSES as EXPLAINING
+from engine.rules.findings import STORE, Rule, at_least
+from engine.rules.needs import NEEDS
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
+
+GROUPS = {
+    "log": words("Commit log"),
+    "queue": words("Queues"),
+    "index": words("Index"),
+    "checkpoint": words("Checkpoint"),
+    "config": words("Config"),
+    "state": words("State"),
+    "timer": words("Timer"),
+    "disk": words("Disk"),
+}
+WORDS = {"error": words("error"), "warn": words("warning"), "note": words("note"), "chat": words("remark")}
+
+
+def rule_title(rule: Rule) -> str:
+    """``CL01 · Bytes in the log that are no unit``."""
+    return f"{rule.id} · {tr(rule.title)}"
+
+
+def rules_in_order() -> list[Rule]:
+    """Every rule by the part of the store that it is about, then by its id."""
+    order = list(GROUPS)
+    return sorted(RULES.values(), key=lambda rule: (order.index(rule.group), rule.id))
+
+
+def rule_page(rule: Rule) -> str:
+    """The page in Markdown, in the language in force."""
+    return "\n\n".join(_parts(rule)) + "\n"
+
+
+def rule_index() -> str:
+    """All rules as links, by the part of the store."""
+    parts, group = [f"# {tr('All rules')}"], ""
+    for rule in rules_in_order():
+        if rule.group != group:
+            group = rule.group
+            parts.append(f"## {tr(GROUPS[group])}")
+        parts.append(f"[{rule.id}](rule:{rule.id}) {tr(rule.title)} · {tr(WORDS[rule.severity])}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _parts(rule: Rule) -> Iterator[str]:
+    yield f"# {rule_title(rule)}"
+    yield f"**{tr(WORDS[rule.severity])}** · {tr(GROUPS[rule.group])}"
+    yield tr(rule.explanation)
+    yield f"## {tr('Evidence')}"
+    yield _concludes_from(rule)
+    yield tr("Each finding says where, what was expected and what was found.")
+    yield f"## {tr('Cause')}"
+    yield from _causes(rule)
+    yield f"## {tr('Next step')}"
+    wary = at_least(rule.severity, "warn")
+    if wary:
+        yield _snapshot()
+    yield _step(rule.next_step)
+    if rule.command is not None:
+        yield _typed(rule.command)
+    cases = [one for one in rule.kinds.values() if one.severity or one.step or one.command]
+    if cases:
+        yield f"## {tr('In other circumstances')}"
+    for one in cases:
+        grave = one.severity or rule.severity
+        yield f"**{tr(WORDS[grave])}** · {_step(one.step or rule.next_step)}"
+        if at_least(grave, "warn") and not wary:
+            yield _snapshot()
+        if one.command:
+            yield _typed(one.command)
+    yield f"## {tr('Known issues')}"
+    yield "\n".join(f"- `{issue}`" for issue in rule.known_issues) or tr("None that we know of.")
+
+
+def _concludes_from(rule: Rule) -> str:
+    needs = NEEDS.get(rule.id, frozenset())
+    if not needs:
+        return tr("The rule judges bytes that were read.")
+    parts = " · ".join(tr(name) for part, name in GROUPS.items() if part in needs)
+    return tr("The rule concludes from all of: {parts}. While a file of these cannot be read it says nothing.",
+              parts=parts)  # fmt: skip
+
+
+def _causes(rule: Rule) -> Iterator[str]:
+    clause = dict(CAUSES).get(rule.id)
+    if clause is None:
+        yield tr("What led to it stands with each finding, as far as files can tell.")
+    else:
+        told = engine_words(clause)
+        yield told[:1].upper() + told[1:] + tr(".")
+    if rule.id in EXPLAINING:
+        yield tr("It explains findings of other rules: these are notes below it.")
+
+
+def _snapshot() -> str:
+    """What comes first wherever something is wrong."""
+    return tr("First a snapshot, and work on that: {command}", command="`storescope snapshot STORE DST`")
+
+
+def _step(step: str) -> str:
+    return engine_words(step[:1].upper() + step[1:])
+
+
+def _typed(command: str) -> str:
+    return f"`{command.replace(STORE, 'STORE')}`"

@@ -1,0 +1,357 @@
+"""Colours, fonts and the zoom factor in force; every painter asks here at paint time, nothing else names a colour.
+
+Roles and their contrasts are those of the look: text ≥ 4.5 to 1, marks and edges of inputs ≥ 3 to 1 on their ground.
+The topic series was found by a search that keeps the smallest distance under three kinds of colour-blind sight large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QFont, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication, QStyle, QWidget
+from shiboken6 import isValid
+
+LIGHT = {
+    "window": "#F2F3F6", "pane": "#FFFFFF", "raised": "#F8F9FB", "sunken": "#E9EBF0", "side": "#F8F9FB",
+    "hair": "#E2E5EA", "line": "#C9CED6", "field": "#8B93A1",
+    "text": "#1A1E26", "text2": "#4A5361", "text3": "#667080", "disabled": "#8B93A1",
+    "accent": "#4549C9", "accentText": "#FFFFFF", "select": "#E4E5FB", "idle": "#ECEDF2", "hover": "#F1F2FA",
+    "glow": "#FFF0C2",
+    "error": "#BE2A1B", "errorFill": "#FCE9E6", "warn": "#8A5A00", "warnFill": "#FDF1D3",
+    "note": "#2B6390", "noteFill": "#E6F0F8", "ok": "#23724A", "okFill": "#E4F3EA", "live": "#C2410C",
+    "posLog": "#2563B8", "posLog2": "#5C93DC", "posLog3": "#123B78",
+    "posBuild": "#B45309", "posBuild2": "#C97B2B", "posBuild3": "#7A3704",
+    "posTime": "#8A3B9E", "posMin": "#667080",
+    "veil": "#141820", "shadow": "#10141E",
+}  # fmt: skip
+DARK = {
+    "window": "#15181E", "pane": "#1B1F27", "raised": "#222731", "sunken": "#11141A", "side": "#181B22",
+    "hair": "#2B313C", "line": "#414957", "field": "#6A7485",
+    "text": "#E6E9EF", "text2": "#B0B8C5", "text3": "#8A94A4", "disabled": "#6A7485",
+    "accent": "#A5A8FF", "accentText": "#14162E", "select": "#2E3159", "idle": "#282D38", "hover": "#242939",
+    "glow": "#4A3F17",
+    "error": "#FF8A78", "errorFill": "#3D2220", "warn": "#F0BE54", "warnFill": "#382D14",
+    "note": "#84BDEB", "noteFill": "#1B2F40", "ok": "#6CCB97", "okFill": "#19332A", "live": "#FF9A5C",
+    "posLog": "#6FA8F5", "posLog2": "#A6C9FA", "posLog3": "#4C7FCB",
+    "posBuild": "#F0A050", "posBuild2": "#F7C892", "posBuild3": "#C4762A",
+    "posTime": "#D594E6", "posMin": "#8A94A4",
+    "veil": "#000000", "shadow": "#000000",
+}  # fmt: skip
+MORE_LIGHT = {
+    "hair": "#6B7280", "line": "#1A1E26", "field": "#1A1E26", "text2": "#1A1E26", "text3": "#333A45",
+    "disabled": "#5A6270", "hover": "#FFFFFF", "idle": "#FFFFFF", "sunken": "#FFFFFF", "side": "#FFFFFF",
+    "raised": "#FFFFFF", "errorFill": "#FFFFFF", "warnFill": "#FFFFFF", "noteFill": "#FFFFFF", "okFill": "#FFFFFF",
+    "error": "#96170B", "warn": "#694400", "note": "#1B476D", "ok": "#155234", "accent": "#2E31A3",
+}  # fmt: skip
+"""What is different with high contrast: fills are off, frames and words are strong."""
+MORE_DARK = {
+    "window": "#000000", "pane": "#000000", "hair": "#8A94A4", "line": "#E6E9EF", "field": "#E6E9EF",
+    "text": "#FFFFFF", "text2": "#FFFFFF", "text3": "#D5DAE2", "disabled": "#A0A9B8", "hover": "#000000",
+    "idle": "#000000", "sunken": "#000000", "side": "#000000", "raised": "#000000", "errorFill": "#000000",
+    "warnFill": "#000000", "noteFill": "#000000", "okFill": "#000000",
+}  # fmt: skip
+TOPICS_LIGHT = ("#1054C6", "#E27717", "#008967", "#C3689E", "#7C6B00", "#3D9AD6", "#8A2D05", "#5E4A8F")
+TOPICS_DARK = ("#4A8FF3", "#F08A4B", "#3CC6A0", "#CD82C5", "#D6C24A", "#9AD3FA", "#C96A3E", "#A8A1F9")
+HEX_LIGHT = {
+    "frame": "#E6E9EF", "id": "#DFE7FB", "time": "#E3F1EA", "host": "#F6EBDD", "body": "#FFFFFF", "topic": "#EFE3F5",
+    "props": "#FBEFD0", "propsAlt": "#F6E4B4",
+}  # fmt: skip
+HEX_DARK = {
+    "frame": "#2C323D", "id": "#27345A", "time": "#1F3D33", "host": "#443525", "body": "#1B1F27", "topic": "#3E2A48",
+    "props": "#40371B", "propsAlt": "#4D4220",
+}  # fmt: skip
+UI_FAMILIES = (
+    "Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei UI",
+    "sans-serif",
+)  # fmt: skip
+MONO_FAMILIES = (
+    "JetBrains Mono", "Cascadia Mono", "SF Mono", "DejaVu Sans Mono", "Noto Sans Mono CJK SC", "Noto Sans CJK SC",
+    "monospace",
+)  # fmt: skip
+ZOOM_STEPS = tuple(range(70, 210, 10))
+ZOOM_WAIT_MS = 40
+IN_PARTS = "storescope.inParts"
+"""Property of a window that puts a theme on part by part; all others do at once."""
+
+
+class Theme(QObject):
+    """What is in force: light or dark, the zoom, contrast and motion. ``changed`` fires after any of them; palette and
+    font of the application are those of the new ``version`` then. Windows put it on part by part: widgets
+    :func:`follow`.
+    """
+
+    changing = Signal()
+    """Before anything is dressed."""
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scheme = "system"
+        self.dark = False
+        self.zoom = 100
+        self.contrast = False
+        """Whether fills are off and frames strong."""
+        self.contrast_follows = False
+        """Whether that goes with the desktop."""
+        self.motion: bool | None = None
+        """Whether things may move and fade; None: as the desktop says."""
+        self.version = 0
+        self._wished: int | None = None
+        self._zooming: QTimer | None = None
+        self._applied = False
+        self._blink = 0
+
+    @property
+    def still(self) -> bool:
+        """Whether nothing is to move, fade or blink: chosen, or asked for by the desktop."""
+        return desktop_still() if self.motion is None else not self.motion
+
+    def apply(self, app: QApplication) -> None:
+        """Dress the application; called once at the start and again after each change."""
+        if not self._applied:
+            self._applied = True
+            app.setStyle("Fusion")
+            hints = QGuiApplication.styleHints()
+            hints.colorSchemeChanged.connect(self._system_changed)
+            self._blink = hints.cursorFlashTime()
+            told = getattr(hints, "accessibility", None)
+            if told is not None:
+                told().contrastPreferenceChanged.connect(self._contrast_changed)
+            self.set_scheme(self.scheme, quiet=True)
+        QGuiApplication.styleHints().setCursorFlashTime(0 if self.still else self._blink)
+        app.setFont(ui())
+        app.setPalette(palette())
+
+    def set_scheme(self, scheme: str, quiet: bool = False) -> None:
+        """``light``, ``dark`` or ``system``: as the desktop says."""
+        self.scheme = scheme if scheme in {"light", "dark"} else "system"
+        known = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}
+        hints = QGuiApplication.styleHints()
+        if hasattr(hints, "setColorScheme"):
+            hints.setColorScheme(known.get(self.scheme, Qt.ColorScheme.Unknown))
+        dark = self.scheme == "dark" or (self.scheme == "system" and hints.colorScheme() == Qt.ColorScheme.Dark)
+        if dark != self.dark:
+            self.dark = dark
+            if not quiet:
+                self._dress()
+
+    def set_contrast(self, on: bool) -> None:
+        """Fills off and frames on, or as the look has it."""
+        if on != self.contrast:
+            self.contrast = on
+            self._dress()
+
+    def set_motion(self, on: bool | None) -> None:
+        """Things may move, may not, or do as the desktop says (None)."""
+        self.motion = on
+        self._dress()
+
+    def set_zoom(self, percent: int) -> None:
+        """Scale every font and row; ``percent`` is kept within the steps."""
+        percent = min(max(percent, ZOOM_STEPS[0]), ZOOM_STEPS[-1])
+        if percent != self.zoom:
+            self.zoom = percent
+            _font.cache_clear()
+            self._dress()
+
+    @property
+    def wished_zoom(self) -> int:
+        """The zoom that comes, or the one in force."""
+        return self.zoom if self._wished is None else self._wished
+
+    def wish_zoom(self, percent: int) -> None:
+        """Scale soon: steps that come fast after each other are one."""
+        self._wished = min(max(percent, ZOOM_STEPS[0]), ZOOM_STEPS[-1])
+        if self._zooming is None:
+            self._zooming = QTimer(self, interval=ZOOM_WAIT_MS, singleShot=True)
+            self._zooming.timeout.connect(self._zoom_as_wished)
+        self._zooming.start()
+
+    def _zoom_as_wished(self) -> None:
+        percent, self._wished = self.wished_zoom, None
+        self.set_zoom(percent)
+
+    def _system_changed(self, *_: object) -> None:
+        if self.scheme == "system":
+            self.set_scheme("system")
+
+    def _contrast_changed(self, *_: object) -> None:
+        if self.contrast_follows:
+            self.set_contrast(desktop_contrast())
+
+    def _dress(self) -> None:
+        self.changing.emit()
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            self.apply(app)
+        self.version += 1
+        self.changed.emit()
+        for top in QApplication.topLevelWidgets():
+            if top.parentWidget() is None and not top.property(IN_PARTS):
+                tell(top)
+
+
+class _Follower(QObject):
+    """Of one widget: knows which theme that has on."""
+
+    told = Signal()
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self.version = theme.version
+
+
+def follow(widget: QWidget, deed: Callable[[], object]) -> None:
+    """``deed`` is done when ``widget`` puts on another theme: with the part of the window that it lies in."""
+    _Follower(widget).told.connect(deed)
+
+
+def tell(part: QWidget) -> None:
+    """What lies in ``part`` puts on the theme in force."""
+    for one in part.findChildren(_Follower):
+        if isValid(one) and one.version != theme.version:
+            one.version = theme.version
+            one.told.emit()
+
+
+def desktop_still() -> bool:
+    """Whether the desktop asks for less motion: its style has no animations."""
+    return QApplication.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration) == 0
+
+
+def desktop_contrast() -> bool:
+    """Whether the desktop asks for high contrast; before Qt 6.10 it does not tell."""
+    told = getattr(QGuiApplication.styleHints(), "accessibility", None)
+    return told is not None and told().contrastPreference().name == "HighContrast"
+
+
+theme = Theme()
+
+
+_TOKENS = {
+    (False, False): LIGHT, (True, False): DARK, (False, True): LIGHT | MORE_LIGHT, (True, True): DARK | MORE_DARK,
+}  # fmt: skip
+
+
+def tokens() -> dict[str, str]:
+    """Role → ``#RRGGBB`` in force."""
+    return _TOKENS[theme.dark, theme.contrast]
+
+
+def dark() -> bool:
+    """Whether the dark colours are in force."""
+    return theme.dark
+
+
+def scale() -> float:
+    """The zoom factor: 1.0 is 100 %."""
+    return theme.zoom / 100
+
+
+def px(pixels: float) -> int:
+    """A length of the grid at the zoom in force."""
+    return round(pixels * theme.zoom / 100)
+
+
+def C(role: str, alpha: float = 1.0) -> QColor:
+    """The colour of ``role``."""
+    color = QColor(tokens()[role])
+    if alpha < 1.0:
+        color.setAlphaF(alpha)
+    return color
+
+
+def hex_fill(group: str) -> QColor:
+    """The fill of a field group in the hex view: frame, id, time, host, body, topic, props, propsAlt."""
+    if theme.contrast:
+        return C("pane")
+    return QColor((HEX_DARK if theme.dark else HEX_LIGHT)[group])
+
+
+def over(top: QColor, base: QColor) -> QColor:
+    """The opaque colour that ``top`` gives on ``base``."""
+    a = top.alphaF()
+    mixed = [a * x + (1 - a) * y for x, y in zip(_parts(top), _parts(base), strict=True)]
+    return QColor.fromRgbF(*mixed)
+
+
+def _parts(color: QColor) -> tuple[float, float, float]:
+    return color.redF(), color.greenF(), color.blueF()
+
+
+def ink(band: QColor) -> QColor:
+    """White or near-black, whichever stands out more on ``band``."""
+    return QColor(max(("#FFFFFF", "#14161C"), key=lambda color: contrast(color, band.name())))
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two ``#RRGGBB`` after WCAG 2.2."""
+    high, low = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(color: str) -> float:
+    parts = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def ui(size: int = 13, weight: int = 400) -> QFont:
+    """The font of words; ``size`` in px at 100 %. Figures are tabular."""
+    return QFont(_font(False, size, weight))
+
+
+def mono(size: int = 12, weight: int = 400) -> QFont:
+    """The font of what is in the store: offsets, sizes, keys, names of fields and files, bytes."""
+    return QFont(_font(True, size, weight))
+
+
+@lru_cache(maxsize=64)
+def _font(code: bool, size: int, weight: int) -> QFont:
+    font = QFont()
+    font.setFamilies(list(MONO_FAMILIES if code else UI_FAMILIES))
+    font.setPixelSize(max(6, px(size)))
+    font.setWeight(QFont.Weight(weight))
+    font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
+    if code:
+        font.setStyleHint(QFont.StyleHint.Monospace)
+    if hasattr(font, "setFeature"):
+        font.setFeature(QFont.Tag("calt"), 0)  # "0x41" stays as it is, also where words are
+        if not code:
+            font.setFeature(QFont.Tag("tnum"), 1)
+    return font
+
+
+def palette() -> QPalette:
+    """The application's palette in the colours in force."""
+    made = QPalette()
+    role, group = QPalette.ColorRole, QPalette.ColorGroup
+    for key, name in (
+        (role.Window, "window"), (role.Base, "pane"), (role.AlternateBase, "raised"), (role.Button, "raised"),
+        (role.WindowText, "text"), (role.Text, "text"), (role.ButtonText, "text"), (role.BrightText, "accentText"),
+        (role.Highlight, "select"), (role.HighlightedText, "text"), (role.Link, "accent"), (role.LinkVisited, "accent"),
+        (role.PlaceholderText, "text3"), (role.ToolTipBase, "raised"), (role.ToolTipText, "text"),
+        (role.Light, "pane"), (role.Midlight, "hair"), (role.Mid, "line"), (role.Dark, "line"), (role.Accent, "accent"),
+    ):  # fmt: skip
+        made.setColor(key, C(name))
+    for key in (role.WindowText, role.Text, role.ButtonText):
+        made.setColor(group.Disabled, key, C("disabled"))
+    return made
+
+
+def style_sheet() -> str:
+    """The one style sheet: edges, paddings and states that a palette cannot say. Parts of windows wear it, see
+    :mod:`viewer.shell.dressing`.
+    """
+    return _sheet(theme.dark, theme.contrast, theme.zoom)
+
+
+@lru_cache(maxsize=4)
+def _sheet(dark_: bool, more: bool, _zoom: int) -> str:
+    from viewer.look.style import SHEET
+
+    lengths = {f"p{n}": f"{px(n)}px" for n in (3, 4, 5, 6, 8, 11, 12, 20, 24, 26, 28)}
+    return SHEET.format(**_TOKENS[dark_, more], **lengths)

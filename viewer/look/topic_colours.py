@@ -1,0 +1,88 @@
+"""Which topics of a store have a colour: a thing of that store, whatever else is open.
+
+Every view stands below one that knows its store's colours; what paints asks :func:`colours_of` for them at paint time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QWidget
+
+from viewer.look.theme import TOPICS_DARK, TOPICS_LIGHT, theme
+from viewer.look.topic_kinds import is_system_topic
+
+PLACES = len(TOPICS_LIGHT)
+
+
+class TopicColours(QObject):
+    """The topics of one store that have a colour. ``changed`` when a colour is another topic's."""
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order: tuple[str, ...] = ("",) * PLACES
+        """The topic of each colour; an empty name where nobody has it."""
+        self._largest: tuple[str, ...] = ()
+        self._seen: tuple[str, ...] = ()
+        self._lender: TopicColours | None = None
+
+    def offer(self, largest_first: Sequence[str]) -> None:
+        """The topics of the store by bytes, largest first: the first eight of users' own get a colour. Who has one
+        keeps it: topics that grow alike overtake each other all the time.
+        """
+        self._largest = _own(largest_first)
+        self._arrange()
+
+    def fill(self, largest_first: Sequence[str]) -> None:
+        """Topics that were seen in the log, the largest first: they get the colours that are left."""
+        self._seen += tuple(topic for topic in _own(largest_first) if topic not in self._seen)
+        self._arrange()
+
+    def follow(self, lender: TopicColours) -> None:
+        """Topics of the same name get the colours that they have in ``lender``, the store this one is tied to."""
+        self._lender, self.order = lender, ("",) * PLACES
+        lender.changed.connect(self._arrange)
+        self._arrange()
+
+    def color(self, topic: str) -> QColor | None:
+        """The topic's own colour, None for a system topic and for all behind the eighth."""
+        if not topic or topic not in self.order:
+            return None
+        return QColor((TOPICS_DARK if theme.dark else TOPICS_LIGHT)[self.order.index(topic)])
+
+    def _arrange(self) -> None:
+        """Places that the lender gives first, then those that topics have, then those that nobody has anywhere."""
+        known = dict.fromkeys(self._largest + self._seen)
+        wanted = list(dict.fromkeys(self._largest[:PLACES] + self._seen))[:PLACES]
+        lent = self._lender.order if self._lender is not None else ("",) * PLACES
+        order = [topic if topic in known else "" for topic in lent]
+        for at, topic in enumerate(self.order):
+            if not order[at] and topic in wanted and topic not in order:
+                order[at] = topic
+        free = sorted((at for at in range(PLACES) if not order[at]), key=lambda at: bool(lent[at]))
+        for at, topic in zip(free, [topic for topic in wanted if topic not in order], strict=False):
+            order[at] = topic
+        if tuple(order) != self.order:
+            self.order = tuple(order)
+            self.changed.emit()
+
+
+def _own(topics: Sequence[str]) -> tuple[str, ...]:
+    return tuple(topic for topic in topics if topic and not is_system_topic(topic))
+
+
+_NONE = TopicColours()
+
+
+def colours_of(widget: QWidget | None) -> TopicColours:
+    """The colours of the store that ``widget`` shows: those of the nearest view or window around it."""
+    while widget is not None:
+        found = getattr(widget, "topic_colours", None)
+        if isinstance(found, TopicColours):
+            return found
+        widget = widget.parentWidget()
+    return _NONE

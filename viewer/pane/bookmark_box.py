@@ -1,0 +1,119 @@
+"""The box in which a bookmark gets its name, its mark and its note."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QButtonGroup, QDialog, QPlainTextEdit, QVBoxLayout, QWidget
+
+from viewer.look.assets import tr, words
+from viewer.look.theme import mono, px, ui
+from viewer.runtime.bookmarks import Bookmark, bookmarks_of
+from viewer.widgets.basics import Button, Field, Label, Mark, row
+
+if TYPE_CHECKING:
+    from viewer.runtime.store_session import StoreSession
+
+MARKS = (
+    ("note", words("Blue dot")), ("ok", words("Green tick")), ("warn", words("Amber triangle")),
+    ("error", words("Red diamond")), ("live", words("Orange ring")), ("chat", words("Grey circle")),
+)  # fmt: skip
+
+
+class BookmarkBox(QDialog):
+    """``kept(name, kind, note)`` on Enter or the button, ``removed()`` where the bookmark is to go."""
+
+    kept = Signal(str, str, str)
+    removed = Signal()
+
+    def __init__(self, parent: QWidget, place: str, name: str, kind: str, note: str, *, known: bool) -> None:
+        super().__init__(parent)
+        self.setObjectName("bookmark.box")
+        self.setWindowTitle(tr("Bookmark"))
+        self.setAccessibleName(tr("Bookmark"))
+        self.setMinimumWidth(px(420))
+        self.name = Field(tr("Name"))
+        self.name.setObjectName("bookmark.name")
+        self.name.setText(name)
+        self.name.selectAll()
+        self.note = QPlainTextEdit(note)
+        self.note.setObjectName("bookmark.note")
+        self.note.setAccessibleName(tr("Note"))
+        self.note.setFont(ui(13))
+        self.note.setTabChangesFocus(True)
+        self.note.setFixedHeight(px(96))
+        self._marks = QButtonGroup(self)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(px(20), px(16), px(20), px(16))
+        layout.setSpacing(px(10))
+        where = Label(place, 12, "text2", code=True, select=True)
+        where.setFont(mono(12))
+        layout.addWidget(where)
+        layout.addWidget(self.name)
+        layout.addWidget(self._mark_row(kind))
+        layout.addWidget(Label(tr("Note"), 12, "text3"))
+        layout.addWidget(self.note)
+        layout.addWidget(self._buttons(known))
+        self.name.returnPressed.connect(self._keep)
+        QShortcut(QKeySequence("Ctrl+Return"), self, self._keep)
+
+    @property
+    def kind(self) -> str:
+        """The chosen mark."""
+        chosen = self._marks.checkedButton()
+        return str(chosen.property("mark")) if chosen is not None else "note"
+
+    def _mark_row(self, kind: str) -> QWidget:
+        parts: list[QWidget | int | None] = []
+        for one, said in MARKS:
+            button = Button(tr(said), "pill")
+            button.setObjectName(f"bookmark.{one}")
+            button.setCheckable(True)
+            button.setChecked(one == kind)
+            button.setProperty("mark", one)
+            self._marks.addButton(button)
+            parts.append(row(Mark(one), button, gap=4))
+        half = len(parts) // 2
+        made = QWidget()
+        lines = QVBoxLayout(made)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(px(6))
+        lines.addWidget(row(*parts[:half], None, gap=10))
+        lines.addWidget(row(*parts[half:], None, gap=10))
+        return made
+
+    def _buttons(self, known: bool) -> QWidget:
+        keep = Button(tr("Keep the bookmark"), "primary")
+        keep.setObjectName("bookmark.keep")
+        keep.clicked.connect(self._keep)
+        cancel = Button(tr("Cancel"))
+        cancel.clicked.connect(self.reject)
+        remove = Button(tr("Remove it"), "danger")
+        remove.setObjectName("bookmark.remove")
+        remove.setVisible(known)
+        remove.clicked.connect(lambda: (self.removed.emit(), self.accept()))
+        return row(remove, None, cancel, keep, gap=8)
+
+    def _keep(self) -> None:
+        self.kept.emit(self.name.text().strip(), self.kind, self.note.toPlainText().strip())
+        self.accept()
+
+
+def ask_bookmark(parent: QWidget, session: StoreSession, place: str, name: str) -> None:
+    """Ask for name, mark and note of the bookmark at ``place``; one that is there already is changed."""
+    marks = bookmarks_of(session)
+    known = marks.at(place)
+    shown = known if known is not None else Bookmark(place, name)
+    box = BookmarkBox(parent, place, shown.name, shown.kind, shown.note, known=known is not None)
+
+    def keep(name: str, kind: str, note: str) -> None:
+        marks.put(Bookmark(place, name or place, kind, note, round(time.time() * 1000)))
+
+    box.kept.connect(keep)
+    box.removed.connect(lambda: marks.remove(place))
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.open()
+    box.name.setFocus()

@@ -1,0 +1,125 @@
+"""Exporting a table: every row of its source as JSON lines or CSV, written off the loop and never into the store."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from engine.whole_file import whole_text
+from viewer.look.assets import tr
+from viewer.pane import Pane
+from viewer.runtime.jobs import Cancelled, Control
+from viewer.widgets.columns import Record, RecordKind
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.row_window import RowSource
+
+if TYPE_CHECKING:
+    from viewer.pane.table_export_box import TableExportBox
+
+AT_A_TIME = 500
+ToRecord = Callable[[Record], dict[str, Any]]
+
+
+def ask_export(pane: Pane, table: RecordView, name: str, to_record: ToRecord | None = None) -> TableExportBox | None:
+    """Ask for a file and export the rows of ``table`` into it; ``to_record`` makes fuller records than the table's."""
+    if pane.session is None:
+        return None
+    from viewer.pane.table_export_box import TableExportBox
+
+    box = TableExportBox(name, Path.home(), pane)
+    box.wanted.connect(lambda path: export(pane, table, path, to_record))
+    box.open()
+    return box
+
+
+def export(pane: Pane, table: RecordView, target: Path, to_record: ToRecord | None = None) -> None:
+    """Write all rows of ``table`` to ``target`` as a job that is shown and can be stopped."""
+    session = pane.session
+    if session is None:
+        return
+    store = session.path.resolve()
+    if target.resolve().is_relative_to(store if store.is_dir() else store.parent):
+        pane.statusMessage.emit(tr("Nothing is written into the store: choose another folder."))
+        return
+    source, kind = table.source, table.kind
+
+    async def work() -> None:
+        try:
+            count = await session.jobs.run(
+                tr("Exporting {name}", name=target.name),
+                lambda control: write_rows(control, source, kind, target, to_record),
+            )
+        except Cancelled:
+            pane.statusMessage.emit(tr("The export was stopped; no file was written."))
+        except OSError as error:
+            pane.statusMessage.emit(f"{target}: {error.strerror or error}")
+        else:
+            said = tr("{count:,} rows written to {path}", count=count, path=str(target))
+            pane.statusMessage.emit(session.unread.beside(said))
+
+    session.jobs.start(work())
+
+
+def write_rows(
+    control: Control, source: RowSource[Record], kind: RecordKind, target: Path, to_record: ToRecord | None = None
+) -> int:
+    """Write every row of ``source``; gives their number. The file appears when it is complete, or not at all."""
+    with whole_text(target, newline="") as out:
+        forms = {".csv": _csv_writer, ".md": _markdown_writer}
+        form = forms.get(target.suffix)
+        write = form(out, kind) if form is not None else _json_writer(out, to_record or kind.as_record)
+        return _write_all(control, source, write)
+
+
+def _write_all(control: Control, source: RowSource[Record], write: Callable[[Record], None]) -> int:
+    position, count = source.start, 0
+    while True:
+        control.check()
+        page = source.read(position, 0, AT_A_TIME)
+        for row in page.rows:
+            write(row)
+        count += len(page.rows)
+        if page.last or not page.rows:
+            return count
+        position = source.behind(page.rows[-1])
+        control.report(position - source.start, max(1, source.end - source.start))
+
+
+def _json_writer(out: IO[str], to_record: ToRecord) -> Callable[[Record], None]:
+    return lambda row: print(json.dumps(to_record(row), ensure_ascii=False, default=_plain), file=out)
+
+
+def _csv_writer(out: IO[str], kind: RecordKind) -> Callable[[Record], None]:
+    columns = [column for column in kind.columns if column.key]
+    writer = csv.writer(out)
+    writer.writerow([column.key for column in columns])
+    return lambda row: writer.writerow([_cell(column.value(row)) for column in columns])
+
+
+def _markdown_writer(out: IO[str], kind: RecordKind) -> Callable[[Record], None]:
+    """The table as it is shown: heads in words, cells as they are written."""
+    columns = [column for column in kind.columns if column.title]
+    print(f"| {' | '.join(tr(column.title) for column in columns)} |", file=out)
+    print(f"|{' --- |' * len(columns)}", file=out)
+
+    def line(row: Record) -> None:
+        look = kind.look(row)
+        cells = [column.text(row).replace("\\", "\\\\").replace("|", "\\|") for column in columns]
+        if look is not None and look.words:
+            cells[-1] = look.words.replace("|", "\\|")
+        print(f"| {' | '.join(cells)} |", file=out)
+
+    return line
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, (list, tuple)):
+        return " ".join(str(item) for item in value)
+    return _plain(value) if isinstance(value, (bytes, bytearray)) else value
+
+
+def _plain(value: object) -> object:
+    return value.hex() if isinstance(value, (bytes, bytearray)) else str(value)

@@ -1,0 +1,227 @@
+"""The frequency sheet: every value of a column with its count and a bar, over the rows of the filter; Enter drills in.
+
+In the log it counts the whole log in the worker (:mod:`viewer.log.frequency`); in other tables the rows of the table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QComboBox, QDialog, QVBoxLayout, QWidget
+
+from engine.errors import StoreError
+from viewer.look.assets import tr, words
+from viewer.look.formats import moment, number, plain
+from viewer.look.theme import px
+from viewer.pane import Pane
+from viewer.runtime.jobs import Cancelled, Control
+from viewer.widgets.basics import Button, Label, row
+from viewer.widgets.columns import Column, RecordKind, number_column, text_column
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+
+BAR = 24
+"""Letters of the longest bar."""
+EIGHTHS = " ▏▎▍▌▋▊▉█"
+AT_A_TIME = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRow:
+    """A value with its count and its part of all."""
+
+    value: Any
+    shown: str
+    units: int
+    part: float
+    bar: str
+
+
+KIND = RecordKind(
+    "frequency",
+    (
+        text_column("shown", words("Value"), 260, mono=True),
+        number_column("units", words("Rows"), 90),
+        Column("part", words("Part"), 70, lambda r: f"{100 * r.part:.1f} %", lambda r: r.part, right=True, mono=True),
+        text_column("bar", "", 200, mono=True, tone=lambda _: "accent"),
+    ),
+    record=lambda r: {"value": r.value, "rows": r.units},
+)
+
+
+def value_rows(values: Sequence[tuple[Any, int]], all_units: int, times: bool = False) -> list[ValueRow]:
+    """Values as rows; the bar of the most frequent is :data:`BAR` letters long."""
+    most = max((n for _, n in values), default=1)
+    return [ValueRow(value, _shown(value, times), n, n / max(1, all_units), _bar(n / most)) for value, n in values]
+
+
+def _shown(value: object, times: bool) -> str:
+    if value is None:
+        return tr("(absent)")
+    if times and isinstance(value, int):
+        return moment(value)
+    return number(value) if isinstance(value, int) and not isinstance(value, bool) else plain(str(value))
+
+
+def _bar(part: float) -> str:
+    eighths = max(1, round(part * BAR * 8))
+    return "█" * (eighths // 8) + (EIGHTHS[eighths % 8] if eighths % 8 else "")
+
+
+class FrequencySheet(QDialog):
+    """``chosen(value)`` on Enter or a double click, ``fieldChosen(field)`` when another field is to be counted."""
+
+    chosen = Signal(object)
+    fieldChosen = Signal(str)
+    stopped = Signal()
+
+    def __init__(self, fields: Sequence[tuple[str, str]], field: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("frequency.sheet")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("How often each value occurs"))
+        self.setAccessibleName(tr("How often each value occurs"))
+        self.resize(px(700), px(520))
+        self.fields = QComboBox()
+        self.fields.setObjectName("frequency.field")
+        self.fields.setAccessibleName(tr("Field"))
+        for key, text in fields:
+            self.fields.addItem(text, key)
+        self.fields.setCurrentIndex(max(0, self.fields.findData(field)))
+        self.fields.activated.connect(lambda _n: self.fieldChosen.emit(self.fields.currentData()))
+        self.note = Label("", 12, "text3", wrap=True)
+        self.note.setObjectName("frequency.note")
+        self.table = RecordView("frequency.table", KIND)
+        self.table.setAccessibleName(tr("Values by how often they occur"))
+        self.table.installEventFilter(self)
+        self.table.doubleClicked.connect(lambda _index: self._choose())
+        close = Button(tr("Close"))
+        close.clicked.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(px(16), px(14), px(16), px(12))
+        layout.setSpacing(px(8))
+        layout.addWidget(row(self.fields, None))
+        layout.addWidget(self.table, 1)
+        layout.addWidget(self.table.strip)
+        layout.addWidget(row(self.note, None, close))
+        self.table.setFocus()
+
+    def show_rows(self, rows: list[ValueRow], said: str) -> None:
+        """The values, and how they were counted."""
+        self.table.set_state(None if rows else State("empty", tr("There is nothing to count.")))
+        self.table.set_rows(list(rows))
+        self.table.first_row()
+        self.note.setText(said)
+
+    def show_state(self, state: State | None) -> None:
+        """Counting, or why not."""
+        self.table.set_state(state)
+
+    def _choose(self) -> None:
+        found = self.table.current_row()
+        if found is not None:
+            self.chosen.emit(found.value)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Enter drills in."""
+        pressed = watched is self.table and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent)
+        if pressed and isinstance(event, QKeyEvent) and event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            self._choose()
+            return True
+        return bool(super().eventFilter(watched, event))
+
+
+def count_rows(control: Control, source: Any, column: Column) -> tuple[Counter[Any], int]:
+    """Count what a column shows over all rows of a table; reads the rows."""
+    counts: Counter[Any] = Counter()
+    position, rows = source.start, 0
+    while True:
+        control.check()
+        page = source.read(position, 0, AT_A_TIME)
+        for record in page.rows:
+            value = column.value(record)
+            counts[tuple(value) if isinstance(value, list) else value] += 1
+        rows += len(page.rows)
+        if page.last or not page.rows:
+            return counts, rows
+        position = source.behind(page.rows[-1])
+        control.report(position - source.start, max(1, source.end - source.start))
+
+
+def table_frequency(pane: Pane, table: RecordView) -> FrequencySheet | None:
+    """The sheet of the column under the cursor of any table; Enter goes to the first row with the value."""
+    session, at = pane.session, table.currentIndex().column()
+    columns = [column for column in table.kind.columns if column.key]
+    if session is None or not columns:
+        return None
+    kept = table.kind.columns[at].key if 0 <= at < len(table.kind.columns) else ""
+    sheet = FrequencySheet(
+        [(column.key, tr(column.title) or column.key) for column in columns],
+        kept if any(column.key == kept for column in columns) else columns[0].key,
+        pane.window(),
+    )
+    source = table.source
+    closed: list[int] = []
+    sheet.finished.connect(closed.append)
+
+    def column_of(key: str) -> Column:
+        return next(column for column in columns if column.key == key)
+
+    async def work(key: str) -> None:
+        try:
+            counts, rows = await session.jobs.run(
+                tr("Counting {field}…", field=key), lambda control: count_rows(control, source, column_of(key))
+            )
+        except (Cancelled, asyncio.CancelledError):
+            return
+        except (StoreError, OSError) as error:
+            if not closed:
+                sheet.show_state(State("error", str(error)))
+            return
+        if closed:
+            return
+        ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+        said = session.unread.beside(tr("{n:,} values in {rows:,} rows of the table", n=len(ordered), rows=rows))
+        sheet.show_rows(value_rows(ordered, rows), said)
+
+    def go(value: object) -> None:
+        column = column_of(str(sheet.fields.currentData()))
+
+        def look(control: Control) -> int | None:
+            return first_row(control, source, column, value)
+
+        async def find() -> None:
+            position = await session.jobs.run(tr("Finding {text}", text=str(value)[:40]), look)
+            if position is not None and source is table.source:
+                table.go_to(position)
+
+        session.jobs.start(find())
+        sheet.accept()
+
+    sheet.fieldChosen.connect(lambda key: session.jobs.start(work(key)))
+    sheet.chosen.connect(go)
+    sheet.show()
+    session.jobs.start(work(str(sheet.fields.currentData())))
+    return sheet
+
+
+def first_row(control: Control, source: Any, column: Column, value: object) -> int | None:
+    """Position of the first row whose cell has ``value``; reads the rows."""
+    position = source.start
+    while True:
+        control.check()
+        page = source.read(position, 0, AT_A_TIME)
+        for record in page.rows:
+            found = column.value(record)
+            if (tuple(found) if isinstance(found, list) else found) == value:
+                there: int = source.position(record)
+                return there
+        if page.last or not page.rows:
+            return None
+        position = source.behind(page.rows[-1])

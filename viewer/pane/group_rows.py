@@ -1,0 +1,224 @@
+"""Consumer groups as rows: progress, age of the oldest unread message, and when retention deletes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from viewer.look.assets import tr, words
+from viewer.look.formats import full_moment, number, shorten_middle, span
+from viewer.runtime import places
+from viewer.runtime.places import Place
+from viewer.widgets.columns import (
+    Chip,
+    Column,
+    RecordKind,
+    chip_column,
+    field_of,
+    gutter,
+    moment_column,
+    number_column,
+    text_column,
+    topic_column,
+)
+
+if TYPE_CHECKING:
+    from engine.inspection.groups import GroupProgress
+    from engine.inspection.retention import Retention
+    from engine.inspection.snapshot import StoreSnapshot
+
+SOON_MS = 24 * 3_600_000
+"""A message that retention takes within this time is a warning."""
+STATES = {
+    "behind": Chip("note", words("behind")),
+    "caughtUp": Chip("ok", words("caught up")),
+    "beyondMax": Chip("error", words("beyond the end")),
+    "belowMin": Chip("warn", words("below the beginning")),
+    "gone": Chip("out", words("queue is gone")),
+}
+MODES = {"cluster": words("cluster"), "broadcast": words("broadcast")}
+_JSON = ("group", "topic", "queueId", "offset", "maxOffset", "behind", "oldestUnreadTimestamp", "state", "mode")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """One group in one queue. ``unread`` is the physical offset of its next message; ``goes_at`` (ms) when retention
+    deletes the file that holds it, None where it never does as things stand; ``now`` the time of the look.
+    """
+
+    progress: GroupProgress
+    unread: int | None
+    goes_at: int | None
+    now: int
+
+    @property
+    def age(self) -> int | None:
+        """Ms since the oldest unread message was stored."""
+        stored = self.progress.oldest_unread_timestamp
+        return None if stored is None else max(0, self.now - stored)
+
+    @property
+    def left(self) -> int | None:
+        """Ms until retention overtakes the group; 0 where it has, None where it will not."""
+        if self.progress.state == "belowMin":
+            return 0
+        return None if self.goes_at is None or self.unread is None else max(0, self.goes_at - self.now)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsRead:
+    """All rows, and the rules of retention that were applied to them."""
+
+    rows: tuple[GroupRow, ...]
+    reserved_hours: int
+    delete_when: str
+    configured: bool
+    running: bool
+
+
+def read_groups(store: StoreSnapshot) -> GroupsRead:
+    """Every group held against queues and retention; reads the disk."""
+    from engine.inspection.groups import group_progress
+    from engine.inspection.retention import retention
+
+    found = retention(store)
+    rows = []
+    for one in group_progress(store):
+        unread = unread_place(store, one)
+        rows.append(GroupRow(one, unread, goes_at(found, unread), found.at))
+    return GroupsRead(tuple(rows), found.reserved_hours, found.delete_when, found.configured, found.running)
+
+
+def unread_place(store: StoreSnapshot, one: GroupProgress) -> int | None:
+    """Physical offset of the next message a group reads; None where it has read everything or the queue cannot tell."""
+    from engine.errors import StoreError
+
+    queue = store.queue(one.topic, one.queue_id) if one.state in {"behind", "belowMin"} else None
+    if queue is None:
+        return None
+    try:
+        first = max(one.offset, queue.min_offset, 0)
+        entry = queue.entry(first) if first < queue.max_offset else None
+    except StoreError:
+        return None
+    return entry.physical_offset if entry is not None else None
+
+
+def goes_at(found: Retention, offset: int | None) -> int | None:
+    """When retention deletes the file that holds the byte at ``offset`` of the log."""
+    if offset is None:
+        return None
+    for file in found.files:
+        if file.start_offset <= offset < file.start_offset + file.size:
+            return file.expiry.goes_at
+    return None
+
+
+# ---- words -----------------------------------------------------------------------------------------------------------
+
+
+def sentence(row: GroupRow, most: int | None = None) -> str:
+    """The row in whole sentences; of names longer than ``most`` letters the middle is left out."""
+    one = row.progress
+    if most is not None:
+        one = replace(one, group=shorten_middle(one.group, most), topic=shorten_middle(one.topic, most))
+    queue = f"{one.topic}/{one.queue_id}"
+    match one.state:
+        case "gone":
+            return tr("{group} has an offset in {queue}, which is not there any more.", group=one.group, queue=queue)
+        case "beyondMax":
+            return tr(
+                "{group} will ask {queue} for {offset:,}; it ends at {end:,}: {n:,} new messages will be passed over.",
+                group=one.group, queue=queue, offset=one.offset, end=one.max_offset, n=one.offset - one.max_offset,
+            )  # fmt: skip
+        case "caughtUp":
+            return tr("{group} has read all of {queue}.", group=one.group, queue=queue)
+    said = tr("{group} reads {queue} from {offset:,} on, {n:,} messages behind.", group=one.group, queue=queue,
+              offset=one.offset, n=one.behind)  # fmt: skip
+    if one.state == "belowMin":
+        said += " " + tr("What it would read next is deleted already: it goes on at the beginning of the queue.")
+    if row.age is not None:
+        said += " " + tr("Its oldest unread message is {age} old.", age=span(row.age))
+    if row.goes_at is not None and row.unread is not None:
+        said += " " + tr("Retention deletes the file of that message at {time}.", time=full_moment(row.goes_at))
+    elif row.unread is not None:
+        said += " " + tr("That message lies in the newest file, which retention never deletes.")
+    return said
+
+
+def _queue_place(row: GroupRow) -> Place | None:
+    one = row.progress
+    if one.state == "gone":
+        return None
+    return places.queue(one.topic, one.queue_id, min(one.offset, one.max_offset))
+
+
+def _state(row: GroupRow) -> Chip:
+    chip = STATES.get(row.progress.state, Chip("chat", row.progress.state))
+    return Chip(chip.kind, tr(chip.word))
+
+
+def _overtaken(row: GroupRow) -> Chip | None:
+    if row.left is None:
+        return None
+    if row.left == 0:
+        return Chip("error", tr("overtaken") if row.progress.state == "belowMin" else tr("with the next deletion"))
+    return Chip("warn" if row.left < SOON_MS else "chat", tr("in {time}", time=span(row.left)))
+
+
+def _record(row: GroupRow) -> dict[str, object]:
+    found: dict[str, object] = {"type": "groupProgress"}
+    found |= {key: field_of(key)(row.progress) for key in _JSON}
+    return found | {"unreadPhysicalOffset": row.unread, "deletedAt": row.goes_at}
+
+
+def _through(column: Column) -> Column:
+    """The same column over a :class:`GroupRow`: it reads the row's progress."""
+    read, shown, jump = column.value, column.text, column.jump
+    return replace(
+        column, value=lambda row: read(row.progress), text=lambda row: shown(row.progress),
+        jump=None if jump is None else lambda row: jump(row.progress), tip=None,
+    )  # fmt: skip
+
+
+def _mode(row: GroupRow) -> str:
+    return tr(MODES.get(row.progress.mode, row.progress.mode))
+
+
+def groups_kind() -> RecordKind:
+    """The table of groups."""
+    return RecordKind(
+        "groupProgress",
+        (
+            gutter(12),
+            _through(text_column("group", words("Group"), 150, elide="middle")),
+            _through(topic_column(width=180, jump=lambda one: places.queue(one.topic))),
+            _through(number_column("queueId", words("Queue"), 64)),
+            Column("offset", words("Next offset"), 110, lambda row: number(row.progress.offset),
+                   lambda row: row.progress.offset, right=True, mono=True, jump=_queue_place),
+            _through(number_column("maxOffset", words("Queue's end"), 110)),
+            _through(number_column("behind", words("Behind"), 90)),
+            chip_column("state", words("State"), 136, _state),
+            Column("age", words("Unread for"), 100, lambda row: span(row.age) if row.age is not None else "",
+                   lambda row: row.age, right=True, mono=True, filterable=False),
+            chip_column("deletedAt", words("Overtaken"), 120, _overtaken),
+            _through(moment_column("oldestUnreadTimestamp", words("Oldest unread"), 186, slim=True)),
+            replace(_through(text_column("mode", words("Mode"), 76, slim=True)), text=_mode),
+        ),
+        verdict=lambda row: _state(row).word,
+        record=_record,
+        command=lambda _row: ["storescope", "groups", "STORE"],
+    )  # fmt: skip
+
+
+def order(rows: Sequence[GroupRow]) -> list[GroupRow]:
+    """What needs somebody first: beyond the end, overtaken, soon overtaken, then the furthest behind."""
+    grave = {"beyondMax": 0, "belowMin": 1, "behind": 2, "gone": 3, "caughtUp": 4}
+
+    def rank(row: GroupRow) -> tuple[int, int, int, str]:
+        one = row.progress
+        left = row.left if row.left is not None else 1 << 62
+        return (grave.get(one.state, 5), left, -one.behind, f"{one.group}\0{one.topic}\0{one.queue_id:09d}")
+
+    return sorted(rows, key=rank)

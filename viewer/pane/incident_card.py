@@ -1,0 +1,247 @@
+"""The incident card: four answers under the Line where messages are lost or will be, and what is lost of each queue.
+
+One click folds it to a line, another opens the table; so it is left in every view of the store, until that is sound.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QRect, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from viewer.look.assets import tr
+from viewer.look.theme import C, follow, px
+from viewer.pane.incident_words import Answer, Incident, incident_of
+from viewer.pane.lost_rows import lost_kind, lost_rows
+from viewer.runtime.lab_session import lab_of
+from viewer.widgets.basics import (
+    Boxed,
+    Button,
+    Elided,
+    Label,
+    Mark,
+    PaneHead,
+    Paper,
+    Tool,
+    column,
+    fill,
+    row,
+    scrolling,
+)
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.word_tabs import WordTabs
+
+if TYPE_CHECKING:
+    from viewer.runtime.settings import Settings
+    from viewer.runtime.store_session import StoreSession
+
+HEIGHT, FOLDED, EDGE = 216, 35, 3
+MOST_HEIGHT = 300
+"""Px at 100 % up to which the answers grow where they need it; then they scroll."""
+TABLE, LEAST_TABLE, HEADS = 208, 134, 62
+"""Px at 100 % of the table at most and at least, and of its head with those of the columns."""
+ROOM = 840
+"""Height in px at 100 % of a view from which on the incident is told in full at first, and the table stands below the
+answers instead of in their place.
+"""
+LOOKS = ("line", "card", "table")
+ROLES = {"error": "error", "warn": "warn", "": "text3"}
+
+
+class IncidentCard(Paper):
+    """``reportAsked()``: the report is to be saved; ``placeRequested(place)``: a link of the table was followed.
+    ``first`` is how it looks where nobody has said: None for as there is room.
+    """
+
+    reportAsked = Signal()
+    placeRequested = Signal(object)
+
+    def __init__(self, name: str, first: str | None = None) -> None:
+        super().__init__("pane", ("bottom",))
+        self.setObjectName(name)
+        self.setAccessibleName(tr("Incident"))
+        self._first, self._at_first = first, "line"
+        self._session: StoreSession | None = None
+        self._found: Incident | None = None
+        self.settings: Settings | None = None
+        self._answers = [
+            _Answer(words) for words in (tr("What happened"), tr("Lost already"), tr("Lost by the next start"))
+        ]
+        self._steps = [Label("", 13, wrap=True) for _ in range(3)]
+        report = Button(tr("Save report…"), "primary")
+        report.setObjectName(f"{name}.report")
+        report.clicked.connect(self.reportAsked)
+        self._fold = Tool("chevron-down", tr("Fold the incident to a line"))
+        self._fold.setObjectName(f"{name}.fold")
+        self._fold.clicked.connect(lambda _on=False: self._say("card" if self.folded else "line"))
+        self._list = Tool("queue", tr("What is lost of each topic and queue"), tr("Lost by topic"), checkable=True)
+        self._list.setObjectName(f"{name}.list")
+        self._list.clicked.connect(lambda on: self._say("table" if on else "card"))
+        steps = column(row(Label(tr("First steps"), 12, "text2"), None), *self._steps, None, row(report, None), gap=4,
+                       margins=(14, 6, 14, 8))  # fmt: skip
+        answers = row(*self._answers, steps, gap=0)
+        for number in range(4):
+            answers.box.setStretch(number, 1)
+        self._inner, self._open = answers, scrolling(answers)
+        for part in (answers, self._open.viewport()):
+            part.setAutoFillBackground(False)
+        self._line = Elided("", 13, "error", 600)
+        self._head = row(Mark("error"), self._line, self._list, self._fold, gap=8, margins=(14, 0, 8, 0))
+        self._head.box.setStretch(1, 1)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, EDGE, 0, 1)
+        box.setSpacing(0)
+        fill(box, (self._head, self._open, self._make_table(name)))
+        follow(self, self._fit)
+        self._show()
+
+    def _make_table(self, name: str) -> QWidget:
+        self.tabs = WordTabs(f"{name}.tabs", (("already", tr("Lost already")), ("start", tr("By the next start"))))
+        self.tabs.chosen.connect(lambda _key: self._show_lost())
+        self.table = RecordView(f"{name}.table", lost_kind(()))
+        self.table.setAccessibleName(tr("Lost by topic"))
+        self.table.placeRequested.connect(self.placeRequested)
+        self._below = column(PaneHead(tr("Lost by topic"), "", self.tabs), self.table, gap=0)
+        self._below.box.setStretch(1, 1)
+        return self._below
+
+    # ---- what a view calls -------------------------------------------------------------------------------------------
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Tell of this store from now on."""
+        self._session = session
+        if session is not None:
+            if not session.incident_look and self.settings is not None:
+                session.incident_look = self.settings.incident_look(str(session.path))
+            session.findingsChanged.connect(self._told)
+            session.incidentLooked.connect(self._fit)
+        self._told()
+
+    @property
+    def look(self) -> str:
+        """One of :data:`LOOKS`."""
+        said = self._session.incident_look if self._session is not None else ""
+        if said in LOOKS:
+            return said
+        return self._first or self._at_first
+
+    @property
+    def folded(self) -> bool:
+        """Whether it is one line."""
+        return self._open.isHidden() and self._below.isHidden()
+
+    def _roomy(self) -> bool:
+        """Whether the view is high enough for answers and what stands below them."""
+        view = self.parentWidget()
+        return view is not None and view.height() >= px(ROOM)
+
+    # ---- below -------------------------------------------------------------------------------------------------------
+
+    def _told(self) -> None:
+        """The four answers, where something is lost; nothing is said over what could not be read."""
+        session = self._session
+        self._found = None
+        if session is not None and not session.unread and lab_of(session) is None:
+            self._found = incident_of(session.incident, complete=session.findings_complete)
+        self._show()
+
+    def _say(self, look: str) -> None:
+        if self._session is not None:
+            self._session.look_at_incident(look)
+            if self.settings is not None:
+                self.settings.set_incident_look(str(self._session.path), look)
+
+    def _show(self) -> None:
+        found = self._found
+        if found is not None and self.isHidden():
+            self._at_first = "card" if self._roomy() else "line"
+        self.setVisible(found is not None)
+        if found is None:
+            self.table.set_rows([])
+            return
+        for part, answer in zip(self._answers, (found.happened, found.lost, found.start), strict=True):
+            part.show_answer(answer)
+        for number, label in enumerate(self._steps):
+            deed, said = found.steps[number] if number < len(found.steps) else ("", "")
+            label.setText(f"{number + 1}  {deed}")
+            label.setToolTip(said)
+            label.setVisible(bool(deed))
+        self.setAccessibleDescription(found.line)
+        self.tabs.choose("already" if found.already or not found.to_come else "start")
+        self._show_lost()
+
+    def _show_lost(self) -> None:
+        found = self._found
+        if found is not None:
+            rows = lost_rows(found.already if self.tabs.key == "already" else found.to_come)
+            self.table.set_kind(lost_kind(rows))
+            self.table.set_rows(rows)
+            self._fit()
+
+    def _fit(self) -> None:
+        look, found = self.look, self._found
+        folded, listed = look == "line", look == "table"
+        told = not folded and (self._roomy() or not listed)
+        self._open.setVisible(told)
+        self._below.setVisible(listed)
+        self._list.setVisible(not folded)
+        self._list.setChecked(listed)
+        self._list.setText(tr("Lost by topic") if told else "")
+        self._line.setText(tr("Incident") if told or found is None else found.line)
+        self._fold.set_icon("chevron" if folded else "chevron-down")
+        said = tr("Open the incident") if folded else tr("Fold the incident to a line")
+        self._fold.setToolTip(said)
+        self._fold.setAccessibleName(said)
+        self._head.setFixedHeight(px(FOLDED - EDGE))
+        answers = min(max(self._wanted(), px(HEIGHT - FOLDED)), px(MOST_HEIGHT - FOLDED))
+        self._open.setFixedHeight(answers)
+        lines = px(HEADS) + self.table.total_rows() * self.table.row_height()
+        below = min(max(lines, px(LEAST_TABLE)), px(TABLE))
+        self._below.setFixedHeight(below)
+        self.setFixedHeight(px(FOLDED) + 1 + (answers if told else 0) + (below if listed else 0))
+
+    def _wanted(self) -> int:
+        """Px that the answers need to be read whole, as wide as they are."""
+        box = self._inner.layout()
+        return box.heightForWidth(self.width()) if box is not None else 0
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Narrow columns are higher ones."""
+        super().resizeEvent(event)
+        if event.oldSize().width() != event.size().width():
+            self._fit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The ground, and a red line of three on top."""
+        super().paintEvent(event)
+        QPainter(self).fillRect(QRect(0, 0, self.width(), EDGE), C("error"))
+
+
+class _Answer(QWidget):
+    """One question with its answer."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+        self._mark = Mark("error")
+        self._said = Label("", 15, "text", 600, wrap=True)
+        self._why = Label("", 12, "text2", wrap=True, select=True)
+        head: Boxed = row(self._mark, self._said, gap=6)
+        head.box.setStretch(1, 1)
+        head.box.setAlignment(self._mark, Qt.AlignmentFlag.AlignTop)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(px(14), px(6), px(14), px(10))
+        box.setSpacing(px(6))
+        fill(box, (Label(name, 12, "text2"), head, self._why, None))
+
+    def show_answer(self, answer: Answer) -> None:
+        """A question without harm keeps its place in one grey clause."""
+        self._mark.setVisible(bool(answer.mark))
+        if answer.mark:
+            self._mark.set_kind(answer.mark)
+        self._said.setText(answer.said)
+        self._said.set_role(ROLES[answer.mark])
+        self._why.setText(answer.why)
+        self.setAccessibleName(f"{self._name}: {answer.said}")

@@ -1,0 +1,376 @@
+"""A recovery plan in words: what a start would do, line by line, each with its reason; no Qt."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from engine.store.recovery.plan import Loss, RecoveryPlan
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
+from viewer.look.formats import full_moment, number, size
+from viewer.runtime import places
+from viewer.runtime.store_work import OtherStart
+from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, text_column
+
+MOST_LISTED = 200
+LEAST_TIMED = 8 << 20
+"""Bytes to read from which on a rate is worth telling."""
+MOST_QUEUES = 40
+"""Queues whose losses are listed."""
+LOCK_TAKEN = "MQ already started"
+"""How a broker's words end where another process holds the store."""
+WHYS = (
+    (r"abnormal exit: the last file whose first unit was stored at or before (\d+) \((.*)\)",
+     words("abnormal exit: the last file whose first unit was stored at or before {at} ({note})")),
+    (r"abnormal exit: no file's first unit was stored at or before (\d+) \((.*)\): the first file",
+     words("abnormal exit: no file's first unit was stored at or before {at} ({note}): the first file")),
+    (r"normal exit: the last file that begins at or before ([\d,]+), the end of what the queues know",
+     words("normal exit: the last file that begins at or before {at}, the end of what the queues know")),
+    (r"normal exit: the queues know the log up to ([\d,]+), no later file begins at or before that",
+     words("normal exit: the queues know the log up to {at}, no later file begins at or before that")),
+)  # fmt: skip
+"""Why recovery starts where it does: what the planner says, and the same with names in the place of values."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """One line of the plan: its mark, what, how much, why; ``place`` where it leads."""
+
+    mark: str
+    what: str
+    value: str
+    why: str
+    place: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class FateRow:
+    """What becomes of a file or of a kind of files."""
+
+    name: str
+    mark: str
+    fate: str
+    why: str
+
+
+RELEASES = {"5.3": "RocketMQ 5.3.3", "4.9": "RocketMQ 4.9.8"}
+
+
+def release_name(plan: RecoveryPlan) -> str:
+    """The release whose start is planned."""
+    return RELEASES[plan.like]
+
+
+def start_rows(
+    plan: RecoveryPlan, other: OtherStart | None, written: tuple[str, str] | None, *, lab: bool = False
+) -> list[PlanRow]:
+    """Which release would start and which would not, and why; which one seems to have written the store. ``lab``: our
+    own engine has it open, and its lock keeps nobody away.
+    """
+    rows = []
+    for one in (plan, other):
+        if one is None:
+            continue
+        blockers = [b for b in one.blockers if not (lab and b.broker_log.endswith(LOCK_TAKEN))]
+        said = tr("would not start") if blockers else tr("would start")
+        why = engine_words(blockers[0].message) if blockers else ""
+        if len(blockers) > 1:
+            why += " · " + tr("and {n:,} more", n=len(blockers) - 1)
+        if written is not None and written[0] == one.like:
+            wrote = tr("it seems to have written this store: {why}", why=engine_words(written[1]))
+            why = f"{why} · {wrote}" if why else wrote
+        rows.append(PlanRow("error" if blockers else "ok", RELEASES[one.like], said, why))
+    return rows
+
+
+def time_row(plan: RecoveryPlan, took: float) -> PlanRow | None:
+    """How long a start would read, from the rate at which the plan was read in ``took`` seconds; None where that was
+    too little to tell a rate.
+    """
+    if took <= 0 or plan.bytes_to_read < LEAST_TIMED:
+        return None
+    said = tr("about {seconds:,} s", seconds=round(took)) if took >= 1 else tr("less than 1 s")
+    rate = size(round(plan.bytes_to_read / took))
+    why = tr("estimate: {size} to read at {rate}/s, as this look took", size=size(plan.bytes_to_read), rate=rate)
+    return PlanRow("ok", tr("Time to read"), said, why)
+
+
+def without_own_lock(plan: RecoveryPlan) -> RecoveryPlan:
+    """The plan of a store that our own engine has open: its lock keeps no start away, for it ends first."""
+    kept = tuple(one for one in plan.blockers if not one.broker_log.endswith(LOCK_TAKEN))
+    return replace(plan, blockers=kept, will_start=not kept)
+
+
+def plan_rows(plan: RecoveryPlan, took: float = 0.0, *, harmed: bool) -> list[PlanRow]:
+    """Every line of the plan, what stops a start first; with an estimate where working it out ``took`` seconds.
+    ``harmed``: something of the store is lost or wrong before any start.
+    """
+    missed = plan.empty_log
+    rows = [PlanRow("error", tr("Empty log"), "", engine_words(missed.message))] if missed is not None else []
+    rows += [
+        PlanRow("error", tr("Would not start"), b.finding, f"{engine_words(b.message)} · {b.broker_log}")
+        for b in plan.blockers
+    ]
+    clean = plan.exit == "normal"
+    exit_why = tr("no abort file: the last stop was clean") if clean else tr("abort is there: the store was not closed")
+    rows.append(PlanRow("ok" if clean else "warn", tr("Last exit"), tr(plan.exit), exit_why))
+    start, why = places.log(plan.start_offset), why_words(plan.why)
+    rows.append(PlanRow("ok", tr("Start file"), plan.start_file or tr("none"), why, start))
+    rows.append(_end_row(plan))
+    rows.append(
+        PlanRow(
+            "ok", tr("Units read"), number(plan.units_kept), tr("kept, {size} to read", size=size(plan.bytes_to_read))
+        )
+    )
+    rows += filter(None, (time_row(plan, took),))
+    rows.append(_dropped_row(plan, harmed=harmed))
+    rows += _loss_rows(tr("Lost messages"), tr("behind the new end of the log"), plan.dropped, plan)
+    rows.append(_again_row(plan))
+    rows += _loss_rows(tr("Never dispatched"), tr("no start brings them into their queues"), plan.undispatched, plan)
+    rows += _queue_rows(plan)
+    rows += [
+        PlanRow(
+            "warn",
+            tr("Group ahead of it"),
+            group.group,
+            tr(
+                "{queue} at {offset:,}, new end {end:,}: misses up to {n:,} messages",
+                queue=f"{group.topic}/{group.queue_id}",
+                offset=group.offset,
+                end=group.max_offset,
+                n=group.offset - group.max_offset,
+            ),
+            places.queue(group.topic, group.queue_id, group.max_offset),
+        )
+        for group in plan.groups_beyond[:MOST_LISTED]
+    ]
+    rows += _index_rows(plan)
+    rows += [PlanRow("note", tr("Note"), "", engine_words(note)) for note in plan.notes]
+    return rows
+
+
+def _again_row(plan: RecoveryPlan) -> PlanRow:
+    if not plan.queues_known:
+        why = tr("the queues are in files that are not read here")
+        return PlanRow("note", tr("Dispatched again"), tr("cannot be told"), why)
+    why = tr("from {offset:,} on; queues skip what they have", offset=plan.dispatch_from)
+    return PlanRow("ok", tr("Dispatched again"), number(plan.units), why if plan.units else tr("nothing"))
+
+
+def _loss_rows(name: str, said: str, loss: Loss | None, plan: RecoveryPlan) -> list[PlanRow]:
+    """How many messages, then each queue with its offsets and times."""
+    if loss is None or not loss.messages:
+        return []
+    if loss.looked_from > plan.log_min:
+        said += " · " + tr("looked at from {offset:,} on", offset=loss.looked_from)
+    place = places.log(loss.first_unit) if loss.first_unit >= 0 else None
+    rows = [PlanRow("error", name, messages_in_words(loss.messages), said, place)]
+    for one in loss.queues[:MOST_QUEUES]:
+        why = f"{messages_in_words(one.messages)} · " + tr("queue offsets {first:,} to {last:,}", first=one.first,
+                                                           last=one.last)  # fmt: skip
+        if one.first_time > 0:
+            times = full_moment(one.first_time), full_moment(one.last_time)
+            why += " · " + tr("stored {first} to {last}", first=times[0], last=times[1])
+        rows.append(PlanRow("error", "", f"{one.topic}/{one.queue_id}", why,
+                            places.queue(one.topic, one.queue_id, one.first)))  # fmt: skip
+    if len(loss.queues) > MOST_QUEUES:
+        rows.append(PlanRow("error", "", "", tr("and {n:,} more", n=len(loss.queues) - MOST_QUEUES)))
+    return rows
+
+
+def messages_in_words(count: int) -> str:
+    """``1 message``, ``967,110 messages``."""
+    return tr("1 message") if count == 1 else tr("{n:,} messages", n=count)
+
+
+def _index_rows(plan: RecoveryPlan) -> list[PlanRow]:
+    """The index files that go, and whether their keys are indexed again."""
+    gone = plan.index_deleted
+    if not gone:
+        return []
+    start = plan.first_pass.start if plan.first_pass is not None else plan.end_offset
+    first = min((one.begin_phy_offset for one in gone if one.entries), default=start)
+    entries = sum(one.entries for one in gone)
+    why = tr("1 entry") if entries == 1 else tr("{n:,} entries", n=entries)
+    if first < start:
+        why += " · " + tr("keys of units {first:,} to {start:,} will not be found", first=first, start=start)
+    elif entries:
+        why += " · " + tr("their units are indexed again")
+    of = tr("{n:,} of {all:,}", n=len(gone), all=len(gone) + len(plan.index_kept))
+    mark = "error" if first < start and entries else "warn"
+    return [PlanRow(mark, tr("Index files deleted"), of, why, places.index(gone[0].name))]
+
+
+def _end_row(plan: RecoveryPlan) -> PlanRow:
+    further = plan.log_max - plan.end_offset
+    why = engine_words(plan.end_reason)
+    if further > 0:
+        why += " · " + tr("today's end is {n:,} bytes further", n=further)
+    return PlanRow(
+        "warn" if further > 0 else "ok", tr("End of log"), number(plan.end_offset), why, places.log(plan.end_offset)
+    )
+
+
+def _dropped_row(plan: RecoveryPlan, *, harmed: bool) -> PlanRow:
+    if not plan.units_dropped and not plan.bytes_dropped:
+        said = tr("the start loses nothing more") if harmed else tr("nothing is lost")
+        return PlanRow("note" if harmed else "ok", tr("Units dropped"), "0", said)
+    why = tr("{size} behind the new end of the log", size=size(plan.bytes_dropped))
+    return PlanRow("error" if plan.units_dropped else "warn", tr("Units dropped"), number(plan.units_dropped), why)
+
+
+def _queue_rows(plan: RecoveryPlan) -> list[PlanRow]:
+    cut = [queue for queue in plan.queues if queue.entries_dropped]
+    made = [queue for queue in plan.queues if queue.created]
+    rows = []
+    if cut:
+        first = cut[0]
+        why = tr(
+            "1 entry; {queue} ends at {end:,}"
+            if sum(q.entries_dropped for q in cut) == 1
+            else "{n:,} entries; {queue} ends at {end:,}",
+            n=sum(queue.entries_dropped for queue in cut),
+            queue=f"{first.topic}/{first.queue_id}",
+            end=first.max_offset,
+        )
+        of = tr("{n:,} of {all:,}", n=len(cut), all=len(plan.queues))
+        rows.append(
+            PlanRow("warn", tr("Queues cut"), of, why, places.queue(first.topic, first.queue_id, first.max_offset))
+        )
+    added = sum(queue.entries_added for queue in plan.queues)
+    if added:
+        rows.append(
+            PlanRow(
+                "ok",
+                tr("Entries added"),
+                number(added),
+                tr("in {n:,} queues", n=sum(bool(q.entries_added) for q in plan.queues)),
+            )
+        )
+    if made:
+        rows.append(
+            PlanRow(
+                "note",
+                tr("Queues made anew"),
+                number(len(made)),
+                ", ".join(f"{q.topic}/{q.queue_id}" for q in made[:6]),
+            )
+        )
+    shifted = [queue for queue in plan.queues if queue.shifted]
+    if shifted:
+        names = ", ".join(f"{q.topic}/{q.queue_id}" for q in shifted[:6])
+        rows.append(
+            PlanRow(
+                "error",
+                tr("Entries shifted"),
+                number(sum(q.shifted for q in shifted)),
+                tr("not at their own offset: {queues}", queues=names),
+            )
+        )
+    return rows
+
+
+def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
+    """What stays and what goes, by kind of file."""
+    stays, deleted = tr("stays"), tr("deleted")
+    gone = set(plan.files_deleted)
+    rows = [
+        FateRow(
+            "commitlog", "ok", stays, tr("{n:,} files, written on from {offset:,}", n=log_files, offset=plan.end_offset)
+        )
+    ]
+    rows += [FateRow(_tail(file), "error", deleted, _deleted_words(file)) for file in plan.files_deleted[:MOST_LISTED]]
+    cut = sum(bool(queue.entries_dropped) for queue in plan.queues)
+    rows.append(FateRow("consumequeue", "ok", stays, tr("{n:,} queues, {cut:,} cut", n=len(plan.queues), cut=cut)))
+    for queue in plan.queues:
+        rows += [
+            FateRow(_tail(file), "error", deleted, f"{queue.topic}/{queue.queue_id}")
+            for file in queue.files_deleted
+            if file not in gone
+        ]
+    if plan.index_kept:
+        entries = sum(index.entries for index in plan.index_kept)
+        rows.append(
+            FateRow(tr("index, {n:,} files", n=len(plan.index_kept)), "ok", stays, tr("{n:,} entries", n=entries))
+        )
+    rows += [
+        FateRow(index.name, "error", deleted, tr("ends after indexMsgTimestamp"))
+        for index in plan.index_deleted[:MOST_LISTED]
+    ]
+    rows.append(FateRow("checkpoint", "note", tr("written"), tr("when the start is done")))
+    if plan.exit == "abnormal":
+        rows.append(FateRow("abort", "out", stays, tr("until the next clean stop")))
+    rows.append(FateRow("config/*.json", "ok", stays, tr("not touched by recovery")))
+    return rows
+
+
+def plan_kind() -> RecordKind:
+    """The table of the plan's lines: only trouble has a colour."""
+    columns = (
+        chip_column("mark", "", 28, lambda row: Chip(row.mark), filterable=False),
+        text_column("what", "", 150),
+        text_column("value", "", 172, mono=True, jump=lambda row: row.place, elide="middle"),
+        Column(
+            "why", tr("Why"), 300, lambda row: row.why, lambda row: row.why, tone=_why_tone, tip=lambda row: row.why
+        ),
+    )
+    return RecordKind("recoveryPlan", columns, verdict=lambda row: row.what)
+
+
+def fate_kind() -> RecordKind:
+    """The table of what stays and what goes."""
+    columns = (
+        text_column("name", tr("What stays, what goes"), 176, mono=True, elide="middle", tone=_fate_tone),
+        chip_column("mark", "", 28, lambda row: Chip(row.mark), filterable=False),
+        text_column("fate", "", 72, tone=_fate_tone),
+        text_column("why", "", 200, tone=lambda _: "text2"),
+    )
+    return RecordKind("file", columns, verdict=lambda row: row.fate)
+
+
+def _fate_tone(row: FateRow) -> str:
+    return "error" if row.mark == "error" else "text"
+
+
+def _why_tone(row: PlanRow) -> str:
+    return "error" if row.mark == "error" else "text2"
+
+
+def _deleted_words(path: str) -> str:
+    return tr("its entries lie behind the new end") if "consumequeue" in path else tr("it lies behind the new end")
+
+
+def _tail(path: str) -> str:
+    parts = path.rstrip("/").split("/")
+    return "/".join(parts[-3:] if "consumequeue" in path else parts[-2:])
+
+
+def headline(plan: RecoveryPlan, *, harmed: bool) -> list[tuple[str, str]]:
+    """(shape, words) of what matters most; ``harmed``: something is lost or wrong already, whatever a start does."""
+    if plan.empty_log is not None:
+        return [("error", tr("the log is empty: is its disk mounted?"))]
+    if not plan.will_start:
+        return [("error", tr("a broker would not start"))]
+    chips = []
+    if plan.units_dropped:
+        chips.append(("error", tr("{n:,} units would go", n=plan.units_dropped)))
+    elif plan.bytes_dropped:
+        chips.append(("warn", tr("{size} would go", size=size(plan.bytes_dropped))))
+    if plan.undispatched is not None and plan.undispatched.messages:
+        chips.append(("error", tr("{n:,} messages never dispatched", n=plan.undispatched.messages)))
+    if plan.exit == "abnormal":
+        chips.append(("warn", tr("abnormal exit")))
+    if chips:
+        return chips
+    return [("note", tr("the start loses nothing more"))] if harmed else [("ok", tr("nothing would be lost"))]
+
+
+def why_words(text: str) -> str:
+    """The planner's reason for its start file, in the language of the window."""
+    for pattern, said in WHYS:
+        found = re.fullmatch(pattern, text)
+        if found is not None:
+            at, *note = found.groups()
+            return tr(said, at=at, note=engine_words(note[0]) if note else "")
+    return engine_words(text)

@@ -1,0 +1,187 @@
+"""What a view of a store does for the menus of its rows and fields: going, following, keeping, exporting bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from engine.codec.message import Unit
+from engine.errors import StoreError
+from engine.whole_file import put_whole
+from viewer.look.assets import tr
+from viewer.runtime import places
+from viewer.runtime.places import Place, Search
+from viewer.widgets.beside import elsewhere
+from viewer.widgets.row_commands import Facts, sought
+
+if TYPE_CHECKING:
+    from viewer.runtime.store_session import StoreSession
+
+    class RowHost(Protocol):
+        """What its menus ask of a view, or of the store's tree."""
+
+        session: StoreSession | None
+        placeRequested: Any
+        statusMessage: Any
+
+        def commands(self) -> Mapping[str, Callable[[], object]]: ...
+        def status(self) -> str: ...
+        def window(self) -> QWidget: ...
+
+
+MOST_BYTES = 64 << 20
+"""The longest stretch that is exported at once: a damaged one can be as long as a file."""
+
+
+class RowDeeds:
+    """The deeds of one view."""
+
+    def __init__(self, pane: RowHost) -> None:
+        self._pane = pane
+
+    def able(self) -> frozenset[str]:
+        """The commands that act on what is in front here."""
+        return frozenset(self._pane.commands())
+
+    def filter(self, how: str, term: str) -> None:
+        """Filter the log by a condition, or do with it what else :data:`viewer.widgets.cell_filter.HOWS` names."""
+        self._pane.placeRequested.emit(places.filtered(how, term))
+
+    def say(self, words: str) -> None:
+        """A sentence for the status bar; the view's own comes back with an empty one."""
+        self._pane.statusMessage.emit(words or self._pane.status())
+
+    def do(self, deed: str, facts: Facts) -> None:
+        """Do it; the menu offers only what can be done."""
+        pane = self._pane
+        place = _place(deed, facts)
+        if place is not None:
+            pane.placeRequested.emit(place)
+            return
+        if deed.startswith("go.") and isinstance(facts.link, Search) and pane.session is not None:
+            pane.session.jobs.start(self._go_to_search(pane.session, facts.link, own=deed == "go.own"))
+            return
+        deeds: dict[str, Callable[[], object]] = {
+            "keep.bookmark": lambda: self._bookmark(facts),
+            "copy.cli": lambda: self._copy_command(facts),
+            "copy.markdown": lambda: self._copy_markdown(facts),
+            "bytes.export": lambda: self.ask_bytes(facts),
+        }
+        if deed in deeds:
+            deeds[deed]()
+        else:
+            self._in_log({"follow.next": "same.key.next", "keep.mark": "mark.toggle"}[deed], facts)
+
+    async def _go_to_search(self, session: StoreSession, search: Search, *, own: bool) -> None:
+        try:
+            place = await session.resolve(search)
+        except (StoreError, OSError, LookupError, ValueError) as error:
+            self.say(str(error))
+            return
+        if session is self._pane.session:
+            self._pane.placeRequested.emit(elsewhere(place) if own else place)
+
+    def _in_log(self, command: str, facts: Facts) -> None:
+        """A command of the log, here or in the log at the row's place."""
+        here = self._pane.commands().get(command)
+        session = self._pane.session
+        if here is not None:
+            here()
+        elif session is not None and facts.offset is not None:
+            session.wished = facts.offset, command
+            self._pane.placeRequested.emit(places.log(facts.offset))
+
+    def _bookmark(self, facts: Facts) -> None:
+        from viewer.pane.bookmark_box import ask_bookmark
+
+        place = _row_place(facts)
+        if place is not None and self._pane.session is not None:
+            text = places.text_of(place)
+            ask_bookmark(self._pane.window(), self._pane.session, text, text)
+
+    def _copy_command(self, facts: Facts) -> None:
+        session = self._pane.session
+        if facts.command is not None and session is not None:
+            import shlex
+
+            QGuiApplication.clipboard().setText(facts.command.replace("STORE", shlex.quote(str(session.path)), 1))
+
+    def _copy_markdown(self, facts: Facts) -> None:
+        from viewer.pane.finding_facts import finding_markdown
+
+        QGuiApplication.clipboard().setText(finding_markdown(facts.finding))
+
+    # ---- bytes -------------------------------------------------------------------------------------------------------
+
+    def ask_bytes(self, facts: Facts) -> QFileDialog:
+        """Ask where the bytes go."""
+        pane = self._pane
+        dialog = QFileDialog(pane.window(), tr("Export the bytes"), str(Path.home() / f"{facts.offset:020d}.bin"))
+        dialog.setObjectName("bytes.dialog")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("bin")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda path: self.export_bytes(facts, Path(path)))
+        dialog.open()
+        return dialog
+
+    def export_bytes(self, facts: Facts, target: Path) -> None:
+        """Write the bytes of the unit or stretch at the row's place into ``target``, outside of the store."""
+        session, say = self._pane.session, self._pane.statusMessage.emit
+        if session is None or facts.offset is None:
+            return
+        store, offset, log = session.path.resolve(), facts.offset, session.snapshot.log
+        if target.resolve().is_relative_to(store if store.is_dir() else store.parent):
+            say(tr("Nothing is written into the store: choose another folder."))
+            return
+
+        def work() -> int:
+            size = facts.size
+            if size is None:
+                item = log.unit_at(offset, crc=False)
+                size = item.size if isinstance(item, Unit) else 0
+            found = log.read(offset, min(size, MOST_BYTES))
+            put_whole(target, found)
+            return len(found)
+
+        session.jobs.read(
+            work,
+            lambda count: say(tr("{count:,} bytes from {offset:,} on written to {path}", count=count, offset=offset,
+                                 path=str(target))),
+            lambda error: say(f"{target}: {error}"),
+        )  # fmt: skip
+
+
+def _place(deed: str, facts: Facts) -> Place | None:
+    """Where the deed leads; None for what is no way."""
+    if deed == "go.link" and isinstance(facts.link, Place):
+        return facts.link
+    if deed == "go.own" and facts.link is not None:
+        own = elsewhere(facts.link)
+        return own if isinstance(own, Place) else None
+    if deed == "keep.colour":
+        return places.filtered("colour", facts.term or "")
+    if deed == "go.log" and facts.offset is not None:
+        return places.log(facts.offset)
+    if deed == "go.own" and facts.offset is not None:
+        own = elsewhere(places.log(facts.offset))
+        return own if isinstance(own, Place) else None
+    if deed == "go.entry":
+        return places.queue(facts.topic, facts.queue_id, facts.queue_offset)
+    if deed == "follow.trace":
+        return places.trace(facts.topic, facts.key)
+    return Place("where", key=sought(facts)) if deed == "follow.where" else None
+
+
+def _row_place(facts: Facts) -> Place | None:
+    """The place that a bookmark of the row keeps."""
+    if facts.offset is not None:
+        return places.log(facts.offset)
+    if isinstance(facts.link, Place):
+        return facts.link
+    return places.queue(facts.topic, facts.queue_id, facts.queue_offset) if facts.topic else None

@@ -1,0 +1,1 @@
+"""Pipeline jobs: asked for, followed, and what they found."""

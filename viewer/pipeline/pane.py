@@ -1,0 +1,370 @@
+"""The pipeline: jobs over whole stores and fleets on Spark, each in a process of its own, and what they found.
+
+The left column asks for jobs and lists those of this session; the right shows the chosen one: head, figures, stages,
+and below them its tables, the bytes as areas, and rates over time. Nothing of Spark is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+
+from viewer.look.assets import tr
+from viewer.look.theme import follow, px
+from viewer.look.topic_colours import TopicColours
+from viewer.pane import Pane
+from viewer.pane.copying import table_commands
+from viewer.pane.exporting import ask_export
+from viewer.pipeline.figures import GROUPINGS, byte_areas, rates, topics_by_bytes
+from viewer.pipeline.form import JobForm
+from viewer.pipeline.head import JobHead
+from viewer.pipeline.job_list import JobsView
+from viewer.pipeline.rates import RatesPlot
+from viewer.pipeline.request import Wish
+from viewer.pipeline.results import ResultPanel
+from viewer.pipeline.state import JobState
+from viewer.pipeline.words import job_words, standing
+from viewer.runtime import places
+from viewer.runtime.places import Place
+from viewer.widgets.basics import Button, Glyph, Label, PaneHead, Paper, Tool, column, row, scrolling, splitter, stacked
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.treemap import Treemap
+from viewer.widgets.word_tabs import WordTabs
+
+if TYPE_CHECKING:
+    from viewer.pipeline.jobs import PipelineDesk
+    from viewer.runtime.store_session import StoreSession
+
+LEFT, SLIM_LEFT, SLIM_BELOW = 320, 268, 1300
+
+
+class PipelinePane(Pane):
+    """``besideAsked(store, place)`` opens another store in a window of its own, ``compareAsked(store)`` beside this."""
+
+    besideAsked = Signal(str, str)
+    compareAsked = Signal(str)
+    deedsChanged = Signal()
+
+    view_id = "pipeline"
+    title = "Pipeline"
+    wants_tree = False
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("pipeline.pane")
+        self.desk: PipelineDesk | None = None
+        self.job: JobState | None = None
+        self._dragged = False
+        self._drawn: tuple[object, ...] = ()
+        self._colours: TopicColours | None = None
+        """Those of another store than the open one."""
+        self._build()
+
+    # ---- building ----------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.form = JobForm()
+        self.form.runAsked.connect(self.run)
+        self.form.copyAsked.connect(self._copy)
+        self.list = JobsView(job_words)
+        self.list.chosen.connect(self.show_job)
+        clear = Tool("close", tr("Take the jobs that have ended from the list"))
+        clear.setObjectName("pipeline.clear")
+        clear.clicked.connect(lambda: self.desk.forget_ended() if self.desk is not None else None)
+        self.jobs_head = PaneHead(tr("Jobs"), "", clear)
+        self._left = splitter(True, (scrolling(self.form), 330), (stacked(self.jobs_head, self.list), 300))
+        self.head = JobHead()
+        self.head.cancelAsked.connect(self.cancel)
+        self.results, self.aside = ResultPanel("pipeline.results"), ResultPanel("pipeline.aside")
+        self.aside.says_more = False
+        for panel in (self.results, self.aside):
+            panel.placeAsked.connect(self._follow)
+            panel.exportAsked.connect(lambda panel=panel: ask_export(self, panel.table, panel.export_name()))
+            panel.again.connect(self._again)
+        self.group = WordTabs("pipeline.areas.group", [(key, tr(said)) for key, said in GROUPINGS])
+        self.group.chosen.connect(lambda _key: self._draw())
+        self.map = Treemap("pipeline.treemap")
+        self.map.followed.connect(self._area_followed)
+        self._areas = stacked(PaneHead(tr("Bytes"), tr("of all units"), self.group), self.map, room=1)
+        self.rates = RatesPlot()
+        self.rates.measure.chosen.connect(lambda _key: self._draw())
+        self.deeds = self._build_deeds()
+        self._upper = splitter(False, (self.results, 660), (self._areas, 500), (self.aside, 500))
+        parts: tuple[tuple[QWidget, int], ...] = ((self.results, 200), (self._areas, 160), (self.aside, 200))
+        for part, least in parts:
+            part.setMinimumSize(px(least), px(120))  # else the window could not be made small
+        self._lower = splitter(True, (self._upper, 300), (self.rates, 320))
+        right = stacked(self.head, self.deeds, self._lower, room=2)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self._empty_page())
+        self._pages.addWidget(right)
+        self._whole = splitter(False, (self._left, LEFT), (self._pages, 1208))
+        self._whole.splitterMoved.connect(self._hands_on)
+        self._whole.setStretchFactor(0, 0)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.addWidget(self._whole)
+        self.lead = self.form.job
+        follow(self, self._fit)
+
+    def _build_deeds(self) -> QWidget:
+        """What can be done with what a job wrote; hidden while there is nothing."""
+        self.written = Label("", 12, "text2", select=True)
+        self.written.setObjectName("pipeline.written")
+        self.open_new = Button(tr("Open it in a window of its own"))
+        self.open_new.setObjectName("pipeline.open")
+        self.open_new.clicked.connect(lambda: self._open_written(beside=False))
+        self.open_beside = Button(tr("Compare with this store"))
+        self.open_beside.setObjectName("pipeline.beside")
+        self.open_beside.clicked.connect(lambda: self._open_written(beside=True))
+        made = Paper("raised", ("bottom",))
+        box = QVBoxLayout(made)
+        box.setContentsMargins(0, 0, 0, 1)
+        box.addWidget(row(self.written, None, self.open_new, self.open_beside, gap=8, margins=(14, 6, 10, 6)))
+        made.hide()
+        return made
+
+    def _empty_page(self) -> QWidget:
+        words = tr(
+            "A job reads whole stores or fleets, in a process of its own: on this machine with local[*], on a cluster "
+            "with its master. The window stays free meanwhile."
+        )
+        said = Label(words, 13, "text2", wrap=True)
+        inner = column(
+            row(Glyph("pipeline", "accent", 28), Label(tr("No job has run in this session"), 18, "text", 600), None,
+                gap=12),
+            said, gap=12,
+        )  # fmt: skip
+        inner.setMaximumWidth(px(560))
+        ground = Paper("pane")
+        box = QVBoxLayout(ground)
+        box.setContentsMargins(px(24), px(48), px(24), px(24))
+        box.addWidget(inner, 0, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
+        return ground
+
+    def _hands_on(self) -> None:
+        self._dragged = True
+
+    # ---- what the window calls ---------------------------------------------------------------------------------------
+
+    def set_desk(self, desk: PipelineDesk) -> None:
+        """The jobs of this window; once."""
+        self.desk = desk
+        desk.listed.connect(self._listed)
+        desk.told.connect(self._told)
+        self._listed()
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """The store in front is what a new job reads; jobs that run go on."""
+        super().set_session(session)
+        if session is None:
+            return
+        self.form.runner = self.rates.runner = session.jobs.read
+        self.form.set_store(str(session.path))
+
+    def show_place(self, place: Place) -> None:
+        """The view as a whole; ``pipeline:verify`` chooses a job in the form."""
+        if place.name:
+            self.form.choose_job(place.name)
+
+    def retheme(self) -> None:
+        """Colours, fonts or zoom changed."""
+        self._fit()
+        for panel in (self.results, self.aside):
+            panel.table.refresh_look()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Narrow windows give the form less."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        slim = self.width() < px(SLIM_BELOW)
+        self._show_aside()
+        self._left.setMinimumWidth(px(SLIM_LEFT))
+        if not self._dragged:
+            left = px(SLIM_LEFT if slim else LEFT)
+            self._whole.setSizes([left, max(1, self.width() - left)])
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Running and stopping, and what acts on the table in front."""
+        found: dict[str, Callable[[], object]] = {
+            "pipeline.run": self.form.run_now,
+            "pipeline.copy": lambda: self._copy(self.form.wish()),
+        }
+        if self.job is not None:
+            found |= table_commands(self, self._table, self.results.export_name())
+            if self.job.running:
+                found["pipeline.cancel"] = self.cancel
+        return found
+
+    def _table(self) -> RecordView:
+        return self.aside.table if self.aside.table.hasFocus() else self.results.table
+
+    def status(self) -> str:
+        """How the jobs stand."""
+        running = [job for job in self.desk.jobs if job.running] if self.desk is not None else []
+        if running:
+            return tr("{job} runs in its own process; the window stays free.", job=running[0].wish.job)
+        if self.job is not None:
+            return f"{self.job.wish.job}: {standing(self.job)}"
+        return tr("No job runs.")
+
+    # ---- deeds -------------------------------------------------------------------------------------------------------
+
+    def run(self, wish: Wish) -> None:
+        """Start a job and show it."""
+        if self.desk is None:
+            return
+        job = self.desk.start(wish)
+        self.did.emit("pipeline.run", tr("Run a pipeline job"), {"job": wish.job}, wish.command())
+        self.show_job(job)
+
+    def cancel(self) -> None:
+        """Stop the chosen job; once more: end it at once."""
+        if self.desk is not None and self.job is not None and self.job.running:
+            self.desk.cancel(self.job)
+            self._told(self.job)
+
+    def _again(self) -> None:
+        if self.job is not None:
+            self.run(self.job.wish)
+
+    def _copy(self, wish: Wish) -> None:
+        QGuiApplication.clipboard().setText(wish.command())
+        self.statusMessage.emit(tr("Copied: {command}", command=wish.command()))
+
+    def _follow(self, place: object, store: str) -> None:
+        """Go to a place of the store in front, or of another one in a window of its own."""
+        if not isinstance(place, Place):
+            return
+        shown = self.aside.job if self.sender() is self.aside else self.job
+        if not store and shown is not None and len(shown.wish.places) == 1 and "*" not in shown.wish.places[0]:
+            store = shown.wish.places[0]
+        if self.session is None or (store and not _same(store, self.session.path)):
+            self.besideAsked.emit(store, places.text_of(place))
+        else:
+            self.placeRequested.emit(place)
+
+    def _area_followed(self, path: tuple[str, ...]) -> None:
+        stats = self._stats()
+        if stats is None or not path or self.group.key != "statsQueue":
+            return
+        queue = int(path[1]) if len(path) > 1 and path[1].isdigit() else None
+        self._follow(places.queue(path[0], queue), "")
+
+    def _open_written(self, *, beside: bool) -> None:
+        if self.job is None:
+            return
+        path = str(self.job.summary.get("out") or self.job.wish.out)
+        if beside:
+            self.compareAsked.emit(path)
+        else:
+            self.besideAsked.emit(path, "log" if self.job.wish.job == "import" else "queue")
+
+    # ---- showing -----------------------------------------------------------------------------------------------------
+
+    def _listed(self) -> None:
+        desk = self.desk
+        if desk is None:
+            return
+        self.list.jobs.set_jobs(desk.jobs)
+        running = sum(job.running for job in desk.jobs)
+        parts = [tr("{n:,} runs", n=running)] if running else []
+        ended = len(desk.jobs) - running
+        parts += [tr("{n:,} ended", n=ended)] if ended else []
+        self.jobs_head.set_note(" · ".join(parts))
+        if self.job is None or all(job is not self.job for job in desk.jobs):
+            self.job = desk.jobs[0] if desk.jobs else None
+        self._pages.setCurrentIndex(0 if self.job is None else 1)
+        if self.job is not None:
+            self.show_job(self.job)
+        self.deedsChanged.emit()
+
+    def show_job(self, job: JobState) -> None:
+        """Bring a job of the list to the front."""
+        self.job = job
+        self.list.choose(job)
+        self._pages.setCurrentIndex(1)
+        self._told(job)
+        self.deedsChanged.emit()
+
+    def _told(self, job: JobState) -> None:
+        self.list.jobs.changed(job)
+        if job is not self.job:
+            return
+        self.head.show_job(job)
+        self.results.show_job(job)
+        stats = self._stats()
+        counted = stats is not None and (bool(stats.version) or stats.running)
+        self._areas.setVisible(stats is job and counted)
+        self.rates.setVisible(counted)
+        self._show_aside()
+        self._show_written(job)
+        self._draw()
+        if self.isVisible():
+            self.statusMessage.emit(self.status())
+
+    def _show_aside(self) -> None:
+        """The newest statistics beside what another job found, where there is room for both."""
+        stats = self._stats()
+        shown = stats is not None and stats is not self.job and self.width() >= px(SLIM_BELOW)
+        self.aside.setVisible(shown)
+        if shown:
+            self.aside.show_job(stats)
+
+    def _show_written(self, job: JobState) -> None:
+        done = job.standing == "done" and job.wish.kind.writes
+        self.deeds.setVisible(done)
+        if done:
+            self.written.setText(tr("Written: {path}", path=str(job.summary.get("out") or job.wish.out)))
+        opens = job.wish.job in {"rebuild", "import"}
+        self.open_new.setVisible(done and opens)
+        self.open_beside.setVisible(done and opens and self.session is not None)
+
+    def _stats(self) -> JobState | None:
+        """The chosen job where it counts, else the newest that has counted: its figures stand beside."""
+        if self.job is not None and self.job.wish.job == "stats":
+            return self.job
+        jobs = self.desk.jobs if self.desk is not None else []
+        return next((job for job in jobs if job.wish.job == "stats" and job.standing == "done"), None)
+
+    @property
+    def topic_colours(self) -> TopicColours | None:
+        """Those of the store that was counted: in another one than the open store, equal names have equal colours."""
+        return self._colours or super().topic_colours
+
+    def _show_colours(self, stats: JobState) -> None:
+        session = self.session
+        if session is not None and [_same(store, session.path) for store in stats.wish.places] == [True]:
+            self._colours = None
+            session.colours.fill(topics_by_bytes(stats))
+            return
+        self._colours = TopicColours()
+        if session is not None:
+            self._colours.follow(session.colours)
+        self._colours.offer(topics_by_bytes(stats))
+
+    def _draw(self) -> None:
+        stats = self._stats()
+        if stats is None:
+            return
+        asked = (stats.number, stats.version, stats.standing, self.group.key, self.rates.chosen)
+        if asked == self._drawn:
+            return
+        self._drawn = asked
+        self._show_colours(stats)
+        waiting = tr("The results come at the end of the job.") if stats.running else tr("The log holds no message.")
+        key = next(one for one, _ in GROUPINGS if one == self.group.key)
+        self.map.show_areas(byte_areas(stats, key), waiting)
+        self.rates.show_rates(rates(stats, self.rates.chosen), waiting)
+
+
+def _same(one: str, other: Path) -> bool:
+    """Whether two paths name one store; a directory that holds ``store/`` names that."""
+    return Path(one).absolute() in {other.absolute(), other.absolute().parent}

@@ -1,0 +1,98 @@
+"""What a pipeline job would read and where it would write, looked at before it runs. Reads the disk; no Spark."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import StoreError
+from engine.pipeline.defaults import NEEDED, SPLIT_BYTES
+from viewer.pipeline.request import Wish
+
+MOST_FILES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was found. ``stores`` is 0 where nothing was looked at from here (another file system); ``fault`` says
+    what is wrong with the places, ``out_fault`` (in words of :data:`OUT_FAULTS`) with the place to write to.
+    """
+
+    stores: int = 0
+    log_bytes: int = 0
+    splits: int = 0
+    built_bytes: int = 0
+    fault: str = ""
+    out_fault: str = ""
+    free: int | None = None
+    remote: bool = False
+
+
+def missing() -> tuple[str, ...]:
+    """The packages a job needs and this Python does not have; nothing is imported."""
+    return tuple(name for name in NEEDED if importlib.util.find_spec(name) is None)
+
+
+def look(wish: Wish) -> Looked:
+    """Stores, bytes and splits that ``wish`` names, and whether its output place is free."""
+    out_fault, free = _out(wish) if wish.kind.writes and wish.out else ("", None)
+    if wish.kind.source == "export":
+        return _export(wish.places[0] if wish.places else "", out_fault, free)
+    if any("://" in place for place in wish.places):
+        return Looked(out_fault=out_fault, free=free, remote=True)
+    from engine.pipeline.files import find_stores, log_files
+
+    log = splits = built = 0
+    try:
+        stores = find_stores(wish.places) if wish.places else []
+        for store in stores:
+            for file in log_files(store):
+                log += file.size
+                splits += max(1, -(-file.size // SPLIT_BYTES))
+            if wish.job == "rebuild":
+                built += _built(Path(store.path))
+    except StoreError as error:
+        return Looked(fault=str(error), out_fault=out_fault, free=free)
+    except OSError as error:
+        return Looked(fault=f"{error.filename or ''}: {error.strerror or error}", out_fault=out_fault, free=free)
+    return Looked(len(stores), log, splits, built, "", out_fault, free)
+
+
+def _built(store: Path) -> int:
+    """Bytes of the queues and index files that a store has now."""
+    total = files = 0
+    for folder in ("consumequeue", "batchconsumequeue", "index"):
+        for path in (store / folder).rglob("*"):
+            files += 1
+            if files > MOST_FILES:
+                return total
+            if path.is_file():
+                total += path.stat().st_size
+    return total
+
+
+def _out(wish: Wish) -> tuple[str, int | None]:
+    target = Path(wish.out).expanduser()
+    fault = ""
+    try:
+        if target.exists():
+            empty = wish.job == "rebuild" and target.is_dir() and not any(target.iterdir())
+            fault = "" if empty else "there"
+        above = next((folder for folder in target.absolute().parents if folder.is_dir()), None)
+        if above is None:
+            return "nowhere", None
+        return fault, shutil.disk_usage(above).free
+    except OSError:
+        return "closed", None
+
+
+def _export(source: str, out_fault: str, free: int | None) -> Looked:
+    if not source:
+        return Looked(out_fault=out_fault, free=free)
+    folder = Path(source).expanduser()
+    if not (folder / "_storescope.json").is_file():
+        return Looked(fault="no export", out_fault=out_fault, free=free)
+    total = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return Looked(1, total, 0, 0, "", out_fault, free)

@@ -1,0 +1,226 @@
+"""Rates by hour, topics stacked on each other. pyqtgraph is loaded when it is first shown, in a thread.
+
+A plot that was made is never taken apart: its items are cleared and drawn anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+
+from viewer.look.assets import tr
+from viewer.look.formats import clock, day, size
+from viewer.look.theme import C, follow, over, px, scale, ui
+from viewer.look.topic_colours import TopicColours, colours_of
+from viewer.pipeline.figures import HOUR, MEASURES, Measure, Rates
+from viewer.widgets.basics import Label, PaneHead, Paper
+from viewer.widgets.runner import Runner, run_here
+from viewer.widgets.topic_lead import ROOM, draw_lead
+from viewer.widgets.word_tabs import WordTabs
+
+QT_FIRST = ("PySide6.QtSvg", "PySide6.QtTest", "PySide6.QtOpenGLWidgets")
+"""Parts of Qt that pyqtgraph imports: in this thread, before it."""
+
+
+def series_colors(topics: Sequence[str], colours: TopicColours) -> dict[str, QColor]:
+    """Topic → colour: its own; system topics and rests are grey."""
+    return {topic: colours.color(topic) or C("text3") for topic in topics}
+
+
+STEPS = (1, 2, 3, 6, 12, 24, 48, 24 * 7, 24 * 14, 24 * 30, 24 * 91)
+TICK_ROOM = 120
+"""Px that a tick and its words take at least."""
+
+
+def tick_places(begin: float, end: float, wide: float) -> list[tuple[float, list[float]]]:
+    """Where ticks stand between two times (s since the epoch): on whole hours of the zone in force, days at 0:00."""
+    hours = max((end - begin) / 3600, 1e-9)
+    most = max(1, int(wide // px(TICK_ROOM)))
+    step = next((one for one in STEPS if hours / one <= most), STEPS[-1])
+    first = -(-int(begin) // 3600) * 3600
+    found = []
+    for at in range(first, int(end) + 1, 3600):
+        hour = int(clock(at * 1000)[:2])
+        if hour % min(step, 24) == 0 and (step <= 24 or (at // 86_400) % (step // 24) == 0):
+            found.append(float(at))
+    return [(step * 3600.0, found)]
+
+
+def tick_words(values: Sequence[float], _scale: float, _spacing: float) -> list[str]:
+    """The hour, and the day where one begins and at the first tick."""
+    words = []
+    for at, value in enumerate(values):
+        hour, date = clock(round(value * 1000))[:5], day(round(value * 1000))[5:]
+        words.append(f"{date} {hour}" if at == 0 or hour == "00:00" else hour)
+    return words
+
+
+class Legend(QWidget):
+    """Colours and names in a line; what has no room is left out at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: tuple[str, ...] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        follow(self, self.update)
+
+    def show_names(self, names: tuple[str, ...]) -> None:
+        """Show these topics; the empty one is all others."""
+        self._names = names
+        self.setAccessibleName(", ".join(_name(name) for name in names))
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        metrics = QFontMetrics(ui(12))
+        wide = sum(metrics.horizontalAdvance(_name(name)) + px(ROOM + 13) for name in self._names)
+        return QSize(wide, px(20))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, px(20))
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        p = QPainter(self)
+        p.setFont(ui(12))
+        metrics, x = QFontMetrics(p.font()), 0
+        colors = series_colors(self._names, colours_of(self))
+        for name in self._names:
+            wide = metrics.horizontalAdvance(_name(name)) + px(ROOM + 13)
+            if x + wide > self.width() + px(14):
+                return
+            draw_lead(p, name, colors[name], x, px(10), scale())
+            p.setPen(C("text2"))
+            p.drawText(QRectF(x + px(ROOM), 0, wide, px(20)), int(Qt.AlignmentFlag.AlignVCenter), _name(name))
+            x += wide
+
+
+def _name(topic: str) -> str:
+    return topic or tr("(all others)")
+
+
+class RatesPlot(Paper):
+    """A head with the measure and the legend, and the plot. ``runner`` loads the library off the loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("pipeline.rates")
+        self.runner: Runner = run_here
+        self.measure = WordTabs("pipeline.rates.measure", [(key, tr(said)) for key, said in MEASURES])
+        self.legend = Legend()
+        self._empty = Label("", 12, "text3", wrap=True)
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.head = PaneHead(tr("Rates"), tr("by hour, stacked"), self.measure, 16, self.legend)
+        self._box = QVBoxLayout(self)
+        self._box.setContentsMargins(0, 0, 0, 0)
+        self._box.setSpacing(0)
+        self._box.addWidget(self.head)
+        self._box.addWidget(self._empty, 1)
+        self.setMinimumHeight(px(120))
+        self._rates: Rates | None = None
+        self._plot: Any = None
+        self._loading = self._loaded = False
+        self._drawn: object = None
+        follow(self, self._retheme)
+
+    @property
+    def chosen(self) -> Measure:
+        """The measure that is shown."""
+        return "bytes" if self.measure.key == "bytes" else "messages"
+
+    def show_rates(self, rates: Rates | None, words: str = "") -> None:
+        """Draw these; ``words`` where there are none."""
+        self._rates = rates
+        self._empty.setText(words)
+        self._empty.setVisible(rates is None)
+        self.legend.show_names(tuple(one.topic for one in rates.series) if rates is not None else ())
+        if self._plot is not None:
+            self._plot.setVisible(rates is not None)
+        self.setAccessibleName(tr("Rates by hour"))
+        self.setAccessibleDescription(self.spoken() if rates is not None else words)
+        if self.isVisible():
+            self._draw()
+
+    def spoken(self) -> str:
+        """The picture in words: the span, and each topic's highest rate."""
+        rates = self._rates
+        if rates is None:
+            return ""
+        tops = [f"{_name(one.topic)} {self._tell(max(one.rates))}" for one in rates.series]
+        begin, end = rates.first, rates.first + (rates.hours - 1) * HOUR
+        return f"{day(begin)} {clock(begin)[:5]} – {day(end)} {clock(end)[:5]}; " + "; ".join(tops)
+
+    def _tell(self, value: float) -> str:
+        return f"{size(value)}/s" if self.chosen == "bytes" else f"{value:,.3g} /s"
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._draw()
+
+    def _retheme(self) -> None:
+        self._drawn = None
+        if self.isVisible():
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._rates is None or self._drawn == (self._rates, self.chosen, colours_of(self).order):
+            return
+        if not self._loaded:
+            self._load()
+            return
+        import pyqtgraph as pg
+
+        from viewer.widgets.live_plot import _dress, _make_plot
+
+        self._drawn = (self._rates, self.chosen, colours_of(self).order)
+        if self._plot is None:
+            self._plot = _make_plot(times=True)
+            self._plot.setObjectName("pipeline.rates.plot")
+            self._plot.setMouseEnabled(y=False)
+            axis = self._plot.getPlotItem().getAxis("bottom")
+            axis.tickValues, axis.tickStrings = tick_places, tick_words
+            self._box.addWidget(self._plot, 1)
+        _dress(self._plot)
+        item = self._plot.getPlotItem()
+        item.clear()
+        rates = self._rates
+        edges = [(rates.first + n * HOUR) / 1000 for n in range(rates.hours + 1)]
+        sums = [0.0] * rates.hours
+        layers = []
+        for one in rates.series:
+            sums = [a + b for a, b in zip(sums, one.rates, strict=True)]
+            layers.append((one.topic, list(sums)))
+        ground, colors = C("pane"), series_colors([topic for topic, _ in layers], colours_of(self))
+        for topic, tops in reversed(layers):  # the highest first: each next one covers what lies below it
+            color = colors[topic]
+            tint = QColor(color)
+            tint.setAlphaF(0.55)
+            curve = pg.PlotDataItem(pen=pg.mkPen(color, width=1.4), fillLevel=0.0, brush=pg.mkBrush(over(tint, ground)),
+                                    stepMode="center")  # fmt: skip
+            item.addItem(curve)
+            curve.setData(edges, tops)
+        item.setYRange(0, max(rates.highest * 1.08, 1e-6), padding=0)
+        item.setXRange(edges[0], edges[-1], padding=0.01)
+
+    def _load(self) -> None:
+        if self._loading:
+            return
+        self._loading = True
+
+        def done(_module: object) -> None:
+            self._loading, self._loaded = False, True
+            if self.isVisible():
+                self._draw()
+
+        def failed(_error: Exception) -> None:
+            self._loading = False
+
+        for name in QT_FIRST:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+        self.runner(lambda: importlib.import_module("pyqtgraph"), done, failed)

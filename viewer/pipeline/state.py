@@ -1,0 +1,233 @@
+"""How a pipeline job stands, folded from the JSON lines that it writes; no Qt, no clock: times are given.
+
+A job's process says ``progress`` a few times a second, then its results record by record, then ``jobSummary``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from viewer.pipeline.request import Wish
+
+Standing = Literal["running", "done", "failed", "cancelled"]
+CardState = Literal["waits", "running", "done", "failed", "cancelled"]
+MOST_ROWS = 20_000
+"""Rows of one kind of record that are kept for a table; further ones are counted."""
+MOST_WORDS = 60
+"""Lines for people that are kept."""
+START = "start"
+"""Key of the first card: Java and a session."""
+FOUND, BAD_USE, CANNOT, INTERRUPTED = 1, 2, 3, 130
+Record = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Card:
+    """One stage: ``done`` of ``tasks`` have ended, ``running`` are under way, ``again`` were tried again.
+
+    ``step`` is what the job does, ``name`` Spark's word for the stage; ``seconds`` from its first task to its end.
+    """
+
+    key: str
+    step: str
+    name: str = ""
+    done: int = 0
+    tasks: int = 0
+    running: int = 0
+    again: int = 0
+    state: CardState = "running"
+    begun: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class RuleCount:
+    """Findings of one rule: how many, and the first of them."""
+
+    id: str
+    severity: str
+    group: str
+    count: int
+    first: Record
+
+
+@dataclass(slots=True)
+class JobState:
+    """One job of this session. ``began`` is s since the epoch, ``at`` the monotonic clock at the same moment."""
+
+    number: int
+    wish: Wish
+    began: float
+    at: float
+    standing: Standing = "running"
+    code: int | None = None
+    seconds: float = 0.0
+    log_file: str = ""
+    stopping: bool = False
+    progress: Record = field(default_factory=dict)
+    summary: Record = field(default_factory=dict)
+    cards: list[Card] = field(default_factory=list)
+    rows: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
+    counts: Counter[str] = field(default_factory=Counter)
+    rules: dict[str, RuleCount] = field(default_factory=dict)
+    severities: Counter[str] = field(default_factory=Counter)
+    said: list[str] = field(default_factory=list)
+    version: int = 0
+    """Grows with every row, so that a table knows that it is out of date."""
+    _step: int = 0
+
+    def __post_init__(self) -> None:
+        self.cards.append(Card(START, START, begun=self.at, tasks=1, running=1))
+
+    # ---- what the process says ---------------------------------------------------------------------------------------
+
+    def take_all(self, records: Iterable[Record], now: float) -> None:
+        """Several records, in order."""
+        for record in records:
+            self.take(record, now)
+
+    def take(self, record: Record, now: float) -> None:
+        """One record of the process."""
+        kind = str(record.get("type", ""))
+        if kind == "progress":
+            self._take_progress(record, now)
+            return
+        self._session_stands(now)
+        if kind == "jobSummary":
+            self.summary = record
+            self.cards[0].seconds = float(record.get("sessionSeconds") or self.cards[0].seconds)
+            return
+        self.version += 1
+        self.counts[kind] += 1
+        if kind == "finding":
+            self._take_finding(record)
+        if len(self.rows[kind]) < MOST_ROWS:
+            self.rows[kind].append(record)
+
+    def say(self, line: str) -> None:
+        """One line for people, from the process's standard error."""
+        if line:
+            self.said = [*self.said, line][-MOST_WORDS:]
+
+    def end(self, code: int, now: float) -> None:
+        """The process has ended; exit code 1 tells of findings, which is an answer."""
+        self.code, self.seconds = code, now - self.at
+        if code in {0, FOUND} and (self.summary or code == 0):
+            self.standing = "done"
+        else:
+            self.standing = "cancelled" if self.stopping or code == INTERRUPTED else "failed"
+        for card in self.cards:
+            if card.state == "running":
+                self._end_card(card, now, self.standing)
+
+    def _take_progress(self, record: Record, now: float) -> None:
+        self._session_stands(now)
+        step = str(record.get("step", ""))
+        if not self.progress or step != self.progress.get("step"):
+            self._step += 1
+            for card in self.cards:
+                if card.state == "running":
+                    self._end_card(card, now, "done")
+        self.progress = record
+        known = {card.key: card for card in self.cards}
+        for stage in record.get("stages", ()):
+            key = f"{self._step}.{stage['stage']}"
+            if key not in known:
+                known[key] = Card(key, step, str(stage.get("name", "")), begun=now)
+                self.cards.append(known[key])
+            card = known[key]
+            card.done, card.tasks = int(stage["done"]), int(stage["tasks"])
+            card.running, card.again = int(stage.get("running", 0)), int(stage.get("triedAgain", 0))
+            if card.state == "running":
+                card.seconds = now - card.begun
+                if card.tasks and card.done >= card.tasks:
+                    card.state = "done"
+                elif not card.done and not card.running and self._earlier_runs(card):
+                    card.state, card.begun = "waits", now
+            elif card.state == "waits" and (card.done or card.running or not self._earlier_runs(card)):
+                card.state, card.begun = "running", now
+
+    def _earlier_runs(self, card: Card) -> bool:
+        """Whether a stage of the same step, known before, has tasks that have not ended."""
+        step = card.key.partition(".")[0]
+        for one in self.cards:
+            if one is card:
+                return False
+            if one.key.partition(".")[0] == step and one.done < one.tasks:
+                return True
+        return False
+
+    def _session_stands(self, now: float) -> None:
+        first = self.cards[0]
+        if first.state == "running":
+            first.done, first.running = 1, 0
+            self._end_card(first, now, "done")
+
+    def _end_card(self, card: Card, now: float, state: CardState) -> None:
+        if state == "done" and (card.done or card.running):
+            card.done = card.tasks  # the last look was a moment before the end
+        card.seconds, card.state, card.running = now - card.begun, state, 0
+
+    def _take_finding(self, record: Record) -> None:
+        rule, severity = str(record.get("id", "")), str(record.get("severity", "note"))
+        self.severities[severity] += 1
+        one = self.rules.get(rule)
+        if one is None:
+            self.rules[rule] = RuleCount(rule, severity, str(record.get("group", "")), 1, record)
+        else:
+            one.count += 1
+
+    # ---- what is asked about it --------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """Whether its process runs."""
+        return self.standing == "running"
+
+    def lasted(self, now: float) -> float:
+        """Seconds from its start until now, or until its end."""
+        return now - self.at if self.running else self.seconds
+
+    @property
+    def part(self) -> float | None:
+        """How much of the step is done, 0 to 1; None while nobody knows."""
+        if not self.running:
+            return 1.0 if self.standing == "done" else self._share()
+        return self._share() if self.progress else None
+
+    def _share(self) -> float:
+        tasks = self.progress.get("tasks") or 0
+        return min(1.0, self.progress.get("done", 0) / tasks) if tasks else 0.0
+
+    def figure(self, name: str) -> Any:
+        """A figure of the summary, while there is none of the last progress; None where neither has it."""
+        found = self.summary.get(name)
+        return self.progress.get(name) if found is None else found
+
+    @property
+    def tasks(self) -> tuple[int, int]:
+        """Tasks that have ended and tasks known so far, of all steps."""
+        cards = [card for card in self.cards if card.key != START]
+        return sum(card.done for card in cards), sum(card.tasks for card in cards)
+
+    @property
+    def tried_again(self) -> int:
+        """Tasks that failed and were tried again."""
+        return int(self.summary.get("triedAgain") or sum(card.again for card in self.cards))
+
+    @property
+    def seconds_left(self) -> float | None:
+        """What the step will still take where it goes on as so far; None while that cannot be told."""
+        share, seconds = self._share(), float(self.progress.get("seconds") or 0.0)
+        return seconds * (1 - share) / share if self.running and share >= 0.05 and seconds >= 1 else None
+
+    @property
+    def why(self) -> str:
+        """The last words of a job that failed, without the program's name."""
+        for line in reversed(self.said):
+            if line.startswith("storescope: "):
+                return line.removeprefix("storescope: ")
+        return self.said[-1] if self.said else ""

@@ -1,0 +1,222 @@
+"""How a pipeline job stands, said in words: its line in the list, its head, its stages, what it would do."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
+from viewer.look.formats import size, span
+from viewer.pipeline.job_rows import when
+from viewer.pipeline.preview import Looked
+from viewer.pipeline.request import Wish
+from viewer.pipeline.state import START, Card, JobState
+
+STEPS = {
+    START: words("Start Spark"),
+    "counting": words("Count units"),
+    "holding units against their entries": words("Prove the units"),
+    "checking stores": words("Check the stores"),
+    "reading the logs": words("Read the logs"),
+    "building queues and index": words("Build the files"),
+    "comparing": words("Compare"),
+    "writing rows": words("Write rows"),
+    "sorting rows": words("Sort rows"),
+    "looking for units": words("Look for units"),
+    "asking the stores": words("Ask the stores"),
+}
+CARD_STATES = (words("waits"), words("running"), words("done"), words("failed"), words("cancelled"))
+"""What a card's mark says, for those who hear it."""
+INSTALL = "pip install 'storescope[spark]'"
+OUT_FAULTS = {
+    "there": words("There is something at this place already."),
+    "nowhere": words("No folder above this place is there."),
+    "closed": words("This place cannot be looked at."),
+}
+
+
+def short_count(count: int) -> str:
+    """``36.7 M``, ``1,592``."""
+    if count >= 10_000_000:
+        return f"{count / 1e6:,.1f} M"
+    return f"{count:,}"
+
+
+def lasted(seconds: float) -> str:
+    """``9.8 s``, ``3 min 12 s``."""
+    return f"{seconds:,.1f} s" if seconds < 60 else span(round(seconds * 1000))
+
+
+def places_words(wish: Wish) -> str:
+    """What the job reads, shortly: the folder of one store, a pattern, or how many."""
+    if len(wish.places) > 1:
+        return tr("{n:,} places", n=len(wish.places))
+    place = wish.places[0] if wish.places else ""
+    path = Path(place)
+    if "*" in place:
+        return "/".join(path.parts[-3:])
+    name = path.parent.name if path.name == "store" and path.parent.name else path.name
+    return f"{name} → {Path(wish.out).name}/" if wish.kind.writes else name
+
+
+def job_words(job: JobState) -> tuple[str, str, str]:
+    """(name, stores, how it stands) for the list."""
+    name = job.wish.job
+    if job.wish.job == "export":
+        name = f"export, {job.wish.format}"
+    if job.wish.job == "trace" and len(job.wish.keys) == 1:
+        name = f"trace, {job.wish.keys[0]}"
+    return name, places_words(job.wish), standing(job)
+
+
+def standing(job: JobState) -> str:
+    """How it stands, in a few words."""
+    if job.standing == "cancelled":
+        return tr("cancelled, nothing left behind") if job.wish.kind.writes else tr("cancelled")
+    if job.standing == "failed":
+        return engine_words(job.why) or tr("failed")
+    if job.standing == "done":
+        return outcome(job)
+    if job.stopping:
+        return tr("stopping")
+    if not job.progress:
+        return tr("Spark is starting")
+    left = job.seconds_left
+    done, tasks = job.progress.get("done", 0), job.progress.get("tasks", 0)
+    said = tr("{done:,} of {tasks:,} tasks", done=done, tasks=tasks)
+    return said if left is None else f"{said} · {tr('{time} left', time=lasted(left))}"
+
+
+def outcome(job: JobState) -> str:
+    """What came of it."""
+    found, took = job.summary, lasted(job.seconds)
+    match job.wish.job:
+        case "verify":
+            if not job.severities:
+                return tr("nothing to complain about")
+            return found_words(job)
+        case "rebuild":
+            differ = found.get("differences")
+            if differ is None:
+                return tr("built in {time}", time=took)
+            return tr("equal to what is there") if not differ else tr("{n:,} differ", n=differ)
+        case "export":
+            return tr("{size} written", size=size(found.get("bytesWritten")))
+        case "trace":
+            keys, missing = int(found.get("keys") or 0), int(found.get("keysMissing") or 0)
+            if not missing:
+                return tr("{n:,} found", n=keys)
+            return tr("{n:,} found, {missing:,} explained", n=keys - missing, missing=missing)
+    return tr("{n} units in {time}", n=short_count(int(job.figure("units") or 0)), time=took)
+
+
+def found_words(job: JobState) -> str:
+    """``9 errors, 41,207 notes``."""
+    from viewer.pane.finding_facts import COUNTS
+
+    parts = []
+    for kind in ("error", "warn", "note", "chat"):
+        count = job.severities[kind]
+        if count:
+            parts.append(tr(COUNTS[kind][0]) if count == 1 else tr(COUNTS[kind][1], n=count))
+    return ", ".join(parts)
+
+
+def title(job: JobState) -> str:
+    """``verify · broker-a``."""
+    return f"{job.wish.job} · {places_words(job.wish)}"
+
+
+def note(job: JobState) -> str:
+    """When it began, where it runs, how long."""
+    began = time.strftime("%H:%M:%S", time.localtime(job.began))
+    parts = [tr("started {time}", time=began), job.wish.master]
+    if not job.running:
+        parts.append(tr("took {time}", time=lasted(job.seconds)))
+    return " · ".join(parts)
+
+
+def figures(job: JobState) -> list[tuple[str, str, str]]:
+    """(name, value, unit) of the head: read, units, speed, tasks, tried again, start of Spark."""
+    read, whole = job.figure("bytes"), job.progress.get("totalBytes") or 0
+    units, speed = job.figure("units"), job.figure("unitsPerSecond")
+    done, tasks = job.tasks
+    value, unit = _parted(size(read)) if read is not None else ("–", "")
+    of = tr("{unit} of {size}", unit=unit, size=size(whole)) if whole and job.running else unit
+    again = job.tried_again
+    begun = job.summary.get("sessionSeconds") or (job.cards[0].seconds if job.cards[0].state == "done" else None)
+    return [
+        (tr("Read"), value, of),
+        (tr("Units"), f"{units:,}" if units is not None else "–", ""),
+        (tr("Speed"), *_speed(speed)),
+        (tr("Tasks"), f"{done:,}" if tasks else "–", tr("of {n:,}", n=tasks) if tasks else ""),
+        (tr("Tried again"), f"{again:,}" if tasks else "–", tr("tasks") if again != 1 else tr("task")),
+        (tr("Spark began in"), f"{begun:,.1f}" if begun else "–", "s" if begun else ""),
+    ]
+
+
+def _parted(text: str) -> tuple[str, str]:
+    value, _, unit = text.rpartition(" ")
+    return (value, unit) if value else (text, "")
+
+
+def _speed(speed: object) -> tuple[str, str]:
+    if not isinstance(speed, int | float) or not speed:
+        return "–", ""
+    return (f"{speed / 1e6:,.2f}", tr("M units/s")) if speed >= 1e6 else (f"{speed:,.0f}", tr("units/s"))
+
+
+def card_words(card: Card) -> tuple[str, str, str]:
+    """(head, note, seconds) of one stage's card."""
+    head = STEPS.get(card.step)
+    said = tr(head) if head is not None else card.step
+    if card.key == START:
+        return said, tr("Java and a session"), f"{card.seconds:,.1f} s" if card.state != "running" else ""
+    again = tr("{n:,} tried again", n=card.again) if card.again else ""
+    stage = tr("stage {n}, {name}", n=card.key.rpartition(".")[2], name=card.name) if card.name else ""
+    seconds = f"{card.seconds:,.1f} s" if card.state != "waits" else ""
+    return said, " · ".join(part for part in (stage, again) if part), seconds
+
+
+def reads_words(wish: Wish, found: Looked) -> str:
+    """What would be read, in numbers."""
+    if found.remote:
+        return tr("Not looked at from here: Spark reads it.")
+    if wish.kind.source == "export":
+        return tr("An export of {size}.", size=size(found.log_bytes)) if found.stores else ""
+    if not found.stores:
+        return ""
+    if found.stores == 1:
+        return tr("1 store, {size} of log, {n:,} splits", size=size(found.log_bytes), n=found.splits)
+    return tr("{stores:,} stores, {size} of log, {n:,} splits", stores=found.stores, size=size(found.log_bytes),
+              n=found.splits)  # fmt: skip
+
+
+def writes_words(wish: Wish, found: Looked) -> str:
+    """What would be written, in numbers; empty for jobs that only read."""
+    if not wish.kind.writes or not wish.out:
+        return ""
+    free = tr("Free there: {size}.", size=size(found.free)) if found.free is not None else ""
+    match wish.job:
+        case "rebuild":
+            said = tr("New queues and index files are built from {size} of log; those that are there have {built}.",
+                      size=size(found.log_bytes), built=size(found.built_bytes))  # fmt: skip
+        case "export":
+            said = tr("Every unit of {size} of log is written as a row.", size=size(found.log_bytes))
+        case _:
+            said = tr("A fresh store is written, as large as its messages.")
+    kept = tr("The stores stay as they are; a job that fails or is stopped leaves nothing.")
+    return " ".join(part for part in (said, kept, free) if part)
+
+
+def look_fault(wish: Wish, found: Looked) -> str:
+    """What is in the way; empty where nothing is."""
+    if found.out_fault:
+        return tr(OUT_FAULTS[found.out_fault])
+    if found.fault == "no export":
+        return tr("Expected a directory that pipeline export wrote: it has no _storescope.json.")
+    return engine_words(found.fault) if found.fault else wish.fault()
+
+
+__all__ = ["card_words", "figures", "job_words", "look_fault", "note", "outcome", "reads_words", "title", "when"]

@@ -1,0 +1,1 @@
+"""Positions: the ruler, the live plots, what would be lost now."""

@@ -1,0 +1,401 @@
+"""The live part of the positions: plots over time, the slider below them, marks, the cursor, recording and replay.
+
+Ten looks a second go into a history of bounded size; the picture shows a stretch of it, at its end or where the user
+stopped it. A recording fills a history of its own and is looked at in the same way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtWidgets import QFileDialog, QSplitter, QWidget
+
+from viewer.look.assets import tr
+from viewer.look.formats import clock, size, span
+from viewer.pane.live_plots import (
+    Range,
+    gaps_frame,
+    group_frame,
+    latency_frame,
+    positions_frame,
+    rate_frame,
+    shown_look,
+)
+from viewer.positions.recording import Recorder, read_recording
+from viewer.positions.time_slider import Tick, TimeBar
+from viewer.runtime.live_history import LiveHistory, Mark, fill
+from viewer.runtime.position_look import Look
+from viewer.widgets.basics import splitter
+from viewer.widgets.live_plot import LiveFrame, LivePlot
+from viewer.widgets.stepwise import Step, Turns
+
+if TYPE_CHECKING:
+    from viewer.runtime.store_session import StoreSession
+
+SPAN = 60.0
+SHORTEST, LONGEST = 2.0, 7 * 86_400.0
+REPLAY_MS = 100
+MOST_TICKS = 200
+QT_FIRST = ("PySide6.QtSvg", "PySide6.QtTest", "PySide6.QtOpenGLWidgets")
+_ROLES = {"warn": "warn", "error": "error", "ok": "ok", "note": "posLog", "live": "live", "chat": "text3"}
+
+
+class LivePositions(QObject):
+    """``changed(Look)`` where another look is to be shown beside the plots; ``loaded()`` when plots can be drawn;
+    ``said(words)`` for the status bar.
+    """
+
+    changed = Signal(object)
+    loaded = Signal()
+    said = Signal(str)
+
+    def __init__(self, plot: LivePlot, gaps: LivePlot, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._pane = parent
+        self.plot, self.gaps = plot, gaps
+        self.took = LivePlot("positions.latency", tr("Flush latency"))
+        self.group = LivePlot("positions.group", tr("Group size"))
+        self.rate = LivePlot("positions.rate", tr("Put rate"))
+        self.below: QSplitter = splitter(False, (self.took, 330), (self.group, 330), (self.rate, 330))
+        self.bar = TimeBar()
+        self.history = LiveHistory()
+        self._replay: LiveHistory | None = None
+        self._replayed = ""
+        self.session: StoreSession | None = None
+        self._span = SPAN
+        self._end: float | None = None
+        self._cursor: float | None = None
+        self._pinned = False
+        self._ready = self._loading = False
+        self._recorder: Recorder | None = None
+        self._writing = False
+        self._turns = Turns(self)
+        self._player = QTimer(self, interval=REPLAY_MS)
+        self._player.timeout.connect(self._play_on)
+        self._plots = (self.plot, self.gaps, self.took, self.group, self.rate)
+        for one in self._plots:
+            one.pointed.connect(self._pointed)
+            one.picked.connect(self._picked)
+            one.zoomed.connect(self.zoom)
+            one.dragged.connect(self._dragged)
+            one.fitted.connect(self.fit)
+        self.bar.record.clicked.connect(self.record)
+        self.bar.pause.clicked.connect(lambda _on: self.pause())
+        self.bar.play.clicked.connect(lambda _on: self.play())
+        self.bar.end.clicked.connect(self.go_live)
+        self.bar.live.clicked.connect(self.go_live)
+        self.bar.load.clicked.connect(self.ask_recording)
+        self.bar.track.moved.connect(self.go_to)
+
+    # ---- what comes in -----------------------------------------------------------------------------------------------
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Another store, or none: what was seen of the last one is forgotten, a recording is ended."""
+        self._end_recording()
+        self._player.stop()
+        if self.session is not None:
+            self.session.tail.marked.disconnect(self._marked)
+        self.session = session
+        self.history, self._replay, self._replayed = LiveHistory(), None, ""
+        if session is not None:
+            self.history = session.tail.history
+            session.tail.marked.connect(self._marked)
+        self._end = self._cursor = None
+        self._pinned, self._span = False, SPAN
+
+    def add(self, look: Look) -> None:
+        """One more look is in the history, whether or not anybody sees the plots."""
+        if self._recorder is not None:
+            self._recorder.add(look)
+            self._write()
+
+    def _marked(self, mark: Mark) -> None:
+        if mark.shape == "warn":
+            self.said.emit(" · ".join(part for part in mark.words() if part))
+
+    @property
+    def shown(self) -> LiveHistory:
+        """The history that is drawn: the store's, or that of a recording."""
+        return self._replay if self._replay is not None else self.history
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the picture follows the newest look."""
+        return self._end is None and self._replay is None
+
+    @property
+    def cursor(self) -> float | None:
+        """The cursor's place in s since the epoch."""
+        return self._cursor
+
+    def range(self) -> Range:
+        """The time that is drawn."""
+        end = self._end if self._end is not None else self.shown.span[1] / 1000
+        return Range(end, self._span, self._cursor)
+
+    # ---- hands -------------------------------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """Stop the picture where it is, or go on; looks are taken either way."""
+        if self._end is None or self._player.isActive():
+            self._player.stop()
+            self._end = self.range().end
+        elif self._replay is None:
+            self._end = None
+        self.show()
+
+    def go_live(self) -> None:
+        """Back to the newest look of the store, out of a recording too."""
+        self._player.stop()
+        self._replay, self._replayed, self._end = None, "", None
+        self.show()
+
+    def go_to(self, at: int) -> None:
+        """Show the time ``at`` (ms) at the right edge."""
+        self._end = at / 1000
+        self.show()
+
+    def play(self) -> None:
+        """Let the time that is shown run on at its own pace, from where it stands."""
+        if self._player.isActive():
+            self._player.stop()
+        else:
+            low, high = self.shown.span
+            if self._end is None or self._end * 1000 >= high:
+                self._end = low / 1000
+            self._player.start()
+        self.show()
+
+    def _play_on(self) -> None:
+        end = (self._end or 0) + REPLAY_MS / 1000
+        if end * 1000 >= self.shown.span[1]:
+            self._player.stop()
+            end = self.shown.span[1] / 1000
+            if self._replay is None:
+                self.go_live()
+                return
+        self._end = end
+        self.show()
+
+    def zoom(self, factor: float, seconds: float) -> None:
+        """Show ``factor`` as much time, the place at ``seconds`` from the right edge staying where it is."""
+        span_before, end = self._span, self.range().end
+        self._span = min(max(self._span * factor, SHORTEST), LONGEST)
+        if self._end is not None:
+            self._end = end + seconds - seconds * self._span / span_before
+        self.show()
+
+    def _dragged(self, seconds: float) -> None:
+        low, high = self.shown.span
+        end = self.range().end + seconds
+        self._end = None if end >= high / 1000 and self._replay is None else max(low / 1000, min(end, high / 1000))
+        self.show()
+
+    def fit(self) -> None:
+        """All the time that is held."""
+        low, high = self.shown.span
+        self._span = min(max((high - low) / 1000, SHORTEST), LONGEST)
+        self._end = None if self._replay is None else high / 1000
+        self.show()
+
+    def _pointed(self, seconds: float | None) -> None:
+        if self._pinned:
+            return
+        self._cursor = None if seconds is None else self.range().end + seconds
+        self.show()
+
+    def _picked(self, seconds: float) -> None:
+        """A click keeps the cursor where it is, another one lets it go."""
+        self._pinned = not self._pinned
+        self._cursor = self.range().end + seconds
+        self.show()
+
+    # ---- drawing -----------------------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Load the plot library in a thread when the plots are first looked at."""
+        if self._ready or self._loading or self.session is None:
+            return
+        self._loading = True
+
+        def done(_module: object) -> None:
+            self._ready = True
+            self.loaded.emit()
+
+        def failed(error: Exception) -> None:
+            self._loading = False
+            self.plot.show_nothing(tr("Plots are not available: {error}", error=str(error)))
+
+        for name in QT_FIRST:  # Qt's own modules begin on the loop's thread, the long rest is loaded beside it
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+        self.session.jobs.read(lambda: importlib.import_module("pyqtgraph"), done, failed)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the plot library is there."""
+        return self._ready
+
+    def show(self, *, spread: bool = False) -> None:
+        """Draw one frame; ``spread``: a part a turn of the loop, and none where the last frame is still being drawn."""
+        history, shown = self.shown, self.range()
+        look = shown_look(history, shown, live=self.at_end)
+        if look is None or (spread and self._turns.busy):
+            return
+        steps: list[Step] = [lambda: self._show_bar(history, shown)]
+        if self._ready and self._pane.isVisible():
+            steps += self._frame(look, history, shown)
+        steps.append(lambda: self.changed.emit(look))
+        self._turns.take(steps, spread=spread)
+
+    def _frame(self, look: Look, history: LiveHistory, shown: Range) -> list[Step]:
+        """What draws the plots, one by one: of a lab store five, of another four, for its flushes are not knowable."""
+        lab, width = look.lab, self.plot.live_width()
+        if self.rate.isHidden() == lab:
+            self.rate.setVisible(lab)
+
+        def draw(plot: LivePlot, name: str, what: str, frame: Callable[[], LiveFrame]) -> Step:
+            def step() -> None:
+                plot.set_title(name, what)
+                plot.show_live(frame())
+
+            return step
+
+        def rates(plot: LivePlot, *, messages: bool) -> Callable[[], LiveFrame]:
+            return lambda: rate_frame(history, shown, plot.live_width(), messages=messages)
+
+        steps = [
+            draw(self.plot, tr("Positions"), tr("MiB since the window began"),
+                 lambda: positions_frame(history, shown, width)),
+            draw(self.gaps, tr("Gaps"), tr("MiB"), lambda: gaps_frame(history, shown, width, lab=lab)),
+        ]  # fmt: skip
+        if lab:
+            return [
+                *steps,
+                draw(self.rate, tr("Put rate"), tr("messages answered a second"), rates(self.rate, messages=True)),
+                draw(self.took, tr("Flush latency"), tr("ms, one dot a flush"),
+                     lambda: latency_frame(history, shown, self.took.live_width())),
+                draw(self.group, tr("Group size"), tr("MiB a flush"),
+                     lambda: group_frame(history, shown, self.group.live_width())),
+            ]  # fmt: skip
+        said = tr("MiB a second; flushes are not knowable from files")
+        return [
+            *steps,
+            draw(self.took, tr("Write rate"), said, rates(self.took, messages=False)),
+            draw(self.group, tr("Put rate"), tr("messages dispatched a second"), rates(self.group, messages=True)),
+        ]
+
+    def _show_bar(self, history: LiveHistory, shown: Range) -> None:
+        low, high = history.span
+        at = round(shown.end * 1000)
+        bar = self.bar
+        bar.clock.setText(clock(at)[:10])
+        behind = high - at
+        if self._replay is not None:
+            bar.note.setText(tr("recording {name}", name=self._replayed))
+        else:
+            bar.note.setText(tr("live") if self.at_end else tr("{span} before live", span=span(behind)))
+        marks = [m for m in history.marks if m.upright][-MOST_TICKS:]
+        bar.track.show_time(history.span, at, [Tick(m.at, _ROLES.get(m.shape, "text3"), m.words()[0]) for m in marks])
+        for button, on in ((bar.pause, self._end is not None and not self._player.isActive()),
+                           (bar.play, self._player.isActive()), (bar.record, self._recorder is not None)):  # fmt: skip
+            if button.isChecked() != on:
+                button.setChecked(on)
+        bar.live.setEnabled(not self.at_end)
+        minutes, seconds = divmod((high - low) // 1000, 60)
+        held = f"{minutes}:{seconds:02d}"
+        if self._recorder is not None:
+            held += f" · {size(self._recorder.bytes)}"
+        bar.held.setText(held)
+
+    # ---- recording ---------------------------------------------------------------------------------------------------
+
+    @property
+    def recording(self) -> bool:
+        """Whether looks are written to a file."""
+        return self._recorder is not None
+
+    def record(self) -> None:
+        """Ask for a file and record to it; again: stop."""
+        if self._recorder is not None:
+            path = self._recorder.path
+            self._end_recording()
+            self.said.emit(tr("Recorded to {path}", path=str(path)))
+            self.show()
+            return
+        self.bar.record.setChecked(False)
+        name = time.strftime("positions-%Y%m%d-%H%M%S.jsonl")
+        dialog = QFileDialog(self._pane, tr("Record to a file"), str(Path.home() / name))
+        dialog.setObjectName("positions.recordDialog")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.selectFile(name)
+        dialog.fileSelected.connect(lambda path: self.record_to(Path(path)))
+        dialog.open()
+
+    def record_to(self, path: Path) -> None:
+        """Record looks to ``path`` from now on, with the looks that are held in front; inside a store it is refused."""
+        session = self.session
+        if session is None or session.path in path.resolve().parents:
+            self.said.emit(tr("A recording is not written into the store that is looked at."))
+            return
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+        self._recorder = Recorder(path, str(session.path))
+        if self.history.last is not None:
+            self._recorder.add(self.history.last)
+        self._write()
+        self.said.emit(tr("Recording to {path}", path=str(path)))
+        self.show()
+
+    def _write(self) -> None:
+        recorder, session = self._recorder, self.session
+        if recorder is None or session is None or self._writing:
+            return
+        self._writing = True
+
+        def done(_answer: object) -> None:
+            self._writing = False
+
+        def failed(error: Exception) -> None:
+            self._writing = False
+            self._recorder = None
+            self.said.emit(tr("The recording ended: {error}", error=str(error)))
+
+        session.jobs.read(recorder.write, done, failed)
+
+    def _end_recording(self) -> None:
+        recorder, self._recorder = self._recorder, None
+        if recorder is not None:
+            with contextlib.suppress(OSError):
+                recorder.write()
+
+    def ask_recording(self) -> None:
+        """Ask for a recording and replay it."""
+        dialog = QFileDialog(self._pane, tr("Open a recording…"), str(Path.home()))
+        dialog.setObjectName("positions.loadDialog")
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(lambda path: self.load(Path(path)))
+        dialog.open()
+
+    def load(self, path: Path) -> None:
+        """Show a recording; the store is looked at all the while."""
+        session = self.session
+        if session is None:
+            return
+
+        def work() -> LiveHistory:
+            return fill(LiveHistory(), read_recording(path)[1])
+
+        def done(history: LiveHistory) -> None:
+            if session is self.session:
+                self._replay, self._replayed = history, path.name
+                self.fit()
+                self.said.emit(tr("Recording {name}: {n:,} looks", name=path.name, n=len(history)))
+
+        session.jobs.read(work, done, lambda error: self.said.emit(str(error)))

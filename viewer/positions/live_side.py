@@ -1,0 +1,252 @@
+"""Beside the live plots: what would be lost now, the values at the cursor, and the marks as a list."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
+
+from engine.whole_file import put_whole
+from viewer.look.assets import tr, words
+from viewer.look.formats import clock, moment, size, span
+from viewer.look.theme import px
+from viewer.positions.sample_export import FIELDS, Held, held_of, sample_records
+from viewer.runtime.live_history import LiveHistory, Mark
+from viewer.runtime.position_look import Look, gaps_of
+from viewer.widgets.basics import Hairline, Label, PaneHead, Paper, column
+from viewer.widgets.columns import Chip, Column, RecordKind
+from viewer.widgets.facts import Fact, Facts
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+
+if TYPE_CHECKING:
+    from viewer.positions.live import LivePositions
+    from viewer.positions.pane import PositionsPane
+
+MOST_SHOWN = 200
+EVERY = 0.25
+"""Seconds between two changes of the words while everything moves."""
+
+
+def mark_kind() -> RecordKind:
+    """The list of marks."""
+    columns = (
+        Column("at", words("Time"), 92, lambda mark: clock(mark.at)[:10], lambda mark: mark.at, mono=True,
+               filterable=False, tip=lambda mark: moment(mark.at)),
+        Column("shape", "", 24, lambda _: "", lambda mark: mark.shape, paint="chip", filterable=False,
+               chip=lambda mark: Chip(mark.shape)),
+        Column("name", words("Mark"), 116, lambda mark: mark.words()[0], lambda mark: mark.name, filterable=False),
+        Column("what", words("What"), 130, lambda mark: mark.words()[1], lambda mark: mark.words()[1], filterable=False,
+               tone=lambda _: "text2"),
+    )  # fmt: skip
+    return RecordKind("mark", columns, verdict=lambda mark: " ".join(mark.words()), record=_mark_record)
+
+
+def _mark_record(mark: Mark) -> dict[str, object]:
+    name, what = mark.words()
+    return {"at": mark.at, "mark": name, "what": what}
+
+
+class LiveSide(QWidget):
+    """Losses, cursor, marks."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.losses = Facts(92, notes_below=False)
+        self.losses.setAccessibleName(tr("What would be lost now"))
+        self.died = Label(tr("If the process died now"), 13, "text", 600)
+        self.power = Label(tr("If the power failed now"), 13, "text", 600)
+        self.power_facts = Facts(92)
+        self.recovery = Label("", 12, "text2", wrap=True, select=True)
+        self.recovery.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.recovery.setObjectName("positions.losses")
+        self.there_head = PaneHead(tr("At the cursor"))
+        self.there = Facts(92)
+        self.marks_head = PaneHead(tr("Marks"))
+        self.marks = RecordView("positions.marks", mark_kind())
+        self.marks.setAccessibleName(tr("Marks"))
+        self.marks.setFixedHeight(px(26 + 24 * 7 + 8))
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        side = Paper()
+        inner = QVBoxLayout(side)
+        inner.setContentsMargins(0, 0, 0, 0)
+        inner.setSpacing(0)
+        for part in (
+            column(self.died, self.losses, self.power, self.power_facts, self.recovery, gap=5, margins=(14, 8, 14, 10)),
+            Hairline(), self.there_head, column(self.there, margins=(14, 8, 14, 10)), Hairline(),
+            self.marks_head, self.marks, self.marks.strip, Hairline(),
+        ):  # fmt: skip
+            inner.addWidget(part)
+        box.addWidget(side)
+        self._listed: tuple[int, int] = (-1, 0)
+        self._said = 0.0
+
+    def show_look(self, look: Look, live: LivePositions) -> None:
+        """Say what ``look`` means, and what stands at the cursor; a few times a second is enough to read."""
+        now = time.monotonic()
+        if live.at_end and live.cursor is None and now - self._said < EVERY:
+            return
+        self._said = now
+        history = live.shown
+        died, failed, more = losses(look, history)
+        self.losses.show_facts(died)
+        self.power_facts.show_facts(failed)
+        self.recovery.setText(more)
+        at = look if live.cursor is None else history.look_at(round(live.cursor * 1000)) or look
+        self.there_head.set_note(clock(at.at)[:10])
+        self.there.show_facts(list(cursor_facts(at, history)))
+        self._show_marks(history)
+
+    def _show_marks(self, history: LiveHistory) -> None:
+        marks = history.marks
+        state = (marks[-1].number if marks else 0, len(marks))
+        if state == self._listed and self.marks.total_rows():
+            return
+        known, self._listed = self._listed[0], state
+        listed = list(marks)[-MOST_SHOWN:][::-1]
+        self.marks.set_rows(listed)
+        self.marks.set_state(None if listed else State("empty", tr("Nothing has happened yet.")))
+        for number, mark in enumerate(listed[:8]):
+            if mark.number > known >= 0:
+                self.marks.glow.add(number)
+        minute = sum(1 for mark in marks if mark.at > (history.span[1] - 60_000))
+        self.marks_head.set_note(tr("{n:,} in this minute", n=minute))
+
+
+def losses(look: Look, history: LiveHistory) -> tuple[list[Fact], list[Fact], str]:
+    """What the end of the process, and of the power, would take; and where recovery would begin."""
+    gaps, each = gaps_of(look), history.unit_size()
+    if not look.lab:
+        died = [Fact(tr("in the pool"), tr("not knowable"), tr("no file shows a transient pool"), code=False)]
+        if not look.live:
+            died = [Fact(tr("in the pool"), size(0), tr("no process has the store open"), "ok")]
+        if gaps.flush is None:
+            failed = [Fact(tr("not flushed"), tr("not knowable"), tr("no file tells what has reached the disk"),
+                           code=False)]  # fmt: skip
+        else:
+            failed = [
+                Fact(tr("at most"), size(gaps.flush), _messages(gaps.flush, each), "warn" if gaps.flush else "ok")
+            ]
+        point = look.position("checkpoint")
+        more = (
+            tr("Files do not tell what has reached the disk; what the checkpoint vouches for, up to {time}, has.",
+               time=clock(point.timestamp)[:8]) if point.timestamp else
+            tr("Files do not tell what has reached the disk, and there is no checkpoint to vouch for any of it.")
+        )  # fmt: skip
+        return died, failed, more
+    pool = gaps.commit or 0
+    lost = pool + (gaps.flush or 0)
+    died = [Fact(tr("in the pool"), size(pool), _messages(pool, each), "error" if pool else "ok")]
+    failed = [Fact(tr("not flushed"), size(lost), _messages(lost, each), "error" if lost else "ok")]
+    return died, failed, _recovery_words(look)
+
+
+def _messages(lost: int, each: float | None) -> str:
+    if not lost:
+        return tr("nothing lost")
+    return tr("about {n:,} messages lost", n=max(1, round(lost / each))) if each else ""
+
+
+def _recovery_words(look: Look) -> str:
+    point = look.position("checkpoint")
+    start = next((name for low, high, name in look.files if low <= (point.offset or 0) < high), "")
+    if not start or not point.timestamp:
+        return tr("Recovery would read the log from its first file on: no checkpoint vouches for any of it.")
+    low = next(low for low, _, name in look.files if name == start)
+    return tr("Recovery would start in {file}, at {time} − 3 s, and read up to {size}.", file=start,
+              time=clock(point.timestamp)[:8], size=size((look.offset("wrote") or 0) - low))  # fmt: skip
+
+
+def cursor_facts(look: Look, history: LiveHistory) -> Iterator[Fact]:
+    """Values of one moment: wrote, the gaps, the last flush before it."""
+    base = history.base or 0
+    speed = history.rate("wrote", look)
+    note = "" if speed is None else f"+{size(max(0, speed))}/s"
+    yield Fact(tr("wrote"), size((look.offset("wrote") or 0) - base), note)
+    gaps = gaps_of(look)
+    for name, value in (
+        (tr("to commit"), gaps.commit),
+        (tr("to flush"), gaps.flush),
+        (tr("to dispatch"), gaps.dispatch),
+    ):
+        if value is None:
+            yield Fact(name, tr("not knowable"), code=False)
+        else:
+            yield Fact(name, size(value))
+    took, group = history.took.at(look.at / 1000), history.group.at(look.at / 1000)
+    if took is not None and group is not None:
+        times = history.took.times
+        number = max(0, int(times.searchsorted(look.at / 1000, "right")) - 1)
+        before = span(look.at - round(float(times[number]) * 1000))
+        yield Fact(tr("last flush"), f"{took:,.1f} ms", tr("{size}, {span} before", size=size(group), span=before))
+    rate = history.puts.at(look.at / 1000)
+    if rate is not None:
+        name = tr("put") if look.lab else tr("dispatched")
+        yield Fact(name, tr("{n:,.0f} messages/s", n=rate), code=False)
+
+
+# ---- commands --------------------------------------------------------------------------------------------------------
+
+
+def live_commands(pane: PositionsPane) -> dict[str, Callable[[], object]]:
+    """What the commands of the live positions do."""
+    live = pane.over_time
+    return {
+        "live.pause": live.pause, "live.fit": lambda: fit(pane), "live.now": live.go_live, "live.play": live.play,
+        "live.record": live.record, "live.load": live.ask_recording, "live.export": lambda: ask_samples(pane),
+    }  # fmt: skip
+
+
+def fit(pane: PositionsPane) -> None:
+    """Ruler and plots show all that they have."""
+    pane.ruler.fit()
+    pane.over_time.fit()
+
+
+def ask_samples(pane: PositionsPane) -> None:
+    """Ask for a file and write every sample that is held to it."""
+    dialog = QFileDialog(pane, tr("Export the samples"), str(Path.home() / "positions.csv"))
+    dialog.setObjectName("positions.exportDialog")
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setNameFilters([tr("CSV (*.csv)"), tr("JSON lines (*.jsonl)")])
+    dialog.fileSelected.connect(lambda path: export_samples(pane, Path(path)))
+    dialog.open()
+
+
+def export_samples(pane: PositionsPane, path: Path) -> None:
+    """Write the samples as CSV, or as JSON lines where the name ends so; off the loop, never into the store."""
+    session, history = pane.session, pane.over_time.shown
+    if session is None or session.path in path.resolve().parents:
+        pane.statusMessage.emit(tr("A recording is not written into the store that is looked at."))
+        return
+    held = held_of(history)
+
+    def done(count: int) -> None:
+        pane.statusMessage.emit(tr("{n:,} samples written to {path}", n=count, path=str(path)))
+
+    session.jobs.read(lambda: write_samples(path, held), done, lambda error: pane.statusMessage.emit(str(error)))
+
+
+def write_samples(path: Path, held: Held) -> int:
+    """Each look as a record of :data:`viewer.positions.sample_export.FIELDS`; gives their number."""
+    text, count = io.StringIO(), 0
+    lines = path.suffix.lower() in (".jsonl", ".json")
+    writer = csv.DictWriter(text, FIELDS)
+    if not lines:
+        writer.writeheader()
+    for count, record in enumerate(sample_records(held), 1):  # noqa: B007 (the number of the last one)
+        if lines:
+            text.write(json.dumps(record) + "\n")
+        else:
+            writer.writerow(record)
+    put_whole(path, text.getvalue())
+    return count

@@ -1,0 +1,422 @@
+"""Positions of a store on disk: the ruler, the same over time, what lags behind, and what the next start would do.
+
+A store at rest is drawn by its store times; where somebody writes it, ten looks a second are drawn over time, with
+what would be lost, marks, a slider, recording and replay.
+A position that files cannot tell is listed with the reason and never drawn as something else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeyEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from viewer.look.assets import tr, words
+from viewer.look.formats import clock, full_moment, size
+from viewer.look.theme import px
+from viewer.pane import Pane
+from viewer.pane.copying import command_copier, table_commands
+from viewer.pane.plan_words import headline, plan_rows, release_name, without_own_lock
+from viewer.pane.position_facts import PositionRow, look, rows, ruler_view
+from viewer.positions.live import LivePositions
+from viewer.positions.live_rows import renew_rows
+from viewer.positions.live_side import LiveSide, fit, live_commands
+from viewer.positions.plots import draw_gaps, draw_positions
+from viewer.runtime import places
+from viewer.runtime.lab_session import lab_of
+from viewer.runtime.places import Place
+from viewer.runtime.position_look import Look, gaps_of
+from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
+from viewer.runtime.store_session import StoreSession
+from viewer.widgets.basics import Button, Chip, Hairline, Label, PaneHead, Paper, column, empty, fill, row, splitter
+from viewer.widgets.columns import Column, RecordKind, number_column, text_column
+from viewer.widgets.facts import Fact, Facts
+from viewer.widgets.live_plot import LivePlot
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.ruler import Ruler
+
+MOST_BROKEN = 6
+"""Stretches of the log that are not whole, listed beside the ruler."""
+
+
+def position_kind(*, live: bool = False) -> RecordKind:
+    """The list of positions; while somebody writes with what moves in place of what lags behind."""
+    behind = Column("behind", words("Behind wrote"), 112, _behind, lambda row: row.behind, right=True, mono=True,
+                    tone=lambda row: "warn" if (row.behind or 0) < 0 else "text2",
+                    tip=lambda row: "" if row.behind is None else f"{row.behind:,} B")  # fmt: skip
+    moves = Column("moves", words("Moves"), 112, lambda row: row.moves, lambda row: row.moves, filterable=False,
+                   tone=lambda row: "warn" if row.stands else "text2", tip=lambda row: row.sentence)  # fmt: skip
+    columns = (
+        Column("role", "", 24, lambda _: "■", lambda row: row.role, tone=lambda row: row.role, filterable=False),
+        text_column("name", words("Position"), 140),
+        number_column("offset", words("Offset"), 112, jump=_unit_place),
+        moves if live else behind,
+    )
+    return RecordKind("position", columns, verdict=lambda row: row.sentence, record=_record, command=_command)
+
+
+class PositionsPane(Pane):
+    """The view of the positions; it needs the width, the tree steps aside."""
+
+    view_id = "positions"
+    title = "Positions"
+    wants_tree = False
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._seen: Look | None = None
+        self._listed: list[PositionRow] = []
+        self._plan: RecoveryJob | None = None
+        self._looking = False
+        self._late = self._parts_live = False
+        self._build()
+
+    def _build(self) -> None:
+        self.ruler = Ruler()
+        self.ruler.offset_chosen.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
+        self.plot = LivePlot("positions.plot", tr("Positions"))
+        self.gaps = LivePlot("positions.gaps", tr("Gaps"))
+        self.over_time = LivePositions(self.plot, self.gaps, self)
+        self.over_time.changed.connect(self._show_live)
+        self.over_time.loaded.connect(self._draw_all)
+        self.over_time.said.connect(self.statusMessage)
+        self._live_parts = (self.over_time.below, self.over_time.bar)
+        left = Paper()
+        box = QVBoxLayout(left)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        plots = splitter(True, (self.plot, 300), (self.gaps, 220), (self.over_time.below, 210))
+        fill(box, (self.ruler, plots, self.over_time.bar))
+        box.setStretch(1, 1)
+        scroll = QScrollArea()
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(self._build_side())
+        scroll.setMinimumWidth(px(404))
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(splitter(False, (left, 900), (scroll, 404)))
+        self._show_parts(live=False)
+
+    def _build_side(self) -> QWidget:
+        self._live = Chip("live", tr("growing"))
+        self._live.hide()
+        self._now_head = PaneHead(tr("Now"), "", self._live)
+        self.now = RecordView("positions.now", position_kind())
+        self.now.setAccessibleName(tr("Every position"))
+        self.now.placeRequested.connect(self.placeRequested)
+        self.now.rowChosen.connect(self._row_chosen)
+        self._how = Label("", 12, "text2", wrap=True, select=True)
+        self._how.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.beside = LiveSide(self)
+        self._unknown = Facts(92)
+        self._unknown_head = PaneHead(tr("Not in the files"), tr("and why"))
+        self._plan_head = PaneHead(tr("If a broker started now"))
+        self._plan_chips = row(gap=8)
+        self._plan_facts = Facts(112, notes_below=True)
+        self._plan_words = Label("", 12, "text2", wrap=True)
+        self._plan_button = Button(tr("Work out the recovery plan"))
+        self._plan_button.setObjectName("positions.plan")
+        self._plan_button.clicked.connect(lambda: self._plan.ask() if self._plan is not None else None)
+        for facts in (self._unknown, self._plan_facts):
+            facts.placeRequested.connect(self.placeRequested)
+        side = Paper()
+        box = QVBoxLayout(side)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        for part in (
+            self._now_head, self.now, self.now.strip, column(self._how, margins=(14, 6, 14, 10)), Hairline(),
+            self.beside, self._unknown_head,
+            column(self._unknown, margins=(14, 8, 14, 10)), Hairline(), self._plan_head,
+            column(self._plan_chips, self._plan_words, row(self._plan_button, None), self._plan_facts, gap=8,
+                   margins=(14, 8, 14, 12)),
+        ):  # fmt: skip
+            box.addWidget(part)
+        box.addStretch(1)
+        return side
+
+    # ---- what the window calls ---------------------------------------------------------------------------------------
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Show another store, or none."""
+        if self.session is not None:
+            self.session.tail.looked.disconnect(self._looked)
+        super().set_session(session)
+        self.over_time.set_session(session)
+        self._seen, self._looking = None, False
+        self._show_parts(live=False)
+        self.ruler.show_view(None)
+        self.ruler.fit()
+        self.now.set_rows([])
+        self.now.set_state(None)
+        self._how.setText("")
+        self._listed = []
+        self._unknown.show_facts(())
+        self.plot.show_nothing("")
+        self.gaps.show_nothing("")
+        self._plan = None
+        self._show_plan()
+        if session is None:
+            return
+        session.tail.looked.connect(self._looked)
+        session.findingsChanged.connect(self._found)
+        self._plan = recovery_of(session)
+        self._plan.changed.connect(self._plan_changed)
+        self.now.copier = command_copier(self.now, str(session.path))
+        self.now.set_state(State("loading", tr("Looking at the positions")))
+        self._show_plan()
+        self._look()
+
+    def show_place(self, place: Place) -> None:
+        """The checkpoint's fields are rows of the list."""
+        if place.kind == "checkpoint":
+            names = [one.key for one in (rows(self._seen) if self._seen is not None else [])]
+            if "physicMsgTimestamp" in names:
+                self.now.go_to(names.index("physicMsgTimestamp"))
+
+    def refresh(self) -> None:
+        """The store has grown: one more look, when somebody looks."""
+        self._late = not self.isVisible()
+        if not self._late and not self._is_live:
+            self._look()
+
+    def retheme(self) -> None:
+        """Colours, fonts or zoom changed."""
+        self.now.refresh_look()
+        self.beside.marks.refresh_look()
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Copying acts on the list in front; the preview is worked out anew."""
+        return {
+            **table_commands(
+                self, lambda: self.beside.marks if self.beside.marks.hasFocus() else self.now, "positions.jsonl"
+            ),
+            **live_commands(self),
+            "recovery.preview": lambda: self._plan.ask() if self._plan is not None else None,
+        }
+
+    def status(self) -> str:
+        """The end of the log, and what lags behind it."""
+        if self._seen is None or self._seen.positions.wrote.offset is None:
+            return ""
+        found = self._seen.positions
+        parts = [tr("{n:,} bytes written", n=found.wrote.offset)]
+        wrote, dispatched = found.wrote.offset, found.dispatched.offset
+        if wrote is not None and dispatched is not None:
+            lag = gaps_of(self._seen).dispatch or 0
+            parts.append(tr("dispatched to the end") if lag <= 0 else tr("dispatch is {size} behind", size=size(lag)))
+        parts.append(tr("as of {time}", time=clock(self._seen.at)[:8]))
+        return " · ".join(parts)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """The plot library is loaded in a thread when the view is first looked at."""
+        super().showEvent(event)
+        if self._late:
+            self.refresh()
+        self.over_time.prepare()
+        if self._is_live:
+            self.over_time.show(spread=True)
+        if self._plan is not None and self._plan.unasked:
+            self._plan.ask()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Space stops the picture, F shows all of it; a button in front keeps its own Space."""
+        if self._parts_live and event.key() == Qt.Key.Key_Space:
+            self.over_time.pause()
+        elif event.key() == Qt.Key.Key_F and not event.modifiers():
+            fit(self)
+        else:
+            super().keyPressEvent(event)
+
+    # ---- looking -----------------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        session = self.session
+        if session is None or self._looking:
+            return
+        self._looking = True
+
+        def done(seen: Look) -> None:
+            self._looking = False
+            if session is self.session:
+                self._show_look(seen)
+
+        def failed(error: Exception) -> None:
+            self._looking = False
+            if session is self.session:
+                self.now.set_state(State("error", str(error)))
+
+        session.jobs.read(lambda: look(session.snapshot, round(time.time() * 1000)), done, failed)
+
+    @property
+    def _is_live(self) -> bool:
+        """Whether somebody writes the store, or did since it was opened, or a recording is shown."""
+        return self._parts_live
+
+    def _looked(self, seen: Look) -> None:
+        """A short look came: it is kept in any case, and drawn where somebody sees it."""
+        session = self.session
+        if session is None:
+            return
+        self.over_time.add(seen)
+        if not self._parts_live and (session.tail.live or seen.lab):
+            self._show_parts(live=True)
+        if self._parts_live and self.over_time.at_end and self.isVisible():
+            self.over_time.show(spread=True)
+
+    def _show_live(self, seen: Look) -> None:
+        """What stands beside the plots, for the time that they show."""
+        if not self._parts_live:
+            self._show_parts(live=True)
+        if self.isVisible():
+            self._show_look(seen)
+            self.beside.show_look(seen, self.over_time)
+
+    def _show_parts(self, *, live: bool) -> None:
+        """The plots of flushes or rates, the slider and the marks stand there while somebody writes."""
+        if live != self._parts_live:
+            self.now.set_kind(position_kind(live=live))
+        self._parts_live = live
+        for part in (*self._live_parts, self.beside):
+            part.setVisible(live)
+
+    def _show_look(self, seen: Look) -> None:
+        before, self._seen = self._seen, seen
+        listed = rows(seen, self.over_time.shown if self._parts_live else None)
+        if not renew_rows(self.now, listed, lambda one: one.key, ("offset",)):
+            chosen = self.now.current_row()
+            self.now.set_rows(listed)
+            self.now.setFixedHeight(px(26 + 24 * len(listed) + 14))
+            names = [one.key for one in listed]
+            self.now.go_to(names.index(chosen.key) if chosen is not None and chosen.key in names else 0)
+        self.now.set_state(None if seen.files else State("empty", tr("The store has no commit log.")))
+        self._now_head.set_note(full_moment(seen.at))
+        self._live.setVisible(self._parts_live)
+        self._live.set_chip("live", tr("10 Hz") if self.over_time.at_end else tr("stands still"))
+        self._listed = listed
+        self._show_unknown()
+        self._draw()
+        if not self.isVisible():
+            return
+        self.over_time.prepare()
+        if self._plan is not None and self._plan.unasked and (before is None or not self._parts_live):
+            self._plan.ask()
+        self.statusMessage.emit(self.status())
+
+    def _show_unknown(self) -> None:
+        """What files do not tell, and what of the log itself is not to be had."""
+        broken = self.session.broken if self.session is not None else ()
+        unknown = [Fact(one.name, one.why, code=False) for one in self._listed if one.offset is None]
+        unknown += [Fact(tr("commit log"), one.words, code=False, place=places.log(one.start), role="error")
+                    for one in broken[:MOST_BROKEN]]  # fmt: skip
+        if len(broken) > MOST_BROKEN:
+            unknown.append(Fact("", tr("and {n:,} more", n=len(broken) - MOST_BROKEN), code=False))
+        whole = [Fact("", tr("Every position can be told from the files."), code=False)]
+        self._unknown.show_facts(unknown or (whole if self._listed else ()))
+
+    def _row_chosen(self, chosen: PositionRow | None) -> None:
+        if chosen is None:
+            self._how.setText("")
+            return
+        when = f" · {full_moment(chosen.timestamp)}" if chosen.timestamp else ""
+        self._how.setText(f"{chosen.name}: {chosen.sentence}{when}")
+
+    # ---- drawing -----------------------------------------------------------------------------------------------------
+
+    def _draw_all(self) -> None:
+        """The plot library is there: a store at rest has plots over store time, another those of the last minute."""
+        if self._is_live:
+            self.over_time.show()
+        else:
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._seen is None:
+            return
+        plan = self._plan.plan if self._plan is not None and not self._parts_live else None
+        broken = self.session.broken if self.session is not None else ()
+        self.ruler.show_view(ruler_view(self._seen, plan, broken) if self._seen.files else None)
+        if self.over_time.ready and not self._parts_live:
+            draw_positions(self.plot, self._seen)
+            draw_gaps(self.gaps, self._seen)
+
+    # ---- the plan ----------------------------------------------------------------------------------------------------
+
+    def _plan_changed(self) -> None:
+        self._show_plan()
+        self._draw()
+
+    def _found(self) -> None:
+        """Findings came: what is broken is hatched, and nothing is called whole that is not."""
+        self._show_unknown()
+        self._plan_changed()
+
+    @property
+    def _harmed(self) -> bool:
+        return self.session is not None and self.session.harmed
+
+    def _show_plan(self) -> None:
+        job = self._plan
+        layout = self._plan_chips.box
+        empty(layout)
+        plan = job.plan if job is not None else None
+        lab = self.session is not None and lab_of(self.session) is not None
+        plan = without_own_lock(plan) if plan is not None and lab else plan
+        able = job is not None and job.possible and not job.running
+        self._plan_button.setVisible(able and job is not None and (plan is None or job.stale))
+        self._plan_button.setText(tr("Work out the recovery plan") if plan is None else tr("Work it out again"))
+        self._plan_words.setText(_plan_state(job))
+        self._plan_words.setVisible(bool(self._plan_words.text()))
+        self._plan_head.set_note(release_name(plan) if plan is not None else "")
+        if plan is None:
+            self._plan_facts.show_facts(())
+            return
+        for shape, said in headline(plan, harmed=self._harmed):
+            layout.addWidget(Chip(shape, said))
+        layout.addStretch(1)
+        self._plan_facts.show_facts(
+            [Fact(one.what, one.value or one.why, one.why if one.value else "", place=one.place, code=bool(one.value))
+             for one in plan_rows(plan, harmed=self._harmed)]
+        )  # fmt: skip
+
+
+def _plan_state(job: RecoveryJob | None) -> str:
+    if job is None:
+        return ""
+    if not job.possible:
+        return tr("Recovery needs a whole store; this is a commit log by itself.")
+    if job.running:
+        return tr("Reading as recovery would …")
+    if job.error:
+        return job.error
+    if job.plan is None:
+        return tr("Recovery reads the log from its start file on; nothing is changed.")
+    return tr("As of {time}; the store has grown since.", time=clock(round(job.at * 1000))[:8]) if job.stale else ""
+
+
+def _unit_place(one: PositionRow) -> Place | None:
+    return places.log(one.offset) if one.offset is not None else None
+
+
+def _behind(one: PositionRow) -> str:
+    if one.offset is None:
+        return tr("not known")
+    if one.behind is None:
+        return ""
+    if one.behind < 0:
+        return tr("{size} beyond", size=size(-one.behind))
+    return "=" if one.behind == 0 else size(one.behind)
+
+
+def _record(one: PositionRow) -> dict[str, object]:
+    found: dict[str, object] = {"position": one.key, "offset": one.offset}
+    return found | ({"why": one.why} if one.offset is None else {"how": one.how})
+
+
+def _command(_one: PositionRow) -> list[str]:
+    return ["storescope", "positions", "STORE", "--json"]

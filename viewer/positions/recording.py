@@ -1,0 +1,141 @@
+"""A recording of positions: JSON lines, a head and then one line a look, so that a file that was cut off still opens.
+
+``{"type": "recording", "version": 1, "store": …, "begun": ms, "positions": [names], "how": {…}, "why": {…}}`` first;
+then ``{"at": ms, "units": n, "offsets": [nine numbers or null], "files": [[start, end, name]], "flushes": [[at, to,
+bytes, ms, waiters]], "paused": [names], "statuses": {name: count}, "live": bool, "lab": bool, "checkpoint": ms}``;
+``files`` and ``statuses`` only where they changed. Offsets are bytes, times ms since 1970. No Qt.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from engine.errors import StoreError
+from engine.inspection.positions import Position, Positions
+from viewer.runtime.position_look import KEYS, Flush, Look, Service
+
+VERSION = 1
+NOT_KNOWN = "it was not known when this was recorded"
+
+
+class NoRecording(StoreError):
+    """The file is no recording of positions, or one that cannot be read here."""
+
+
+def head_line(store: str, look: Look) -> str:
+    """The first line of a recording that begins with ``look``."""
+    told = {key: look.position(key) for key in KEYS}
+    head = {
+        "type": "recording", "version": VERSION, "store": store, "begun": look.at, "positions": list(KEYS),
+        "how": {key: one.how for key, one in told.items() if one.how},
+        "why": {key: one.why for key, one in told.items() if one.why},
+    }  # fmt: skip
+    return json.dumps(head, ensure_ascii=False) + "\n"
+
+
+def look_line(look: Look, before: Look | None) -> str:
+    """One look as a line; ``before`` is the look of the line in front of it."""
+    line: dict[str, Any] = {"at": look.at, "units": look.units, "offsets": list(look.offsets())}
+    if before is None or before.files != look.files:
+        line["files"] = [list(file) for file in look.files]
+    if look.flushes:
+        line["flushes"] = [[f.at, f.to_offset, f.bytes, f.took, f.waiters] for f in look.flushes]
+    if look.statuses and (before is None or before.statuses != look.statuses):
+        line["statuses"] = dict(look.statuses)
+    paused = sorted(name for name, one in look.services.items() if one.paused)
+    if paused:
+        line["paused"] = paused
+    line |= {"live": look.live, "lab": look.lab, "checkpoint": look.position("checkpoint").timestamp}
+    return json.dumps(line, ensure_ascii=False) + "\n"
+
+
+def read_recording(path: Path) -> tuple[str, list[Look]]:
+    """(path of the store, looks) of a recording; a last line that was cut off is left out.
+
+    Raises :class:`NoRecording` with what was found instead, ``OSError`` as it comes.
+    """
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        head = _object(lines.readline())
+        if head.get("type") != "recording":
+            raise NoRecording("expected a recording of positions, found something else", file=str(path))
+        if head.get("version") != VERSION or head.get("positions") != list(KEYS):
+            raise NoRecording(f"this recording is of version {head.get('version')}, known is {VERSION}", file=str(path))
+        looks = list(_looks(head, lines))
+    if not looks:
+        raise NoRecording("the recording holds no look", file=str(path))
+    return str(head.get("store", "")), looks
+
+
+def _looks(head: dict[str, Any], lines: Iterable[str]) -> Iterator[Look]:
+    files: tuple[tuple[int, int, str], ...] = ()
+    how, why = head.get("how") or {}, head.get("why") or {}
+    statuses: dict[str, int] = {}
+    for text in lines:
+        line = _object(text)
+        try:
+            if "files" in line:
+                files = tuple((int(a), int(b), str(name)) for a, b, name in line["files"])
+            if "statuses" in line:
+                statuses = {str(name): int(count) for name, count in line["statuses"].items()}
+            offsets = dict(zip(KEYS, line["offsets"], strict=True))
+            told = {key: _position(key, offset, how, why) for key, offset in offsets.items()}
+            time = line.get("checkpoint")
+            point = Position(told["checkpoint"].offset, told["checkpoint"].how, told["checkpoint"].why, time)
+            positions = Positions(checkpoint={"physicMsgTimestamp": point},
+                                  **{key: one for key, one in told.items() if key != "checkpoint"})  # fmt: skip
+            flushes = tuple(Flush(int(a), int(t), int(b), float(ms), int(w)) for a, t, b, ms, w in
+                            line.get("flushes", ()))  # fmt: skip
+            services = {str(name): Service(True) for name in line.get("paused", ())}
+            yield Look(positions, files, (), int(line["at"]), bool(line.get("live")), bool(line.get("lab")),
+                       units=line.get("units"), flushes=flushes, services=services,
+                       statuses=statuses)  # fmt: skip
+        except (KeyError, ValueError, TypeError, AttributeError):
+            return  # cut off while it was written
+
+
+def _position(key: str, offset: int | None, how: dict[str, str], why: dict[str, str]) -> Position:
+    if offset is None:
+        return Position(None, why=why.get(key) or NOT_KNOWN)
+    return Position(int(offset), how.get(key) or "as recorded")
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+class Recorder:
+    """Writes looks to a file as they come; lines are kept until :meth:`write`."""
+
+    def __init__(self, path: Path, store: str) -> None:
+        self.path = path
+        self.count = 0
+        self.bytes = 0
+        self._store = store
+        self._before: Look | None = None
+        self._lines: list[str] = []
+        self._busy = threading.Lock()
+
+    def add(self, look: Look) -> None:
+        """One more look."""
+        if self._before is None:
+            self._lines.append(head_line(self._store, look))
+        self._lines.append(look_line(look, self._before))
+        self._before = look
+        self.count += 1
+
+    def write(self) -> None:
+        """Append what has come since the last time to the file, in the order it came; touches the disk."""
+        with self._busy:
+            lines, self._lines = self._lines, []
+            text = "".join(lines)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(text)
+            self.bytes += len(text.encode())

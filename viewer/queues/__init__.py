@@ -1,0 +1,1 @@
+"""Consume queues: the queue as a line, its entries as cells and rows, each with its verdict."""

@@ -1,0 +1,168 @@
+"""Columns and looks of the table of queue entries; no Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
+from viewer.look.formats import number
+from viewer.queues.rows import PROBLEMS, EndRow, EntryRow, QueueRow, shown_verdict
+from viewer.widgets.columns import (
+    Chip,
+    Column,
+    RecordKind,
+    RowLook,
+    chip_column,
+    moment_column,
+    number_column,
+    text_column,
+    topic_column,
+)
+
+VERDICTS = {  # verdict or state: shape, words
+    "ok": ("ok", words("ok")),
+    "missing": ("error", words("missing")),
+    "wrongTopic": ("error", words("wrong topic")),
+    "wrongQueue": ("error", words("wrong queue")),
+    "wrongQueueOffset": ("error", words("wrong queue offset")),
+    "wrongSize": ("error", words("wrong size")),
+    "wrongTag": ("error", words("wrong tag")),
+    "belowMinOffset": ("out", words("below min offset")),
+    "prefilled": ("chat", words("pre-filled")),
+    "gap": ("error", words("no file")),
+}
+ToUnit = Callable[[int], object]
+"""Makes the place of a unit in the log."""
+
+
+def state_of(row: EntryRow) -> str:
+    """The verdict of an entry, or its state where it is none."""
+    return shown_verdict(row.verdict, row.state, other_queue=row.other_queue)
+
+
+def queue_kind(
+    to_unit: ToUnit, *, several: bool = False, ext: bool = False, batch: bool = False, delay: bool = False
+) -> RecordKind:
+    """The table of entries; columns that no chosen queue fills are left out."""
+
+    def unit_of(row: QueueRow) -> object | None:
+        return to_unit(row.physical_offset) if isinstance(row, EntryRow) and row.state == "entry" else None
+
+    columns = [
+        Column("groups", words("Groups"), 80, _groups, _group_list, tone=lambda _: "posBuild", elide="never",
+               filterable=False),
+        number_column("queueOffset", words("Queue offset"), 96),
+        number_column("physicalOffset", words("Physical offset"), 118, jump=unit_of, elide="never"),
+        number_column("size", words("Size"), 60, elide="never",
+                      tone=lambda row: "error" if _is(row, "wrongSize") else "text2"),
+        number_column("tagsCode", words("Tag code"), 206 if ext else 140 if delay else 112, elide="never",
+                      tone=lambda row: "error" if _is(row, "wrongTag") else "text2"),
+        text_column("tags", words("Tag"), 70, elide="middle"),
+        chip_column("verdict", words("Verdict"), 98, _chip),
+        Column("keys", words("Key of the unit, or what is wrong"), 64, _key_or_what, _what,
+               tone=lambda row: "error" if isinstance(row, EntryRow) and state_of(row) in PROBLEMS else "text",
+               filterable=False),
+    ]  # fmt: skip
+    if several:
+        columns[1:1] = [topic_column(width=150), number_column("queueId", words("Queue"), 56)]
+    if batch:
+        at = next(n for n, c in enumerate(columns) if c.key == "size")
+        columns[at:at] = [number_column("batchSize", words("Batch"), 56)]
+        columns.insert(-1, moment_column("storeTimestamp", words("Stored")))
+    if delay:
+        columns.insert(-1, moment_column("deliveryTime", words("Delivery")))
+    if ext:
+        columns.insert(-1, number_column("extTagsCode", words("Ext tag code"), 140, elide="never"))
+        columns.insert(-1, text_column("extBitMap", words("Ext bit map"), 90, mono=True, slim=True))
+    return RecordKind("cq", tuple(columns), look, verdict_words, record, command)
+
+
+def look(row: QueueRow) -> RowLook | None:
+    """The end of a queue is a row of its own; expired and pre-filled entries are quiet."""
+    if isinstance(row, EndRow):
+        said = tr("end of queue {queue} at {end:,} · {room:,} empty slots here", queue=f"{row.topic}/{row.queue_id}",
+                  end=row.queue_offset, room=row.room)  # fmt: skip
+        if row.stale:
+            said += " · " + tr("the last {n:,} stand behind the end of the log and do not count", n=row.stale)
+        return RowLook("out", "", "text3", said, words_from=1)
+    if row.state == "prefilled" or row.verdict == "belowMinOffset":
+        return RowLook(tone="text3")
+    return None
+
+
+def verdict_words(row: QueueRow) -> str:
+    """What a screen reader says first."""
+    return tr("end of queue") if isinstance(row, EndRow) else tr(VERDICTS[state_of(row)][1])
+
+
+def record(row: QueueRow) -> dict[str, Any]:
+    """The row as ``queue --resolve --json`` prints it."""
+    if isinstance(row, EndRow):
+        return {"type": "end", "topic": row.topic, "queueId": row.queue_id, "queueOffset": row.queue_offset}
+    ext = None
+    if row.ext_address is not None:
+        ext = {"address": row.ext_address, "tagsCode": row.ext_tags_code, "bitMap": row.ext_bit_map}
+    found: dict[str, Any] = {
+        "type": "cq",
+        "queueOffset": row.queue_offset,
+        "physicalOffset": row.physical_offset,
+        "size": row.size,
+        "tagsCode": row.tags_code,
+        "ext": ext,
+        "state": row.state,
+        "verdict": row.verdict,
+    }
+    if row.batch_size is not None:
+        found |= {"batchSize": row.batch_size, "storeTimestamp": row.store_timestamp}
+    return found
+
+
+def command(row: QueueRow) -> list[str]:
+    """The command that prints this row; ``STORE`` stands for the store's path."""
+    first = row.queue_offset
+    return [
+        "storescope", "queue", "STORE", row.topic, str(row.queue_id), "--from", str(first), "--to", str(first + 1),
+        "--resolve", "--json",
+    ]  # fmt: skip
+
+
+def what_words(row: EntryRow) -> str:
+    """What is wrong with an entry in the language of the window, "" where nothing is."""
+    return engine_words(row.what)
+
+
+def _is(row: QueueRow, verdict: str) -> bool:
+    return isinstance(row, EntryRow) and row.verdict == verdict
+
+
+def _chip(row: QueueRow) -> Chip | None:
+    if isinstance(row, EndRow):
+        return None
+    shape, said = VERDICTS[state_of(row)]
+    return Chip(shape) if shape == "ok" else Chip(shape, tr(said))
+
+
+def _key_or_what(row: QueueRow) -> str:
+    if isinstance(row, EndRow):
+        return ""
+    return what_words(row) or row.keys
+
+
+def _what(row: QueueRow) -> str | None:
+    return _key_or_what(row) or None
+
+
+def _groups(row: QueueRow) -> str:
+    names = row.groups if isinstance(row, EntryRow) else ()
+    return f"▸ {' · '.join(names)}" if names else ""
+
+
+def _group_list(row: QueueRow) -> list[str] | None:
+    return list(row.groups) if isinstance(row, EntryRow) and row.groups else None
+
+
+def count_words(counts: dict[str, int]) -> str:
+    """``893,099 ok · 5 missing``: verdict counts as one sentence."""
+    return " · ".join(f"{number(n)} {tr(VERDICTS[kind][1])}" for kind, n in counts.items() if n)

@@ -1,0 +1,453 @@
+"""Consume queues: the queue as a line, the entries around the choice as cells, every entry with its verdict.
+
+Several queues of several topics may be chosen: the table shows them one after the other, line, cells and side follow
+the queue of the chosen row. Only rows on the screen are resolved, off the loop; the verdicts of a whole queue are
+counted by a job that can be stopped and continued.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from viewer.look.assets import tr
+from viewer.look.theme import px
+from viewer.look.topic_kinds import is_system_topic
+from viewer.pane import Pane
+from viewer.pane.copying import command_copier, table_commands
+from viewer.queues.check_list import CheckList
+from viewer.queues.columns import count_words, queue_kind
+from viewer.queues.facts import Loaded, QueueFacts, QueueKey, look, own_unit
+from viewer.queues.picture import QueuePicture
+from viewer.queues.rows import EntryRow, QueueRow, QueueSource
+from viewer.queues.side import QueueSide
+from viewer.queues.verdict_counter import AT_ONCE, MORE, VerdictCounter
+from viewer.runtime import places
+from viewer.runtime.places import Place
+from viewer.runtime.store_session import StoreSession
+from viewer.widgets.basics import Button, Label, PaneHead, Paper, Tool, fill, row, splitter
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+
+MOST_QUEUES = 4_096
+
+
+class QueuesPane(Pane):
+    """The view of the consume queues."""
+
+    view_id = "queue"
+    title = "Queues"
+
+    grew = Signal()
+    """The queues in front have more entries, and the table's source knows them."""
+    table: RecordView
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._queues: list[QueueKey] = []
+        self._facts: dict[QueueKey, QueueFacts] = {}
+        self._source: QueueSource | None = None
+        self._counter = VerdictCounter(self)
+        self._current: QueueKey | None = None
+        self._wanted: Place | None = None
+        self._turn = 0
+        self._unasked = False
+        """The row that comes next was chosen by nobody: the unit chosen in the log stays."""
+        self._chosen: EntryRow | None = None
+        self._late = False
+        self._build()
+
+    def _build(self) -> None:
+        self._topic_list = CheckList("queue.topics", tr("Topics"), 220, "{n:,} topics")
+        self._queue_list = CheckList("queue.queues", tr("Queues"), 150, "{n:,} queues")
+        self._topic_list.chosen.connect(self._topics_chosen)
+        self._queue_list.chosen.connect(self._queues_chosen)
+        command = Button(tr("Copy as command"), "flat")
+        command.clicked.connect(lambda: self.table.copy_current("cli"))
+        form = Paper("pane", ("bottom",))
+        form.setFixedHeight(px(40))
+        self.picture, self.side = QueuePicture(), QueueSide()
+        tools = (Label(tr("Problem"), 12, "text3"), self._step_tool("back", -1), self._step_tool("forward", 1))
+        self._head = PaneHead(tr("Entries"), "", *tools)
+        self.table = RecordView("queue.table", queue_kind(places.log), runner=self._read)
+        self.table.setAccessibleName(tr("Entries of the queue"))
+        self._connect()
+        left = Paper()
+        box = QVBoxLayout(left)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        fill(box, (form, self.picture, self._head, self.table, self.table.strip))
+        lay = QVBoxLayout(form)
+        lay.setContentsMargins(px(12), 0, px(12), 1)
+        topic, queue = Label(tr("Topic"), 12, "text3"), Label(tr("Queue"), 12, "text3")
+        lay.addWidget(row(topic, self._topic_list, queue, self._queue_list, None, command))
+        scroll = QScrollArea()
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(self.side)
+        scroll.setMinimumWidth(px(328))
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(splitter(False, (left, 890), (scroll, 372)))
+        self.lead = self.table
+
+    def _connect(self) -> None:
+        self.table.rowChosen.connect(self._row_chosen)
+        self.table.placeRequested.connect(self.placeRequested)
+        self.table.moved.connect(self.picture.show_window)
+        self.picture.entryChosen.connect(self.go_to_entry)
+        self.picture.told.connect(self.statusMessage)
+        self.side.entryRequested.connect(self.go_to_entry)
+        self.side.placeRequested.connect(self.placeRequested)
+        self.side.goOn.connect(self._count_more)
+        self._counter.changed.connect(self._counted)
+        self._counter.told.connect(self.statusMessage)
+
+    def _step_tool(self, icon_name: str, step: int) -> Tool:
+        made = Tool(icon_name, tr("Next problem") if step > 0 else tr("Previous problem"))
+        made.clicked.connect(lambda: self.next_problem(step))
+        return made
+
+    # ---- what the window calls ---------------------------------------------------------------------------------------
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Show another store, or none."""
+        super().set_session(session)
+        self._turn += 1
+        self._queues, self._wanted = [], None
+        self._forget()
+        if session is None:
+            self._topic_list.set_items([], [])
+            self._queue_list.set_items([], [])
+            return
+        session.surveyed.connect(self._offer)
+        self.table.copier = command_copier(self.table, str(session.path))
+        self.table.set_state(State("loading", tr("Looking at the queues")))
+        if session.survey is not None:
+            self._offer()
+
+    def show_place(self, place: Place) -> None:
+        """Bring a topic, a queue or an entry into view."""
+        if place.kind != "queue" or not place.topic:
+            return
+        if self.session is None or self.session.survey is None:
+            self._wanted = place
+            return
+        self._show_wanted(place)
+
+    def refresh(self) -> None:
+        """The store has grown: bounds and groups are looked at again, the choice stays."""
+        self._late = not self.isVisible()
+        if self._queues and not self._late:
+            self._load(self._queues, keep=True)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """What was not looked at while the view stood behind is looked at now."""
+        super().showEvent(event)
+        if self._late:
+            self.refresh()
+
+    def retheme(self) -> None:
+        """Colours, fonts or zoom changed."""
+        self.table.refresh_look()
+        self.side.refresh_look()
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Copying and stepping act on the table."""
+        return {
+            **table_commands(self, lambda: self.table, "queue.jsonl"),
+            "problem.next": lambda: self.next_problem(1),
+            "problem.previous": lambda: self.next_problem(-1),
+        }
+
+    def status(self) -> str:
+        """Verdicts of the queue in front, as far as they were counted."""
+        return self._counter.sentence(self._current)
+
+    # ---- what is chosen ----------------------------------------------------------------------------------------------
+
+    def _offer(self) -> None:
+        """The topics of the store, in the list; the first time the busiest queue is opened."""
+        if self.session is None or self.session.survey is None:
+            return
+        survey = self.session.survey
+        chosen = list(dict.fromkeys(topic for topic, _ in self._queues))
+        self._topic_list.set_items([(t.name, t.name) for t in survey.topics], chosen)
+        if not survey.topics:
+            self._forget()
+            self._offer_queues()
+            self.table.set_state(State("empty", tr("The store has no consume queues.")))
+        elif self._wanted is not None:
+            wanted, self._wanted = self._wanted, None
+            self._show_wanted(wanted)
+        elif not self._queues:
+            busiest = max(survey.topics, key=lambda t: (not is_system_topic(t.name), t.count))
+            self._load([_busiest_queue(busiest)])
+
+    def _show_wanted(self, place: Place) -> None:
+        assert self.session is not None
+        assert self.session.survey is not None
+        topic = next((t for t in self.session.survey.topics if t.name == place.topic), None)
+        if topic is None or not topic.queues:
+            self._load([(place.topic, place.queue_id or 0)], at=place)
+            return
+        key = _busiest_queue(topic) if place.queue_id is None else (place.topic, place.queue_id)
+        if key in self._queues and self._source is not None:
+            self._go(key, place.queue_offset)
+        else:
+            self._load([key], at=place)
+
+    def _topics_chosen(self, topics: list[str]) -> None:
+        facts = self.session.survey.topics if self.session is not None and self.session.survey is not None else ()
+        chosen = [t for t in facts if t.name in topics and t.queues]
+        if len(chosen) == 1:
+            self._load([_busiest_queue(chosen[0])])
+        elif chosen:
+            self._load([(t.name, q.queue_id) for t in chosen for q in t.queues])
+
+    def _queues_chosen(self, keys: list[QueueKey]) -> None:
+        if keys:
+            self._load(keys)
+
+    def _offer_queues(self) -> None:
+        facts = self.session.survey.topics if self.session is not None and self.session.survey is not None else ()
+        topics = list(dict.fromkeys(topic for topic, _ in self._queues))
+        items = [
+            ((t.name, q.queue_id), f"{q.queue_id}" if len(topics) == 1 else f"{t.name}/{q.queue_id}")
+            for t in facts if t.name in topics for q in t.queues
+        ]  # fmt: skip
+        self._topic_list.set_items([(t.name, t.name) for t in facts], topics)
+        self._queue_list.set_items(items, self._queues)
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
+
+    def _read(self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]) -> None:
+        if self.session is not None:
+            self.session.jobs.read(work, done, failed)
+
+    def _load(self, queues: list[QueueKey], at: Place | None = None, *, keep: bool = False) -> None:
+        """Look at the chosen queues off the loop, then show them at a place."""
+        if self.session is None:
+            return
+        if not keep:
+            self._turn += 1
+        turn, store = self._turn, self.session.snapshot
+        self._queues = queues[:MOST_QUEUES]
+        self._offer_queues()
+        wanted = list(self._queues)
+        self._read(
+            lambda: look(store, wanted),
+            lambda loaded: self._loaded(turn, loaded, at, keep),
+            lambda error: self._not_loaded(turn, error),
+        )
+
+    def _loaded(self, turn: int, loaded: Loaded, at: Place | None, keep: bool) -> None:
+        if turn != self._turn or self.session is None:
+            return
+        if keep and self._source is not None and list(loaded.facts) == list(self._facts):
+            self._grown(loaded)
+            return
+        self._forget()
+        self._facts, self._source = loaded.facts, loaded.source
+        self.picture.set_source(self.session, loaded.source)
+        facts = list(loaded.facts.values())
+        if not facts:
+            missing = ", ".join(f"{topic}/{queue}" for topic, queue in self._queues[:3])
+            self.table.set_state(
+                State("empty", tr("No folder of the queue {queue} was found in this store.", queue=missing))
+            )
+            return
+        self.table.set_state(None)
+        self.table.set_kind(
+            queue_kind(
+                places.log,
+                several=len(facts) > 1,
+                ext=any(f.has_ext for f in facts),
+                batch=any(f.kind == "batch" for f in facts),
+                delay=any(f.delayed for f in facts),
+            )
+        )
+        self.table.setAccessibleName(tr("Entries of the queue"))
+        wanted = next((key for key in loaded.facts if at is not None and key == (at.topic, at.queue_id)), None)
+        key = wanted or next(iter(loaded.facts))
+        self._show_queue(key)
+        self._start_at(key, at.queue_offset if at is not None else None)
+        self._counter.count(self.session, [key, *loaded.facts], AT_ONCE)
+
+    def _grown(self, loaded: Loaded) -> None:
+        """A newer look at the same queues: what is on the screen stays where it is."""
+        assert self.session is not None
+        assert self._source is not None
+        longer = [key for key, facts in loaded.facts.items() if facts.raw_end != self._facts[key].raw_end]
+        self._facts = loaded.facts
+        self._source.adopt(loaded.source)
+        self.table.reload()
+        self.grew.emit()
+        if self._current in self._facts:
+            self.picture.show_queue(self._facts[self._current], self._counter.of(self._current))
+            self.side.show_queue(self._facts[self._current], self.session)
+        if longer and not self._counter.running:
+            self._counter.count(self.session, longer, AT_ONCE)
+
+    def _start_at(self, key: QueueKey, offset: int | None) -> None:
+        assert self._source is not None
+        facts = self._facts[key]
+        goal = facts.minimum if offset is None else offset
+        self._unasked = offset is None
+        if offset is not None and not facts.first <= offset < max(facts.raw_end, facts.maximum):
+            held = {"queue": f"{key[0]}/{key[1]}", "n": offset, "low": facts.minimum, "high": facts.maximum}
+            self.statusMessage.emit(tr("{queue} has no entry {n:,}: it holds {low:,} to {high:,}.", **held))
+        source = self._source
+        self._find(key, goal, lambda place: self.table.set_source(source, at=place, choose=True))
+
+    def _find(self, key: QueueKey, offset: int, then: Callable[[int | None], None]) -> None:
+        """The row of an entry: by arithmetic, but in a batch queue by a search on the disk."""
+        source, turn = self._source, self._turn
+        if source is None:
+            return
+        if self._facts[key].kind == "simple":
+            then(source.place_of(*key, offset))
+            return
+
+        def done(place: int | None) -> None:
+            if turn == self._turn:
+                then(place)
+
+        self._read(lambda: source.place_of(*key, offset), done, lambda error: self.statusMessage.emit(str(error)))
+
+    def _not_loaded(self, turn: int, error: Exception) -> None:
+        if turn == self._turn:
+            self._forget()
+            self.table.set_state(State("error", str(error)))
+
+    def _forget(self) -> None:
+        self._facts, self._source, self._current, self._chosen = {}, None, None, None
+        self._counter.forget()
+        self.table.set_rows([])
+        self.table.set_state(None)
+        self.side.show_verdicts(None)
+        self.picture.set_source(None, None)
+        self.side.show_entry(None, b"", "", 0, None)
+        self.side.show_queue(None)
+        self._head.set_note("")
+
+    # ---- showing -----------------------------------------------------------------------------------------------------
+
+    def _show_queue(self, key: QueueKey) -> None:
+        """Line, cells and side follow the queue of the chosen row."""
+        if key == self._current or key not in self._facts:
+            return
+        self._current = key
+        facts = self._facts[key]
+        self.picture.show_queue(facts, self._counter.of(key))
+        self.side.show_queue(facts, self.session)
+        self._show_counts(key)
+        size = "46" if facts.kind == "batch" else "20"
+        note = tr("{size} bytes each", size=size)
+        if facts.groups:
+            count = len(facts.groups)
+            drawn = tr("offset of 1 group drawn where it reads next")
+            many = tr("offsets of {n:,} groups drawn where they read next", n=count)
+            note += " · " + (drawn if count == 1 else many)
+        self._head.set_note(note)
+
+    def _row_chosen(self, chosen: QueueRow | None) -> None:
+        if chosen is None or self.session is None:
+            return
+        key = (chosen.topic, chosen.queue_id)
+        self._show_queue(key)
+        self.placeMoved.emit(places.queue(chosen.topic, chosen.queue_id, chosen.queue_offset))
+        if not isinstance(chosen, EntryRow):
+            self._chosen = None
+            self.side.show_entry(None, b"", "", 0, None)
+            return
+        self._chosen = chosen
+        facts = self._facts.get(key)
+        if facts is None:
+            return
+        self.picture.choose(chosen.queue_offset)
+        self._show_entry(key, chosen)
+        unasked, self._unasked = self._unasked, False
+        if not unasked:
+            self.session.select(
+                chosen.physical_offset if chosen.verdict not in {None, "missing", "belowMinOffset"} else None
+            )
+
+    def _show_entry(self, key: QueueKey, chosen: EntryRow) -> None:
+        source, turn = self._source, self._turn
+        if source is None:
+            return
+
+        snapshot = self.session.snapshot if self.session is not None else None
+
+        def work() -> tuple[tuple[bytes, str, int], QueueRow | None, int | None]:
+            before = source.row(chosen.number - 1) if chosen.number > 0 else None
+            own = own_unit(snapshot, chosen) if snapshot is not None else None
+            return source.raw(chosen.number), before, own
+
+        def done(found: tuple[tuple[bytes, str, int], QueueRow | None, int | None]) -> None:
+            if turn == self._turn and chosen is self._chosen:
+                (raw, file, at), before, unit = found
+                own = before if isinstance(before, EntryRow) and (before.topic, before.queue_id) == key else None
+                self.side.show_entry(chosen, raw, file, at, own, unit)
+
+        self._read(work, done, lambda error: self.statusMessage.emit(str(error)))
+
+    # ---- going -------------------------------------------------------------------------------------------------------
+
+    def go_to_entry(self, offset: int) -> None:
+        """Bring an entry of the queue in front into view and choose it."""
+        if self._current is not None:
+            self._go(self._current, offset)
+
+    def _go(self, key: QueueKey, offset: int | None) -> None:
+        self._show_queue(key)
+        if self._source is None or key not in self._facts:
+            return
+        goal = self._facts[key].minimum if offset is None else offset
+        self._find(key, goal, lambda place: self.table.go_to(place) if place is not None else None)
+
+    def next_problem(self, step: int = 1) -> None:
+        """Choose the next (−1: previous) entry that does not agree with the log."""
+        key = self._current
+        counts = self._counter.of(key)
+        if counts is None:
+            return
+        at = self._chosen.queue_offset if self._chosen is not None else (-1 if step > 0 else 1 << 62)
+        offsets = [offset for offset, _ in counts.problems]
+        ahead = [o for o in offsets if (o > at if step > 0 else o < at)]
+        if ahead:
+            self.go_to_entry(ahead[0] if step > 0 else ahead[-1])
+        elif counts.complete:
+            self.statusMessage.emit(tr("No further entry disagrees with the log."))
+        else:
+            self.statusMessage.emit(tr("No further problem in the entries looked at so far: counting on."))
+            self._count_more()
+
+    # ---- counting ----------------------------------------------------------------------------------------------------
+
+    def _count_more(self) -> None:
+        if self.session is not None and self._current is not None:
+            self._counter.count(self.session, [self._current, *self._queues], MORE)
+            self._show_counts(self._current)
+
+    def _counted(self, key: QueueKey) -> None:
+        if key == self._current:
+            self._show_counts(key)
+            self.picture.show_queue(self._facts[key], self._counter.of(key))
+            self.statusGrew.emit(self.status())
+
+    def _show_counts(self, key: QueueKey) -> None:
+        counts = self._counter.of(key)
+        self.side.show_verdicts(counts, counting=self._counter.running)
+        self.side.setAccessibleDescription(count_words(dict(counts.counts)) if counts else "")
+
+
+def _busiest_queue(topic: Any) -> QueueKey:
+    best = max(topic.queues, key=lambda q: (q.count, -q.queue_id), default=None)
+    return topic.name, best.queue_id if best is not None else 0

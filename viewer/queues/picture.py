@@ -1,0 +1,129 @@
+"""The picture of one queue: the line with the groups' flags, and the cells around the chosen entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from viewer.look.assets import tr
+from viewer.look.formats import number
+from viewer.queues.entry_cells import EntryCells
+from viewer.queues.facts import QueueFacts, QueueKey, units_of, verdicts_of
+from viewer.queues.queue_line import QueueFlag, QueueLine, QueueSpan, choose_flags
+from viewer.queues.rows import QueueRow, QueueSource
+from viewer.queues.side import group_role
+from viewer.queues.verdict_work import Verdicts
+from viewer.runtime.places import Place
+from viewer.runtime.store_session import StoreSession
+from viewer.widgets.marks import Unit
+
+MOST_FLAGS = 5
+MOST_PINS = 200
+MOST_KNOWN = 100_000
+"""Verdicts kept for the cells of one queue."""
+
+
+class QueuePicture(QWidget):
+    """``entryChosen(queue offset)`` from line and cells; ``told(sentence)`` where something cannot be read."""
+
+    entryChosen = Signal(object)
+    told = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.line, self.cells = QueueLine(), EntryCells()
+        self._session: StoreSession | None = None
+        self._source: QueueSource | None = None
+        self._facts: QueueFacts | None = None
+        self._verdicts: dict[QueueKey, dict[int, str | None]] = {}
+        self._units: dict[QueueKey, dict[int, Unit]] = {}
+        self.line.entry_chosen.connect(self.entryChosen)
+        self.cells.entry_chosen.connect(self.entryChosen)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        box.addWidget(self.line)
+        box.addWidget(self.cells)
+
+    def set_source(self, session: StoreSession | None, source: QueueSource | None) -> None:
+        """Other queues, or none: nothing of the old ones stays."""
+        self._session, self._source, self._facts = session, source, None
+        self._verdicts, self._units = {}, {}
+        self.line.show_span(None)
+        self.line.show_window(0, 0)
+        self.cells.show_entries({}, (0, 0))
+        self.cells.choose(None)
+
+    def show_queue(self, facts: QueueFacts, counts: Verdicts | None) -> None:
+        """Draw a queue with the problems found so far."""
+        self._facts = facts
+        groups = [
+            QueueFlag(
+                one.group,
+                one.offset,
+                group_role(one),
+                tr("{n:,} behind", n=one.behind) if one.behind else "",
+                one.group,
+                Place("groups", name=one.group),
+            )
+            for one in facts.groups
+        ]
+        minimum = QueueFlag("min", facts.minimum, "posMin", number(facts.minimum))
+        pins = tuple((offset, "error") for offset, _ in (counts.problems[:MOST_PINS] if counts else ()))
+        flags = (minimum, *choose_flags(groups, MOST_FLAGS))
+        end = max(facts.maximum, facts.raw_end)
+        span = QueueSpan(facts.files, facts.minimum, end, flags, pins, facts.topic, facts.queue_id)
+        self.line.show_span(span, facts.topic)
+        marks: dict[int, tuple[str, str]] = {}
+        for one in facts.groups:
+            known = marks.get(one.offset)
+            marks[one.offset] = (f"{known[0]} · {one.group}" if known else one.group, group_role(one))
+        known_verdicts = self._verdicts.setdefault((facts.topic, facts.queue_id), {})
+        units = self._units.setdefault((facts.topic, facts.queue_id), {})
+        self.cells.show_entries(known_verdicts, (facts.first, end), marks, (facts.topic, facts.queue_id), units)
+
+    def show_window(self, first: int, last: int) -> None:
+        """Frame on the line the rows [first, last) of the table; batches are taken as equally long."""
+        facts = self._facts
+        part = self._source.part_of(facts.topic, facts.queue_id) if facts is not None and self._source else None
+        if facts is None or part is None:
+            return
+        start, count = part
+        each = (facts.raw_end - facts.first) / count if count else 1.0
+        low = facts.first + int(max(0, first - start) * each)
+        high = facts.first + int(min(max(0, last - start), count) * each)
+        self.line.show_window(low, max(low + 1, high))
+
+    def choose(self, offset: int) -> None:
+        """Frame an entry's cell, and read the verdicts of the cells around it that are not known."""
+        self.cells.choose(offset)
+        facts, source, session = self._facts, self._source, self._session
+        if facts is None or source is None or session is None:
+            return
+        key = (facts.topic, facts.queue_id)
+        known, units = self._verdicts[key], self._units[key]
+        low, high = self.cells.wanted()
+        high = min(high, facts.raw_end)
+        if all(n in known for n in range(low, high)):
+            return
+
+        def done(rows: list[QueueRow]) -> None:
+            if source is self._source:
+                if len(known) > MOST_KNOWN:
+                    known.clear()
+                    units.clear()
+                known.update(verdicts_of(rows, key))
+                units.update(units_of(rows, key))
+                self.cells.update()
+
+        session.jobs.read(_reader(source, key, low, high), done, lambda error: self.told.emit(str(error)))
+
+
+def _reader(source: QueueSource, key: QueueKey, low: int, high: int) -> Callable[[], list[QueueRow]]:
+    def work() -> list[QueueRow]:
+        place = source.place_of(*key, low)
+        return source.read(place, 0, high - low).rows if place is not None else []
+
+    return work

@@ -1,0 +1,302 @@
+"""Rows of consume queues: entries with the verdict on the unit they point at; no Qt.
+
+A row's place on the ruler is its number among all entries of the chosen queues, one queue after the other, so that
+queues of any length and several at once open without being counted. Only rows that are read are resolved: each read
+follows its entries into the commit log and is to run where the window does not wait for it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.codec.message import SCHEDULE_TOPIC, Unit
+from engine.inspection.entry_verdict import Resolved, resolve
+from engine.inspection.log_reader import LogReader
+from engine.inspection.queue_reader import CqEntry, QueueReader
+from viewer.widgets.row_window import Page
+
+PROBLEMS = frozenset({"missing", "wrongTopic", "wrongQueue", "wrongQueueOffset", "wrongSize", "wrongTag", "gap"})
+"""Verdicts of entries that disagree with the log; expired and pre-filled entries do not."""
+NO_ENTRY = "zero bytes between entries: no message is read from here"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """One entry as the table shows it.
+
+    ``number`` is its place among the rows. ``tags`` and ``keys`` come from the unit.
+    """
+
+    number: int
+    topic: str
+    queue_id: int
+    queue_offset: int
+    physical_offset: int
+    size: int
+    tags_code: int
+    state: str
+    verdict: str | None
+    what: str
+    tags: str | None = None
+    keys: str = ""
+    store_timestamp: int | None = None
+    delivery_time: int | None = None
+    ext_address: int | None = None
+    ext_tags_code: int | None = None
+    ext_bit_map: str | None = None
+    batch_size: int | None = None
+    groups: tuple[str, ...] = ()
+    other_queue: bool = False
+    """It points at a unit of another queue of its topic."""
+
+    @property
+    def next_offset(self) -> int:
+        return self.queue_offset + (self.batch_size or 1)
+
+
+@dataclass(frozen=True, slots=True)
+class EndRow:
+    """The edge of a queue.
+
+    ``room``: empty slots behind it in the files; ``stale``: entries that stand behind the end of the log and do not
+    count.
+    """
+
+    number: int
+    topic: str
+    queue_id: int
+    queue_offset: int
+    room: int
+    stale: int
+
+
+QueueRow = EntryRow | EndRow
+
+
+class _Part:
+    """One queue of the ruler:
+
+    ``count`` entries from ``first`` on, then its end row. Batches are counted, not offsets.
+    """
+
+    def __init__(self, queue: QueueReader) -> None:
+        self.queue = queue
+        start = max(queue.sequence.min_offset, 0)
+        self.first = -(-start // queue.unit_size)
+        self.count = max(0, queue.raw_end // queue.unit_size - self.first)
+
+    @property
+    def rows(self) -> int:
+        return self.count + 1
+
+
+class QueueSource:
+    """Rows of one or several queues, one queue after the other; positions are row numbers.
+
+    ``groups``: (topic, queue id) → queue offset → names of the groups that read there next.
+    """
+
+    start = 0
+
+    def __init__(
+        self,
+        log: LogReader,
+        queues: Sequence[QueueReader],
+        groups: dict[tuple[str, int], dict[int, tuple[str, ...]]] | None = None,
+        levels: tuple[int, ...] | None = None,
+    ) -> None:
+        self._log = log
+        self._levels = levels
+        self._groups = groups or {}
+        self._parts = [_Part(queue) for queue in queues]
+        self._starts = [0]
+        for part in self._parts:
+            self._starts.append(self._starts[-1] + part.rows)
+
+    def adopt(self, newer: QueueSource) -> None:
+        """Take the bounds and groups of a newer look at the same queues; row numbers of a single queue stay."""
+        self._parts, self._starts, self._groups = newer._parts, newer._starts, newer._groups
+
+    @property
+    def end(self) -> int:
+        return self._starts[-1]
+
+    @property
+    def total(self) -> int:
+        return self._starts[-1]
+
+    @property
+    def entries(self) -> int:
+        """How many entries the queues hold, without the rows for their ends."""
+        return sum(part.count for part in self._parts)
+
+    def read(self, position: int, before: int, after: int) -> Page[QueueRow]:
+        """Rows around row ``position``; see :class:`viewer.widgets.row_window.RowSource`."""
+        low, high = max(0, position - before), min(self.end, position + after)
+        rows: list[QueueRow] = []
+        number = low
+        while number < high:
+            at = bisect_right(self._starts, number) - 1
+            stop = min(high, self._starts[at + 1])
+            rows += self._rows_of(at, number, stop)
+            number = stop
+        return Page(rows, max(0, position - low), low == 0, high == self.end)
+
+    def position(self, row: QueueRow) -> int:
+        return row.number
+
+    def behind(self, row: QueueRow) -> int:
+        return row.number + 1
+
+    def number(self, row: QueueRow) -> int:
+        return row.number
+
+    def position_of(self, number: int) -> int:
+        return number
+
+    def part_of(self, topic: str, queue_id: int) -> tuple[int, int] | None:
+        """(first row, number of entries) of one of the queues, known without a look at the disk."""
+        for start, part in zip(self._starts, self._parts, strict=False):
+            if (part.queue.topic, part.queue.queue_id) == (topic, queue_id):
+                return start, part.count
+        return None
+
+    def place_of(self, topic: str, queue_id: int, queue_offset: int) -> int | None:
+        """Row number of an entry of one of the queues; None where none of them holds it."""
+        for start, part in zip(self._starts, self._parts, strict=False):
+            if (part.queue.topic, part.queue.queue_id) == (topic, queue_id):
+                number = self._unit_number(part, queue_offset)
+                return None if number is None else start + min(max(number - part.first, 0), part.count)
+        return None
+
+    def row(self, number: int) -> QueueRow | None:
+        """One row; reads the disk."""
+        return next(iter(self.read(number, 0, 1).rows), None)
+
+    def raw(self, number: int) -> tuple[bytes, str, int]:
+        """(bytes, file name, number in that file) of the entry in row ``number``; empty where no file holds it."""
+        at = bisect_right(self._starts, number) - 1
+        part = self._parts[min(max(at, 0), len(self._parts) - 1)]
+        unit = part.queue.unit_size
+        offset = (part.first + number - self._starts[at]) * unit
+        file = part.queue.sequence.find(offset)
+        if file is None:
+            return b"", "", 0
+        position = offset - file.start_offset
+        return file.read(position, unit), file.name, position // unit
+
+    def _unit_number(self, part: _Part, queue_offset: int) -> int | None:
+        """Number of the entry that holds ``queue_offset``: in a batch queue found by bisection."""
+        if part.queue.kind != "batch":
+            return queue_offset
+        low, high = part.first, part.first + part.count
+        while low < high:
+            middle = (low + high) // 2
+            raw = part.queue.array(middle, middle + 1)
+            if len(raw) and int(raw[0]["msg_base_offset"]) <= queue_offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1 if low > part.first else None
+
+    def _rows_of(self, at: int, number: int, stop: int) -> list[QueueRow]:
+        part, start = self._parts[at], self._starts[at]
+        queue = part.queue
+        first = part.first + number - start
+        last = min(part.first + stop - start, part.first + part.count)
+        if queue.kind == "batch":
+            held = dict(enumerate(batches(queue, first, last), number))
+        else:
+            held = {start + entry.queue_offset - part.first: entry for entry in queue.entries(first, last)}
+        rows: list[QueueRow] = [
+            self._row(queue, n, held[n]) if n in held else _gap(queue, n, part.first + n - start)
+            for n in range(number, min(stop, start + part.count))
+        ]
+        if stop == self._starts[at + 1]:
+            rows.append(_end_row(part, stop - 1))
+        return rows
+
+    def _row(self, queue: QueueReader, number: int, entry: CqEntry) -> EntryRow:
+        resolved = resolve(self._log, queue.topic, queue.queue_id, entry, self._levels)
+        groups = self._groups.get((queue.topic, queue.queue_id), {}).get(entry.queue_offset, ())
+        return entry_row(queue.topic, queue.queue_id, number, resolved, groups)
+
+
+def shown_verdict(verdict: str | None, state: str, *, other_queue: bool) -> str:
+    """The verdict as it is shown and counted: zero bytes between entries are a missing one, and an entry of another
+    queue of the same topic is told from one of another topic.
+    """
+    if state == "empty":
+        return "missing"
+    return "wrongQueue" if other_queue else verdict or state
+
+
+def in_other_queue(topic: str, resolved: Resolved) -> bool:
+    """Whether the entry points at a unit of another queue of its own topic."""
+    return resolved.verdict == "wrongTopic" and resolved.unit is not None and resolved.unit.topic == topic
+
+
+def entry_row(topic: str, queue_id: int, number: int, resolved: Resolved, groups: tuple[str, ...] = ()) -> EntryRow:
+    """The row of a resolved entry."""
+    entry, unit = resolved.entry, resolved.unit
+    code = entry.real_tags_code
+    delayed = topic == SCHEDULE_TOPIC and entry.state == "entry" and code is not None and code > 1 << 32
+    return EntryRow(
+        number,
+        topic,
+        queue_id,
+        entry.queue_offset,
+        entry.physical_offset,
+        entry.size,
+        entry.tags_code,
+        entry.state,
+        resolved.verdict,
+        resolved.what or (NO_ENTRY if entry.state == "empty" else ""),
+        tags=unit.tags if unit else None,
+        keys=_keys_of(unit),
+        store_timestamp=unit.store_timestamp if unit else entry.store_timestamp,
+        delivery_time=code if delayed else None,
+        ext_address=entry.ext.address if entry.ext else None,
+        ext_tags_code=entry.ext.tags_code if entry.ext else None,
+        ext_bit_map=entry.ext.bit_map.hex() if entry.ext else None,
+        batch_size=entry.batch_size,
+        groups=groups,
+        other_queue=in_other_queue(topic, resolved),
+    )
+
+
+def _end_row(part: _Part, number: int) -> EndRow:
+    queue = part.queue
+    end = part.first + part.count
+    room = max(0, queue.sequence.end_offset // queue.unit_size - end) if queue.files else 0
+    stale = max(0, end - queue.valid_end // queue.unit_size) if part.count else 0
+    offset = end if queue.kind == "simple" else queue.max_offset
+    return EndRow(number, queue.topic, queue.queue_id, offset, room, stale)
+
+
+def _keys_of(unit: Unit | None) -> str:
+    if unit is None:
+        return ""
+    return " ".join(unit.keys) or (unit.unique_key or "")
+
+
+def batches(queue: QueueReader, first: int, last: int) -> list[CqEntry]:
+    """The entries of a batch queue by number, [first, last)."""
+    found = []
+    for raw in queue.array(first, last):
+        physical, size, base, count = (
+            int(raw["physical_offset"]), int(raw["size"]), int(raw["msg_base_offset"]), int(raw["batch_size"]),
+        )  # fmt: skip
+        valid = physical >= 0 and size > 0 and base >= 0 and count > 0
+        state = "entry" if valid else "empty"
+        stored = int(raw["store_timestamp"])
+        found.append(CqEntry(base, physical, size, int(raw["tags_code"]), state, None, count, stored))  # type: ignore[arg-type]
+    return found
+
+
+def _gap(queue: QueueReader, number: int, offset: int) -> EntryRow:
+    return EntryRow(
+        number, queue.topic, queue.queue_id, offset, 0, 0, 0, "gap", None, "no file of the queue holds this entry"
+    )

@@ -1,0 +1,331 @@
+"""Beside the queue:
+
+the chosen entry taken apart, the verdicts counted, the groups that read it, and its minimum explained.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from engine.inspection.groups import GroupProgress
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
+from viewer.look.formats import clock, full_moment, moment, number, span
+from viewer.look.theme import px
+from viewer.queues.columns import VERDICTS, state_of
+from viewer.queues.entry_cells import ByteField, EntryBytes
+from viewer.queues.facts import QueueFacts
+from viewer.queues.rows import EntryRow
+from viewer.queues.verdict_work import Verdicts
+from viewer.runtime import places
+from viewer.runtime.store_session import StoreSession
+from viewer.widgets.basics import Chip, Elided, Hairline, Label, Link, PaneHead, Paper, column, empty, row
+from viewer.widgets.columns import Column, RecordKind, number_column, text_column
+from viewer.widgets.facts import Fact, Facts
+from viewer.widgets.marks import entry_mark
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.skew_bars import SkewBars, skew_words
+
+_ALWAYS = ("ok", "missing", "wrongSize", "wrongTag", "wrongTopic", "wrongQueue", "wrongQueueOffset", "belowMinOffset")
+_MOST_GROUP_ROWS = 8
+_NOTES = {
+    "ok": words("unit found, all fields agree"),
+    "missing": words("no unit lies there"),
+    "wrongTag": words("hides it from its subscribers"),
+    "belowMinOffset": words("its log file is deleted"),
+    "prefilled": words("the queue began at a later offset"),
+}
+
+
+def group_kind() -> RecordKind:
+    """The table of groups of a queue."""
+    columns = (
+        text_column("group", words("Group"), 96, tone=group_role, elide="middle"),
+        number_column("offset", words("Next offset"), 88, jump=lambda mark: ("entry", mark.offset)),
+        number_column("behind", words("Behind"), 62),
+        Column("oldestUnreadTimestamp", words("Oldest unread"), 90, _age, lambda mark: mark.oldest_unread_timestamp,
+               tone=_age_tone,
+               tip=lambda mark: full_moment(mark.oldest_unread_timestamp)),
+    )  # fmt: skip
+    return RecordKind("groupProgress", columns, verdict=lambda mark: tr(STATES[mark.state]))
+
+
+STATES = {
+    "behind": words("behind"),
+    "caughtUp": words("caught up"),
+    "beyondMax": words("beyond max"),
+    "belowMin": words("below min"),
+    "gone": words("queue is gone"),
+}
+
+
+def group_role(mark: GroupProgress) -> str:
+    """The colour of a group's mark: trouble is red, who is behind amber, who has caught up blue."""
+    if mark.state in {"beyondMax", "belowMin"}:
+        return "error"
+    return "posBuild" if mark.state == "behind" else "posLog"
+
+
+def _age(mark: GroupProgress) -> str:
+    if mark.state in {"beyondMax", "belowMin"}:
+        return tr(STATES[mark.state])
+    if mark.oldest_unread_timestamp is None:
+        return tr("caught up") if mark.state == "caughtUp" else ""
+    return span(max(0, round(datetime.now(UTC).timestamp() * 1000) - mark.oldest_unread_timestamp))
+
+
+def _age_tone(mark: GroupProgress) -> str:
+    return "error" if mark.state in {"beyondMax", "belowMin"} else "text2"
+
+
+class QueueSide(QWidget):
+    """``placeRequested(place)`` for links, ``entryRequested(queue offset)`` for a group's next entry, ``goOn()``:
+
+    count on.
+    """
+
+    placeRequested = Signal(object)
+    entryRequested = Signal(object)
+    goOn = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._entry_head = PaneHead(tr("Entry"))
+        self._bytes = EntryBytes()
+        self._facts = Facts(76)
+        self._facts.placeRequested.connect(self.placeRequested)
+        self._verdict_head = PaneHead(tr("Verdicts"))
+        self._verdicts = QVBoxLayout()
+        self._verdicts.setSpacing(px(4))
+        self._go_on = Link(tr("Go on"))
+        self._go_on.clicked.connect(self.goOn)
+        self._group_head = PaneHead(tr("Groups"))
+        self.groups = RecordView("queue.groups", group_kind())
+        self.groups.setAccessibleName(tr("Groups that read this queue"))
+        self.groups.placeRequested.connect(self._follow_group)
+        self._skew_topic = ""
+        self._skew_session: StoreSession | None = None
+        self._skew_head = PaneHead(tr("Queues of the topic"))
+        self.skew = SkewBars("queue.skew")
+        self.skew.link_of = places.queue
+        self._skew_part = column(self._skew_head, column(self.skew, margins=(12, 8, 12, 8)), Hairline(), gap=0)
+        self._minimum = Label("", 12, "text2", wrap=True)
+        self._minimum.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._build()
+
+    def _build(self) -> None:
+        verdicts = QWidget()
+        verdicts.setLayout(self._verdicts)
+        self._verdicts.setContentsMargins(px(12), px(8), px(12), px(4))
+        paper = Paper()
+        box = QVBoxLayout(paper)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        for part in (
+            self._entry_head,
+            column(self._bytes, self._facts, gap=6, margins=(12, 10, 12, 10)),
+            Hairline(),
+            self._verdict_head,
+            verdicts,
+            row(self._go_on, None, margins=(12, 0, 12, 8)),
+            Hairline(),
+            self._group_head,
+            self.groups,
+            Hairline(),
+            self._skew_part,
+            PaneHead(tr("Minimum"), tr("computed, as the broker will; no file holds it")),
+            column(self._minimum, margins=(12, 8, 12, 8)),
+        ):
+            box.addWidget(part)
+        box.addStretch(1)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(paper)
+        self.setMinimumWidth(px(316))
+        self.show_entry(None, b"", "", 0, None)
+        self.show_verdicts(None)
+        self.show_queue(None)
+
+    # ---- the entry ---------------------------------------------------------------------------------------------------
+
+    def show_entry(
+        self,
+        entry: EntryRow | None,
+        raw: bytes,
+        file: str,
+        number_in_file: int,
+        before: EntryRow | None,
+        own_unit: int | None = None,
+    ) -> None:
+        """The chosen entry with its bytes; ``before`` is the entry in front of it, ``own_unit`` where the unit stands
+        that it should lead to, where it does not.
+        """
+        self._bytes.setVisible(entry is not None)
+        if entry is None:
+            self._entry_head.set_note(tr("choose one in the table"))
+            self._facts.show_facts(())
+            return
+        position = "" if entry.batch_size is not None else tr("byte {at:,}", at=entry.queue_offset * 20)
+        self._entry_head.set_note(" · ".join(part for part in (number(entry.queue_offset), position) if part))
+        fields = batch_fields(entry) if entry.batch_size is not None else simple_fields(entry)
+        unit = (entry.physical_offset, entry.size, entry.keys) if entry.state == "entry" else None
+        words = f"{entry.topic}/{entry.queue_id}/{entry.queue_offset}"
+        mark = entry_mark(entry.topic, entry.queue_id, entry.queue_offset, words, unit=unit)
+        self._bytes.show_entry(raw, fields, mark)
+        self._facts.show_facts(self._entry_facts(entry, file, number_in_file, before, own_unit))
+
+    def _entry_facts(
+        self, entry: EntryRow, file: str, at: int, before: EntryRow | None, own_unit: int | None
+    ) -> list[Fact]:
+        facts = []
+        if entry.state == "entry":
+            note = tr(VERDICTS["ok" if entry.verdict is None else state_of(entry)][1]) + f" · {entry.size:,} B"
+            facts.append(Fact(tr("Unit"), number(entry.physical_offset), note, place=places.log(entry.physical_offset)))
+        else:
+            facts.append(Fact(tr("State"), tr(VERDICTS[state_of(entry)][1]), "", code=False))
+        if own_unit is not None:
+            place = places.log(own_unit)
+            facts.append(Fact(tr("Its unit"), number(own_unit), tr("stands there in the log"), place=place))
+        if entry.what:
+            facts.append(Fact(tr("Differs"), engine_words(entry.what), role="error", code=False))
+        if entry.store_timestamp is not None:
+            facts.append(Fact(tr("Stored"), moment(entry.store_timestamp)))
+        if entry.delivery_time is not None:
+            facts.append(Fact(tr("Delivery"), moment(entry.delivery_time), tr("the tag code is a time here")))
+        if entry.ext_address is not None:
+            facts.append(Fact(tr("Ext unit"), number(entry.ext_address + (1 << 63)), tr("byte in consumequeue_ext")))
+            facts.append(Fact(tr("Ext tag"), number(entry.ext_tags_code), entry.ext_bit_map or ""))
+        if file:
+            facts.append(Fact(tr("In file"), file, tr("entry {n:,}", n=at)))
+        if before is not None and before.state == "entry" and entry.state == "entry":
+            apart = entry.physical_offset - before.physical_offset
+            note = tr("{n:,} B earlier in the log", n=apart) if apart >= 0 else tr("{n:,} B later in the log", n=-apart)
+            place = places.queue(before.topic, before.queue_id, before.queue_offset)
+            facts.append(Fact(tr("Before it"), number(before.queue_offset), note, place=place))
+        return facts
+
+    # ---- the queue ---------------------------------------------------------------------------------------------------
+
+    def show_verdicts(self, verdicts: Verdicts | None, *, counting: bool = False) -> None:
+        """Counts as far as they are known; the head says how far that is."""
+        empty(self._verdicts)
+        self._go_on.setVisible(verdicts is not None and not verdicts.complete and not counting)
+        if verdicts is None:
+            self._verdict_head.set_note("")
+            return
+        looked = sum(verdicts.counts.values())
+        if verdicts.complete:
+            note = tr("{n:,} entries, all resolved", n=looked)
+        else:
+            note = tr("first {n:,} of {total:,} entries", n=looked, total=looked + verdicts.total - verdicts.reached)
+        self._verdict_head.set_note(note)
+        kinds = [*_ALWAYS, *(kind for kind in VERDICTS if kind not in _ALWAYS and verdicts.counts[kind])]
+        quiet = [kind for kind in kinds if not verdicts.counts[kind] and kind != "ok"]
+        for kind in kinds:
+            if kind not in quiet:
+                self._verdicts.addWidget(self._count_row(kind, verdicts.counts[kind]))
+        if quiet:
+            none = Elided(tr("none: {kinds}", kinds=", ".join(tr(VERDICTS[kind][1]) for kind in quiet)), 12, "text3")
+            self._verdicts.addWidget(none)
+
+    def _count_row(self, kind: str, count: int) -> QWidget:
+        shape, said = VERDICTS[kind]
+        figure = Label(number(count), 12, code=True)
+        figure.setFixedWidth(px(84))
+        figure.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        note = Elided(tr(_NOTES[kind]) if kind in _NOTES else "", 12, "text3")
+        made = row(figure, Chip(shape, tr(said)), note)
+        made.box.setStretch(2, 1)
+        return made
+
+    def show_queue(self, facts: QueueFacts | None, session: StoreSession | None = None) -> None:
+        """The groups and the minimum of a queue, and how evenly the queues of its topic are fed."""
+        if session is not None and session is not self._skew_session:
+            session.surveyed.connect(self._show_skew)
+        self._skew_topic, self._skew_session = facts.topic if facts is not None else "", session
+        self._show_skew()
+        groups = list(facts.groups) if facts is not None else []
+        self._group_head.set_note(tr("consumerOffset.json") if groups else "")
+        self.groups.set_rows(groups)
+        self.groups.set_state(None if groups else State("empty", tr("No group has an offset in this queue.")))
+        shown = min(max(len(groups), 2), _MOST_GROUP_ROWS)
+        self.groups.setFixedHeight(px(26 + 24 * shown + 6))
+        self._minimum.setText("" if facts is None else minimum_words(facts))
+
+    def _show_skew(self) -> None:
+        topic, session = self._skew_topic, self._skew_session
+        survey = session.survey if session is not None else None
+        own = next((one for one in survey.topics if one.name == topic), None) if survey is not None else None
+        counts = [(str(queue.queue_id), queue.count) for queue in own.queues] if own is not None else []
+        self._skew_part.setVisible(len(counts) > 1)
+        self._skew_head.set_note(skew_words([count for _, count in counts]))
+        self.skew.show_bars(counts, topic)
+
+    def refresh_look(self) -> None:
+        """Colours, fonts or zoom changed."""
+        self.groups.refresh_look()
+
+    def _follow_group(self, place: object) -> None:
+        if isinstance(place, tuple):
+            self.entryRequested.emit(place[1])
+
+
+def minimum_words(facts: QueueFacts) -> str:
+    """Why the queue's minimum is what it is, in whole sentences."""
+    if facts.why_min == "noFiles":
+        return tr("The queue has no files, so it holds nothing.")
+    if facts.why_min == "nothing":
+        return tr(
+            "min (computed) is {n:,}, the same as max: no entry points into the log that is here.", n=facts.minimum
+        )
+    at = facts.min_physical or 0
+    if facts.why_min == "corrected":
+        return tr(
+            "min (computed) is {n:,}: its unit at {at:,} is the first one at or behind the log's beginning. "
+            "Entries {first:,} to {last:,} point to a deleted log file.",
+            n=facts.minimum, at=at, first=facts.first, last=facts.minimum - 1,
+        )  # fmt: skip
+    if facts.why_min == "kept":
+        return tr(
+            "min (computed) is {n:,}, though its unit at {at:,} lies before the log's beginning.",
+            n=facts.minimum,
+            at=at,
+        )
+    return tr(
+        "min (computed) is {n:,}: the first entry in the files, and its unit at {at:,} is in the log.",
+        n=facts.minimum,
+        at=at,
+    )
+
+
+def simple_fields(entry: EntryRow) -> list[ByteField]:
+    """The three fields of a 20-byte entry (spec 3.1)."""
+    note = tr("is “{tag}”", tag=entry.tags) if entry.tags else ""
+    if entry.delivery_time is not None:
+        note = clock(entry.delivery_time)
+    if entry.ext_address is not None:
+        note = tr("address in the ext file")
+    code = number(entry.tags_code)
+    if entry.ext_address is not None:
+        code = tr("ext byte {n:,}", n=entry.ext_address + (1 << 63))
+    return [
+        ByteField("physicalOffset", 0, 8, "id", number(entry.physical_offset)),
+        ByteField("size", 8, 4, "frame", number(entry.size)),
+        ByteField("tagsCode", 12, 8, "topic", code, note),
+    ]
+
+
+def batch_fields(entry: EntryRow) -> list[ByteField]:
+    """The fields of a 46-byte entry of a batch queue (spec 3.7)."""
+    return [
+        *simple_fields(entry),
+        ByteField("storeTimestamp", 20, 8, "time", clock(entry.store_timestamp)),
+        ByteField("msgBaseOffset", 28, 8, "id", number(entry.queue_offset)),
+        ByteField("batchSize", 36, 2, "frame", number(entry.batch_size)),
+        ByteField("compactedOffset", 38, 4, "id", "", ""),
+        ByteField("reserved", 42, 4, "frame", ""),
+    ]

@@ -1,0 +1,91 @@
+"""Counting the verdicts of a queue's entries in the worker: whether each agrees with the unit it points at.
+
+Runs as ``jobs.in_worker(title, "viewer.queues.verdict_work:count", …)``. No Qt.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.inspection.entry_verdict import resolve
+from viewer.queues.rows import PROBLEMS, batches, in_other_queue, shown_verdict
+
+if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
+    from engine.inspection.log_reader import LogReader
+    from engine.inspection.queue_reader import QueueReader
+    from viewer.runtime.control import Control, Emitting
+
+MOST_PROBLEMS = 10_000
+"""Places of problems that are kept for stepping from one to the next."""
+PIECE = 4_096
+Queue = tuple[str, int]
+"""Topic and queue id."""
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """Verdict counts of a queue as far as it was looked at: entries [first, reached) of ``total``."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    reached: int = 0
+    total: int = 0
+
+    @property
+    def complete(self) -> bool:
+        return self.reached >= self.total
+
+
+def count(
+    control: Emitting, path: Path, config: MessageStoreConfig | None, asked: Sequence[tuple[Queue, Verdicts]], most: int
+) -> None:
+    """Resolve up to ``most`` more entries of queues of the store at ``path``, one queue after the other, each behind
+    what was reached of it; emits (queue, new value) of each. A queue that is gone is left out.
+    """
+    from engine.inspection import open_store
+
+    with open_store(path, config) as store:
+        for key, so_far in asked:
+            queue = store.queue(*key)
+            if queue is None:
+                continue
+            found = count_verdicts(control, store.log, queue, so_far, most)
+            control.emit((key, found))
+            most -= found.counts.total() - so_far.counts.total()
+            if most <= 0 or control.cancelled:
+                return
+
+
+def count_verdicts(control: Control, log: LogReader, queue: QueueReader, so_far: Verdicts, most: int) -> Verdicts:
+    """Resolve up to ``most`` more entries of a queue that is open."""
+    unit = queue.unit_size
+    first = max(queue.sequence.min_offset, 0) // unit
+    end = queue.raw_end // unit
+    found = Verdicts(Counter(so_far.counts), list(so_far.problems), max(so_far.reached, first), end)
+    stop = min(end, found.reached + most)
+    begun = found.reached
+    simple = queue.kind == "simple"
+    while found.reached < stop and not control.cancelled:
+        piece = min(stop, found.reached + PIECE)
+        entries = queue.entries(found.reached, piece) if simple else iter(batches(queue, found.reached, piece))
+        for number, entry in enumerate(entries):
+            told = resolve(log, queue.topic, queue.queue_id, entry)
+            verdict = shown_verdict(told.verdict, entry.state, other_queue=in_other_queue(queue.topic, told))
+            found.counts[verdict] += 1
+            if verdict in PROBLEMS and len(found.problems) < MOST_PROBLEMS:
+                found.problems.append((entry.queue_offset, verdict))
+            if simple and not number % 64 and _stopped(control):
+                found.reached = entry.queue_offset + 1
+                return found
+        found.reached = piece
+        control.report(found.reached - begun, stop - begun, f"{queue.topic}/{queue.queue_id}")
+    return found
+
+
+def _stopped(control: Control) -> bool:
+    return control.cancelled

@@ -1,0 +1,95 @@
+"""Garbage is collected on the loop's thread only.
+
+Python collects cycles in whichever thread happens to allocate. A timer or widget that is destroyed in another thread
+than its own leaves its registration behind, and the next event for it ends the process.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtGui import QGuiApplication
+
+from viewer.runtime import memory
+
+EVERY_MS = 400
+AWAY_MS = 5_000
+"""Behind for so long: nobody is at the program."""
+GIVEN_BACK_MS = 30_000
+"""How often free memory goes back to the system."""
+
+
+class LoopGarbage(QObject):
+    """While it exists the automatic collection is off and the loop does it, by Python's own thresholds."""
+
+    due = False
+    """Whether something that was set aside has been thrown away."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._away = QTimer(self, interval=AWAY_MS, singleShot=True)
+        self._away.timeout.connect(self.collect_due)
+        program = QGuiApplication.instance()
+        if isinstance(program, QGuiApplication):
+            program.applicationStateChanged.connect(self.left)
+        self._thresholds = gc.get_threshold()
+        self._automatic = gc.isenabled()
+        gc.disable()
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self.turn)
+        self._timer.start(EVERY_MS)
+        memory.keep_little()
+        self._giver = QTimer(self, interval=GIVEN_BACK_MS)
+        self._giver.timeout.connect(lambda: threading.Thread(target=memory.give_back, daemon=True).start())
+        self._giver.start()
+
+    def turn(self) -> None:
+        """Collect what has become due."""
+        counts = gc.get_count()
+        for generation in (2, 1, 0):
+            if counts[generation] > self._thresholds[generation]:
+                gc.collect(generation)
+                return
+
+    def left(self, state: Qt.ApplicationState) -> None:
+        """The program has come to the front, or has left it: between two of its own windows it does so for a moment."""
+        if state == Qt.ApplicationState.ApplicationActive:
+            self._away.stop()
+        elif LoopGarbage.due:
+            self._away.start()
+
+    def collect_due(self) -> None:
+        """Nobody is at the program: everything is looked at."""
+        LoopGarbage.due = False
+        take_back()
+        set_aside()
+
+    def end(self) -> None:
+        """Collect everything and give the automatic collection back where it was on."""
+        self._timer.stop()
+        self._away.stop()
+        self._giver.stop()
+        take_back()
+        gc.collect()
+        if self._automatic:
+            gc.enable()
+
+
+def set_aside() -> None:
+    """What is there now stays for long: later collections, each of which holds the loop, do not look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+def take_back() -> None:
+    """Look at everything again."""
+    gc.unfreeze()
+
+
+def take_back_later() -> None:
+    """What was set aside is being thrown away: all is looked at again once nobody is at the program, which holds the
+    loop for longer than a click may wait. Until then 2 MB a window stay.
+    """
+    LoopGarbage.due = True

@@ -1,0 +1,346 @@
+"""Blocking work off the loop: short reads, long jobs with a bar and cancel, and work in the worker process.
+
+Results come back on the loop's thread. A quick read is nobody's business but its pane's; a job is listed in the status
+bar. ``work(control)`` runs elsewhere and may ask :attr:`Control.cancelled` and tell :meth:`Control.report`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from PySide6.QtCore import QObject, Signal
+
+from viewer.runtime.kept_files import LAST_SECONDS, keeper
+from viewer.runtime.loop_calls import open_mailbox, post, run_in
+from viewer.runtime.worker import Cancelled, Worker
+
+__all__ = ["Cancelled", "Control", "Job", "Jobs"]
+T = TypeVar("T")
+QUICK_THREADS = 3
+LONG_THREADS = 2
+REPORT_EVERY = 0.1
+"""Seconds between two reports of one job that reach the loop."""
+
+
+@dataclass(eq=False)
+class Job:
+    """Long work as the status bar shows it; changed on the loop's thread only."""
+
+    number: int
+    title: str
+    cancel: Callable[[], None]
+    done: float = 0
+    total: float | None = None
+    note: str = ""
+    begun: float = field(default_factory=time.monotonic)
+    stays: bool = False
+    """Goes on when another store is opened: a job of the pipeline."""
+
+    @property
+    def part(self) -> float | None:
+        """How much is done, 0 to 1; None while the total is not known."""
+        return None if not self.total else min(1.0, self.done / self.total)
+
+
+class Control:
+    """What work in a thread sees of its job."""
+
+    def __init__(self, tell: Callable[[float, float | None, str], None]) -> None:
+        self.stop = threading.Event()
+        self._tell = tell
+        self._told = 0.0
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether to stop; ask every few milliseconds."""
+        return self.stop.is_set()
+
+    def check(self) -> None:
+        """Raise :class:`Cancelled` where the job was told to stop."""
+        if self.stop.is_set():
+            raise Cancelled
+
+    def report(self, done: float, total: float | None = None, note: str = "") -> None:
+        """Say how far the work is; calls that follow each other too quickly are dropped."""
+        now = time.monotonic()
+        if now - self._told >= REPORT_EVERY:
+            self._told = now
+            self._tell(done, total, note)
+
+
+class Jobs(QObject):
+    """All work that is under way.
+
+    ``changed`` as the list or a job in it changes, ``failed(error)`` for errors nobody waits for; ``looked()`` when
+    work has ended that may have read a store, ``worked()`` when the worker's has, ``unread(tuple)`` with what long work
+    could not read; all before whoever waits for it gets its result.
+    """
+
+    changed = Signal()
+    failed = Signal(object)
+    looked = Signal()
+    worked = Signal()
+    unread = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        open_mailbox()
+        self._quick = ThreadPoolExecutor(QUICK_THREADS, "quick")
+        self._long = ThreadPoolExecutor(LONG_THREADS, "job")
+        self._numbers = itertools.count(1)
+        self._pending = 0
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._last: set[asyncio.Task[Any]] = set()
+        self._controls: set[Control] = set()
+        self._closed = False
+        self.list: list[Job] = []
+        self.worker = Worker(post, self.unread.emit)
+
+    # ---- short reads -------------------------------------------------------------------------------------------------
+
+    def read(
+        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None] | None = None
+    ) -> None:
+        """Run ``work`` in a thread, then ``done`` with its result or ``failed`` with its error on the loop's thread."""
+        if self._closed:
+            return
+        self._pending += 1
+
+        def finish(result: Any, error: Exception | None) -> None:
+            self._pending -= 1
+            if self._closed:
+                return
+            self.looked.emit()
+            if error is None:
+                done(result)
+            elif failed is not None:
+                failed(error)
+            else:
+                self.failed.emit(error)
+
+        run_in(self._quick, work, finish)
+
+    def keep(self, file: Path, write: Callable[[], object], failed: Callable[[Exception], None]) -> None:
+        """Have ``write`` put the newest state into ``file``, in order with all that is kept; done also when the window
+        closes meanwhile. ``failed`` comes on the loop's thread; where nobody is left to be told, stderr says it.
+        """
+        self._pending += 1
+
+        def finish(error: Exception | None) -> None:
+            if error is not None and self._closed:
+                sys.stderr.write(f"storescope: {error}\n")
+            else:
+                post(told, error)
+
+        def told(error: Exception | None) -> None:
+            self._pending -= 1
+            if error is not None and not self._closed:
+                failed(error)
+
+        keeper().keep(file, write, finish)
+
+    def read_kept(
+        self, read: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
+    ) -> None:
+        """As :meth:`read`, behind everything that is still being kept."""
+
+        def work() -> Any:
+            keeper().settle()
+            return read()
+
+        self.read(work, done, failed)
+
+    async def quick(self, work: Callable[[], T]) -> T:
+        """Run a read of milliseconds in a thread and give its result."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.read(work, lambda value: _settle(future, value), lambda error: _settle(future, None, error))
+        return await future
+
+    # ---- long work ---------------------------------------------------------------------------------------------------
+
+    async def run(self, title: str, work: Callable[[Control], T]) -> T:
+        """Run long work in a thread, listed under ``title``; raises :class:`Cancelled` where it was stopped."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        control = Control(lambda *told: post(self._told, job, *told))
+        job = Job(next(self._numbers), title, control.stop.set)
+        self._controls.add(control)
+        self._begin(job)
+
+        def gathering() -> tuple[T | None, Exception | None, tuple[object, ...]]:
+            from engine.mapped.reading import gather_unread
+
+            with gather_unread() as unread:
+                try:
+                    return work(control), None, tuple(unread)
+                except Exception as error:  # noqa: BLE001 (handed to who waits, beside what could not be read)
+                    return None, error, tuple(unread)
+
+        def finish(found: Any, error: Exception | None) -> None:
+            value, raised, unread = found if error is None else (None, error, ())
+            if not self._closed:
+                self.unread.emit(unread)
+                self.looked.emit()
+            _settle(future, value, raised)
+
+        run_in(self._long, gathering, finish)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            control.stop.set()
+            raise
+        finally:
+            self._controls.discard(control)
+            self._end(job)
+
+    async def in_worker(
+        self, title: str, target: str, *args: object, on_items: Callable[[Any], None] | None = None
+    ) -> Any:
+        """Run ``target`` ("module:function") in the worker process, listed under ``title``.
+
+        The function is called as ``function(control, *args)``; what it gives to ``control.emit`` arrives at
+        ``on_items``.
+        """
+        job: Job | None = None
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def finish(value: object, error: Exception | None) -> None:
+            if not self._closed:
+                self.worked.emit()
+            _settle(future, value, error)
+
+        request = self.worker.request(
+            target,
+            args,
+            on_items or (lambda _items: None),
+            lambda *told: self._told(job, *told) if job else None,
+            finish,
+        )
+        job = Job(next(self._numbers), title, lambda: self.worker.cancel(request))
+        self._begin(job)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self.worker.cancel(request)
+            raise
+        finally:
+            self._end(job)
+
+    def start(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
+        """Begin ``coroutine`` from a slot; its error is told through ``failed``."""
+        if self._closed:
+            coroutine.close()
+            return None
+        task = asyncio.ensure_future(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_ended)
+        return task
+
+    def announce(self, title: str, cancel: Callable[[], None]) -> Job:
+        """List work that runs elsewhere, until :meth:`retire`; :meth:`tell` says how it stands."""
+        job = Job(next(self._numbers), title, cancel)
+        self._begin(job)
+        return job
+
+    def tell(self, job: Job, note: str) -> None:
+        """How announced work stands, in words."""
+        if job in self.list and note != job.note:
+            job.note = note
+            self._tell()
+
+    def retire(self, job: Job) -> None:
+        """Announced work has ended."""
+        if job in self.list:
+            self._end(job)
+
+    def finish(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        """Have ``coroutine`` done whatever is closed meanwhile: it is not cancelled, and :meth:`drain` waits for it."""
+        task = asyncio.ensure_future(coroutine)
+        self._last.add(task)
+        task.add_done_callback(self._last.discard)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way."""
+        return not self._pending and not self.list and not self._tasks
+
+    @property
+    def quick_idle(self) -> bool:
+        """Whether no short read is under way."""
+        return not self._pending
+
+    def cancel_all(self, *, staying: bool = False) -> None:
+        """Tell everything to stop, the caller aside; with ``staying`` not what goes on without the store."""
+        for job in list(self.list):
+            if not (staying and job.stays):
+                job.cancel()
+        for task in list(self._tasks - {_own_task()}):
+            task.cancel()
+
+    def close(self) -> None:
+        """Stop everything and forget what still comes back."""
+        self.cancel_all()
+        self._closed = True
+        for control in self._controls:
+            control.stop.set()
+        self._quick.shutdown(wait=False, cancel_futures=True)
+        self._long.shutdown(wait=False, cancel_futures=True)
+        self.worker.close()
+
+    async def drain(self, seconds: float = 2.0) -> None:
+        """After :meth:`close`: let what was begun see that it was stopped, so that nothing is left half-ended."""
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=seconds)
+        if self._last:
+            await asyncio.wait(list(self._last), timeout=LAST_SECONDS)
+
+    # ---- below -------------------------------------------------------------------------------------------------------
+
+    def _begin(self, job: Job) -> None:
+        self.list.append(job)
+        self._tell()
+
+    def _tell(self) -> None:
+        if not self._closed:
+            self.changed.emit()
+
+    def _told(self, job: Job, done: float, total: float | None, note: str) -> None:
+        job.done, job.total, job.note = done, total, note
+        self._tell()
+
+    def _end(self, job: Job) -> None:
+        self.list.remove(job)
+        self._tell()
+
+    def _task_ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled() or self._closed:
+            return
+        error = task.exception()
+        if error is not None and not isinstance(error, Cancelled):
+            self.failed.emit(error)
+
+
+def _own_task() -> asyncio.Task[Any] | None:
+    """The task that is running now: what opens another store is no work of the old one."""
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+def _settle(future: asyncio.Future[Any], value: object, error: Exception | None = None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(value)
+    else:
+        future.set_exception(error)

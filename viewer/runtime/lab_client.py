@@ -1,0 +1,329 @@
+"""The window's end of the lab: a process with a store open for writing, asked over a pipe.
+
+Every question is a coroutine on the loop that the client was started on. A process that dies is told: what waits, and
+what is asked later, raises :class:`LabDied`. Errors of the engine come as they were raised there. No Qt here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import multiprocessing
+import threading
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine import frames
+from engine.errors import StoreError, UsageError
+from engine.frames import CannotTravel
+from viewer.runtime.worker import quiet_main
+
+if TYPE_CHECKING:
+    from engine.codec.encode import Message
+    from engine.config import MessageStoreConfig
+    from engine.lab.load_settings import LoadSettings
+    from engine.lab.plug import PlugReport
+    from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer, TopicFed
+    from engine.lab.server import Opened
+    from engine.rules.unit_check import Release
+
+CLOSE_SECONDS = 60.0
+"""How long an orderly end may take before the process is ended."""
+DISK_BYTES = 16 << 30
+
+
+class LabDied(StoreError):
+    """The lab's process ended while its store was open; nothing was closed in order."""
+
+
+class LabClient:
+    """One lab process, with one store. ``died`` is called on the loop when the process ends uncalled for, with the
+    error that everything waiting gets.
+    """
+
+    def __init__(self, died: Callable[[LabDied], None] | None = None) -> None:
+        self.opened: Opened | None = None
+        self.error: LabDied | None = None
+        self.report: PlugReport | None = None
+        self._died = died
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._process: multiprocessing.process.BaseProcess | None = None
+        self._pipe: Connection | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sending = threading.Lock()
+        self._closing = False
+        self._unplugged = False  # the plug was pulled, and the store was not opened since
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs and answers."""
+        return self._process is not None and not (self.error or self._closing or self._unplugged)
+
+    # ---- life
+
+    async def start(
+        self, folder: Path, config: MessageStoreConfig | None = None, like: Release = "5.3",
+        disk_bytes: int = DISK_BYTES,
+    ) -> Opened:  # fmt: skip
+        """Open the lab store at ``folder``, or make one of ``config`` there (absent or empty directory).
+
+        ``disk_bytes`` is how large its disk shall seem. Raises ``StoreError`` (``UsageError`` for what is in the way,
+        ``CannotRead`` for missing rights, ``StoreLocked``), ``OSError``.
+        """
+        opened: Opened = await self._begin("start", Path(folder), config, like, disk_bytes)
+        self.opened = opened
+        return opened
+
+    async def open_store(self, path: Path, config: MessageStoreConfig | None = None, like: Release = "5.3") -> Opened:
+        """Open a store that is no lab's for writing; its plug is never pulled, and nothing in it expires meanwhile.
+
+        Sizes that ``config`` does not give are worked out from its files. Raises as :meth:`start`; ``StoreLocked``
+        names the process that has it open.
+        """
+        wanted = await asyncio.to_thread(config_for_writing, Path(path), config)
+        opened: Opened = await self._begin("open_store", Path(path), wanted, like)
+        self.opened = opened
+        return opened
+
+    async def close(self) -> None:
+        """End the load, close the store in order, end the process. A second call does nothing. Raises what closing
+        raised; the process is gone then, too.
+        """
+        if self._closing or self._process is None:
+            return
+        try:
+            if self.error is None and not self._unplugged:
+                await asyncio.wait_for(self._ask("close"), CLOSE_SECONDS)
+        except TimeoutError:
+            raise LabDied(
+                f"the lab's store was not closed within {CLOSE_SECONDS:.0f} s: its process is ended"
+            ) from None
+        finally:
+            self._closing = True
+            await asyncio.to_thread(self._end)
+
+    def kill(self) -> None:
+        """End the process at once, as ``kill -9`` does; whoever waits is told."""
+        if self._process is not None:
+            self._process.kill()
+
+    # ---- the plug
+
+    async def pull_the_plug(self, seed: int, keep: float | None = None) -> PlugReport:
+        """End the store as a power loss would, and the process with it; :meth:`recover` goes on from there.
+
+        ``keep`` is the chance (0 to 1) of what was not flushed to be on the disk all the same, by chance where it is
+        not given. Raises ``NotALab`` where the lab has not made the store; then nothing was done.
+        """
+        report: PlugReport = await self._ask("pull_the_plug", seed, keep)
+        self.report = report
+        self._unplugged = True
+        await asyncio.to_thread(self._end)
+        return report
+
+    async def recover(self) -> PlugReport:
+        """Open the store again in a new process, as a start after the power loss; the report is complete then.
+
+        Raises as :meth:`start`, and ``UsageError`` where no plug was pulled.
+        """
+        if self.opened is None or self.report is None or not self._unplugged:
+            raise UsageError("no plug was pulled")
+        folder, report = self.opened.folder, self.report
+        self._process = self._pipe = None
+        self._unplugged = False
+        try:
+            self.opened, self.report = await self._begin("recover", folder, report)
+        except BaseException:
+            self._unplugged, self._closing = True, False
+            raise
+        return self.report
+
+    async def recover_again(self) -> PlugReport:
+        """Recover what the disk kept once more, beside the store; the report says whether it gave the same.
+
+        Raises ``UsageError`` where nothing was recovered yet, ``StoreError``, ``OSError``.
+        """
+        if self.opened is None or self.report is None or self.report.after is None:
+            raise UsageError("nothing was recovered yet that could be recovered again")
+        report: PlugReport = await self._ask("recover_again", self.opened.folder, self.report)
+        self.report = report
+        return report
+
+    # ---- putting
+
+    async def put(self, message: Message) -> PutAnswer:
+        """Put one message and wait as its sender would; with the bytes that it became."""
+        answer: PutAnswer = await self._ask("put", message)
+        return answer
+
+    async def put_batch(self, messages: Sequence[Message]) -> PutAnswer:
+        """Put messages of one topic and queue as a client's batch; with the bytes of all of them."""
+        answer: PutAnswer = await self._ask("put_batch", list(messages))
+        return answer
+
+    async def load(self, settings: LoadSettings | None) -> LoadCounts:
+        """Begin a load, change it while it runs, or end it with None; what it has done so far."""
+        answer: LoadCounts = await self._ask("load", settings)
+        return answer
+
+    async def counts(self) -> LoadCounts:
+        """What the load has done so far."""
+        answer: LoadCounts = await self._ask("counts")
+        return answer
+
+    # ---- services by hand
+
+    async def pause(self, service: str) -> None:
+        """No further round of a service (:attr:`Opened.services`) until it is resumed."""
+        await self._ask("pause", service)
+
+    async def resume(self, service: str) -> None:
+        """Let a service go on."""
+        await self._ask("resume", service)
+
+    async def step(self, service: str) -> StepAnswer:
+        """One round of a service, now; where the store stood before and after."""
+        answer: StepAnswer = await self._ask("step", service)
+        return answer
+
+    async def flush(self) -> int:
+        """Everything put so far to disk; the flushed offset."""
+        answer: int = await self._ask("flush")
+        return answer
+
+    async def commit(self) -> int:
+        """What waits in the pool to the page cache; the committed offset."""
+        answer: int = await self._ask("commit")
+        return answer
+
+    # ---- looking
+
+    async def sample(self, reader: str = "") -> PositionSample:
+        """How the store stands; rates and flushes are those since this ``reader``'s last look."""
+        answer: PositionSample = await self._ask("sample", reader)
+        return answer
+
+    async def fed(self, most: int) -> tuple[TopicFed, ...]:
+        """How the queues of the fullest topics are fed."""
+        answer: tuple[TopicFed, ...] = await self._ask("fed", most)
+        return answer
+
+    # ---- below
+
+    async def _begin(self, verb: str, *args: object) -> Any:
+        await asyncio.to_thread(self._spawn)
+        self._loop = asyncio.get_running_loop()
+        assert self._pipe is not None
+        threading.Thread(target=self._listen, args=(self._pipe,), name="lab-pipe", daemon=True).start()
+        try:
+            return await self._ask(verb, *args)
+        except BaseException:
+            self._closing = True
+            await asyncio.to_thread(self._end)
+            raise
+
+    def _spawn(self) -> None:
+        if self._process is not None:
+            raise RuntimeError("a client is started once")
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        from engine.lab.server import serve
+
+        self._process = context.Process(target=serve, args=(theirs,), name="storescope-lab", daemon=True)
+        with quiet_main():
+            self._process.start()
+        theirs.close()
+
+    async def _ask(self, verb: str, *args: object) -> Any:
+        if self.error is not None:
+            raise self.error
+        if self._process is None or self._closing or self._unplugged:
+            raise LabDied("the lab is closed")
+        number = next(self._numbers)
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        try:
+            self._send(number, verb, args)
+            return await future
+        finally:
+            self._waiting.pop(number, None)
+
+    def _send(self, number: int, verb: str, args: tuple[object, ...]) -> None:
+        assert self._pipe is not None
+        with self._sending:
+            try:
+                self._pipe.send_bytes(frames.pack(number, verb, *args))
+            except OSError:  # the listener tells it, too
+                self._fall(self._pipe)
+
+    def _listen(self, pipe: Connection) -> None:
+        """In a thread of its own: hand on what the lab says until the pipe ends."""
+        assert self._loop is not None
+        while True:
+            try:
+                frame = frames.receive(pipe)
+            except (EOFError, OSError):
+                break
+            try:
+                value, error = frame.content()
+            except CannotTravel as wrong:
+                value, error = None, wrong
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                self._loop.call_soon_threadsafe(self._take, frame.number, value, error)
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._fall, pipe)
+
+    def _take(self, number: int, value: object, error: Exception | None) -> None:
+        future = self._waiting.pop(number, None)
+        if future is None or future.done():
+            return
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+
+    def _fall(self, pipe: Connection) -> None:
+        """The process behind ``pipe`` has ended."""
+        if pipe is not self._pipe or self.error is not None:
+            return
+        error = LabDied("the lab's process has ended; its store was not closed in order and is recovered when opened")
+        called_for = self._closing or self._unplugged
+        if not called_for:
+            self.error = error
+        waiting = list(self._waiting.values())
+        self._waiting.clear()
+        for future in waiting:
+            if not future.done():
+                future.set_exception(error)
+        if not called_for and self._died is not None:
+            self._died(error)
+
+    def _end(self) -> None:
+        """In a thread: let the process go, at the latest after some seconds."""
+        process, pipe = self._process, self._pipe
+        if process is None or pipe is None:
+            return
+        with contextlib.suppress(OSError), self._sending:
+            pipe.send_bytes(frames.pack(0, "end"))
+        process.join(5)
+        if process.is_alive():
+            process.kill()
+            process.join(5)
+        pipe.close()
+
+
+def config_for_writing(path: Path, config: MessageStoreConfig | None) -> MessageStoreConfig:
+    """The configuration under which somebody's own store is opened for writing: sizes as its files show them, and
+    nothing that expires. Raises ``StoreError`` where it is no whole store or its sizes cannot be told.
+    """
+    from engine.inspection.derived_config import derived_config, quiet
+    from engine.inspection.snapshot import open_store
+
+    with open_store(path, config) as store:
+        if store.kind != "store":
+            raise UsageError("expected a store, found a part of one: it cannot be written", file=str(path))
+        return quiet(derived_config(store))

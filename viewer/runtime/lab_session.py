@@ -1,0 +1,407 @@
+"""The desk of a lab store: its engine in a process of its own, what was asked of it, what it answers.
+
+One desk a window. It asks on a timer and tells by signals; whoever shows a lab store listens here, whoever looks at
+the same directory read-only finds the desk by :func:`lab_of`. A child that dies is told once, in words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.errors import StoreError
+from viewer.look.assets import words
+from viewer.runtime.live_feed import history_of
+
+if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
+    from engine.lab.load_settings import LoadSettings
+    from engine.lab.plug import PlugReport
+    from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, TopicFed
+    from engine.lab.server import Opened
+    from engine.rules.unit_check import Release
+    from viewer.runtime.lab_client import LabClient
+    from viewer.runtime.live_history import LiveHistory
+    from viewer.runtime.put_form import PutForm
+    from viewer.runtime.store_session import StoreSession
+
+SAMPLE_SECONDS = 0.1
+PUTS_KEPT = 200
+BYTES_KEPT = 32 << 20
+"""Bodies and units of earlier puts that are kept, in all."""
+OK = "PUT_OK"
+
+
+@dataclass(frozen=True, slots=True)
+class PutDone:
+    """A message that was put by hand: the form, and what the store answered."""
+
+    form: PutForm
+    at_ms: int
+    answer: PutAnswer
+    count: int = 1
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was stored as it should be."""
+        return self.answer.status == OK
+
+    @property
+    def status(self) -> str:
+        """PutMessageStatus's name."""
+        return self.answer.status
+
+    @property
+    def offset(self) -> int | None:
+        """Where it lies in the log; None where it does not."""
+        return self.answer.offset if self.answer.offset >= 0 and self.answer.size else None
+
+    @property
+    def size(self) -> int:
+        """Bytes in the log."""
+        return self.answer.size
+
+    @property
+    def weight(self) -> int:
+        """Bytes that keeping it takes."""
+        return len(self.form.body) + len(self.answer.unit)
+
+    def where(self) -> str:
+        """``2,713,714,688 · OrderPaid/1/1,184,220``."""
+        if self.offset is None:
+            return ""
+        place = f"{self.form.topic.strip()}/{self.form.queue.strip()}/{self.answer.queue_offset:,}"
+        return f"{self.offset:,} · {place}"
+
+
+class LabDesk(QObject):
+    """``changed()``: opened, closed, busy, load begun or ended; ``sampled(PositionSample)`` ten times a second;
+    ``answered(PutDone)``; ``plugged()``: :attr:`report` is new; ``failed(words)``; ``died(words)``: the engine's
+    process ended by itself.
+    """
+
+    changed = Signal()
+    sampled = Signal(object)
+    counted = Signal(object)
+    answered = Signal(object)
+    plugged = Signal()
+    failed = Signal(str)
+    died = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.client: LabClient | None = None
+        self.folder: Path | None = None
+        """The lab's folder, which holds ``store/``; None where somebody's own store is open for writing."""
+        self.store: Path | None = None
+        self.config: MessageStoreConfig | None = None
+        self.like: Release = "5.3"
+        self.sample: PositionSample | None = None
+        self.counts: LoadCounts | None = None
+        self.load: LoadSettings | None = None
+        self.load_paused = False
+        self.done: deque[PutDone] = deque(maxlen=PUTS_KEPT)
+        self.report: PlugReport | None = None
+        self.rerunning = False
+        """Whether a further recovery of what the disk kept is under way, beside the store."""
+        self.busy = ""
+        """What is being done that takes long, in words for a person."""
+        self.dead = ""
+        """Why the engine's process is gone, where it went by itself."""
+        self.history: LiveHistory | None = None
+        """What was seen of the store since it is open here, kept whoever looks."""
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._looking: asyncio.Task[Any] | None = None
+
+    # ---- states ------------------------------------------------------------------------------------------------------
+
+    @property
+    def there(self) -> bool:
+        """Whether a store is open here, its engine alive or not."""
+        return self.store is not None
+
+    @property
+    def open_here(self) -> bool:
+        """Whether a store is open for writing: its engine runs, or its plug was pulled by us."""
+        return self.there and not self.dead
+
+    @property
+    def alive(self) -> bool:
+        """Whether the engine runs and takes messages."""
+        return self.client is not None and not self.busy
+
+    @property
+    def unplugged(self) -> bool:
+        """Whether the plug was pulled and nobody has recovered the store yet."""
+        return self.report is not None and self.report.after is None
+
+    @property
+    def again_possible(self) -> bool:
+        """Whether what the disk kept can be recovered once more."""
+        return self.alive and self.report is not None and self.report.after is not None and not self.rerunning
+
+    @property
+    def plug_possible(self) -> bool:
+        """Whether the plug may be pulled: only of stores that the lab made."""
+        return self.alive and self.folder is not None
+
+    # ---- opening and closing -----------------------------------------------------------------------------------------
+
+    async def open(self, folder: Path, config: MessageStoreConfig | None, like: Release) -> None:
+        """Make the lab store of ``folder``, or open the one that is there. Raises as :meth:`LabClient.start`."""
+        await self.close()
+        client = self._client()
+        self._take(client, await client.start(folder, config, like))
+
+    async def open_store(self, path: Path, config: MessageStoreConfig | None, like: Release) -> None:
+        """Open somebody's own store for writing: its plug is never pulled. Raises as :meth:`LabClient.open_store`."""
+        await self.close()
+        client = self._client()
+        self._take(client, await client.open_store(path, config, like))
+
+    def _client(self) -> LabClient:
+        from viewer.runtime.lab_client import LabClient
+
+        made = LabClient(lambda error: self._fell(made, error))
+        return made
+
+    def _take(self, client: LabClient, opened: Opened) -> None:
+        self.client, self.store = client, opened.root.absolute()
+        self.folder = opened.folder if opened.is_lab else None
+        self.config, self.like = opened.config, opened.like
+        self.dead = ""
+        self.done.clear()
+        self.history = history_of(self.store)
+        _desks[self.store] = self
+        self._watch()
+        self.changed.emit()
+
+    async def close(self) -> None:
+        """Stop the load, close the store cleanly and end its process."""
+        client, self.client = self.client, None
+        store, self.store = self.store, None
+        if store is not None:
+            _desks.pop(store, None)
+        self.folder = self.config = self.sample = self.counts = self.report = self.history = None
+        self.load, self.load_paused, self.busy = None, False, ""
+        self._stop_looking()
+        if store is not None:
+            self.changed.emit()
+        if client is not None:
+            with contextlib.suppress(StoreError, OSError, EOFError, TimeoutError):
+                await client.close()
+
+    def _fell(self, client: LabClient, error: Exception) -> None:
+        """The engine's process has ended by itself."""
+        if client is not self.client:
+            return
+        self.client, self.dead = None, str(error)
+        self.load, self.load_paused, self.busy = None, False, ""
+        self._stop_looking()
+        self.changed.emit()
+        self.died.emit(str(error))
+
+    def begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Do ``work`` in the loop; its error is told by :attr:`failed`."""
+        task = asyncio.ensure_future(self._guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            await work
+        except (StoreError, OSError, EOFError, ValueError, TimeoutError) as error:
+            if not self.dead:
+                self.failed.emit(str(error))
+
+    # ---- looking -----------------------------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        self._stop_looking()
+        self._looking = asyncio.ensure_future(self._look_on())
+
+    def _stop_looking(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+
+    async def _look_on(self) -> None:
+        while (client := self.client) is not None:
+            began = time.monotonic()
+            if not self.busy:
+                with contextlib.suppress(StoreError, OSError, EOFError):  # a client that died tells it itself
+                    await self._look(client)
+            await asyncio.sleep(max(0.02, SAMPLE_SECONDS - (time.monotonic() - began)))
+
+    async def _look(self, client: LabClient) -> None:
+        sample = await client.sample()
+        if self.client is not client:
+            return
+        self.sample = sample
+        self.sampled.emit(sample)
+        if self.load is not None:
+            self.counts = await client.counts()
+            if self.client is not client:
+                return
+            if self.counts.stopped:
+                self.load = None
+                self.failed.emit(self.counts.stopped)
+                self.changed.emit()
+            self.counted.emit(self.counts)
+
+    # ---- what is asked -----------------------------------------------------------------------------------------------
+
+    async def put(self, form: PutForm) -> PutDone | None:
+        """Put what ``form`` means; raises :class:`viewer.runtime.put_form.FormFault` where it means nothing."""
+        messages = await asyncio.to_thread(form.messages)
+        client = self.client
+        if client is None:
+            return None
+        at = round(time.time() * 1000)
+        answer = await (client.put(messages[0]) if len(messages) == 1 else client.put_batch(messages))
+        done = PutDone(form, at, answer, len(messages))
+        self.done.append(done)
+        while len(self.done) > 1 and sum(one.weight for one in self.done) > BYTES_KEPT:
+            self.done.popleft()
+        self.answered.emit(done)
+        return done
+
+    async def set_load(self, settings: LoadSettings | None) -> None:
+        """Begin a load, change it, or stop it (None)."""
+        client = self.client
+        if client is None:
+            return
+        self.counts = await client.load(settings)
+        self.load, self.load_paused = settings, False
+        self.counted.emit(self.counts)
+        self.changed.emit()
+
+    async def pause_load(self, on: bool) -> None:
+        """Hold the load, or go on with it as it was."""
+        client, settings = self.client, self.load
+        if client is None or settings is None or on == self.load_paused:
+            return
+        await client.load(None if on else settings)
+        self.load_paused = on
+        self.changed.emit()
+
+    async def pause(self, service: str, on: bool) -> None:
+        """Hold a service, or let it go on."""
+        if self.client is not None:
+            await (self.client.pause(service) if on else self.client.resume(service))
+
+    async def step(self, service: str) -> None:
+        """One round of a service."""
+        if self.client is not None:
+            await self.client.step(service)
+
+    async def flush(self) -> None:
+        """Bring everything put so far to disk."""
+        if self.client is not None:
+            await self.client.flush()
+            self._note("live", words("flushed"), words("by hand"))
+
+    async def commit(self) -> None:
+        """Hand the pool's buffers to the page cache."""
+        if self.client is not None:
+            await self.client.commit()
+            self._note("live", words("committed"), words("by hand"))
+
+    async def reopen(self, changes: Mapping[str, Any]) -> None:
+        """Close the store cleanly and open it again with some values of its configuration changed."""
+        from engine.lab.lab_store import change_config
+        from engine.lab.presets import with_changes
+
+        client, config, folder, store = self.client, self.config, self.folder, self.store
+        if client is None or config is None or store is None:
+            return
+        self._set_busy("reopen")
+        done = list(self.done)
+        try:
+            config = with_changes(config, changes)
+            self.load, self.load_paused, self.client = None, False, None
+            await client.close()
+            if folder is not None:
+                await asyncio.to_thread(change_config, folder, config)
+            client = self._client()
+            opening = client.start(folder) if folder is not None else client.open_store(store, config, self.like)
+            self._take(client, await opening)
+            self.done.extend(done)
+        except (StoreError, OSError) as error:
+            self.dead = str(error)
+            raise
+        finally:
+            self._set_busy("")
+
+    # ---- the plug ----------------------------------------------------------------------------------------------------
+
+    async def pull_the_plug(self, seed: int) -> None:
+        """End the engine as a power loss would; :attr:`report` says what there was and what the disk kept."""
+        client = self.client
+        if client is None or self.folder is None:
+            return
+        self._set_busy("plug")
+        try:
+            self.load, self.load_paused = None, False
+            self.report = await client.pull_the_plug(seed)
+            self._note("error", words("plug pulled"))
+        finally:
+            self._set_busy("")
+        self.plugged.emit()
+
+    async def recover(self) -> None:
+        """Open the store again, as the next start would; :attr:`report` gets what came of it."""
+        client = self.client
+        if client is None:
+            return
+        self._set_busy("recover")
+        try:
+            self.report = await client.recover()
+            self._note("live", words("recovered"))
+        finally:
+            self._set_busy("")
+        self.plugged.emit()
+
+    async def recover_again(self) -> None:
+        """Recover what the disk kept once more; :attr:`report` says whether it gave the same store."""
+        client = self.client
+        if client is None or self.rerunning:
+            return
+        self.rerunning = True
+        self.changed.emit()
+        try:
+            self.report = await client.recover_again()
+        finally:
+            self.rerunning = False
+            self.changed.emit()
+        self.plugged.emit()
+
+    async def fed(self, most: int) -> tuple[TopicFed, ...]:
+        """How the queues of the fullest topics are fed; () while the engine does not answer."""
+        return await self.client.fed(most) if self.client is not None and self.alive else ()
+
+    def _note(self, shape: str, name: str, what: str = "") -> None:
+        """Mark in the series what was done to the store."""
+        if self.history is not None:
+            self.history.note(shape, name, what, at=round(time.time() * 1000))
+
+    def _set_busy(self, what: str) -> None:
+        self.busy = what
+        self.changed.emit()
+
+
+_desks: dict[Path, LabDesk] = {}
+
+
+def lab_of(session: StoreSession) -> LabDesk | None:
+    """The desk that has the session's store open for writing; None where nobody of this program has."""
+    return _desks.get(session.path.absolute())

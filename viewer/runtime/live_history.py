@@ -1,0 +1,314 @@
+"""What the positions did since somebody began to look: series for the plots, rows for going back, marks; no Qt.
+
+Memory is bounded however long it goes on. Offsets are bytes, times in series are seconds since the epoch, elsewhere
+ms. The same history is filled live, and from a recording.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.inspection.positions import Position, Positions
+from viewer.look.assets import tr, words
+from viewer.look.formats import size
+from viewer.runtime.position_look import KEYS, Flush, Look, Service, gaps_of
+from viewer.runtime.sample_ring import CAPACITY, PeakSeries, RowRing
+
+MOST_MARKS = 2000
+UNKNOWN = -(1 << 62)
+DISPATCH_ALARM = 8 << 20
+"""Bytes that dispatch may be behind before it is marked."""
+FLUSH_ALARM = 12 << 20
+"""Bytes that may wait for a flush before it is marked; only where flushes can be seen."""
+CHECKPOINT_ALARM = 120_000
+"""Ms that the checkpoint may be older than the last message stored while the store grows: RocketMQ writes it once a
+minute.
+"""
+LATE_FLUSH = 50.0
+"""Ms from which on a flush is late."""
+LONG_PAUSE = 2500
+"""Ms between two looks from which on nobody sampled, where that is also more than a few of the usual pauses."""
+USUAL_PAUSES = 4
+MOST_BREAKS = 500
+RATE_OVER = 1000
+"""Ms over which rates are taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that happened: ``shape`` as states are drawn, ``name`` and ``what`` in English to be translated;
+    ``value`` fills them: bytes, or a name; ``number`` counts marks, ``took`` is in ms.
+    """
+
+    number: int
+    at: int
+    shape: str
+    name: str
+    what: str = ""
+    value: int | str = 0
+    upright: bool = True
+    took: float = 0.0
+
+    def words(self) -> tuple[str, str]:
+        """The mark and what there is to say of it, in the language in force."""
+        shown = size(self.value) if isinstance(self.value, int) else self.value
+        fill = {"value": shown, "took": f"{self.took:,.0f}", "seconds": f"{self.took / 1000:,.0f}"}
+        return tr(self.name, **fill), tr(self.what, **fill) if self.what else ""
+
+
+Floats = npt.NDArray[np.float64]
+Files = tuple[tuple[int, int, str], ...]
+"""(start, end, name) of each file of the log, in the order of their starts."""
+GAP_KEYS = ("commit", "flush", "dispatch")
+
+
+class LiveHistory:
+    """Filled by :meth:`add`; read by the plots, the slider and the lists."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self.base: int | None = None
+        self.positions = {key: PeakSeries(capacity) for key in KEYS if key != "checkpoint"}
+        self.gaps = {key: PeakSeries(capacity) for key in GAP_KEYS}
+        self.took = PeakSeries(capacity)
+        self.group = PeakSeries(capacity)
+        self.puts = PeakSeries(capacity)
+        self.bytes = PeakSeries(capacity)
+        self.rolls: deque[float] = deque(maxlen=MOST_MARKS)
+        self.marks: deque[Mark] = deque(maxlen=MOST_MARKS)
+        self.last: Look | None = None
+        self.breaks: deque[tuple[float, float]] = deque(maxlen=MOST_BREAKS)
+        """(from, to) in s of the times in which nobody sampled: nothing is drawn there."""
+        self._pause = 0
+        self._rows = RowRing(2 + len(KEYS), capacity)
+        self._numbers = itertools.count(1)
+        self._over: set[str] = set()
+        self._recent: deque[tuple[int, int, int]] = deque()
+        self._paused: frozenset[str] = frozenset()
+
+    # ---- filling -----------------------------------------------------------------------------------------------------
+
+    def add(self, look: Look) -> list[Mark]:
+        """Take one look; gives the marks it made."""
+        before, self.last = self.last, look
+        at = look.at / 1000
+        self._break_between(before, look)
+        if self.base is None:
+            self.base = look.offset("wrote") or 0
+        for key, series in self.positions.items():
+            offset = look.offset(key)
+            series.append(at, None if offset is None else offset - self.base)
+        gaps = gaps_of(look)
+        for key, series in self.gaps.items():
+            series.append(at, getattr(gaps, key))
+        self._rows.append([look.at, look.units if look.units is not None else UNKNOWN,
+                           *(UNKNOWN if o is None else o for o in look.offsets())])  # fmt: skip
+        self._add_rates(look)
+        for flush in look.flushes:
+            self.took.append(flush.at / 1000, flush.took)
+            self.group.append(flush.at / 1000, flush.bytes)
+        made = list(self._marks_of(before, look))
+        self.marks.extend(made)
+        return made
+
+    def _break_between(self, before: Look | None, look: Look) -> None:
+        """Where nobody looked for long, and where files speak in the engine's place, nothing leads from one to the
+        other.
+        """
+        if before is None:
+            return
+        pause = look.at - before.at
+        if pause > max(LONG_PAUSE, USUAL_PAUSES * self._pause):
+            self.breaks.append((before.at / 1000, look.at / 1000))
+            self._recent.clear()
+        elif before.lab != look.lab:
+            self._recent.clear()
+        self._pause = max(0, pause)
+
+    def sampled_at(self, time: float) -> bool:
+        """Whether somebody looked around ``time`` s."""
+        return not any(begin < time < end for begin, end in self.breaks)
+
+    def torn(self, xs: Floats, ys: Floats) -> tuple[Floats, Floats]:
+        """A curve that breaks off where nobody sampled; ``xs`` in s since the epoch, in order."""
+        for begin, _ in self.breaks:
+            at = int(np.searchsorted(xs, begin, "right"))
+            if 0 < at < len(xs):
+                xs, ys = np.insert(xs, at, min(begin, xs[at])), np.insert(ys, at, np.nan)
+        return xs, ys
+
+    def note(self, shape: str, name: str, what: str = "", value: int | str = 0, *, at: int) -> None:
+        """Something that was done to the store, at ``at`` ms."""
+        self.marks.append(self._mark(at, shape, name, what, value))
+
+    def _add_rates(self, look: Look) -> None:
+        wrote, puts = look.offset("wrote") or 0, look.puts
+        recent = self._recent
+        recent.append((look.at, wrote, puts or 0))
+        while len(recent) > 2 and look.at - recent[1][0] >= RATE_OVER:
+            recent.popleft()
+        first = recent[0]
+        span = (look.at - first[0]) / 1000
+        if span <= 0:
+            return
+        self.bytes.append(look.at / 1000, max(0, wrote - first[1]) / span)
+        self.puts.append(look.at / 1000, None if puts is None else max(0, puts - first[2]) / span)
+
+    def _marks_of(self, before: Look | None, look: Look) -> Iterator[Mark]:
+        if before is not None:
+            reached, wrote = before.offset("wrote") or 0, look.offset("wrote") or 0
+            known = {start for start, _, _ in _behind(before.files, reached)}
+            for start, end, name in reversed(list(_behind(look.files, reached))):
+                if reached <= start < wrote and start:
+                    self.rolls.append(look.at / 1000)
+                    yield self._mark(look.at, "note", words("roll"), words("into {value}"), name)
+                elif start not in known and end > reached:
+                    yield self._mark(
+                        look.at, "chat", words("file made"), words("{value}, ahead of need"), name, up=False
+                    )
+            for start in _gone(before.files, look.files):
+                yield self._mark(look.at, "note", words("file deleted"), "{value}", f"{start:020d}")
+            if wrote < reached and before.lab == look.lab:  # files may tell more than a sample
+                yield self._mark(look.at, "warn", words("log is shorter"), words("{value} less than before"),
+                                 reached - wrote)  # fmt: skip
+            if before.live != look.live and not look.lab and not before.lab:
+                name = words("broker started") if look.live else words("broker stopped")
+                yield self._mark(look.at, "live" if look.live else "warn", name)
+            now, then = _time_of(look), _time_of(before)
+            if now != then and now:
+                yield self._mark(look.at, "ok", words("checkpoint"), words("written"), up=False)
+        yield from self._services(look)
+        yield from self._alarms(look)
+        for flush in look.flushes:
+            if flush.took >= LATE_FLUSH:
+                yield self._mark(flush.at, "warn", words("flush"), words("{value} in {took} ms"), flush.bytes, up=False,
+                                 took=flush.took)  # fmt: skip
+
+    def _services(self, look: Look) -> Iterator[Mark]:
+        paused = frozenset(name for name, one in look.services.items() if one.paused)
+        for name in sorted(paused - self._paused):
+            yield self._mark(look.at, "warn", words("{value} paused"), words("by hand"), name)
+        for name in sorted(self._paused - paused):
+            yield self._mark(look.at, "ok", words("{value} goes on"), "", name)
+        self._paused = paused
+
+    def _alarms(self, look: Look) -> Iterator[Mark]:
+        """Marks where a line is crossed upwards; the way back is marked once it is down to half."""
+        gaps, over = gaps_of(look), words("over {value}")
+        limits = [(words("dispatch behind"), gaps.dispatch, DISPATCH_ALARM, over, words("dispatch catches up"))]
+        if look.lab:
+            limits.append((words("flush late"), gaps.flush, FLUSH_ALARM, over, words("flush caught up")))
+        else:
+            old = words("{seconds} s behind the last message")
+            limits.append((words("checkpoint is old"), checkpoint_age(look), CHECKPOINT_ALARM, old,
+                           words("checkpoint is new")))  # fmt: skip
+        for name, value, limit, what, back in limits:
+            if value is not None and value > limit and name not in self._over:
+                self._over.add(name)
+                yield self._mark(look.at, "warn", name, what, limit, took=value)
+            elif value is not None and value <= limit // 2 and name in self._over:
+                self._over.discard(name)
+                yield self._mark(look.at, "ok", back)
+
+    @property
+    def over(self) -> frozenset[str]:
+        """Names of the alarms in force."""
+        return frozenset(self._over)
+
+    def _mark(
+        self, at: int, shape: str, name: str, what: str = "", value: int | str = 0, *, up: bool = True,
+        took: float = 0.0,
+    ) -> Mark:  # fmt: skip
+        return Mark(next(self._numbers), at, shape, name, what, value, up, took)
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last time (ms) that is held; (0, 0) before the first look."""
+        rows = self._rows.rows
+        return (int(rows[0, 0]), int(rows[-1, 0])) if len(rows) else (0, 0)
+
+    def look_at(self, time: int) -> Look | None:
+        """The positions as they stood at ``time`` ms, with the reasons of the last look."""
+        row, last = self._rows.at(time), self.last
+        if row is None or last is None:
+            return None
+        at, units, *offsets = (int(value) for value in row)
+        told = dict(zip(KEYS, (None if o == UNKNOWN else o for o in offsets), strict=True))
+        known = {key: _known(last.position(key), told[key]) for key in KEYS if key != "checkpoint"}
+        checkpoint = {"physicMsgTimestamp": _known(last.position("checkpoint"), told["checkpoint"])}
+        positions = Positions(checkpoint=checkpoint, **known)
+        wrote = told["wrote"] or 0
+        files = tuple(file for file in last.files if file[0] <= wrote) or last.files
+        return Look(positions, files, (), at, last.live, last.lab, last.abort, None if units == UNKNOWN else units)
+
+    def held_rows(self) -> tuple[npt.NDArray[np.int64], int]:
+        """A copy of every row that is held (ms, messages, offsets of :data:`KEYS`), and what stands for not known."""
+        return self._rows.rows.copy(), UNKNOWN
+
+    def rate(self, key: str, look: Look) -> float | None:
+        """Bytes a second by which a position moved in the last second before ``look``; None where nobody knows."""
+        row, now = self._rows.at(look.at - RATE_OVER), look.offset(key)
+        if row is None or now is None:
+            return None
+        then, before = int(row[0]), int(row[2 + KEYS.index(key)])
+        if before == UNKNOWN or look.at - then < RATE_OVER // 4:
+            return None
+        return (now - before) * 1000 / (look.at - then)
+
+    def unit_size(self) -> float | None:
+        """Bytes of a message on average since the first look; None where too few came."""
+        rows = self._rows.rows
+        if len(rows) < 2 or UNKNOWN in (rows[0, 1], rows[-1, 1]):
+            return None
+        at = 2 + KEYS.index("wrote")
+        units, size = int(rows[-1, 1] - rows[0, 1]), int(rows[-1, at] - rows[0, at])
+        return size / units if units > 0 and size > 0 else None
+
+
+def _behind(files: Files, offset: int) -> Iterator[tuple[int, int, str]]:
+    """The files that end behind ``offset``, the last first."""
+    return itertools.takewhile(lambda file: file[1] > offset, reversed(files))
+
+
+def _gone(before: Files, now: Files) -> list[int]:
+    """Starts of the files that are no longer there; of a thousand that stayed two are asked."""
+    if before[:1] == now[:1] and before[-1:] == now[len(before) - 1 : len(before)]:
+        return []
+    return sorted({start for start, _, _ in before} - {start for start, _, _ in now})
+
+
+def checkpoint_age(look: Look) -> int | None:
+    """Ms that the checkpoint is behind the last message stored; None where nothing is written or not known."""
+    stored = look.heads[-1][0] if look.heads else None
+    time = _time_of(look)
+    return max(0, stored - time) if look.live and stored and time else None
+
+
+def _time_of(look: Look) -> int:
+    return look.position("checkpoint").timestamp or 0
+
+
+def _known(position: Position, offset: int | None) -> Position:
+    if offset is None:
+        return Position(None, why=position.why or "it was not known then")
+    return Position(offset, position.how or "as it was then", timestamp=position.timestamp)
+
+
+def fill(history: LiveHistory, looks: Sequence[Look]) -> LiveHistory:
+    """``history`` after ``looks``."""
+    for look in looks:
+        history.add(look)
+    return history
+
+
+__all__ = ["Flush", "LiveHistory", "Mark", "Service", "checkpoint_age", "fill"]

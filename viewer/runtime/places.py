@@ -1,0 +1,232 @@
+"""Places in a store: values that links, history, ``--at`` and the go-to box speak of.
+
+Written ``log:123456`` · ``queue:Topic/0/42`` · ``trace:Topic/Key`` · ``index:FILE`` · ``positions`` ·
+``findings:CQ03`` · ``groups:NAME`` · ``config:topics`` · ``filter:topic = "X"`` (the log, filtered); each kind by
+itself is the view as a whole. Pure, no Qt.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from typing import Literal
+
+Kind = Literal[
+    "log", "queue", "index", "trace", "positions", "findings", "space", "groups", "config", "lab", "checkpoint",
+    "abort", "filter",
+    "where", "bookmarks", "pipeline",
+]  # fmt: skip
+KINDS = (
+    "log", "queue", "index", "trace", "positions", "findings", "space", "groups", "config", "lab", "checkpoint",
+    "abort", "filter",
+    "where", "bookmarks", "pipeline",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Somewhere in a store; which fields count depends on ``kind``.
+
+    ``offset``: byte in the log, or the number of an entry or slot in an index file (``part`` says which). ``name``:
+    index file, rule, group or table. ``field``: a field of the unit to choose. A trace that began at a unit has its
+    ``offset`` and store ``time`` (ms); both stay out of the written form. ``own`` asks for a window of its own.
+    """
+
+    kind: Kind
+    offset: int | None = None
+    topic: str = ""
+    queue_id: int | None = None
+    queue_offset: int | None = None
+    key: str = ""
+    name: str = ""
+    part: str = ""
+    field: str = ""
+    time: int | None = None
+    own: bool = False
+
+    @property
+    def view(self) -> str:
+        """The view that shows it."""
+        elsewhere = {"trace": "index", "checkpoint": "positions", "abort": "findings", "filter": "log"}
+        return elsewhere.get(self.kind, self.kind)
+
+
+def log(offset: int | None = None, field: str = "") -> Place:
+    """A byte of the commit log."""
+    return Place("log", offset=offset, field=field)
+
+
+def queue(topic: str, queue_id: int | None = None, queue_offset: int | None = None) -> Place:
+    """A topic, a queue of it, or an entry."""
+    return Place("queue", topic=topic, queue_id=queue_id, queue_offset=queue_offset)
+
+
+def index(name: str = "", part: str = "", number: int | None = None) -> Place:
+    """An index file, or its ``slot`` or ``entry`` of that number."""
+    return Place("index", name=name, part=part, offset=number)
+
+
+def trace(topic: str, key: str, offset: int | None = None, time: int | None = None) -> Place:
+    """The chain of a key, as far as the unit at ``offset``, stored at ``time`` (ms), where one is named."""
+    return Place("trace", offset, topic, key=key, time=time)
+
+
+def filtered(how: str, term: str) -> Place:
+    """The log under a filter: ``how`` is one of :data:`viewer.widgets.cell_filter.HOWS`, ``only`` for it alone."""
+    return Place("filter", name=term, part=how)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Something that only the store can turn into a place: ``time`` (``ms``), ``id`` or ``key`` (``text``)."""
+
+    kind: Literal["time", "id", "key"]
+    text: str
+    ms: int = 0
+    topic: str = ""
+
+
+class UnknownPlace(ValueError):
+    """The text names no place; says which forms there are."""
+
+
+def text_of(place: Place) -> str:
+    """``place`` as ``--at`` and the history write it."""
+    match place.kind:
+        case "log":
+            tail = "" if place.offset is None else str(place.offset)
+        case "queue":
+            parts = [place.topic, place.queue_id, place.queue_offset]
+            tail = "/".join(str(part) for part in parts if part is not None and part != "")
+        case "trace":
+            tail = f"{place.topic}/{place.key}"
+        case "where":
+            tail = place.key
+        case "index" if place.part and place.offset is not None:
+            tail = f"{place.name}/{place.part}/{place.offset}"
+        case _:
+            tail = place.name
+    return f"{place.kind}:{tail}" if tail else place.kind
+
+
+def parse(text: str) -> Place | Search:
+    """What ``text`` means: a place's own form, or anything the go-to box understands.
+
+    Raises :class:`UnknownPlace` for text that cannot mean anything.
+    """
+    text = text.strip()
+    if not text:
+        raise UnknownPlace("expected a place: an offset, topic/queue/offset, a time, a message id or a key")
+    kind, colon, tail = text.partition(":")
+    if kind in KINDS and (colon or not tail):
+        return _parse_form(kind, tail.strip(), text)
+    number = parse_number(text)
+    if number is not None:
+        return log(number)
+    ms = parse_time(text.removeprefix("@").strip())
+    if ms is not None:
+        return Search("time", text, ms)
+    entry = _queue_parts(text)
+    if entry is not None and entry.queue_offset is not None:
+        return entry
+    bare = text.removeprefix("#").strip()
+    if re.fullmatch(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}", bare):
+        return Search("id", bare.upper())
+    topic, sign, key = text.partition("#")
+    if sign and topic and key:
+        return trace(topic, key)
+    return Search("key", bare)
+
+
+def _parse_form(kind: str, tail: str, text: str) -> Place | Search:
+    match kind:
+        case "log":
+            return _parse_log(tail, text)
+        case "queue":
+            found = _queue_parts(tail) if tail else Place("queue")
+            return found if found is not None else Place("queue", topic=tail)
+        case "trace":
+            topic, slash, key = tail.partition("/")
+            if tail and not (slash and topic and key):
+                raise UnknownPlace(f"expected trace:TOPIC/KEY, found {text}")
+            return trace(topic, key) if tail else Place("index")
+        case "index":
+            name, *rest = tail.split("/")
+            if len(rest) == 2 and rest[0] in {"slot", "entry"} and (number := parse_number(rest[1])) is not None:
+                return index(name, rest[0], number)
+            return index(tail)
+        case "where":
+            return Place("where", key=tail)
+        case _:
+            return Place(kind, name=tail)  # type: ignore[arg-type]
+
+
+def _parse_log(tail: str, text: str) -> Place | Search:
+    if not tail:
+        return log()
+    number = parse_number(tail)
+    if number is not None:
+        return log(number)
+    ms = parse_time(tail)
+    if ms is not None:
+        return Search("time", tail, ms)
+    raise UnknownPlace(f"expected log:OFFSET or log:TIME, found {text}")
+
+
+def _queue_parts(text: str) -> Place | None:
+    """``topic/queue/offset`` or ``topic/queue``, read from its end: a topic's name may hold anything."""
+    head, slash, last = text.rpartition("/")
+    number = parse_number(last)
+    if not slash or not head or number is None:
+        return None
+    topic, slash, middle = head.rpartition("/")
+    queue_id = parse_number(middle)
+    if slash and topic and queue_id is not None:
+        return queue(topic, queue_id, number)
+    return queue(head, number)
+
+
+def parse_number(text: str) -> int | None:
+    """``123456``, ``0x1E240``, ``123_456`` or ``123,456``; None where it is no such number, or one above 64 bits."""
+    text = text.strip()
+    if re.fullmatch(r"0[xX][0-9A-Fa-f]+(_[0-9A-Fa-f]+)*", text):
+        number = int(text, 16)
+    elif re.fullmatch(r"[0-9]+(_[0-9]+)*|[0-9]{1,3}(,[0-9]{3})+", text):
+        number = int(text.replace(",", ""))
+    else:
+        return None
+    return number if number < 1 << 63 else None
+
+
+_CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d{1,6})?)?")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?\s*(Z|[+-]\d{2}:?\d{2})?")
+
+
+def parse_time(text: str, today: date | None = None) -> int | None:
+    """Ms since the epoch of ``2026-11-20 09:41:07.225`` or its parts, with or without a zone; ``09:41`` means today."""
+    try:
+        if _CLOCK.fullmatch(text):
+            moment = datetime.combine(today or datetime.now().astimezone().date(), time.fromisoformat(_padded(text)))
+        elif _DAY.fullmatch(text):
+            moment = datetime.fromisoformat(_padded_day(text))
+        else:
+            return None
+        return (
+            round(moment.astimezone().timestamp() * 1000) if moment.tzinfo is None else round(moment.timestamp() * 1000)
+        )
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _padded(clock: str) -> str:
+    clock = clock if clock[1] != ":" else f"0{clock}"
+    whole, dot, part = clock.partition(".")
+    return f"{whole}.{part.ljust(6, '0')}" if dot else whole
+
+
+def _padded_day(text: str) -> str:
+    found = re.fullmatch(r"(\S{10})(?:[ T](\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?))?\s*(Z|[+-]\d{2}:?\d{2})?", text)
+    assert found is not None
+    day, clock, zone = found.groups()
+    return f"{day}T{_padded(clock) if clock else '00:00'}{zone or ''}"

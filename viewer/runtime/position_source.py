@@ -1,0 +1,244 @@
+"""Positions of the open store, ten times a second while somebody writes: from its files, and where it is a store of
+the lab, from the engine that writes it.
+
+Whoever shows positions listens to :attr:`TailWatch.looked` and need not know where a look comes from. Reading goes on
+in a thread of its own and takes a few short reads; a look that took long is followed by a long pause.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+
+from engine.codec.message import Unit
+from engine.errors import StoreError
+from engine.inspection.positions import Position, Positions
+from engine.inspection.tail import StoreTail
+from viewer.look.assets import words
+from viewer.runtime.live_feed import Feed
+from viewer.runtime.loop_calls import run_in
+from viewer.runtime.position_look import Flush, Look, Service
+from viewer.runtime.priority import stand_back
+
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.lab.samples import PositionSample
+    from engine.store.positions import Positions as Told
+    from viewer.runtime.lab_session import LabDesk
+    from viewer.runtime.live_history import LiveHistory
+    from viewer.runtime.store_session import StoreSession
+
+EVERY_MS = 100
+REST_MS = 1000
+"""Between two looks at a store in which nobody writes."""
+LIVE_FOR = 30.0
+"""Seconds without growth after which a store without a broker counts as at rest again."""
+SHARE = 25
+"""The pause is at least so many times what a look took of the processor."""
+MOST_HEADS = 400
+"""Files whose first unit is asked for its time; of more files every n-th is."""
+
+
+class TailWatch(QObject):
+    """``looked(Look)`` at each look, ``moved()`` where the log, a queue or the index grew, or the log was cut."""
+
+    looked = Signal(object)
+    moved = Signal()
+    marked = Signal(object)
+    """A :class:`~viewer.runtime.live_history.Mark` that the newest look made."""
+
+    def __init__(self, session: StoreSession) -> None:
+        super().__init__(session)
+        self._session = session
+        self.tail = StoreTail(session.snapshot)
+        self.last: Look | None = None
+        self._feed = Feed(session.path.absolute())
+        self._pool = ThreadPoolExecutor(1, "tail")
+        self._closed = self._looking = False
+        self._heads: dict[int, tuple[int, int]] = {}
+        self._grew = -LIVE_FOR
+        self._places: tuple[int | None, ...] = ()
+        self._sample: PositionSample | None = None
+        self._flushes: list[Flush] = []
+        self._desk: LabDesk | None = None
+        self._timer = QTimer(self, interval=EVERY_MS, singleShot=True)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self.look)
+
+    @property
+    def history(self) -> LiveHistory:
+        """What was seen since the store is live or was first asked for, by whatever view or window."""
+        if not self._feed.begun and self.last is not None:
+            self._feed.add(self.last)
+        return self._feed.history
+
+    @property
+    def live(self) -> bool:
+        """Whether somebody writes, or did a moment ago."""
+        return self.last is not None and (self.last.live or time.monotonic() - self._grew < LIVE_FOR)
+
+    def start(self) -> None:
+        """Look from now on."""
+        self._timer.start()
+
+    def close(self) -> None:
+        """Look no more; a look under way is waited for, so that it reads no file that was closed."""
+        self._closed = True
+        self._feed.close()
+        self._timer.stop()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def look(self) -> None:
+        """One look, off the loop."""
+        if self._closed or self._looking:
+            return
+        self._looking = True
+        self._listen_to_the_lab()
+        run_in(self._pool, self._read, self._done)
+
+    def _read(self) -> tuple[Look, float]:
+        begun = time.thread_time()
+        found = self.tail.look()
+        store = self._session.snapshot
+        files = tuple((f.start_offset, f.end_offset, f.name) for f in store.log.files)
+        heads = self._heads_of(store, found.wrote.offset or 0)
+        now = round(time.time() * 1000)
+        seen = Look(found, files, heads, now, self.tail.held, False, self.tail.abort, self.tail.entries)
+        return seen, time.thread_time() - begun
+
+    def _heads_of(self, store: StoreSnapshot, end: int) -> tuple[tuple[int, int], ...]:
+        """Store times of first units, each file asked once, and of the last unit."""
+        files = [f for f in store.log.files if f.start_offset < end]
+        found = []
+        for file in files[:: max(1, len(files) // MOST_HEADS)]:
+            head = self._heads.get(file.start_offset)
+            if head is None:
+                unit = store.log.unit_at(file.start_offset, crc=False)
+                if not isinstance(unit, Unit):
+                    continue
+                head = self._heads[file.start_offset] = (unit.store_timestamp, unit.offset)
+            found.append(head)
+        last = self.tail.last_stored()
+        return (*found, last) if last is not None else tuple(found)
+
+    def _done(self, answer: tuple[Look, float] | None, error: Exception | None) -> None:
+        self._looking = False
+        if self._closed:
+            return
+        self._session.note_unread()
+        pause = REST_MS
+        if answer is not None:
+            seen, took = answer
+            seen = self._with_lab(seen)
+            self.last = seen
+            before, self._places = self._places, _places(seen, whole=self.tail.whole)
+            moved = any(one != other for one, other in zip(before, self._places, strict=False))
+            if moved:
+                self._grew = time.monotonic()
+                if seen.live and not seen.lab:
+                    stand_back()
+            if self.live or seen.lab:
+                pause = max(EVERY_MS, round(SHARE * 1000 * took))
+            if self.live or seen.lab or self._feed.begun:
+                for mark in self._feed.add(seen):
+                    self.marked.emit(mark)
+            self.looked.emit(seen)
+            if moved:
+                self.moved.emit()
+        elif not isinstance(error, StoreError | OSError):
+            self._session.jobs.failed.emit(error)
+        self._timer.start(pause)
+
+    # ---- a store of the lab ------------------------------------------------------------------------------------------
+
+    def _listen_to_the_lab(self) -> None:
+        from viewer.runtime.lab_session import lab_of
+
+        desk = lab_of(self._session)
+        if desk is self._desk:
+            return
+        if self._desk is not None:
+            self._desk.disconnect(self)
+        self._desk, self._sample = desk, None
+        self._flushes.clear()
+        if desk is not None:
+            desk.sampled.connect(self._sampled)
+
+    def _sampled(self, sample: PositionSample) -> None:
+        self._sample = sample
+        self._flushes += [Flush(f.at_ms, f.to_offset, f.bytes, f.took_ms, f.waiters) for f in sample.flushes]
+
+    def _with_lab(self, seen: Look) -> Look:
+        """The engine's own word in place of what files tell."""
+        sample = self._sample
+        if self._desk is None:
+            return seen
+        if sample is None or not self._desk.alive or self._desk.unplugged:
+            return replace(seen, live=False)  # no broker: our own engine is down, or about to run
+        flushes, self._flushes = tuple(self._flushes), []
+        services = {name: Service(one.paused, one.waiting_bytes) for name, one in sample.services.items()}
+        return Look(
+            positions_of_sample(sample, seen.positions), seen.files, seen.heads, sample.at_ms, True, True, seen.abort,
+            seen.units, flushes, services, dict(sample.statuses),
+        )  # fmt: skip
+
+
+def positions_of_sample(sample: PositionSample, files: Positions) -> Positions:
+    """The nine positions as the engine says them; where a file tells more, it may not be ahead of the sample."""
+    found, how = sample.positions, words("as the engine says")
+
+    def told(offset: int, why: str) -> Position:
+        return Position(offset, how) if offset >= 0 else Position(None, why=why)
+
+    return Positions(
+        min=told(found.min, "the commit log has no files"), wrote=Position(found.wrote, how),
+        committed=Position(found.committed, how), flushed=Position(found.flushed, how),
+        confirm=Position(found.confirm, how), dispatched=Position(found.dispatched, how),
+        queue_max=told(found.queue_max, "no consume queue holds an entry"),
+        index_end=_index_end(found, files.index_end), checkpoint=_checkpoint(found, files.checkpoint),
+    )  # fmt: skip
+
+
+def _index_end(told: Told, file: Position) -> Position:
+    """How far the index came when the sample was taken.
+
+    The engine tells the start of the last unit that the index knows, a file its end, but a moment later: that end
+    counts where it had been dispatched already.
+    """
+    if told.index_end < 0:
+        return file if file.offset is None else Position(None, why="no index file holds an entry")
+    if file.offset is not None and told.index_end <= file.offset <= told.dispatched:
+        return file
+    return Position(told.index_end, words("start of the last unit that the index knows, as the engine says"))
+
+
+def _checkpoint(told: Told, files: dict[str, Position]) -> dict[str, Position]:
+    """The fields of the page, none newer than the engine's own word and none beyond what it follows: the page was
+    read, and its times were sought in the log, a moment after the sample.
+    """
+    sample = told.checkpoint
+    ahead = {
+        "physicMsgTimestamp": (sample.physic_msg_timestamp, told.flushed),
+        "logicsMsgTimestamp": (sample.logics_msg_timestamp, told.dispatched),
+        "indexMsgTimestamp": (sample.index_msg_timestamp, told.dispatched),
+        "masterFlushedOffset": (0, told.wrote),
+        "confirmPhyOffset": (0, told.confirm),
+    }
+    held = {}
+    for name, position in files.items():
+        newest, most = ahead.get(name, (0, told.wrote))
+        offset = position.offset if position.offset is None else min(position.offset, most)
+        time = position.timestamp if position.timestamp is None or newest <= 0 else min(position.timestamp, newest)
+        held[name] = replace(position, offset=offset, timestamp=time)
+    return held
+
+
+def _places(seen: Look, *, whole: bool) -> tuple[int | None, ...]:
+    """What grows; of the queues only when all were looked at, or those seen for the first time would count."""
+    found = seen.positions
+    log = (found.min.offset, found.wrote.offset, found.index_end.offset)
+    return (*log, found.queue_max.offset, seen.units) if whole else log

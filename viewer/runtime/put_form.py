@@ -1,0 +1,145 @@
+"""What the put form of the lab holds, and the messages it means; no Qt.
+
+A form is a value: what was put can be put again or edited, whatever stands in the widgets meanwhile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.codec import properties as props
+from engine.codec.encode import Message
+from engine.codec.message import COMMIT, PREPARED, ROLLBACK
+from viewer.look.assets import tr, words
+
+LARGEST_FILE = 64 << 20
+"""Bytes of the largest file that is taken as a body."""
+MOST_IN_BATCH = 10_000
+KINDS = (
+    ("plain", words("plain")),
+    ("delay", words("delayed")),
+    ("half", words("half message")),
+    ("commit", words("commit of a half message")),
+    ("rollback", words("rollback of a half message")),
+    ("batch", words("batch")),
+)
+EXTRA = {
+    "delay": words("Level"),
+    "commit": words("Half at"),
+    "rollback": words("Half at"),
+    "batch": words("Count"),
+}
+"""Kinds that need one number more, and what it is called."""
+_FLAGS = {"half": PREPARED, "commit": COMMIT, "rollback": ROLLBACK}
+
+
+class FormFault(ValueError):
+    """The form means no message; ``field`` says which part of it is wrong."""
+
+    def __init__(self, field: str, said: str) -> None:
+        super().__init__(said)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class PutForm:
+    """What stands in the form, as it was typed; numbers are texts until :meth:`messages` reads them.
+
+    ``body_form`` is text, hex or file (``body`` is a path then); ``extra`` the number that some kinds need.
+    """
+
+    topic: str = "OrderPaid"
+    queue: str = "0"
+    tags: str = ""
+    keys: str = ""
+    flag: str = "0"
+    properties: str = ""
+    body: str = ""
+    body_form: str = "text"
+    kind: str = "plain"
+    wait: bool = True
+    extra: str = ""
+
+    def message(self) -> Message:
+        """The one message that the form means; raises :class:`FormFault`."""
+        topic = self.topic.strip()
+        if not topic:
+            raise FormFault("topic", tr("A message needs a topic."))
+        named = self._properties()
+        named[props.WAIT] = "true" if self.wait else "false"
+        if self.kind == "delay":
+            named[props.DELAY] = str(self._number("extra", tr("delay level"), self.extra or "1", 1, 1 << 16))
+        if self.kind == "half":
+            named[props.TRANSACTION_PREPARED] = "true"
+        prepared = 0
+        if self.kind in {"commit", "rollback"}:
+            prepared = self._number("extra", tr("offset of the half message"), self.extra or "0", 0, (1 << 63) - 1)
+        return Message(
+            topic, self._body(), self._number("queue", tr("queue"), self.queue, 0, (1 << 31) - 1), named,
+            flag=self._number("flag", tr("flag"), self.flag or "0", -(1 << 31), (1 << 31) - 1),
+            sys_flag=_FLAGS.get(self.kind, 0), prepared_transaction_offset=prepared,
+            tags=self.tags.strip() or None, keys=self.keys.strip() or None,
+        )  # fmt: skip
+
+    def messages(self) -> list[Message]:
+        """All messages of one put: one, or those of a batch, whose keys are numbered; raises :class:`FormFault`."""
+        if self.kind != "batch":
+            return [self.message()]
+        count = self._number("extra", tr("messages of the batch"), self.extra or "2", 1, MOST_IN_BATCH)
+        made = []
+        for number in range(count):
+            one = self.message()
+            if self.keys.strip():
+                one.properties = {**(one.properties or {}), props.KEYS: f"{self.keys.strip()}-{number}"}
+            made.append(one)
+        return made
+
+    def _properties(self) -> dict[str, str]:
+        """``name=value`` pairs, parted by ``;`` or by lines."""
+        found: dict[str, str] = {}
+        for part in self.properties.replace("\n", ";").split(";"):
+            if not part.strip():
+                continue
+            name, sign, value = part.partition("=")
+            if not sign or not name.strip():
+                raise FormFault("properties", tr("Properties are name=value; name=value. Found: {text}", text=part))
+            if {props.NAME_END, props.PAIR_END} & set(part):
+                raise FormFault(
+                    "properties", tr("The characters 0x01 and 0x02 part properties and cannot stand in one.")
+                )
+            found[name.strip()] = value.strip()
+        return found
+
+    def _body(self) -> bytes:
+        if self.body_form == "hex":
+            try:
+                return bytes.fromhex(self.body)
+            except ValueError:
+                raise FormFault("body", tr("Hex is pairs of 0–9 and A–F.")) from None
+        if self.body_form == "file":
+            return _file_body(self.body.strip())
+        return self.body.encode("utf-8", "surrogateescape")
+
+    def _number(self, field: str, name: str, text: str, low: int, high: int) -> int:
+        try:
+            value = int(text.strip().replace(",", "").replace("_", ""), 0)
+        except ValueError:
+            raise FormFault(field, tr("{name}: a number is expected, found {text}", name=name, text=text)) from None
+        if not low <= value <= high:
+            raise FormFault(
+                field, tr("{name}: {low:,} to {high:,}, found {value:,}", name=name, low=low, high=high, value=value)
+            )
+        return value
+
+
+def _file_body(text: str) -> bytes:
+    path = Path(text).expanduser()
+    try:
+        if not path.is_file():
+            raise FormFault("body", tr("No file: {path}", path=text))
+        if path.stat().st_size > LARGEST_FILE:
+            raise FormFault("body", tr("The file is larger than 64 MiB."))
+        return path.read_bytes()
+    except OSError as error:
+        raise FormFault("body", str(error)) from None

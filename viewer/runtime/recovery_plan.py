@@ -1,0 +1,119 @@
+"""The recovery plan of an open store: worked out once, shared by the views that speak of it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.errors import CannotRead, StoreError
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
+from viewer.runtime.jobs import Cancelled
+from viewer.runtime.store_session import StoreSession
+
+if TYPE_CHECKING:
+    from engine.rules.unit_check import Release
+    from engine.store.recovery.plan import RecoveryPlan
+    from viewer.runtime.store_work import OtherStart, Planned
+
+UNASKED = 4 << 30
+"""Bytes of log up to which the plan is worked out without being asked for."""
+
+
+class RecoveryJob(QObject):
+    """``changed()`` whenever :attr:`plan`, :attr:`error`, :attr:`running` or :attr:`stale` changed."""
+
+    changed = Signal()
+
+    def __init__(self, session: StoreSession) -> None:
+        super().__init__(session)
+        self._session = session
+        self.plan: RecoveryPlan | None = None
+        self.error = ""
+        self.running = False
+        self.stale = False
+        self.at = 0.0
+        self.took = 0.0
+        """Seconds in which the plan was worked out; it reads what a start reads."""
+        self.like: Release = "5.3"
+        self.other: OtherStart | None = None
+        """How the other release would start."""
+        self.written: tuple[Release, str] | None = None
+        """Which release seems to have written the store, and why."""
+        session.grown.connect(self._grown)
+        session.unread.changed.connect(self._unread)
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is a whole store: a log by itself has nothing that a start would go by."""
+        return self._session.snapshot.paths is not None
+
+    @property
+    def unasked(self) -> bool:
+        """Whether the plan is cheap enough to be worked out as soon as somebody looks."""
+        log = self._session.snapshot.log
+        untried = self.plan is None and not self.running and not self.error
+        return self.possible and untried and log.sequence.total_size <= UNASKED
+
+    def ask(self, like: Release | None = None) -> None:
+        """Work the plan out anew, as release ``like`` would start."""
+        if self.running or not self.possible:
+            return
+        self.like = like or self.like
+        self.running = True
+        self.changed.emit()
+        self._session.jobs.start(self._run())
+
+    async def _run(self) -> None:
+        session = self._session
+        try:
+            found: Planned = await session.jobs.in_worker(
+                tr("Recovery plan"), "viewer.runtime.store_work:plan", session.path, session.config, self.like
+            )
+        except Cancelled:
+            self.error = tr("Stopped.")
+        except CannotRead as error:
+            self.plan, self.error = None, tr("No plan: {why}", why=engine_words(str(error)))
+        except (StoreError, OSError, RuntimeError) as error:
+            self.plan, self.error = None, str(error)
+        else:
+            self.plan, self.error, self.stale, self.at = found.plan, "", False, time.time()
+            self.took, self.other, self.written = found.took, found.other, found.written
+            self._refuse()
+        finally:
+            self.running = False
+            self.changed.emit()
+
+    def _unread(self) -> None:
+        """No plan stands over what was not seen."""
+        if self._session.unread:
+            if self._refuse():
+                self.changed.emit()
+        elif self.error and not self.running:
+            self.error = ""
+            self.changed.emit()
+
+    def _refuse(self) -> bool:
+        unread = self._session.unread
+        if not unread or self.plan is None:
+            return False
+        self.plan, self.error = None, tr("No plan: {why}", why=unread.words)
+        return True
+
+    def _grown(self) -> None:
+        if self.plan is not None and not self.stale:
+            self.stale = True
+            self.changed.emit()
+
+
+_jobs: WeakKeyDictionary[StoreSession, RecoveryJob] = WeakKeyDictionary()
+
+
+def recovery_of(session: StoreSession) -> RecoveryJob:
+    """The one plan of a session."""
+    if session not in _jobs:
+        _jobs[session] = RecoveryJob(session)
+    return _jobs[session]

@@ -1,0 +1,361 @@
+"""What is remembered between starts: typed keys over one readable INI file in the user's folder or in ``--config-dir``.
+
+Nothing is kept in a store or in the working directory. A value that cannot be read counts as its default.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QByteArray, QSettings, QStandardPaths
+
+RECENT = 12
+FILTERS = 50
+INCIDENTS = 50
+PORTABLE = "storescope.portable"
+"""A file of this name beside the program keeps settings and cache beside it too."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecentStore:
+    """A store opened before, as it was then.
+
+    ``facts`` are bytes of log, topics and messages; ``shares`` the largest topics' parts of the log.
+    """
+
+    path: str
+    name: str
+    when: int
+    facts: tuple[int, int, int] = (0, 0, 0)
+    state: str = ""
+    word: str = ""
+    shares: tuple[float, ...] = ()
+    errors: int = 0
+    warnings: int = 0
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLayout:
+    """A layout with a name: the view in front, whether the tree is shown, and the states of the splitters."""
+
+    name: str
+    view: str
+    tree: bool
+    states: dict[str, bytes]
+
+
+class Settings:
+    """The file, one property a key."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder if folder is not None else default_folder()
+        self._file = QSettings(str(self.folder / "storescope.ini"), QSettings.Format.IniFormat)
+
+    def sync(self) -> None:
+        """Write what changed."""
+        self._file.sync()
+
+    # ---- looks -------------------------------------------------------------------------------------------------------
+
+    @property
+    def theme(self) -> str:
+        """``light``, ``dark`` or ``system``."""
+        return self._word("look/theme", ("system", "light", "dark"))
+
+    @theme.setter
+    def theme(self, value: str) -> None:
+        self._file.setValue("look/theme", value)
+
+    @property
+    def language(self) -> str:
+        """``en``, ``zh_CN``, or ``system``."""
+        return self._word("look/language", ("system", "en", "zh_CN"))
+
+    @language.setter
+    def language(self, value: str) -> None:
+        self._file.setValue("look/language", value)
+
+    @property
+    def zoom(self) -> int:
+        """Per cent."""
+        return self._number("look/zoom", 100, 70, 200)
+
+    @zoom.setter
+    def zoom(self, value: int) -> None:
+        self._file.setValue("look/zoom", value)
+
+    @property
+    def contrast(self) -> bool | None:
+        """Whether fills are off and frames strong; None: as the desktop says."""
+        return self._choice("look/contrast")
+
+    @contrast.setter
+    def contrast(self, value: bool | None) -> None:
+        self._choose("look/contrast", value)
+
+    @property
+    def motion(self) -> bool | None:
+        """Whether things may move and fade; None: as the desktop says."""
+        return self._choice("look/motion")
+
+    @motion.setter
+    def motion(self, value: bool | None) -> None:
+        self._choose("look/motion", value)
+
+    # ---- layout ------------------------------------------------------------------------------------------------------
+
+    @property
+    def geometry(self) -> QByteArray:
+        """The window's place and size, empty before the first close."""
+        return self._bytes("layout/geometry")
+
+    @geometry.setter
+    def geometry(self, value: QByteArray) -> None:
+        self._file.setValue("layout/geometry", value)
+
+    @property
+    def tree_shown(self) -> bool:
+        """Whether the store tree stands beside the views."""
+        return self._number("layout/tree", 1, 0, 1) == 1
+
+    @tree_shown.setter
+    def tree_shown(self, value: bool) -> None:
+        self._file.setValue("layout/tree", int(value))
+
+    @property
+    def restore(self) -> bool:
+        """Whether a start opens what stood in the window at the end."""
+        return self._number("start/restore", 0, 0, 1) == 1
+
+    @restore.setter
+    def restore(self, value: bool) -> None:
+        self._file.setValue("start/restore", int(value))
+
+    def splitter(self, name: str) -> QByteArray:
+        """Where a splitter was dragged to, empty where it never was."""
+        return self._bytes(f"layout/splitter.{name}")
+
+    def set_splitter(self, name: str, state: QByteArray) -> None:
+        """Remember it."""
+        self._file.setValue(f"layout/splitter.{name}", state)
+
+    def columns(self, name: str) -> object:
+        """What was done to the columns of the table ``name``: see :mod:`viewer.widgets.column_fit`, or None."""
+        try:
+            return json.loads(str(self._file.value(f"layout/columns.{name}", "null")))
+        except ValueError:
+            return None
+
+    def set_columns(self, name: str, kept: object) -> None:
+        """Remember it; what is empty is forgotten."""
+        if kept:
+            self._file.setValue(f"layout/columns.{name}", json.dumps(kept))
+        else:
+            self._file.remove(f"layout/columns.{name}")
+
+    @property
+    def named_layouts(self) -> list[NamedLayout]:
+        """Layouts that were saved, in the order in which they were."""
+        return [made for item in self._json("layouts/named") if (made := _named_layout(item)) is not None]
+
+    @named_layouts.setter
+    def named_layouts(self, value: list[NamedLayout]) -> None:
+        kept = [
+            {**asdict(one), "states": {name: base64.b64encode(state).decode() for name, state in one.states.items()}}
+            for one in value
+        ]
+        self._file.setValue("layouts/named", json.dumps(kept))
+
+    def reset_layout(self) -> None:
+        """Forget every size and place."""
+        self._file.remove("layout")
+
+    def incident_look(self, store: str) -> str:
+        """How the incident of a store was left: ``line``, ``card`` or ``table``; "" where nobody said."""
+        return next((look for path, look in self._incidents() if path == store), "")
+
+    def set_incident_look(self, store: str, look: str) -> None:
+        """Remember it."""
+        kept = [(store, look), *(one for one in self._incidents() if one[0] != store)][:INCIDENTS]
+        self._file.setValue("incident/looks", json.dumps(kept))
+
+    def _incidents(self) -> list[tuple[str, str]]:
+        return [(item[0], item[1]) for item in self._json("incident/looks") if _is_texts(item, 2)]
+
+    # ---- stores and filters ------------------------------------------------------------------------------------------
+
+    @property
+    def recent(self) -> list[RecentStore]:
+        """Stores opened before, newest first."""
+        found = []
+        for item in self._json("recent/stores"):
+            if isinstance(item, dict) and isinstance(item.get("path"), str):
+                known = {f.name: item[f.name] for f in fields(RecentStore) if f.name in item}
+                known["shares"] = tuple(s for s in known.get("shares") or () if isinstance(s, int | float))
+                counts = known.get("facts")
+                listed = tuple(counts) if isinstance(counts, list) else ()
+                sound = len(listed) == 3 and all(isinstance(n, int) for n in listed)
+                known["facts"] = listed if sound else (0, 0, 0)
+                try:
+                    found.append(RecentStore(**known))
+                except TypeError:
+                    continue
+        return found
+
+    def remember(self, store: RecentStore) -> None:
+        """Put ``store`` first, behind those that are pinned; it stays pinned where it was."""
+        known = {other.path: other for other in self.recent}
+        old = known.pop(store.path, None)
+        self._keep_recent([replace(store, pinned=store.pinned or (old is not None and old.pinned)), *known.values()])
+
+    def pin(self, path: str) -> None:
+        """Pin the store at ``path``, or let it go again."""
+        self._keep_recent([replace(one, pinned=one.pinned != (one.path == path)) for one in self.recent])
+
+    def _keep_recent(self, stores: list[RecentStore]) -> None:
+        kept = sorted(stores, key=lambda one: not one.pinned)[:RECENT]
+        self._file.setValue("recent/stores", json.dumps([asdict(one) for one in kept]))
+
+    def forget_recent(self) -> None:
+        """Clear the list; what is pinned stays."""
+        self._keep_recent([one for one in self.recent if one.pinned])
+
+    @property
+    def filters(self) -> list[str]:
+        """Filters used before, newest first."""
+        return [text for text in self._json("filter/used") if isinstance(text, str)]
+
+    def remember_filter(self, text: str) -> None:
+        """Put ``text`` first."""
+        used = [text, *(other for other in self.filters if other != text)][:FILTERS]
+        self._file.setValue("filter/used", json.dumps(used))
+
+    @property
+    def saved_filters(self) -> list[tuple[str, str]] | None:
+        """(name, text) of the filters on buttons; None where nobody has changed them yet."""
+        if self._file.value("filter/saved") is None:
+            return None
+        return [(item[0], item[1]) for item in self._json("filter/saved") if _is_texts(item, 2)]
+
+    @saved_filters.setter
+    def saved_filters(self, value: list[tuple[str, str]]) -> None:
+        self._file.setValue("filter/saved", json.dumps(value))
+
+    @property
+    def colour_rules(self) -> list[dict[str, Any]]:
+        """Colouring rules as they were kept, in order; :mod:`viewer.log.colour_rules` reads them."""
+        return [item for item in self._json("filter/colours") if isinstance(item, dict)]
+
+    @colour_rules.setter
+    def colour_rules(self, value: list[dict[str, Any]]) -> None:
+        self._file.setValue("filter/colours", json.dumps(value))
+
+    @property
+    def sought(self) -> list[str]:
+        """What was looked for before, newest first."""
+        return [text for text in self._json("find/used") if isinstance(text, str)]
+
+    def remember_sought(self, text: str) -> None:
+        """Put ``text`` first."""
+        used = [text, *(other for other in self.sought if other != text)][:FILTERS]
+        self._file.setValue("find/used", json.dumps(used))
+
+    @property
+    def inspector_shown(self) -> bool:
+        """Whether the data inspector stands beside the bytes."""
+        return self._number("look/inspector", 0, 0, 1) == 1
+
+    @inspector_shown.setter
+    def inspector_shown(self, value: bool) -> None:
+        self._file.setValue("look/inspector", int(value))
+
+    @property
+    def lab_folder(self) -> Path:
+        """Where lab stores are made."""
+        kept = self._file.value("lab/folder")
+        return Path(kept) if isinstance(kept, str) and kept else Path.home() / "storescope" / "lab"
+
+    @lab_folder.setter
+    def lab_folder(self, value: Path) -> None:
+        self._file.setValue("lab/folder", str(value))
+
+    # ---- below -------------------------------------------------------------------------------------------------------
+
+    def _word(self, key: str, permitted: tuple[str, ...]) -> str:
+        value = self._file.value(key, permitted[0])
+        return value if value in permitted else permitted[0]
+
+    def _choice(self, key: str) -> bool | None:
+        return {"0": False, "1": True}.get(str(self._file.value(key)))
+
+    def _choose(self, key: str, value: bool | None) -> None:
+        if value is None:
+            self._file.remove(key)
+        else:
+            self._file.setValue(key, int(value))
+
+    def _number(self, key: str, default: int, low: int, high: int) -> int:
+        try:
+            return min(max(int(str(self._file.value(key, default))), low), high)
+        except ValueError:
+            return default
+
+    def _bytes(self, key: str) -> QByteArray:
+        value = self._file.value(key)
+        return value if isinstance(value, QByteArray) else QByteArray()
+
+    def _json(self, key: str) -> list[Any]:
+        try:
+            value = json.loads(str(self._file.value(key, "[]")))
+        except ValueError:
+            return []
+        return value if isinstance(value, list) else []
+
+
+def _is_texts(item: object, count: int) -> bool:
+    return isinstance(item, list) and len(item) == count and all(isinstance(part, str) for part in item)
+
+
+def portable_folder() -> Path | None:
+    """The folder of a portable copy: ``storescope-data`` beside the program, where a file ``storescope.portable`` lies
+    there too; None for a program that is installed.
+    """
+    program = Path(sys.executable if getattr(sys, "frozen", False) else sys.argv[0] or ".")
+    beside = program.absolute().parent
+    return beside / "storescope-data" if (beside / PORTABLE).is_file() else None
+
+
+def default_folder() -> Path:
+    """Where the desktop keeps settings of this user, or beside a portable program."""
+    portable = portable_folder()
+    if portable is not None:
+        return portable
+    base = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericConfigLocation)
+    return Path(base) / "storescope"
+
+
+def default_cache() -> Path:
+    """Where the desktop keeps what can be made again: unpacked samples, side indexes; or beside a portable program."""
+    portable = portable_folder()
+    if portable is not None:
+        return portable / "cache"
+    base = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericCacheLocation)
+    return Path(base) / "storescope"
+
+
+def _named_layout(item: object) -> NamedLayout | None:
+    """A layout as it was kept; None where it cannot be read."""
+    match item:
+        case {"name": str(name), "view": str(view), "tree": bool(tree), "states": dict(states)} if name:
+            try:
+                read = {str(part): base64.b64decode(state, validate=True) for part, state in states.items()}
+            except (ValueError, TypeError):
+                return None
+            return NamedLayout(name, view, tree, read)
+    return None

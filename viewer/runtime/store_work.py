@@ -1,0 +1,100 @@
+"""Long looks at a whole store in the worker process: the recovery plan and the check. No Qt.
+
+Compiled walks live there (``jobs.in_worker(title, "viewer.runtime.store_work:plan", …)``), so that the window's loop
+never waits for numba or for the disk.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import StoreError
+from viewer.runtime.control import Control
+
+if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
+    from engine.rules.unit_check import Release
+    from engine.store.recovery.plan import Blocker, RecoveryPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found, gravest first; not ``complete`` where it was stopped."""
+
+    findings: tuple[Any, ...]
+    complete: bool
+    incident: dict[str, Any] | None = None
+    """The four answers of the summary; None where nothing is wrong, or they cannot be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherStart:
+    """Whether the other release would start, and what keeps it from that."""
+
+    like: Release
+    will_start: bool
+    blockers: tuple[Blocker, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The plan of one release, worked out in ``took`` seconds; how the other would start (None: that cannot be told);
+    which release seems to have written the store, and why.
+    """
+
+    plan: RecoveryPlan
+    took: float
+    other: OtherStart | None = None
+    written: tuple[Release, str] | None = None
+
+
+def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: Release) -> Planned:
+    """What a start of a broker of release ``like`` would do with the store at ``path``."""
+    from engine.inspection import left_behind, open_store
+    from engine.inspection.recovery import NO_PLAN
+    from engine.inspection.recovery import plan as plan_of
+    from engine.inspection.written_by import guess
+
+    control.report(0, None)
+    with open_store(path, config) as store:
+        began = time.monotonic()
+        made = plan_of(store, like, losses=False)
+        took = time.monotonic() - began
+        made = left_behind.of_plan(store, made, left_behind.Look(control.report, _Cancel(control)))
+        store.refuse_unread(NO_PLAN)
+        try:
+            found = plan_of(store, "4.9" if like == "5.3" else "5.3", losses=False)
+            other = OtherStart(found.like, found.will_start, found.blockers)
+        except StoreError:
+            other = None
+        return Planned(made, took, other, guess(store))
+
+
+def check(control: Control, path: Path, config: MessageStoreConfig | None) -> Checked:
+    """Check the store at ``path`` with every rule; a check that is stopped tells what it saw."""
+    from engine.inspection import open_store
+    from engine.inspection.findings import check as findings_of
+    from engine.rules.findings import Finding
+
+    found: list[Finding] = []
+    complete, incident = False, None
+    with open_store(path, config) as store:
+        for one in findings_of(store, cancel=_Cancel(control), progress=control.report):
+            if isinstance(one, Finding):
+                found.append(one)
+            else:
+                complete, incident = one.complete, one.incident
+    return Checked(tuple(found), complete, incident)
+
+
+class _Cancel:
+    """The control as the check asks it."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    def is_set(self) -> bool:
+        return self._control.cancelled

@@ -1,0 +1,311 @@
+"""What the store card and the tree show: topics, queues, files, sizes, times, as one frozen value. No Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from engine.codec.message import Unit
+from engine.errors import CannotRead, StoreError
+from viewer.look.assets import tr, words
+from viewer.look.broken import bytes_missing
+from viewer.look.formats import store_name
+
+if TYPE_CHECKING:
+    from engine.inspection.queue_reader import QueueReader
+    from engine.inspection.snapshot import StoreSnapshot
+
+T = TypeVar("T")
+MESSAGES_KNOWN = 4096
+"""Queues whose newest unit is asked for its size; more would take too long for a card."""
+
+
+FLAVOURS = {
+    "v2": words("long topics"), "dledger": words("DLedger"), "extCq": words("ext queues"),
+    "batchCq": words("batch queues"), "lmq": words("light queues"), "timer": words("timer"),
+    "ipv6": words("IPv6 hosts"), "propCrc": words("property CRC"), "multiPath": words("several log folders"),
+    "rocksdbCq": words("RocksDB queues"),
+}  # fmt: skip
+"""What is special about a store, in words; the plain form of units has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """A queue by its bounds, offsets in messages; ``note`` where it could not be read."""
+
+    queue_id: int
+    min_offset: int
+    max_offset: int
+    note: str = ""
+    unread: bool = False
+    """Whether its files cannot be read; else ``note`` tells of what was read and is wrong."""
+
+    @property
+    def count(self) -> int:
+        return max(self.max_offset - max(self.min_offset, 0), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """A topic: its queues, and its bytes in the log estimated from the newest unit of each queue."""
+
+    name: str
+    queues: tuple[QueueFacts, ...]
+    bytes: int
+
+    @property
+    def count(self) -> int:
+        return sum(queue.count for queue in self.queues)
+
+    @property
+    def known(self) -> bool:
+        """Whether the bounds of all its queues could be read."""
+        return not any(queue.note for queue in self.queues)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFacts:
+    """An index file: entries used; −1 where its header cannot be read."""
+
+    name: str
+    count: int
+    begin: int = 0
+    end: int = 0
+    unread: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The store in one glance. Sizes in bytes, times in ms since the epoch, None where nothing tells."""
+
+    name: str
+    path: str
+    kind: str
+    log_files: int
+    log_bytes: int
+    min_offset: int
+    max_offset: int
+    first_time: int | None
+    last_time: int | None
+    topics: tuple[TopicFacts, ...]
+    index: tuple[IndexFacts, ...]
+    tables: tuple[str, ...]
+    groups: int
+    checkpoint: int | None
+    has_checkpoint: bool
+    abort: bool
+    lock: str
+    notes: tuple[str, ...]
+    format: str
+    flavour: tuple[str, ...] = ()
+    """What is special about the store, in the words of the ``info`` command."""
+    whole: bool = True
+    """Whether everything that was looked at could be read."""
+    missing: int = 0
+    """Bytes between two files of the log that no file holds; ``log_bytes`` leaves them out."""
+    gone: bool = False
+    """Whether the log is empty, and queues, index or positions know of it."""
+
+    @property
+    def kinds(self) -> str:
+        """The format and what is special, in words."""
+        said = [self.format] + [tr(FLAVOURS[one]) for one in self.flavour if one in FLAVOURS]
+        return " · ".join(one for one in said if one)
+
+    @property
+    def messages(self) -> int:
+        return sum(topic.count for topic in self.topics)
+
+    @property
+    def topics_by_bytes(self) -> list[str]:
+        return [topic.name for topic in sorted(self.topics, key=lambda t: (-t.bytes, t.name))]
+
+    @property
+    def state(self) -> tuple[str, str]:
+        """Mark and English word for the card: how the store was left."""
+        if not self.whole:
+            return "unread", "not all readable"
+        if self.gone:
+            return "error", "the log is gone"
+        if self.kind != "store":
+            return "note", {"commitlog": "log only", "file": "one file"}.get(self.kind, "a part")
+        if self.lock == "held":
+            return "live", "broker is running"
+        return ("warn", "not closed") if self.abort else ("ok", "closed")
+
+
+def standing(survey: Survey, counts: Mapping[str, int], *, complete: bool, lab: bool = False) -> tuple[str, str]:
+    """Mark and words for the card: the worst of how the store was left and of what was found in it (``counts`` by
+    severity). A store that is not checked yet, or not all of it, is not called sound; ``lab``: our own engine has it
+    open.
+    """
+    mark, word = survey.state
+    said = tr("open in the lab") if lab and mark != "unread" else tr(word)
+    errors, warnings = counts.get("error", 0), counts.get("warn", 0)
+    if mark == "unread":
+        return mark, said
+    if errors and not survey.gone:
+        more = tr("1 error") if errors == 1 else tr("{n:,} errors", n=errors)
+        return "error", f"{said} · {more}"
+    if survey.missing:
+        return "error", f"{said} · {tr('files missing')}"
+    if lab:
+        return "live", said
+    if warnings and mark != "error":
+        more = tr("1 warning") if warnings == 1 else tr("{n:,} warnings", n=warnings)
+        return "warn", said if mark == "warn" else f"{said} · {more}"
+    return ("chat", said) if mark == "ok" and not complete else (mark, said)
+
+
+def survey(store: StoreSnapshot) -> Survey:
+    """Look at heads and tails; what cannot be read is left out and said in ``notes``."""
+    notes = list(store.notes)
+    log = store.log
+    low, high = max(_told(lambda: log.min_offset, 0), 0), max(_told(lambda: log.max_offset, 0), 0)
+    first = _told(lambda: _first_unit(store), None)
+    none: tuple[TopicFacts, ...] = ()
+    gone = _told(lambda: high <= low and _is_gone(store), False)
+    topics = _told(lambda: tuple(_topics(store, gone=gone)), none)
+    checkpoint = _checkpoint(store, notes)
+    missing = bytes_missing((file.start_offset, file.end_offset) for file in log.files if file.start_offset < high)
+    return Survey(
+        name=store_name(str(store.path)),
+        path=str(store.path),
+        kind=store.kind,
+        log_files=len(log.files),
+        log_bytes=max(high - low - missing, 0),
+        min_offset=low,
+        max_offset=high,
+        first_time=first.store_timestamp if first else None,
+        last_time=_last_time(store),
+        topics=topics,
+        index=_told(lambda: tuple(_index(store)), ()),
+        tables=_told(lambda: tuple(_tables(store)), ()),
+        groups=_groups(store),
+        checkpoint=checkpoint,
+        has_checkpoint=_told(lambda: store.paths is not None and store.reading.exists(store.paths.checkpoint), True),
+        abort=_told(lambda: store.abort, False),
+        lock=store.lock_state,
+        notes=tuple(notes),
+        format=_told(lambda: _format(store, first), ""),
+        flavour=_flavour(store),
+        gone=gone,
+        missing=missing,
+        whole=not store.unread,
+    )
+
+
+def _told(ask: Callable[[], T], unknown: T) -> T:
+    """What ``ask`` gives, ``unknown`` where it needs bytes that cannot be read: the door has noted that."""
+    try:
+        return ask()
+    except CannotRead:
+        return unknown
+
+
+def _is_gone(store: StoreSnapshot) -> bool:
+    from engine.inspection.recovery import without_log
+
+    return without_log(store) is not None
+
+
+def _first_unit(store: StoreSnapshot) -> Unit | None:
+    for item in store.log.items(store.log.min_offset, 1, crc=False) if store.log.files else []:
+        if isinstance(item, Unit):
+            return item
+    return None
+
+
+def _last_time(store: StoreSnapshot) -> int | None:
+    """Store time of the last unit."""
+    try:
+        for item in reversed(store.log.items_before(store.log.max_offset, 2, crc=False)):
+            if isinstance(item, Unit):
+                return item.store_timestamp
+    except StoreError:
+        return None
+    return None
+
+
+def _topics(store: StoreSnapshot, *, gone: bool) -> Iterator[TopicFacts]:
+    asked = 0
+    for topic, queues in store.topics().items():
+        facts, size = [], 0
+        for number, queue in queues.items():
+            one = _queue(number, queue, gone=gone)
+            facts.append(one)
+            newest = _told(queue.newest, None) if asked < MESSAGES_KNOWN and one.count else None
+            asked += 1
+            size += one.count * (newest[1] if newest else 200)
+        yield TopicFacts(topic, tuple(facts), size)
+
+
+def _queue(number: int, queue: QueueReader, *, gone: bool) -> QueueFacts:
+    """Its bounds; where the log is gone none of its entries counts for a broker, and what its files hold is told."""
+    try:
+        if gone and queue.kind == "simple":
+            size = queue.unit_size
+            return QueueFacts(number, max(queue.sequence.min_offset, 0) // size, queue.raw_end // size)
+        return QueueFacts(number, queue.min_offset, queue.max_offset)
+    except StoreError as error:
+        return QueueFacts(number, 0, 0, str(error), isinstance(error, CannotRead))
+
+
+def _index(store: StoreSnapshot) -> Iterator[IndexFacts]:
+    for reader in store.index_files():
+        try:
+            head = reader.header
+            yield IndexFacts(reader.name, head.entries, head.begin_timestamp, head.end_timestamp)
+        except StoreError as error:
+            yield IndexFacts(reader.name, -1, unread=isinstance(error, CannotRead))
+
+
+def _tables(store: StoreSnapshot) -> list[str]:
+    """File names under ``config/``, backups left out."""
+    if store.paths is None:
+        return []
+    names = sorted(entry.name for entry in store.reading.entries(store.paths.config))
+    return [name for name in names if not name.endswith(".bak") or name.removesuffix(".bak") not in names]
+
+
+def _groups(store: StoreSnapshot) -> int:
+    """Groups that have an offset in consumerOffset.json."""
+    if store.paths is None:
+        return 0
+    from engine.codec.json_dialect import parse
+
+    try:
+        raw = store.small_file(store.paths.config / "consumerOffset.json")
+    except StoreError:
+        return 0
+    value = parse(raw).value if raw else None
+    table = value.get("offsetTable") if isinstance(value, dict) else None
+    return len({key.partition("@")[2] for key in table if isinstance(key, str)}) if isinstance(table, dict) else 0
+
+
+def _checkpoint(store: StoreSnapshot, notes: list[str]) -> int | None:
+    try:
+        page = store.checkpoint()
+    except StoreError as error:
+        notes.append(str(error))
+        return None
+    return page.physic_msg_timestamp if page is not None else None
+
+
+def _flavour(store: StoreSnapshot) -> tuple[str, ...]:
+    from engine.inspection.info import flavour
+
+    try:
+        return tuple(flavour(store))
+    except StoreError:
+        return ()
+
+
+def _format(store: StoreSnapshot, first: Unit | None) -> str:
+    """The oldest release family that writes what is here; the files hold no version number."""
+    if store.paths is not None and store.reading.exists(store.paths.root / "timerwheel"):
+        return "RocketMQ 5.x"
+    if first is not None and first.version == 2:
+        return "RocketMQ 5.1+"
+    return ""

@@ -1,0 +1,282 @@
+"""The worker: a process of its own for compiled walks, filters and checks, so that the window's loop never shares its
+lock.
+
+Started with *spawn* ahead of need; numba is imported and compiled there. A request names a function ``module:name``
+that is called as ``function(control, *args)``; what it emits streams back. Every request gets an answer: what cannot
+be brought over the pipe is an error of that request, and where the process dies, what waited fails with
+:class:`WorkerDied` and the next request starts a new one. No Qt on either side of the pipe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import itertools
+import multiprocessing
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from engine import frames
+from engine.frames import CannotTravel, Frame
+from engine.mapped.reading import gather_unread
+from viewer.runtime.priority import stand_back
+
+REPORT_EVERY = 0.1
+
+
+class Cancelled(Exception):
+    """The work was told to stop."""
+
+
+class WorkerDied(RuntimeError):
+    """The worker process ended while work was under way."""
+
+
+@dataclass(eq=False)
+class _Request:
+    items: Callable[[Any], None]
+    told: Callable[[float, float | None, str], None]
+    finished: Callable[[Any, Exception | None], None]
+    pipe: Connection | None = None
+    """Through which it was sent; None while it is held back."""
+
+
+class Worker:
+    """The window's end of the pipe. ``post`` has a call done on the loop's thread; all callbacks arrive there.
+    ``unread`` gets what a request could not read of the store, before the request is finished.
+    """
+
+    def __init__(self, post: Callable[..., None], unread: Callable[[tuple[Any, ...]], object] = tuple) -> None:
+        self._post = post
+        self._unread = unread
+        self._numbers = itertools.count(1)
+        self._requests: dict[int, _Request] = {}
+        self._process: multiprocessing.process.BaseProcess | None = None
+        self._pipe: Connection | None = None
+        self._closed = False
+        self._held: list[tuple[int, bytes]] | None = None
+
+    def hold(self) -> None:
+        """Keep requests back: a process that starts now would take its time from the first rows."""
+        if self._held is None and not self.alive:
+            self._held = []
+
+    def release(self) -> None:
+        """Start, and send what was kept back."""
+        held, self._held = self._held or [], None
+        self.start()
+        for number, frame in held:
+            self._send(number, frame)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process is not None and self._process.is_alive()
+
+    def start(self) -> None:
+        """Have the process ready; called ahead of need."""
+        if self.alive or self._closed or self._held is not None:
+            return
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        self._pipe = ours
+        self._process = context.Process(target=serve, args=(theirs,), name="storescope-worker", daemon=True)
+        with quiet_main():
+            self._process.start()
+        theirs.close()
+        threading.Thread(target=self._listen, args=(ours,), name="worker-pipe", daemon=True).start()
+
+    def request(
+        self,
+        target: str,
+        args: tuple[object, ...],
+        items: Callable[[Any], None],
+        told: Callable[[float, float | None, str], None],
+        finished: Callable[[Any, Exception | None], None],
+    ) -> int:
+        """Ask for work; gives the number to cancel it by."""
+        self.start()
+        number = next(self._numbers)
+        self._requests[number] = _Request(items, told, finished)
+        try:
+            self._send(number, frames.pack(number, "call", target, args))
+        except CannotTravel as error:
+            self._post(self._finish, number, None, error)
+        return number
+
+    def cancel(self, number: int) -> None:
+        """Tell a request to stop; it ends with ``Cancelled`` or with what it had found."""
+        self._send(number, frames.pack(number, "cancel"))
+
+    def close(self) -> None:
+        """End the process; what waits is forgotten."""
+        self._closed = True
+        self._requests.clear()
+        if self._pipe is not None:
+            with contextlib.suppress(OSError):
+                self._pipe.close()
+        if self._process is not None and self._process.is_alive():
+            self._process.terminate()
+            self._process.join(1)
+
+    def _send(self, number: int, frame: bytes) -> None:
+        if self._held is not None:
+            self._held.append((number, frame))
+            return
+        pipe, request = self._pipe, self._requests.get(number)
+        if request is not None and request.pipe is None:
+            request.pipe = pipe
+        if pipe is not None:
+            with contextlib.suppress(OSError, ValueError):  # its end is told by the thread that listens
+                pipe.send_bytes(frame)
+
+    def _listen(self, pipe: Connection) -> None:
+        """In a thread of its own: hand on what the worker says until the pipe ends."""
+        while True:
+            try:
+                frame = frames.receive(pipe)
+            except (EOFError, OSError):
+                self._post(self._died, pipe)
+                return
+            try:
+                content = frame.content()
+            except CannotTravel as error:
+                self._post(self._lost, frame.number, error)
+            else:
+                self._post(self._take, frame.number, frame.kind, content)
+
+    def _take(self, number: int, kind: str, content: tuple[Any, ...]) -> None:
+        request = self._requests.get(number)
+        if request is None:
+            return
+        if kind == "items":
+            request.items(content[0])
+        elif kind == "told":
+            request.told(*content)
+        else:
+            value, error, unread = content
+            self._unread(unread)
+            self._finish(number, value, error)
+
+    def _lost(self, number: int, error: Exception) -> None:
+        """Part of an answer could not be unpacked: no answer is complete without it."""
+        self.cancel(number)
+        self._finish(number, None, error)
+
+    def _finish(self, number: int, value: object, error: Exception | None) -> None:
+        request = self._requests.pop(number, None)
+        if request is not None:
+            request.finished(value, error)
+
+    def _died(self, pipe: Connection) -> None:
+        """The process behind ``pipe`` is gone or going: a pipe ends before its process counts as dead."""
+        if self._closed:
+            return
+        waiting = [number for number, request in self._requests.items() if request.pipe is pipe]
+        if self._pipe is pipe:
+            self._process = None
+        for request in [self._requests.pop(number) for number in waiting]:
+            request.finished(None, WorkerDied("The worker process ended; the work can be started again"))
+
+
+class WorkerControl:
+    """What a function in the worker sees: whether to stop, and where to put what it finds."""
+
+    def __init__(self, number: int, send: Callable[[bytes], None]) -> None:
+        self.stop = threading.Event()
+        self._number, self._send = number, send
+        self._told = 0.0
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether to stop; ask every few milliseconds."""
+        return self.stop.is_set()
+
+    def check(self) -> None:
+        """Raise where the request was told to stop."""
+        if self.stop.is_set():
+            raise Cancelled
+
+    def emit(self, items: object) -> None:
+        """Send something that was found; batch what is small. Raises :class:`CannotTravel`."""
+        self._send(frames.pack(self._number, "items", items))
+
+    def report(self, done: float, total: float | None = None, note: str = "") -> None:
+        """Say how far the work is."""
+        now = time.monotonic()
+        if now - self._told >= REPORT_EVERY:
+            self._told = now
+            self._send(frames.pack(self._number, "told", done, total, note))
+
+
+def serve(pipe: Connection) -> None:
+    """The worker's own main: take requests until the window goes away."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    stand_back()
+    lock = threading.Lock()
+    controls: dict[int, WorkerControl] = {}
+
+    def send(frame: bytes) -> None:
+        with lock, contextlib.suppress(OSError):
+            pipe.send_bytes(frame)
+
+    threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
+    while True:
+        try:
+            frame = frames.receive(pipe)
+        except (EOFError, OSError):
+            return
+        number = frame.number
+        if frame.kind == "cancel":
+            if number in controls:
+                controls[number].stop.set()
+            continue
+        control = controls[number] = WorkerControl(number, send)
+
+        def body(number: int = number, control: WorkerControl = control, frame: Frame = frame) -> None:
+            send(_answer(control, frame))
+            controls.pop(number, None)
+
+        try:
+            threading.Thread(target=body, name=f"request-{number}", daemon=True).start()
+        except RuntimeError as error:  # no further thread is to be had
+            send(frames.pack(number, "end", None, frames.portable(error), ()))
+
+
+def _answer(control: WorkerControl, frame: Frame) -> bytes:
+    """Do what ``frame`` asks for; its end, whatever became of it, with all that could not be read on the way."""
+    with gather_unread() as unread:
+        try:
+            target, args = frame.content()
+            module, _, name = target.partition(":")
+            value = getattr(importlib.import_module(module), name)(control, *args)
+            return frames.pack(frame.number, "end", value, None, tuple(unread))
+        except BaseException as error:  # noqa: BLE001 (carried to the process that waits for it)
+            return frames.pack(frame.number, "end", None, frames.portable(error), tuple(unread))
+
+
+def _warm_up() -> None:
+    """Import and compile what walks need before anybody asks."""
+    with contextlib.suppress(Exception):
+        importlib.import_module("engine.codec.compiled")
+
+
+@contextlib.contextmanager
+def quiet_main() -> Any:
+    """While a process is spawned: the child must not run the program's own main module again."""
+    main = sys.modules["__main__"]
+    kept = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
+    try:
+        if "__file__" in kept:
+            del main.__file__
+        main.__spec__ = None
+        yield
+    finally:
+        for name, value in kept.items():
+            setattr(main, name, value)

@@ -1,0 +1,275 @@
+"""The program around the window: application, loop, last words, and the modes that end by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import faulthandler
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer
+from PySide6.QtWidgets import QApplication
+
+from engine.config import MessageStoreConfig
+from viewer.look import assets
+from viewer.look.theme import desktop_contrast, theme
+from viewer.runtime.garbage import LoopGarbage
+from viewer.runtime.kept_files import LAST_SECONDS, keeper
+from viewer.runtime.settings import Settings
+from viewer.shell.command_handlers import show_choices
+from viewer.shell.crash_notes import take
+from viewer.shell.main_window import MainWindow
+from viewer.shell.single_instance import Asked, Doorbell, answer, hand_over
+from viewer.shell.system_libraries import told_instead_of_aborted
+from viewer.shell.windows import all_closed, close_all
+
+QUIET_SECONDS = 15.0
+"""How long a picture waits for short reads behind the first rows."""
+SWITCH_SECONDS = 0.0001
+"""How long a thread that reads or decodes may keep the window's thread waiting for the interpreter."""
+LARGEST_LAST_WORDS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What the command line asked for."""
+
+    store: Path | None = None
+    at: str | None = None
+    screenshot: Path | None = None
+    drive: Path | None = None
+    theme: str | None = None
+    language: str | None = None
+    size: tuple[int, int] | None = None
+    config_dir: Path | None = None
+    config: MessageStoreConfig | None = None
+    new_window: bool = False
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether a window that runs may take this over: not what ends by itself, nor looks or a configuration of its
+        own.
+        """
+        own = (self.screenshot, self.drive, self.theme, self.language, self.size, self.config)
+        return not self.new_window and all(value is None for value in own)
+
+
+def choose_platform(*, picture: bool = False) -> None:
+    """Without a display Qt draws into memory, and for a ``picture`` also with one: that needs fewer libraries."""
+    display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if sys.platform.startswith("linux") and (picture or not display):
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+
+def main(start: Start) -> int:
+    """Run the viewer until its window closes; gives the exit code."""
+    choose_platform(picture=start.screenshot is not None)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    with told_instead_of_aborted(picture=start.screenshot is not None):
+        app = make_application()
+    garbage = LoopGarbage()
+    settings = Settings(start.config_dir)
+    if start.hands_over and hand_over(settings.folder, Asked(start.store, start.at)):
+        return 0
+    dress(app, settings, start)
+    left = take(settings.folder)
+    last_words = open_last_words(settings.folder)
+    window = MainWindow(settings, start.config)
+    window.remembers = start.screenshot is None and start.drive is None
+    window.layouts.first_size(start.size)
+    show_choices(window)
+    if left and window.remembers:
+        window.desk.offer_last_words(left)
+    watch_errors(window, last_words)
+    import qasync
+
+    loop = qasync.QEventLoop(app)
+    asyncio.set_event_loop(loop)
+    code: int = 0
+    try:
+        code = loop.run_until_complete(run(window, start))
+    finally:
+        window.close()
+        with contextlib.suppress(RuntimeError):
+            loop.run_until_complete(close_all())
+            loop.run_until_complete(window.jobs.drain())
+            loop.close()
+        finish_keeping()
+        garbage.end()
+        if last_words is not None:
+            faulthandler.disable()
+            last_words.close()
+    return code
+
+
+def finish_keeping() -> None:
+    """Wait for what is still being kept; the disk may be slow, not silent."""
+    try:
+        keeper().settle(LAST_SECONDS)
+    except TimeoutError:
+        sys.stderr.write("storescope: marks and bookmarks are still being written: the disk does not answer\n")
+
+
+def make_application() -> QApplication:
+    """The one QApplication, named for the desktop."""
+    QCoreApplication.setApplicationName("storescope")
+    QCoreApplication.setOrganizationName("storescope")
+    app = QApplication.instance()
+    if not isinstance(app, QApplication):
+        app = QApplication(["storescope"])
+    app.setApplicationDisplayName("Storescope")
+    app.setDesktopFileName("storescope")
+    app.setQuitOnLastWindowClosed(False)
+    return app
+
+
+def dress(app: QApplication, settings: Settings, start: Start) -> None:
+    """Language, colours and zoom before anything is shown."""
+    language = start.language or settings.language
+    assets.set_language(assets.system_language() if language == "system" else language)
+    theme.zoom = settings.zoom
+    theme.contrast_follows = settings.contrast is None
+    theme.contrast = desktop_contrast() if settings.contrast is None else settings.contrast
+    theme.motion = settings.motion
+    theme.scheme = start.theme or settings.theme
+    theme.apply(app)
+
+
+async def run(window: MainWindow, start: Start) -> int:
+    """Show the window and do what was asked; gives the exit code."""
+    closed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    ender = _Ender(window, closed)
+    window.installEventFilter(ender)
+    store = start.store or (window.desk.last() if window.remembers else None)
+    if store is None:
+        window.show_welcome()
+    window.show()
+    bell = Doorbell(window.settings.folder) if window.remembers else None
+    if bell is not None:
+        bell.rung.connect(lambda asked: answer(window, asked))
+    with _interruptible(window):
+        opened = await window.open(store, start.at) if store is not None else True
+        if start.screenshot is not None:
+            return await take_picture(window, start.screenshot, opened)
+        if start.drive is not None:
+            return await drive(window, start.drive)
+        code = await closed
+        if bell is not None:
+            bell.close()
+        await all_closed()
+        return code
+
+
+async def take_picture(window: MainWindow, target: Path, opened: bool) -> int:
+    """Save what the window shows once everything quick is there; 3 where the store could not be opened, or not all of
+    it read.
+    """
+    await window.settled()
+    await window.settled(QUIET_SECONDS if opened else 1.0, quiet=True)
+    if not window.grab().save(str(target)):
+        sys.stderr.write(f"storescope: {target}: the picture cannot be written\n")
+        return 3
+    if not opened:
+        sys.stderr.write(f"storescope: {window.error_words}\n")
+        return 3
+    unread = window.session.unread.list if window.session is not None else ()
+    for one in unread:
+        sys.stderr.write(f"storescope: {one.words}\n")
+    return 3 if unread else 0
+
+
+async def drive(window: MainWindow, file: Path) -> int:
+    """Await the file's ``drive(window)``; 1 and the exception's line where it raises."""
+    await window.stages.ready()
+    space: dict[str, Any] = {"__name__": "drive", "__file__": str(file)}
+    try:
+        text = await asyncio.to_thread(file.read_text, "utf-8")
+        exec(compile(text, str(file), "exec"), space)  # noqa: S102 (that is what was asked for)
+        work: Coroutine[Any, Any, object] = space["drive"](window)
+        await work
+    except Exception as error:  # noqa: BLE001 (whatever the file raises is its answer)
+        words = traceback.format_exception_only(error)[-1].strip()
+        sys.stderr.write(f"storescope: {file}: {words}\n")
+        return 1
+    return 0
+
+
+class _Ender(QObject):
+    """Ends the run when the window was closed."""
+
+    def __init__(self, window: MainWindow, closed: asyncio.Future[int]) -> None:
+        super().__init__(window)
+        self._closed = closed
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Look at closing only."""
+        if event.type() == QEvent.Type.Close:
+            QTimer.singleShot(0, self._end)
+        return False
+
+    def _end(self) -> None:
+        if not self._closed.done():
+            self._closed.set_result(0)
+
+
+@contextlib.contextmanager
+def _interruptible(window: MainWindow) -> Any:
+    """Ctrl+C in the terminal closes the window: Python gets a turn now and then to see it."""
+    before = signal.signal(signal.SIGINT, lambda *_: window.close())
+    turn = QTimer(window)
+    turn.setTimerType(Qt.TimerType.VeryCoarseTimer)
+    turn.timeout.connect(lambda: None)
+    turn.start(1000)
+    try:
+        yield
+    finally:
+        turn.stop()
+        signal.signal(signal.SIGINT, before)
+
+
+def open_last_words(folder: Path) -> TextIO | None:
+    """The file that gets the last words of a crash; None where it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "last-words.txt"
+        if path.exists() and path.stat().st_size > LARGEST_LAST_WORDS:
+            path.replace(folder / "last-words.old.txt")
+        stream = path.open("a", encoding="utf-8")
+    except OSError:
+        return None
+    faulthandler.enable(stream)
+    return stream
+
+
+def watch_errors(window: MainWindow, last_words: TextIO | None) -> None:
+    """An error nobody caught is written down and said; the window stays."""
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            window.close()
+            return
+        text = "".join(traceback.format_exception(kind, error, trace))
+        sys.stderr.write(text)
+        if last_words is not None and not last_words.closed:
+            last_words.write(f"uncaught at {datetime.now().astimezone().isoformat()}\n{text}")
+            last_words.flush()
+        with contextlib.suppress(RuntimeError):
+            window.say(f"{kind.__name__}: {error}")
+
+    sys.excepthook = hook
+    window.jobs.failed.connect(lambda error: _note(error, last_words))
+
+
+def _note(error: Exception, last_words: TextIO | None) -> None:
+    if last_words is not None and not last_words.closed:
+        last_words.write("".join(traceback.format_exception(error)))
+        last_words.flush()

@@ -1,0 +1,356 @@
+"""What the window does for the lab: its dialogs, its commands, the words at the top, opening and leaving lab stores."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QFileDialog
+
+from engine.errors import StoreError
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
+from viewer.pane import Pane
+from viewer.runtime.lab_session import LabDesk
+from viewer.shell.menus import enable_actions
+from viewer.shell.windows import open_beside
+
+if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
+    from engine.lab.samples import PositionSample
+    from engine.rules.unit_check import Release
+    from viewer.lab.pane import LabPane
+    from viewer.runtime.jobs import Job
+    from viewer.runtime.store_session import StoreSession
+    from viewer.shell.main_window import MainWindow
+
+
+class LabRoom(QObject):
+    """The lab of one window; it outlives the panes, which are made anew with the language."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._pane: LabPane | None = None
+        self._staying = False
+        self.desk = LabDesk()
+        self._load: Job | None = None
+        self._recovery: Job | None = None
+        self.desk.changed.connect(self.show_state)
+        self.desk.sampled.connect(self._sampled)
+        self.desk.died.connect(self._died)
+
+    # ---- the pane ----------------------------------------------------------------------------------------------------
+
+    def made(self, pane: Pane) -> None:
+        """A pane was made: the lab's is wired, and a copy that was recovered opens beside."""
+        if pane.view_id == "findings":
+            from viewer.findings.pane import FindingsPane
+
+            assert isinstance(pane, FindingsPane)
+            pane.recovery.openAsked.connect(lambda path: open_beside(self._window, path, "findings"))
+            pane.recovery.deedsChanged.connect(lambda: enable_actions(self._window))
+        if pane.view_id != "lab":
+            return
+        from viewer.lab.pane import LabPane
+
+        assert isinstance(pane, LabPane)
+        self._end_comparison()
+        self._pane = pane
+        pane.lab_folder = self._window.settings.lab_folder
+        pane.createAsked.connect(self.create)
+        pane.writeAsked.connect(self.open_for_writing)
+        pane.plugAsked.connect(self.plug)
+        pane.recoverAsked.connect(self.recover)
+        pane.recoverAgainAsked.connect(self.recover_again)
+        pane.compareAsked.connect(self.compare)
+        pane.deedsChanged.connect(self.show_state)
+        pane.left.connect(self._end_comparison)
+        pane.set_desk(self.desk)
+
+    def pane(self) -> LabPane:
+        """The lab's view; made where nobody has looked at it yet."""
+        self._window.awake("lab")
+        assert self._pane is not None
+        return self._pane
+
+    # ---- what can be done now ----------------------------------------------------------------------------------------
+
+    def able(self) -> dict[str, bool]:
+        """Command → whether it can be done now."""
+        desk = self.desk
+        alive = desk.alive and not desk.unplugged
+        running = desk.load is not None
+        return {
+            "lab.put": alive, "lab.again": alive and bool(desk.done), "lab.flush": alive,
+            "lab.commit": alive and bool(getattr(desk.config, "transient_store_pool_enable", False)),
+            "lab.start": alive and not running, "lab.pause": alive and running, "lab.stop": alive and running,
+            "lab.plug": desk.plug_possible and not desk.unplugged, "lab.recover": desk.unplugged and not desk.busy,
+            "lab.recoverAgain": desk.again_possible, "lab.close": desk.there and not desk.busy,
+            "lab.write": self._window.session is not None and not desk.open_here,
+        }  # fmt: skip
+
+    def deeds(self) -> dict[str, Callable[[], object]]:
+        """Command → what it does."""
+        return {
+            "lab.create": self.create, "lab.openFolder": self.open_folder, "lab.write": self.open_for_writing,
+            "lab.put": self.put, "lab.again": self.again, "lab.start": self.load, "lab.pause": self.pause,
+            "lab.stop": self.stop, "lab.flush": self.flush, "lab.commit": self.commit, "lab.plug": self.plug,
+            "lab.recover": self.recover, "lab.recoverAgain": self.recover_again, "lab.close": self.close,
+            "lab.compare": self.compare,
+        }  # fmt: skip
+
+    def show_words(self) -> None:
+        """The words at the top right: open for writing, or for reading only."""
+        window, shown = self._window, self.desk.open_here and self._shows_desk()
+        window.strip.set_writing(shown, own=self.desk.folder is None)
+        window.top.show_writing(shown and window.view == "lab")
+
+    def show_state(self) -> None:
+        """The words at the top right, and what is greyed."""
+        if not self._window.closed:
+            enable_actions(self._window)
+            self._show_load()
+
+    def _show_load(self) -> None:
+        """A load that runs stands among the work under way, where it can be stopped."""
+        jobs, running = self._window.jobs, self.desk.load is not None
+        if self.desk.busy == "recover" and self._recovery is None:
+            self._recovery = jobs.announce(
+                tr("Recovery"), lambda: self._window.say(tr("A recovery is not stopped halfway."))
+            )
+            jobs.tell(self._recovery, tr("the log is read and dispatched again"))
+        elif self.desk.busy != "recover" and self._recovery is not None:
+            jobs.retire(self._recovery)
+            self._recovery = None
+        if running and self._load is None:
+            self._load = jobs.announce(tr("Load"), self.stop)
+        elif not running and self._load is not None:
+            jobs.retire(self._load)
+            self._load = None
+
+    def _sampled(self, sample: PositionSample) -> None:
+        if self._load is not None:
+            said = tr("paused") if self.desk.load_paused else f"{sample.rates.messages:,.0f} /s"
+            self._window.jobs.tell(self._load, said)
+
+    def _shows_desk(self) -> bool:
+        session = self._window.session
+        return session is not None and session.path.absolute() == self.desk.store
+
+    # ---- deeds -------------------------------------------------------------------------------------------------------
+
+    def create(self) -> None:
+        """Ask what kind of store shall be made."""
+        folder = self._window.settings.lab_folder
+
+        def ask(name: str) -> None:
+            from viewer.lab.create import CreateDialog
+
+            dialog = CreateDialog(self._window, folder, name, self._window.jobs.read)
+            dialog.made.connect(self.begin)
+            dialog.open()
+
+        self._window.jobs.read(lambda: free_name(folder), ask)
+
+    def open_folder(self) -> None:
+        """Ask which lab store shall be opened again."""
+        window = self._window
+        dialog = QFileDialog(window, tr("Open a lab store"), str(window.settings.lab_folder))
+        dialog.setObjectName("lab.open.dialog")
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda path: window.jobs.start(self.start_again(Path(path))))
+        dialog.open()
+
+    async def start_again(self, folder: Path) -> bool:
+        """Open the lab store that is in ``folder``, or whose ``store`` folder it is."""
+        found = await self._window.jobs.quick(lambda: lab_of_folder(folder))
+        return await self.start(found or folder, None, "5.3")
+
+    def begin(self, folder: Path, config: MessageStoreConfig, like: Release) -> None:
+        """Make a lab store in ``folder`` and show it."""
+        self._window.jobs.start(self.start(folder, config, like))
+
+    async def start(self, folder: Path, config: MessageStoreConfig | None, like: Release) -> bool:
+        """Make the lab store ``folder``, or open the one that is there, and show it in the lab."""
+        window = self._window
+        window.close_store()
+        window.say(tr("Making {path}", path=str(folder)))
+        try:
+            await self.desk.open(folder, config, like)
+        except (StoreError, OSError, EOFError) as error:
+            window.show_error(folder, engine_words(str(error)))
+            return False
+        window.settings.lab_folder = folder.parent
+        assert self.desk.store is not None
+        return await self._open_window(self.desk.store)
+
+    async def _open_window(self, store: Path) -> bool:
+        """Show the directory through the read-only door, following its end."""
+        window = self._window
+        self._staying = True
+        try:
+            opened = await window.open(store, "lab")
+        finally:
+            self._staying = False
+        if opened and window.session is not None:
+            window.session.follow(True)
+        self.show_state()
+        return opened
+
+    def open_for_writing(self) -> None:
+        """Say who holds the store, show the recovery plan, and ask."""
+        session = self._window.session
+        if session is None or self.desk.open_here:
+            return
+        self._window.jobs.start(self._ask_to_write(session))
+
+    async def _ask_to_write(self, session: StoreSession) -> None:
+        """A store that the lab made is its own; every other is asked about."""
+        from viewer.lab.write_questions import WriteDialog
+
+        own = await self._window.jobs.quick(lambda: lab_of_folder(session.path))
+        if own is not None:
+            await self.start(own, None, "5.3")
+        elif session is self._window.session:
+            dialog = WriteDialog(self._window, session)
+            dialog.agreed.connect(lambda: self._window.jobs.start(self._write(session.path)))
+            dialog.open()
+
+    async def _write(self, store: Path) -> None:
+        window = self._window
+        try:
+            await self.desk.open_store(store, window.config, "5.3")
+        except (StoreError, OSError, EOFError) as error:
+            window.say(engine_words(str(error)))
+            if self._pane is not None:
+                self._pane.say_why(engine_words(str(error)))
+            return
+        await self._open_window(store)
+        opened = self.desk.client.opened if self.desk.client is not None else None
+        if opened is not None and opened.kept is not None:
+            window.say(tr("What opening changed is kept in {folder}; recover --undo brings it back.",
+                          folder=str(opened.kept)))  # fmt: skip
+
+    def put(self) -> None:
+        """Put what stands in the form."""
+        self.pane().put.put_now()
+
+    def again(self) -> None:
+        """Put the last message once more."""
+        self.pane().put.put_again()
+
+    def load(self) -> None:
+        """Start the load that stands on the sliders."""
+        if self.desk.load is None:
+            self.pane().load.toggle()
+
+    def pause(self) -> None:
+        """Pause the load, or go on."""
+        self.desk.begin(self.desk.pause_load(not self.desk.load_paused))
+
+    def stop(self) -> None:
+        """Stop the load."""
+        self.desk.begin(self.desk.set_load(None))
+
+    def flush(self) -> None:
+        """Bring everything put so far to disk."""
+        self.desk.begin(self.desk.flush())
+
+    def commit(self) -> None:
+        """Hand the pool's buffers to the page cache."""
+        self.desk.begin(self.desk.commit())
+
+    def plug(self) -> None:
+        """Say what a power loss would take, and ask."""
+        if not self.desk.plug_possible:
+            return
+        from viewer.lab.write_questions import PlugDialog
+
+        dialog = PlugDialog(self._window, self.desk)
+        dialog.agreed.connect(lambda: self._window.jobs.start(self.pull_the_plug()))
+        dialog.open()
+
+    async def pull_the_plug(self, seed: int | None = None) -> None:
+        """End the engine as a power loss would, and show the directory that the disk kept."""
+        store = self.desk.store
+        self._window.say(tr("Pulling the plug"))
+        await self.desk.pull_the_plug(random.SystemRandom().randrange(1 << 31) if seed is None else seed)
+        if store is not None:
+            await self._open_window(store)
+
+    def recover(self) -> None:
+        """Open the store again, as its next start would."""
+        self._window.jobs.start(self.recover_now())
+
+    async def recover_now(self) -> None:
+        """Recover, and show the directory as it is then."""
+        store = self.desk.store
+        self._window.say(tr("Recovering"))
+        await self.desk.recover()
+        if store is not None:
+            await self._open_window(store)
+
+    def recover_again(self) -> None:
+        """Recover what the disk kept once more, beside the store, and compare."""
+        if self.desk.again_possible:
+            self._window.say(tr("Recovering the kept disk once more"))
+            self.desk.begin(self.desk.recover_again())
+
+    def close(self) -> None:
+        """Close the store cleanly; the window goes on showing it, read-only."""
+        if self.desk.there:
+            self._window.jobs.start(self._close())
+
+    async def _close(self) -> None:
+        await self.desk.close()
+        self._window.say(tr("The store is closed cleanly: it is only read from now on."))
+        session = self._window.session
+        if session is not None:
+            session.look(anyway=True)
+
+    def compare(self) -> None:
+        """The same load on two lab stores side by side."""
+        self._window.show_view("lab")
+        self.pane().lab_folder = self._window.settings.lab_folder
+        self.pane().show_two_ways()
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def leaving(self) -> None:
+        """The window lets go of its store: its lab engine is closed cleanly, behind."""
+        if self._staying:
+            return
+        self._end_comparison()
+        if self.desk.there:
+            self._window.jobs.finish(self.desk.close())
+
+    def _end_comparison(self) -> None:
+        """The stores that were made for a comparison go with the page that shows them."""
+        two = self._pane.two if self._pane is not None else None
+        if two is not None and two.folder_made is not None:
+            self._window.jobs.finish(two.end())
+
+    def _died(self, words: str) -> None:
+        self._window.say(tr("The lab's engine has ended: {why}", why=words))
+
+
+def free_name(folder: Path) -> str:
+    """``lab-1``, or the next that is free in ``folder``; asks the disk."""
+    number = 1
+    while (folder / f"lab-{number}").exists():
+        number += 1
+    return f"lab-{number}"
+
+
+def lab_of_folder(folder: Path) -> Path | None:
+    """The folder of the lab store that ``folder`` is, or whose ``store`` it is; None for any other. Asks the disk."""
+    from engine.lab.lab_store import is_lab
+
+    meant = folder.parent if folder.name == "store" else folder
+    return meant if is_lab(meant) else None

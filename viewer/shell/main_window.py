@@ -1,0 +1,498 @@
+"""The main window: menu strip, top bar, rail, store tree, the views, status bar; it wires them and decides nothing.
+
+The pane in front is made first and shows its rows; the others follow at once, so that every name is there from the
+first rows on, whatever view is in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from PySide6.QtCore import QChildEvent, QObject, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+
+from engine.config import MessageStoreConfig
+from engine.errors import StoreError
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
+from viewer.look.formats import zone_text
+from viewer.look.theme import theme
+from viewer.pane import Pane
+from viewer.runtime import places
+from viewer.runtime.garbage import take_back_later
+from viewer.runtime.history import History
+from viewer.runtime.jobs import Cancelled, Jobs
+from viewer.runtime.places import Place, Search, UnknownPlace
+from viewer.runtime.resolve import NothingFound
+from viewer.runtime.settings import Settings, default_cache
+from viewer.runtime.store_session import StoreSession
+from viewer.shell.breadcrumbs import crumbs_of
+from viewer.shell.command_handlers import wire
+from viewer.shell.dressing import Dressing
+from viewer.shell.lab_stores import LabRoom
+from viewer.shell.layout import SMALLEST, Layout
+from viewer.shell.menus import MenuStrip, draw_icons, enable_actions, make_actions, retranslate_actions
+from viewer.shell.opening_stages import Stages
+from viewer.shell.pages import DropFilter, ZoomFilter, error_page, welcome_page
+from viewer.shell.rail import Rail
+from viewer.shell.samples import unpacked
+from viewer.shell.side_split import SideSplit
+from viewer.shell.status_bar import StatusStrip
+from viewer.shell.store_changes import News
+from viewer.shell.store_tree import StoreTreePane
+from viewer.shell.top_bar import TopBar
+from viewer.shell.view_stack import ViewStack
+from viewer.shell.views import FOOT, RAIL, VIEWS, make_pane
+from viewer.shell.workspace import Desk
+from viewer.widgets.record_state import StateLine
+
+if TYPE_CHECKING:
+    from engine.inspection.samples import Sample
+    from viewer.look.topic_colours import TopicColours
+    from viewer.shell.palette_box import PaletteBox
+
+T = TypeVar("T", bound=QObject)
+ANYWHERE = Qt.FindChildOption.FindChildrenRecursively
+
+
+class MainWindow(QMainWindow):
+    """The window. ``opened`` when a store stands in it, ``failed(str)`` when one could not be opened."""
+
+    opened = Signal()
+    failed = Signal(str)
+
+    def __init__(self, settings: Settings, config: MessageStoreConfig | None = None) -> None:
+        super().__init__()
+        self.settings, self.config = settings, config
+        self.jobs = Jobs()
+        self.session: StoreSession | None = None
+        self.history = History()
+        self.view = "log"
+        self.panes: dict[str, Pane] = {}
+        self.remembers = True
+        """Whether sizes are kept for the next start and taken from the last one."""
+        self.layouts = Layout(self)
+        self.keep_columns = self.layouts.remember_columns
+        self.lender: TopicColours | None = None
+        """The colours of the store that this window's store is tied to."""
+        self.error_words = ""
+        """Why the last store could not be opened."""
+        self.dressing = Dressing(self)
+        self.desk = Desk(self)
+        self.stages, self.news, self.lab = Stages(self), News(self), LabRoom(self)
+        self._palette: PaletteBox | None = None
+        self.closed = False
+        self._opening: Path | None = None
+        self.setObjectName("mainWindow")
+        self.setWindowTitle("Storescope")
+        self.setAccessibleName("Storescope")
+        self._drops, self._zooms = DropFilter(self), ZoomFilter(self)
+        self.setMinimumSize(*SMALLEST)
+        self.jobs.changed.connect(self.news.jobs)
+        self.jobs.failed.connect(lambda error: self.say(str(error)))
+        self.actions_by_id = make_actions(self)
+        self._build()
+
+    # ---- building ----------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        """Make everything that shows words; again after a change of language."""
+        self.pages = QStackedWidget()
+        self.pages.setObjectName("pages")
+        self.strip = MenuStrip(self.actions_by_id)
+        self.setMenuWidget(self.strip)
+        self.top = TopBar()
+        self.unread, self.tied = StateLine(), StateLine()
+        self.tied.setObjectName("tied.line")
+        self.rail = Rail(
+            [(view, icon, tr(text), keys) for view, icon, text, keys in RAIL],
+            [(view, icon, tr(text), keys) for view, icon, text, keys in FOOT],
+        )
+        self.side = StoreTreePane()
+        self.stack = ViewStack()
+        self.panes = {}
+        self.split = SideSplit("split.side")
+        self.split.addWidget(self.side)
+        self.split.addWidget(self.stack)
+        self.split.setStretchFactor(1, 1)
+        self.status = StatusStrip()
+        self.setStatusBar(self.status)
+        self.pages.addWidget(self._store_page())
+        self.setCentralWidget(self.pages)
+        wire(self)
+        for part in (self.top, self.unread, self.tied, self.rail, self.side):
+            self.dressing.put_on(part)
+        self._zooms.watch(self.side)
+        self.layouts.fit()
+        self.status.zone.setText(f"UTC{zone_text()}")
+        self.say(tr("Ready"))
+
+    def pane(self, view: str, *, ahead: bool = False) -> Pane:
+        """The pane of a view, made when it is first wanted; ``ahead`` of that it is dressed at a turn of its own."""
+        found = self.panes.get(view)
+        if found is None:
+            found = self.panes[view] = make_pane(view)
+            self.stack.addWidget(found)
+            self.lab.made(found)
+            found.use(self.settings)
+            self.desk.made(found)
+            self._zooms.watch(found)
+            self.layouts.restore_pane(view, found)
+            found.placeRequested.connect(self.go)
+            found.placeMoved.connect(lambda place: self._moved(view, place))
+            found.statusMessage.connect(lambda words: self.say(words) if view == self.view else None)
+        if ahead:
+            self.dressing.put_on_later(found)
+        else:
+            self.dressing.put_on(found)
+        return found
+
+    def findChild(self, kind: type[T], name: str = "", options: Qt.FindChildOption = ANYWHERE) -> T | None:
+        """As in Qt; the parts of a view that nobody has looked at yet are made when they are looked for."""
+        found = super().findChild(kind, name, options)
+        while found is None and self.session is not None and (view := self.stages.missing()) is not None:
+            self.pane(view)
+            found = super().findChild(kind, name, options)
+        return found
+
+    def findChildren(self, kind: type[T], *what: Any) -> list[T]:
+        """As in Qt, with the parts of every view."""
+        if self.session is not None:
+            self.stages.make_all()
+        return super().findChildren(kind, *what)
+
+    def _store_page(self) -> QWidget:
+        page, body = QWidget(), QWidget()
+        line = QVBoxLayout(page)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(0)
+        line.addWidget(self.top)
+        line.addWidget(self.unread)
+        line.addWidget(self.tied)
+        line.addWidget(body, 1)
+        beside = QHBoxLayout(body)
+        beside.setContentsMargins(0, 0, 0, 0)
+        beside.setSpacing(0)
+        beside.addWidget(self.rail)
+        beside.addWidget(self.split, 1)
+        return page
+
+    # ---- a store -----------------------------------------------------------------------------------------------------
+
+    async def open(self, path: Path, at: str | None = None) -> bool:
+        """Open the store at ``path`` and show ``at``; False where the error page stands instead."""
+        self.close_store()
+        self._opening = path
+        self.say(tr("Opening {path}", path=str(path)))
+        try:
+            taken = await self.desk.taken(path)
+            config = taken.config or self.config
+            session = await StoreSession.open(taken.store, self.jobs, config, taken.archive)
+        except (StoreError, OSError) as error:
+            if self._opening == path:
+                self._opening = None
+                self.show_error(path, str(error))
+            return False
+        if self._opening != path:
+            session.close()
+            return False
+        self.jobs.worker.hold()
+        session.hold()
+        self._begin(session)
+        self.say("")
+        await self.go_to_text(at or self.desk.first_place(), first=True)
+        self.pane(self.view).setFocus()
+        await self.stages.first_rows_painted()
+        if session is not self.session:
+            return False
+        self.stages.go_on(session)
+        self.opened.emit()
+        return True
+
+    @property
+    def topic_colours(self) -> TopicColours | None:
+        """The colours of the open store's topics."""
+        return self.session.colours if self.session is not None else None
+
+    def _recolour(self) -> None:
+        for part in super().findChildren(QWidget):
+            part.update()
+
+    def _begin(self, session: StoreSession) -> None:
+        self.session = session
+        session.colours.changed.connect(self._recolour)
+        if self.lender is not None:
+            session.colours.follow(self.lender)
+        self.news.listen(session)
+        session.followingChanged.connect(self.actions_by_id["view.follow"].setChecked)
+        session.followingChanged.connect(self.top.follow.setChecked)
+        self.desk.began(session)
+        self._attach()
+
+    @property
+    def opening(self) -> bool:
+        """Whether a store was asked for that does not stand here yet."""
+        return self._opening is not None
+
+    def _attach(self) -> None:
+        """Give the session to everything that shows it."""
+        session = self.session
+        self.side.set_session(session)
+        self.strip.show_store(session.shown_path if session else "")
+        self.setWindowTitle(f"{session.shown_path} – Storescope" if session else "Storescope")
+        self.news.unread()
+        self.pages.setCurrentIndex(0)
+        self._enable()
+
+    def let_go(self) -> None:
+        """No view shows the store any more; the session stays."""
+        for pane in self.panes.values():
+            if pane.session is not None:
+                pane.set_session(None)
+        self.side.set_session(None)
+
+    def take_up(self, place: Place | None) -> None:
+        """The views show the store again, at ``place``."""
+        self._attach()
+        self._show(place or places.log())
+
+    def close_store(self) -> None:
+        """Back to a window without a store; work under way is stopped."""
+        self.lab.leaving()
+        self._opening = None
+        if self.session is None:
+            return
+        self.stages.stop_waiting()
+        self.jobs.cancel_all(staying=True)
+        self.let_go()
+        self.session.close()
+        self.session = None
+        self.history.clear()
+        self.status.counters.set_counts({})
+        self.news.unread()
+        self.rail.set_mark("findings", "")
+        self.status.format.setText("")
+        self.strip.show_store("")
+        self._enable()
+
+    def show_welcome(self) -> None:
+        """The page without a store."""
+        self._show_page(welcome_page(self))
+        self.setWindowTitle("Storescope")
+        self.say(tr("Ready"))
+
+    def show_error(self, path: Path, words: str) -> None:
+        """The page that says what was found instead."""
+        self.error_words = words
+        self._show_page(error_page(self, path, words))
+        self.say(tr("Not opened: {path}", path=str(path)))
+        self.failed.emit(words)
+
+    def _show_page(self, page: QWidget) -> None:
+        self.stages.draw_icons_soon()
+        while self.pages.count() > 1:
+            old = self.pages.widget(1)
+            if old is not None:
+                self.pages.removeWidget(old)
+                old.deleteLater()
+        self.dressing.put_on(page)
+        self.pages.addWidget(page)
+        self.pages.setCurrentWidget(page)
+        self.strip.show_store("")
+        self._enable()
+
+    async def open_sample(self, sample: Sample) -> None:
+        """Open a sample store, unpacked to the user's cache where it is not there yet."""
+        folder = await self.jobs.run(tr("Unpacking the sample"), lambda _control: unpacked(sample, default_cache()))
+        await self.open(folder)
+
+    # ---- places ------------------------------------------------------------------------------------------------------
+
+    def go(self, place: Place) -> None:
+        """Show ``place`` and make a step of history; in a window of its own where it says so."""
+        if self.desk.shown_beside(place):
+            return
+        self.history.visit(place)
+        self._show(place)
+        self.desk.jumps.jumped(place)
+
+    def step(self, place: Place | None) -> None:
+        """Show a place of the history."""
+        if place is not None:
+            self._show(place)
+
+    def show_view(self, view: str) -> None:
+        """Bring a view to the front, at the place where it was."""
+        if self.session is None or view == self.view:
+            return
+        kind = "log" if view == "log" else view
+        self.history.visit(Place(kind))  # type: ignore[arg-type]
+        self._front(view)
+        if view in {"groups", "config", "where"}:
+            self.panes[view].show_place(Place(kind))  # type: ignore[arg-type]
+        self._told(Place(kind))  # type: ignore[arg-type]
+
+    async def go_to_text(self, text: str, *, first: bool = False) -> bool:
+        """Go where the text of the go-to box leads; says why where it leads nowhere."""
+        session = self.session
+        if session is None:
+            return False
+        try:
+            meant = places.parse(text)
+            place = await session.resolve(meant) if isinstance(meant, Search) else meant
+        except (UnknownPlace, NothingFound, StoreError, OSError) as error:
+            if first:
+                self.go(places.log())
+            self.top.goto.set_fault(engine_words(str(error)))
+            return False
+        except Cancelled:
+            return False
+        if session is not self.session:
+            return False
+        self.go(place)
+        self.top.goto.clear()
+        self.top.goto.set_fault("")
+        return True
+
+    def _show(self, place: Place) -> None:
+        view = place.view if place.view in VIEWS else "log"
+        self._front(view)
+        self.panes[view].show_place(place)
+        self._told(place)
+
+    def _front(self, view: str) -> None:
+        changed, self.view = view != self.view, view
+        pane = self.awake(view)
+        self.stack.setCurrentWidget(pane)
+        self.fit_side()
+        self.rail.set_current(view)
+        if changed:
+            self.top.goto.set_fault("")
+        if changed or pane.status():
+            self.say(pane.status())
+
+    def fit_side(self) -> None:
+        """The tree stands where it is wanted and has room."""
+        pane = self.panes.get(self.view)
+        wanted = pane is None or pane.wants_tree
+        self.side.setVisible(wanted and self.settings.tree_shown and self.layouts.tree_fits)
+
+    def awake(self, view: str) -> Pane:
+        """The pane of a view, with the session: views that nobody has looked at yet read nothing."""
+        pane = self.pane(view)
+        if pane.session is not self.session:
+            pane.set_session(self.session)
+        return pane
+
+    def _moved(self, view: str, place: Place) -> None:
+        if view == self.view:
+            self.history.move(place)
+            self._told(place)
+
+    def _told(self, place: Place) -> None:
+        """Crumbs, tree and buttons follow."""
+        self.top.crumbs.set_parts(crumbs_of(place, self.session))
+        self.side.choose(place)
+        self._enable()
+
+    # ---- words and commands ------------------------------------------------------------------------------------------
+
+    def say(self, words: str) -> None:
+        """The sentence in the status bar."""
+        self.status.say(words)
+
+    def pane_commands(self) -> dict[str, Callable[[], object]]:
+        """What the view in front answers."""
+        pane = self.panes.get(self.view)
+        return pane.commands() if pane is not None and self.session is not None else {}
+
+    @property
+    def palette_box(self) -> PaletteBox:
+        """The box of commands and places, made when it is first wanted."""
+        if self._palette is None:
+            from viewer.shell.palette_box import PaletteBox
+            from viewer.shell.palette_source import entries
+
+            self._palette = PaletteBox(self, lambda text: list(entries(self, text)))
+        return self._palette
+
+    def _enable(self) -> None:
+        enable_actions(self)
+
+    # ---- looks and sizes ---------------------------------------------------------------------------------------------
+
+    def rebuild(self) -> None:
+        """Make everything that shows words anew, in another language or in the first layout; the place stays."""
+        for step in self.rebuilding():
+            step()
+
+    def rebuilding(self) -> tuple[Callable[[], object], ...]:
+        """The steps of :meth:`rebuild`, each for a turn of its own: frame, view in front, what that shows."""
+        return self.let_go, self._build_anew, self._front_anew, self._show_anew
+
+    def _build_anew(self) -> None:
+        take_back_later()
+        self.let_go()
+        old, shown = self.takeCentralWidget(), self.pages.currentIndex() == 0
+        if old is not None:
+            self.dressing.throw_away(old, self.panes.values())
+        retranslate_actions(self.actions_by_id)
+        draw_icons(self.actions_by_id)
+        if self._palette is not None:
+            self._palette.deleteLater()
+            self._palette = None
+        self._build()
+        if self.session is not None:
+            self._attach()
+        elif not shown:
+            self.show_welcome()
+
+    def _front_anew(self) -> None:
+        if self.session is not None:
+            self.pane(self.view)
+
+    def _show_anew(self) -> None:
+        if self.session is not None:
+            self._show(self.history.current or places.log())
+            self.layouts.restore_side()
+            self.stages.go_on_again(self.session)
+            self.desk.comparison.tell()
+
+    def childEvent(self, event: QChildEvent) -> None:
+        """What is shown over the window, or beside it as its own, is dressed as the window is."""
+        super().childEvent(event)
+        if event.polished():
+            self.dressing.added(event.child())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Narrow windows leave some things out."""
+        super().resizeEvent(event)
+        self.layouts.resized(event.oldSize().width())
+
+    def zoom(self, percent: int) -> None:
+        """Scale and remember."""
+        theme.wish_zoom(percent)
+        self.settings.zoom = theme.wished_zoom
+        self.say(tr("{n} %", n=theme.wished_zoom))
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Remember the layout, stop the work, let go of the store."""
+        self.desk.keep_all()
+        self.closed = True
+        self.desk.comparison.untie()
+        self.close_store()
+        self.jobs.close()
+        self.settings.sync()
+        super().closeEvent(event)
+
+    async def settled(self, seconds: float = 10.0, *, quiet: bool = False) -> bool:
+        """Wait until the rows in front are there and every pane is made; ``quiet``: and until short reads have ended.
+
+        False where that took longer than ``seconds``.
+        """
+        return await self.stages.settled(seconds, quiet)

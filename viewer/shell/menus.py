@@ -1,0 +1,177 @@
+"""Actions, menus and the strip that holds them; at its right the one promise that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QMenuBar
+
+from viewer.look.assets import tr
+from viewer.look.theme import follow, px, ui
+from viewer.shell.command_handlers import deeds
+from viewer.shell.commands import COMMANDS, MENUS, MNEMONICS
+from viewer.widgets.basics import Elided, Glyph, Label, Paper, icon
+
+if TYPE_CHECKING:
+    from viewer.runtime.settings import RecentStore
+    from viewer.shell.main_window import MainWindow
+
+MOST_RECENT = 10
+
+
+def make_actions(window: MainWindow) -> dict[str, QAction]:
+    """One QAction below the window for each command, with its id as its name."""
+    made: dict[str, QAction] = {}
+    todo = deeds(window)
+    for command in COMMANDS:
+        action = QAction(window)
+        action.setObjectName(command.id)
+        action.setCheckable(command.checkable)
+        action.setShortcuts([QKeySequence(keys) for keys in command.keys])
+        action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        action.triggered.connect(todo[command.id])
+        window.addAction(action)
+        made[command.id] = action
+    retranslate_actions(made)
+    window.news.operations.listen(made)
+    return made
+
+
+def retranslate_actions(actions: Mapping[str, QAction]) -> None:
+    """Words in the language in force."""
+    for command in COMMANDS:
+        action = actions[command.id]
+        action.setText(tr(command.text))
+        action.setToolTip(tr(command.tip or command.text))
+
+
+def draw_icons(actions: Mapping[str, QAction]) -> None:
+    """Icons in the colours in force; nobody sees them before a menu opens."""
+    for command in COMMANDS:
+        if command.icon:
+            actions[command.id].setIcon(icon(command.icon, "text2", 18))
+
+
+def enable_actions(window: MainWindow) -> None:
+    """Grey what cannot be done now: without a store, or where the view in front does not answer it."""
+    answered = window.pane_commands()
+    is_open = window.session is not None and window.pages.currentIndex() == 0
+    able = {
+        "go.back": is_open and window.history.can_go_back,
+        "go.forward": is_open and window.history.can_go_forward,
+        "jobs.cancel": bool(window.jobs.list),
+        **window.lab.able(),
+        **window.desk.edits.able(),
+    }
+    for command in COMMANDS:
+        enabled = (is_open or not command.needs) and (not command.view or command.id in answered)
+        window.actions_by_id[command.id].setEnabled(able.get(command.id, enabled))
+    window.top.back.setEnabled(able["go.back"])
+    window.top.forward.setEnabled(able["go.forward"])
+    window.lab.show_words()
+
+
+def _with_letter(name: str) -> str:
+    """A menu's name with the letter that opens it, behind it where the name is not written in letters."""
+    said, letter = tr(name), MNEMONICS[name]
+    return said.replace(letter, f"&{letter}", 1) if letter in said else f"{said}(&{letter})"
+
+
+class MenuStrip(Paper):
+    """The menus; at the right what may be written (nothing), and the path. ``storeAsked(path)`` from Open recent."""
+
+    storeAsked = Signal(str)
+
+    def __init__(self, actions: Mapping[str, QAction]) -> None:
+        super().__init__("window")
+        self.setObjectName("menuStrip")
+        self._slim = False
+        self._path = ""
+        self.recent: Callable[[], Sequence[RecentStore]] = tuple
+        self.bar = QMenuBar()
+        self.bar.setNativeMenuBar(False)
+        self.menus: list[QMenu] = []
+        for name in MENUS:
+            self.menus.append(self._menu(name, actions))
+        self.lock = Glyph("lock", "ok", 15)
+        self.promise = Label(tr("Read-only"), 12, "ok", 600)
+        self.promise.setObjectName("promise")
+        self.promise.setToolTip(tr("Files are opened with read rights only. No lock is taken, nothing is created."))
+        self.path = Elided("", 12, "text3", code=True, middle=True)
+        self.path.setObjectName("store.path")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, px(12), 0)
+        layout.setSpacing(px(6))
+        layout.addWidget(self.bar, 0, Qt.AlignmentFlag.AlignVCenter)
+        layout.addStretch(1)
+        layout.addWidget(self.lock)
+        layout.addWidget(self.promise)
+        layout.addWidget(self.path)
+        self.show_store("")
+        self._fit()
+        follow(self, self._fit)
+
+    def _menu(self, name: str, actions: Mapping[str, QAction]) -> QMenu:
+        menu = self.bar.addMenu(_with_letter(name))
+        menu.setObjectName(f"menu.{name.lower()}")
+        group = 0
+        for command in COMMANDS:
+            if command.menu == name:
+                if command.group != group:
+                    menu.addSeparator()
+                    group = command.group
+                menu.addAction(actions[command.id])
+                if command.id == "store.openFile":
+                    self._recent = menu.addMenu(tr("Open recent"))
+                    self._recent.setObjectName("menu.recent")
+                    self._recent.aboutToShow.connect(self._fill_recent)
+        return menu
+
+    def _fill_recent(self) -> None:
+        """The stores that were opened last, by their paths."""
+        self._recent.clear()
+        stores = self.recent()[:MOST_RECENT]
+        for store in stores:
+            action = self._recent.addAction(store.path.replace("&", "&&"))
+            action.triggered.connect(lambda _on=False, path=store.path: self.storeAsked.emit(path))
+        if not stores:
+            self._recent.addAction(tr("No store was opened yet")).setEnabled(False)
+
+    def open_menus(self) -> None:
+        """Open the first menu, as F10 does everywhere."""
+        self.bar.setFocus()
+        self.bar.setActiveAction(self.bar.actions()[0])
+
+    def show_store(self, path: str) -> None:
+        """The path of the open store; empty for none."""
+        self._path = path
+        for part in (self.lock, self.promise):
+            part.setVisible(bool(path))
+        self.path.setText(path)
+        self.path.setVisible(bool(path) and not self._slim)
+        self.path.setAccessibleName(path)
+
+    def set_writing(self, on: bool, *, own: bool = False) -> None:
+        """Say that the store is open for writing: a lab store, or somebody's ``own``."""
+        words = tr("Open for writing") if own else tr("Lab store, open for writing")
+        self.promise.setText(words if on else tr("Read-only"))
+        self.promise.set_role("live" if on else "ok")
+        self.lock.set_glyph("lab" if on else "lock", "live" if on else "ok")
+        self.promise.setToolTip(
+            tr("The lab's engine has this store open for writing, in a process of its own.") if on
+            else tr("Files are opened with read rights only. No lock is taken, nothing is created.")
+        )  # fmt: skip
+
+    def set_slim(self, slim: bool) -> None:
+        """Narrow windows leave the path out."""
+        self._slim = slim
+        self.path.setVisible(bool(self._path) and not slim)
+
+    def _fit(self) -> None:
+        self.bar.setFont(ui(13))
+        for menu in self.menus:
+            menu.setFont(ui(13))
+        self.setFixedHeight(px(30))

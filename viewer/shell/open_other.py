@@ -1,0 +1,93 @@
+"""What can be opened beside a store: a session file, a broker's configuration, an archive of which a copy is unpacked.
+
+Nothing is unpacked beside the archive or into the store: copies go to the cache. No Qt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.config import MessageStoreConfig, read_properties
+from engine.errors import BadArchive, StoreError
+from engine.inspection import archives
+from viewer.keep import session_file
+from viewer.keep.session_file import Session
+from viewer.runtime.jobs import Control
+
+ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".txz", ".tar.bz2")
+LARGEST_UNPACKED = 64 << 30
+"""Bytes of content up to which an archive is unpacked by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What to open: the store, its configuration where that was named, and the session to take up."""
+
+    store: Path
+    config: MessageStoreConfig | None = None
+    session: Session | None = None
+    archive: Path | None = None
+    """What the store was unpacked from."""
+
+
+def kind_of(path: Path) -> str:
+    """``session``, ``archive``, ``conf`` or empty, by the name alone."""
+    name = path.name.lower()
+    if name.endswith(session_file.SUFFIX):
+        return "session"
+    if name.endswith(ARCHIVES):
+        return "archive"
+    return "conf" if name.endswith((".conf", ".properties")) else ""
+
+
+def take(control: Control, path: Path, cache: Path) -> Taken:
+    """What ``path`` means; reads the disk and may unpack a copy below ``cache``. Raises StoreError, OSError."""
+    if not path.is_file():
+        return Taken(path)
+    match kind_of(path):
+        case "session":
+            session = session_file.read(path)
+            return Taken(Path(session.store), session=session)
+        case "archive":
+            return Taken(unpack(control, path, cache), archive=path.absolute())
+        case "conf":
+            config = read_properties(path)[0]
+            if not config.store_path_root_dir:
+                raise StoreError("expected storePathRootDir in the configuration, found none", file=str(path))
+            return Taken(Path(config.store_path_root_dir), config)
+    return Taken(path)
+
+
+def unpack(control: Control, archive: Path, cache: Path) -> Path:
+    """A folder below ``cache`` with the content of ``archive``, unpacked where it is not there yet; whole or not at
+    all.
+    """
+    seen = archive.stat()
+    print_ = hashlib.sha256(f"{archive.absolute()}|{seen.st_size}|{seen.st_mtime_ns}".encode()).hexdigest()[:12]
+    folder = cache / "opened" / f"{archive.name.split('.')[0]}-{print_}"
+    if folder.is_dir():
+        return folder
+
+    def told(done: int, total: int | None) -> None:
+        control.check()
+        control.report(done, total)
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=folder.name, suffix=".part", dir=folder.parent))
+    try:
+        with archive.open("rb") as packed:
+            archives.unpack(packed, partial, LARGEST_UNPACKED, told)
+        try:
+            partial.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # another window was quicker: its copy is as good
+                raise
+    except BadArchive as error:
+        raise BadArchive(error.what, file=str(archive)) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return folder

@@ -1,0 +1,137 @@
+"""What stands in the window instead of a store, what is remembered of one, what wheel and drop do anywhere."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QDropEvent, QWheelEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QVBoxLayout, QWidget
+
+from viewer.look.theme import theme
+from viewer.look.topic_kinds import is_system_topic
+from viewer.runtime.settings import RecentStore, Settings
+from viewer.runtime.store_session import StoreSession
+from viewer.runtime.survey import standing
+from viewer.widgets.basics import Paper
+
+if TYPE_CHECKING:
+    from viewer.shell.main_window import MainWindow
+
+SHARES = 8
+
+
+def welcome_page(window: MainWindow) -> QWidget:
+    """The page without a store."""
+    from viewer.shell.samples import samples
+    from viewer.shell.welcome import WelcomePage
+
+    page = WelcomePage(window.settings.recent, samples())
+    page.storeChosen.connect(lambda path: window.jobs.start(window.open(Path(path))))
+    page.sampleChosen.connect(lambda sample: window.jobs.start(window.open_sample(sample)))
+    page.openAsked.connect(window.actions_by_id["store.open"].trigger)
+    page.labAsked.connect(window.actions_by_id["lab.create"].trigger)
+    page.clearAsked.connect(lambda: (window.settings.forget_recent(), window.show_welcome()))
+    page.pinAsked.connect(lambda path: (window.settings.pin(path), window.show_welcome()))
+    page.tourAsked.connect(window.actions_by_id["help.tour"].trigger)
+    return _framed(page)
+
+
+def error_page(window: MainWindow, path: Path, words: str) -> QWidget:
+    """The page that says what was found instead of a store."""
+    from viewer.shell.error_page import ErrorPage, hints_for
+
+    kind = "nothing" if not path.exists() else "file" if path.is_file() else "folder"
+    page = ErrorPage(str(path), words, hints_for("closed" if "ermission" in words else kind))
+    page.openAsked.connect(window.actions_by_id["store.open"].trigger)
+    page.againAsked.connect(lambda: window.jobs.start(window.open(path)))
+    page.closeAsked.connect(window.show_welcome)
+    return _framed(page)
+
+
+def _framed(page: QWidget) -> QWidget:
+    """A hairline under the menus."""
+    holder = Paper("window", ("top",))
+    line = QVBoxLayout(holder)
+    line.setContentsMargins(0, 1, 0, 0)
+    line.addWidget(page)
+    return holder
+
+
+def remember_store(settings: Settings, session: StoreSession | None) -> None:
+    """Put the open store first among those that the welcome page shows."""
+    if session is None or session.survey is None:
+        return
+    survey, counts = session.survey, session.counts()
+    whole = sum(topic.bytes for topic in survey.topics) or 1
+    own = sorted((topic.bytes for topic in survey.topics if not is_system_topic(topic.name)), reverse=True)
+    kind, word = survey.state
+    if kind == "ok" and standing(survey, counts, complete=session.findings_complete)[0] != "ok":
+        kind = "chat"  # its errors stand beside it
+    settings.remember(
+        RecentStore(
+            path=survey.path,
+            name=survey.name,
+            when=int(time.time() * 1000),
+            facts=(survey.log_bytes, len(survey.topics), survey.messages),
+            state=kind,
+            word=word,
+            shares=tuple(round(size / whole, 3) for size in own[:SHARES]),
+            errors=counts["error"],
+            warnings=counts["warn"],
+        )
+    )
+
+
+class ZoomFilter(QObject):
+    """Ctrl and the wheel scale everything, also over what scrolls by itself."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+
+    def watch(self, part: QWidget) -> None:
+        """Look at everything below ``part`` that scrolls."""
+        for area in part.findChildren(QAbstractScrollArea):
+            area.viewport().installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Look at the wheel only."""
+        if not isinstance(event, QWheelEvent) or not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            return False
+        self._window.zoom(theme.wished_zoom + (10 if event.angleDelta().y() > 0 else -10))
+        return True
+
+
+class DropFilter(QObject):
+    """Opens the one file or directory that is dropped anywhere on the window."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        window.setAcceptDrops(True)
+        window.installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Look at dragging and dropping only."""
+        if isinstance(event, QDropEvent) and event.type() in {QEvent.Type.DragEnter, QEvent.Type.Drop}:
+            urls = event.mimeData().urls()
+            if len(urls) != 1 or not urls[0].isLocalFile():
+                return False
+            event.acceptProposedAction()
+            self._hot(event.type() == QEvent.Type.DragEnter)
+            if event.type() == QEvent.Type.Drop:
+                self._window.jobs.start(self._window.open(Path(urls[0].toLocalFile())))
+            return True
+        if event.type() == QEvent.Type.DragLeave:
+            self._hot(False)
+        return False
+
+    def _hot(self, hot: bool) -> None:
+        from viewer.shell.welcome import WelcomePage
+
+        page = self._window.pages.findChild(WelcomePage, "welcome")
+        if page is not None:
+            page.drop.set_hot(hot)

@@ -1,0 +1,128 @@
+"""What the palette offers: commands, places of the open store, the filters used before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QLineEdit
+
+from viewer.log.filter_pills import FIRST, LAST_MINUTES
+from viewer.look.assets import tr
+from viewer.runtime import places
+from viewer.runtime.places import Search, UnknownPlace
+from viewer.shell.commands import COMMANDS, key_caps
+from viewer.shell.palette_box import Entry, rank
+from viewer.widgets.store_tree_rows import short_count
+
+if TYPE_CHECKING:
+    from viewer.shell.main_window import MainWindow
+
+MOST_PLACES = 5
+
+
+def entries(window: MainWindow, text: str) -> Iterator[Entry]:
+    """Everything that answers ``text``, best first."""
+    sign, query = (text[0], text[1:].strip()) if text[:1] in {">", "@", "#", ":"} else ("", text.strip())
+    if text[:1] == "?":
+        keys = window.actions_by_id["help.keys"]
+        yield Entry(tr("Commands"), "", tr("All keys"), "help.keys", "?", keys.trigger)
+        return
+    if sign in {"", ">"}:
+        yield from _commands(window, query)
+    if sign in {"", "@", "#"} and query:
+        yield from _places(window, query)
+    if sign in {"", ":"} and (query or sign):
+        yield from _filters(window, query)
+    if not sign and query:
+        yield from _stores(window, query)
+
+
+def _commands(window: MainWindow, query: str) -> Iterator[Entry]:
+    found = []
+    for number, command in enumerate(COMMANDS):
+        if command.id == "palette.open":
+            continue
+        words = tr(command.text)
+        at = min((r for r in (rank(words, query), rank(command.text, query), rank(command.id, query)) if r is not None),
+                 default=None)  # fmt: skip
+        if at is not None:
+            action = window.actions_by_id[command.id]
+            found.append((not action.isEnabled(), at, number, Entry(
+                tr("Commands"), command.icon, words, command.id, key_caps(command.keys[0]) if command.keys else "",
+                action.trigger, action.isEnabled())))  # fmt: skip
+    for *_, entry in sorted(found, key=lambda item: item[:3]):
+        yield entry
+
+
+def _places(window: MainWindow, query: str) -> Iterator[Entry]:
+    session = window.session
+    if session is None:
+        return
+    section = tr("Places")
+    try:
+        meant = places.parse(query)
+    except UnknownPlace:
+        return
+    words = {"time": tr("the first unit stored at or after this time"), "id": tr("the message with this id"),
+             "key": tr("the newest message with this key")}  # fmt: skip
+    note = words[meant.kind] if isinstance(meant, Search) else places.text_of(meant)
+    yield Entry(section, "go-to", tr("Go to {text}", text=query), note, "↵",
+                lambda: window.jobs.start(window.go_to_text(query)))  # fmt: skip
+    if isinstance(meant, Search) and meant.kind in {"id", "key"}:
+        asked = places.Place("where", key=meant.text)
+        yield Entry(section, "search", tr("Where is {text}?", text=query), tr("a verdict with its evidence"), "",
+                    partial(window.go, asked))  # fmt: skip
+    topics = session.survey.topics if session.survey else ()
+    ranked = sorted(
+        ((at, t.name, t) for t in topics if (at := rank(t.name, query)) is not None), key=lambda item: item[:2]
+    )
+    for _, _, topic in ranked[:MOST_PLACES]:
+        note = tr("{queues} queues, {n} messages", queues=len(topic.queues), n=short_count(topic.count))
+        place = places.queue(topic.name)
+        yield Entry(section, "queue", topic.name, note, "", partial(window.go, place))
+    for finding in session.findings:
+        if rank(f"{finding.id} {finding.message}", query) in {0, 1, 2}:
+            place = places.Place("findings", name=finding.id)
+            yield Entry(section, "findings", finding.message, finding.id, "", partial(window.go, place))
+            break
+
+
+def _stores(window: MainWindow, query: str) -> Iterator[Entry]:
+    """Stores that were opened before."""
+    for store in window.settings.recent:
+        if rank(store.name, query) is not None or rank(store.path, query) in {0, 1, 2}:
+            yield Entry(tr("Stores opened before"), "open", store.name, store.path, "",
+                        partial(_open, window, store.path))  # fmt: skip
+
+
+def _open(window: MainWindow, path: str) -> None:
+    window.jobs.start(window.open(Path(path)))
+
+
+def _filters(window: MainWindow, query: str) -> Iterator[Entry]:
+    if window.session is None:
+        return
+    kept = window.settings.saved_filters
+    for name, text in kept if kept is not None else [(tr(name), text) for name, text in FIRST]:
+        if text != LAST_MINUTES and (rank(name, query) is not None or rank(text, query) is not None):
+            yield Entry(tr("Filters"), "filter", text, tr("saved as {name}", name=name), "",
+                        partial(apply_filter, window, text))  # fmt: skip
+    used = [text for text in window.settings.filters if rank(text, query) is not None]
+    for text in [*([query] if query and query not in used and _looks_like_filter(query) else []), *used[:MOST_PLACES]]:
+        yield Entry(tr("Filters"), "filter", text, tr("in the log"), "", partial(apply_filter, window, text))
+
+
+def _looks_like_filter(text: str) -> bool:
+    return any(sign in text for sign in ("=", "<", ">", " matches ", " contains ", " in "))
+
+
+def apply_filter(window: MainWindow, text: str) -> None:
+    """Put a filter into the log's field and apply it."""
+    window.show_view("log")
+    field = window.findChild(QLineEdit, "filter.field")
+    if field is not None:
+        field.setText(text)
+        window.pane_commands()["filter.apply"]()

@@ -1,0 +1,116 @@
+"""What the window does for its pipeline jobs: lists them, opens what they wrote, stops them at its end."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject
+
+from viewer.lab.write_questions import Question
+from viewer.look.assets import tr
+from viewer.pipeline.jobs import PipelineDesk
+from viewer.pipeline.pane import PipelinePane
+from viewer.pipeline.state import JobState
+from viewer.pipeline.words import standing
+from viewer.shell.menus import enable_actions
+from viewer.shell.windows import open_beside
+from viewer.widgets.basics import Label
+
+if TYPE_CHECKING:
+    from viewer.pane import Pane
+    from viewer.runtime.jobs import Job
+    from viewer.shell.main_window import MainWindow
+
+QUESTION = "pipeline.end"
+
+
+class PipelineRoom(QObject):
+    """The pipeline of one window; it outlives the panes, which are made anew with the language."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self.setObjectName("pipeline.room")
+        self._window = window
+        self.desk = PipelineDesk()
+        self._shown: dict[int, Job] = {}
+        self.desk.listed.connect(self._listed)
+        self.desk.told.connect(self._told)
+        self.desk.ended.connect(self._ended)
+        window.installEventFilter(self)
+
+    def wire(self, pane: PipelinePane) -> None:
+        """A pane was made: it shows these jobs."""
+        pane.besideAsked.connect(self._open)
+        pane.compareAsked.connect(lambda store: self._window.desk.comparison.begin(Path(store)))
+        pane.deedsChanged.connect(lambda: enable_actions(self._window))
+        pane.set_desk(self.desk)
+
+    def _open(self, store: str, place: str) -> None:
+        session = self._window.session
+        path = Path(store) if store else session.path if session is not None else None
+        if path is not None:
+            open_beside(self._window, path, place)
+
+    def _listed(self) -> None:
+        jobs = self._window.jobs
+        for job in self.desk.jobs:
+            if job.running and job.number not in self._shown:
+                made = jobs.announce(job.wish.job, partial(self.desk.cancel, job))
+                made.stays = True
+                self._shown[job.number] = made
+
+    def _told(self, job: JobState) -> None:
+        made = self._shown.get(job.number)
+        if made is not None:
+            made.total = None if job.part is None else 1.0
+            made.done = job.part or 0.0
+            self._window.jobs.tell(made, standing(job))
+
+    def _ended(self, job: JobState) -> None:
+        made = self._shown.pop(job.number, None)
+        if made is not None:
+            self._window.jobs.retire(made)
+        if not self._window.closed:
+            self._window.say(tr("{job} has ended: {words}", job=job.wish.job, words=standing(job)))
+            enable_actions(self._window)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """A window that closes stops its jobs and waits until their processes are gone; a person is asked first."""
+        if event.type() == QEvent.Type.Close and self.desk.running:
+            if event.spontaneous():
+                event.ignore()
+                self.ask_end()
+                return True
+            self._window.jobs.finish(self.desk.end())
+        return False
+
+    def ask_end(self) -> bool:
+        """Where jobs run, ask whether they are to be stopped for the window to close; whether that was asked."""
+        running = [job for job in self.desk.jobs if job.running]
+        if not running:
+            return False
+        if self._window.findChild(Question, QUESTION) is not None:
+            return True
+        box = Question(
+            self._window, QUESTION, tr("Stop what runs and close?"), " · ".join(job.wish.job for job in running),
+            tr("Stop and close"),
+        )  # fmt: skip
+        for job in running:
+            box.box.addWidget(Label(f"{job.wish.job}: {standing(job)}", 13, "text", wrap=True))
+        said = tr("A job that is stopped leaves nothing behind.")
+        box.box.addWidget(Label(said, 13, "text2", wrap=True))
+        box.finish()
+        box.agreed.connect(self._window.close)
+        box.open()
+        return True
+
+
+def wire(window: MainWindow, pane: Pane) -> None:
+    """The pipeline's pane of a window was made."""
+    assert isinstance(pane, PipelinePane)
+    room = window.desk.pipeline
+    if room is None:
+        room = window.desk.pipeline = PipelineRoom(window)
+    room.wire(pane)

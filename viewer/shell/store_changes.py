@@ -1,0 +1,125 @@
+"""What changes under the window and where it is said: the survey, growth, findings, jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from PySide6.QtWidgets import QWidget
+
+from viewer.look.assets import tr
+from viewer.shell.breadcrumbs import beside, crumbs_of
+from viewer.shell.operation_log import Operations
+from viewer.shell.pages import remember_store
+from viewer.widgets.record_state import UNREAD, State, StateLine
+
+if TYPE_CHECKING:
+    from viewer.pane import Pane
+    from viewer.runtime.store_session import StoreSession
+    from viewer.shell.following import Follower
+    from viewer.shell.main_window import MainWindow
+
+MOST_NAMED = 40
+"""Files that a tip names."""
+
+
+class News:
+    """Takes what a session tells to the strips of its window."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+        self.operations = Operations(lambda: str(window.session.path) if window.session is not None else "")
+        self._followers: WeakKeyDictionary[Pane, Follower | None] = WeakKeyDictionary()
+
+    def listen(self, session: StoreSession) -> None:
+        """Take what ``session`` tells from now on."""
+        session.surveyed.connect(self.surveyed)
+        session.grown.connect(self.grown)
+        session.findingsChanged.connect(self.found)
+        session.unread.changed.connect(self.unread)
+        session.replaced.connect(self.replaced)
+
+    def replaced(self) -> None:
+        """Files of the store are others by the same names: every view reads anew, at the place where it is."""
+        window = self._window
+        window.let_go()
+        window.take_up(window.history.current)
+        window.say(tr("Files of the store were replaced: all of it was read anew."))
+
+    def asked(self, text: str) -> None:
+        """The go-to box was used: it is noted, and gone to."""
+        window = self._window
+        self.operations.went(text, tr("Go to…"))
+        window.jobs.start(window.go_to_text(text))
+
+    def surveyed(self) -> None:
+        """The survey is there: the format, the crumbs, the list of stores opened before."""
+        window = self._window
+        survey = window.session.survey if window.session else None
+        if survey is None:
+            return
+        window.status.format.setText(survey.kinds)
+        current = window.history.current
+        if current is not None:
+            window.top.crumbs.set_parts(crumbs_of(current, window.session))
+        window.top.crumbs.beside = lambda number, place: beside(number, place, window.session)
+        remember_store(window.settings, window.session)
+
+    def grown(self) -> None:
+        """The store has grown: every pane that has it looks again."""
+        for pane in self._window.panes.values():
+            if pane.session is not None:
+                pane.refresh()
+
+    def tailed(self) -> None:
+        """The end of the store moved: the view in front takes it up at once, the others when they are looked at."""
+        window = self._window
+        pane = window.panes.get(window.view)
+        if pane is None or pane.session is None or not pane.isVisible():
+            return
+        if pane not in self._followers:
+            from viewer.shell.following import follower_of
+
+            self._followers[pane] = follower_of(pane)
+        follower = self._followers[pane]
+        if follower is not None:
+            follower.tail()
+
+    def unread(self) -> None:
+        """What cannot be read became more or less: it is said over every view, and in the status bar."""
+        window = self._window
+        session = window.session
+        noted = session.unread if session is not None else None
+        count = noted.count if noted is not None else ""
+        window.status.set_unread(count)
+        window.setProperty(UNREAD, count)
+        for line in QWidget.findChildren(window, StateLine):
+            line.show_state(line.state)
+        if session is None or not noted:
+            window.unread.show_state(None)
+            return
+        said = tr("Not all of this store can be read: {unread}. Nothing is concluded from it.", unread=noted.words)
+        steps = (
+            (tr("Show all"), lambda: window.show_view("findings")),
+            (tr("Look again"), lambda: session.look(anyway=True)),
+        )
+        window.unread.show_state(State("unread", said, steps=steps))
+        window.unread.setToolTip("\n".join(noted.said(one) for one in noted.list[:MOST_NAMED]))
+
+    def found(self) -> None:
+        """Findings came: counters, and a mark on the rail."""
+        window = self._window
+        if window.session is None:
+            return
+        counts = window.session.counts()
+        window.status.counters.set_counts(counts)
+        worst = next((kind for kind in ("error", "warn") if counts[kind]), "")
+        window.rail.set_mark("findings", worst)
+        if window.session.findings_complete:
+            remember_store(window.settings, window.session)
+
+    def jobs(self) -> None:
+        """The list of jobs, or a job in it, changed."""
+        window = self._window
+        window.status.jobs.show_jobs(window.jobs.list)
+        window.actions_by_id["jobs.cancel"].setEnabled(bool(window.jobs.list))

@@ -1,0 +1,343 @@
+"""The left side: the store's card (what it is, in one glance) over its tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QModelIndex, QPointF, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
+from viewer.look.formats import moment, size, zone_text
+from viewer.look.theme import follow, px
+from viewer.look.topic_kinds import is_system_topic
+from viewer.pane.row_commands import RowDeeds
+from viewer.runtime import places
+from viewer.runtime.lab_session import lab_of
+from viewer.runtime.places import Place
+from viewer.runtime.survey import standing
+from viewer.shell.store_tree_delegate import StructureTree
+from viewer.widgets.basics import Chip, Elided, Hairline, Label, Paper
+from viewer.widgets.mark_menu import MarkMenu
+from viewer.widgets.marks import Mark, node_mark
+from viewer.widgets.paint import chip_width
+from viewer.widgets.store_tree_rows import RANK, StoreTree, node_of_file, short_count, store_nodes
+
+if TYPE_CHECKING:
+    from viewer.look.topic_colours import TopicColours
+    from viewer.runtime.store_session import StoreSession
+    from viewer.runtime.survey import Survey
+
+STATES = (
+    words("log only"), words("one file"), words("a part"), words("broker is running"), words("not closed"),
+    words("closed"), words("not all readable"), words("the log is gone"),
+)  # fmt: skip
+
+
+class StoreCard(Paper):
+    """Name and state; size, topics, messages; first and last time."""
+
+    def __init__(self) -> None:
+        super().__init__("side", ("bottom",))
+        self.setObjectName("store.card")
+        self._facts: list[str] = []
+        self._spans: list[str] = []
+        self._standing = "", ""
+        self.name = Elided("", 15, "text", 600, middle=True)
+        self.chip = Chip("ok", "")
+        self.facts = Elided("", 12, "text2")
+        self.span = Elided("", 12, "text3")
+        top = QHBoxLayout()
+        top.setSpacing(px(8))
+        top.addWidget(self.name, 1)
+        top.addWidget(self.chip)
+        layout = self._lines = QVBoxLayout(self)
+        layout.setContentsMargins(px(14), px(10), px(12), px(10))
+        layout.setSpacing(px(3))
+        layout.addLayout(top)
+        layout.addWidget(self.facts)
+        layout.addWidget(self.span)
+
+    def show_name(self, name: str, path: str) -> None:
+        """What is known before the survey."""
+        self.name.setText(name)
+        self.chip.hide()
+        self.facts.setText(tr("looking at heads and tails…"))
+        self._facts, self._spans = [], []
+        self.span.setText("")
+        self.setAccessibleName(path)
+
+    def show_survey(self, survey: Survey, counted: Mapping[str, int], units: int) -> None:
+        """What the survey says, and what was ``counted`` of a log without queues: bytes by topic, and units."""
+        self.name.setText(survey.name)
+        self._facts, self._spans = _facts_of(survey, counted, units), _spans_of(survey)
+        self._fit()
+
+    def show_standing(self, mark: str, said: str) -> None:
+        """How the store stands: the worst of how it was left and of what was found."""
+        self._standing = mark, said
+        self.chip.set_chip(mark, said)
+        self.chip.show()
+        self._lines.activate()
+        self._fit()
+        self.setAccessibleName(f"{self.name.text()}, {said}, {self.facts.text()}, {self.span.text()}")
+
+    def _fit(self) -> None:
+        """The longest form that fits; a long name is written smaller before it is cut."""
+        for line, forms in ((self.facts, self._facts), (self.span, self._spans)):
+            fitting = (text for text in forms if line.fontMetrics().horizontalAdvance(text) <= line.width())
+            if forms:
+                line.setText(next(fitting, forms[-1]))
+        self._fit_chip()
+        self.name.set_size(15)
+        if self.name.fontMetrics().horizontalAdvance(self.name.text()) > self.name.width():
+            self.name.set_size(13)
+
+    def _fit_chip(self) -> None:
+        """Where the name has no room beside all of the chip, its last words stay: what was found."""
+        mark, said = self._standing
+        if not said:
+            return
+        self.name.set_size(13)
+        room = self.width() - px(14 + 12 + 8) - self.name.fontMetrics().horizontalAdvance(self.name.text())
+        self.chip.set_chip(mark, said if chip_width(said) <= room else said.rpartition(" · ")[2])
+        self._lines.activate()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width, another form."""
+        super().resizeEvent(event)
+        self._lines.activate()
+        self._fit()
+
+
+def _facts_of(survey: Survey, counted: Mapping[str, int], units: int) -> list[str]:
+    """``38 GiB · 13 topics · 36.7 M messages`` and a shorter form."""
+    if not survey.whole and not survey.messages:
+        return [tr("What it holds is not known.")]
+    if survey.kind == "store":
+        if survey.gone:
+            known = tr("{n} entries", n=short_count(survey.messages))
+            return [" · ".join((size(0), topics_in_words(len(survey.topics)), known)), f"{size(0)} · {known}"]
+        held = tr("{n} messages", n=short_count(survey.messages))
+        if survey.missing:  # the queues know more than the log holds
+            held = tr("{n} entries", n=short_count(survey.messages))
+        short = " · ".join((size(survey.log_bytes), held))
+        said = [f"{size(survey.log_bytes)} · {topics_in_words(len(survey.topics))} · {held}", short]
+        return said if survey.whole else [tr("at least {said}", said=one) for one in said]
+    if counted:
+        short = " · ".join((size(survey.log_bytes), tr("{n} units", n=short_count(units))))
+        return [f"{size(survey.log_bytes)} · {topics_in_words(len(counted))} · {tr('{n} units', n=short_count(units))}",
+                short]  # fmt: skip
+    files = tr("1 file") if survey.log_files == 1 else tr("{n:,} files", n=survey.log_files)
+    return [f"{size(survey.log_bytes)} · {files}"]
+
+
+def counted(log_bytes: int, topics: int, messages: int) -> str:
+    """Bytes, topics and messages in words."""
+    return " · ".join((size(log_bytes), topics_in_words(topics), tr("{n} messages", n=short_count(messages))))
+
+
+def topics_in_words(topics: int) -> str:
+    """``1 topic``, ``13 topics``."""
+    return tr("1 topic") if topics == 1 else tr("{n:,} topics", n=topics)
+
+
+def _spans_of(survey: Survey) -> list[str]:
+    """``2026-11-17 22:04 → 11-20 09:41 +08:00`` and shorter forms, longest first."""
+    if survey.first_time is None or survey.last_time is None:
+        return [tr("no message") if survey.whole else ""]
+    first, last = moment(survey.first_time)[:16], moment(survey.last_time)[:16]
+    zone = zone_text(survey.last_time)
+    if first[:10] == last[:10]:
+        return [f"{first} → {last[11:]} {zone}", f"{first} → {last[11:]}", f"{first[5:]} → {last[11:]}"]
+    end = last[5:] if first[:5] == last[:5] else last
+    return [f"{first} → {end} {zone}", f"{first} → {end}", f"{first[5:]} → {end}", f"{first[5:10]} → {last[5:10]}"]
+
+
+class StoreTreePane(QWidget):
+    """Card and tree; emits where a click leads."""
+
+    placeRequested = Signal(object)
+    statusMessage = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("store.side")
+        self.session: StoreSession | None = None
+        self.card = StoreCard()
+        self.model = StoreTree(self)
+        self.tree = StructureTree("store.tree")
+        self.tree.setModel(self.model)
+        self.tree.setAccessibleName(tr("Store tree"))
+        self.menu = MarkMenu(self.tree, self._mark_at)
+        self.note = Label("", 12, "text3", wrap=True)
+        self.note.setContentsMargins(px(14), px(8), px(12), px(8))
+        self.note.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.card)
+        layout.addWidget(self.tree, 1)
+        layout.addWidget(Hairline())
+        layout.addWidget(self.note)
+        self._quiet = False
+        self._fresh = True
+        self._chosen = "log"
+        self.tree.clicked.connect(self._follow)
+        self.tree.activated.connect(self._follow)
+        self.tree.selectionModel().currentChanged.connect(lambda index, _before: self._arrowed(index))
+        follow(self, self._retheme)
+
+    @property
+    def topic_colours(self) -> TopicColours | None:
+        """The colours of the topics that are shown; None without a store."""
+        return self.session.colours if self.session is not None else None
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Another store."""
+        self.session = session
+        self._fresh = True
+        self.menu.doer = RowDeeds(self) if session is not None else None
+        self.model.set_nodes(())
+        if session is None:
+            return
+        self.card.show_name(session.name, session.shown_path)
+        session.surveyed.connect(self._surveyed)
+        session.findingsChanged.connect(self._mark)
+        if session.survey is not None:
+            self._surveyed()
+
+    def choose(self, place: Place) -> None:
+        """The line that belongs to ``place`` is chosen; nothing is followed."""
+        self._chosen = _name_of(place)
+        index = self.model.index_of(self._chosen)
+        self._quiet = True
+        self.tree.setCurrentIndex(index)  # none where the tree has no line of it
+        if index.isValid():
+            self.tree.scrollTo(index)
+        self._quiet = False
+
+    def _surveyed(self) -> None:
+        session = self.session
+        if session is None or session.survey is None:
+            return
+        self.card.show_survey(session.survey, session.counted_topics, session.counted_units)
+        self.note.setText("\n".join(engine_words(note) for note in session.survey.notes))
+        self.note.setVisible(bool(session.survey.notes))
+        counted = session.counted_topics
+        session.colours.offer(session.survey.topics_by_bytes or sorted(counted, key=lambda name: -counted[name]))
+        opened = {self.model.node(index).name for index in self._open_indexes(QModelIndex())}
+        self._quiet = True
+        topics = self.model.find("topics")
+        order = [node.name.removeprefix("topic/") for node in topics.children] if topics is not None else []
+        order = [name for name in order if name != "system"]
+        new = self.model.set_nodes(store_nodes(session.survey, places, is_system_topic, order, session.counted_topics))
+        if self._fresh:
+            opened = self._opened_at_first(session.survey)
+            self._fresh = False
+        if new:
+            for name in opened:
+                self.tree.expand(self.model.index_of(name))
+            self.tree.setCurrentIndex(self.model.index_of(self._chosen))
+        self._quiet = False
+        self._mark()
+
+    def _opened_at_first(self, survey: Survey) -> set[str]:
+        opened = {"topics", "index"} if len(survey.index) <= 8 else {"topics"}
+        own = [name for name in survey.topics_by_bytes if not is_system_topic(name)]
+        largest = next((topic for topic in survey.topics if own and topic.name == own[0]), None)
+        if largest is not None and len(largest.queues) <= 8:
+            opened.add(f"topic/{largest.name}")
+        if len(survey.topics) <= 24:
+            opened.add("system")
+        return opened
+
+    def _open_indexes(self, parent: QModelIndex) -> list[QModelIndex]:
+        found = []
+        for row in range(self.model.rowCount(parent)):
+            index = self.model.index(row, 0, parent)
+            if self.tree.isExpanded(index):
+                found += [index, *self._open_indexes(index)]
+        return found
+
+    def _mark(self) -> None:
+        if self.session is None:
+            return
+        marks: dict[str, str] = {}
+        root = str(self.session.path)
+        for finding in self.session.findings:
+            name = _node_of_finding(finding, root)
+            if RANK.get(finding.severity, 0) > RANK.get(marks.get(name, ""), 0) and finding.severity != "chat":
+                marks[name] = finding.severity
+        self.model.set_marks(marks)
+        self._show_standing(self.session)
+
+    def _show_standing(self, session: StoreSession) -> None:
+        if session.survey is not None:
+            lab = lab_of(session) is not None
+            whole = session.findings_complete
+            self.card.show_standing(*standing(session.survey, session.counts(), complete=whole, lab=lab))
+
+    def _follow(self, index: QModelIndex) -> None:
+        place = self.model.node(index).place
+        if place is not None:
+            self.placeRequested.emit(place)
+        elif self.model.rowCount(index):
+            self.tree.setExpanded(index, not self.tree.isExpanded(index))
+
+    def _arrowed(self, index: QModelIndex) -> None:
+        """Arrow keys lead there at once, as clicks do."""
+        if not self._quiet and self.tree.hasFocus() and index.isValid():
+            place = self.model.node(index).place
+            if place is not None and not self.tree.underMouse():
+                self.placeRequested.emit(place)
+
+    def _mark_at(self, point: QPointF | None) -> tuple[Mark, QPointF] | None:
+        """The line under ``point``, or the chosen one."""
+        index = self.tree.currentIndex() if point is None else self.tree.indexAt(point.toPoint())
+        if not index.isValid():
+            return None
+        return node_mark(self.model.node(index)), QPointF(self.tree.visualRect(index).bottomLeft())
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """None: the views have the commands."""
+        return {}
+
+    def status(self) -> str:
+        """No sentence of its own."""
+        return ""
+
+    def _retheme(self) -> None:
+        self.tree.setIndentation(px(14))
+        self.tree.viewport().update()
+
+    def keyPressEvent(self, event: Any) -> None:
+        """Enter follows the chosen line."""
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and self.tree.currentIndex().isValid():
+            self._follow(self.tree.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+
+def _node_of_finding(finding: Any, root: str) -> str:
+    file = finding.file or ""
+    return node_of_file(file.removeprefix(root))
+
+
+def _name_of(place: Place) -> str:
+    match place.kind:
+        case "queue" if place.topic and place.queue_id is not None:
+            return f"queue/{place.topic}/{place.queue_id}"
+        case "queue":
+            return f"topic/{place.topic}" if place.topic else "topics"
+        case "index":
+            return f"index/{place.name}" if place.name else "index"
+        case "trace":
+            return "index"
+        case "config":
+            return f"config/{place.name}" if place.name else "config"
+        case _:
+            return place.kind

@@ -1,0 +1,228 @@
+"""The bar over the views: back and forward, crumbs, the go-to box, follow and look again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QRect, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPixmap
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+
+from viewer.look.assets import icon_pixmap, tr
+from viewer.look.theme import C, follow, px, ui
+from viewer.widgets.basics import Field, Key, Paper, Tool
+from viewer.widgets.fault_note import FaultNote
+
+if TYPE_CHECKING:
+    from viewer.shell.breadcrumb_menu import CrumbDrop
+
+GAP = 5
+CHEVRON = 12
+
+
+class Crumbs(QWidget):
+    """Where one is, from the store down; the last is bold, the others lead back. The first leave where it is narrow."""
+
+    followed = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("crumbs")
+        self.beside: Callable[[int, object], Sequence[tuple[str, object]]] = lambda _number, _place: ()
+        """What drops down for crumb ``number`` with its place: (words, place) of what lies beside it."""
+        self._chevrons: list[tuple[QRect, int]] = []
+        self._parts: list[tuple[str, object]] = []
+        self._boxes: list[tuple[QRect, object]] = []
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMouseTracking(True)
+        follow(self, self.update)
+
+    def set_parts(self, parts: Sequence[tuple[str, object]]) -> None:
+        """(words, place) from the root on."""
+        self._parts = list(parts)
+        self.setAccessibleName(" › ".join(text for text, _ in parts))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        """One line."""
+        return QSize(px(200), px(30))
+
+    def minimumSizeHint(self) -> QSize:
+        """Room for the last."""
+        return QSize(px(80), px(30))
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Parts with chevrons between them."""
+        p = QPainter(self)
+        parts, cut = self._fitting()
+        self._boxes, self._chevrons = [], []
+        left_out = len(self._parts) - len(parts)
+        x = 0
+        chevron: QPixmap = icon_pixmap("chevron", C("text3"), px(CHEVRON), self.devicePixelRatioF())
+        for number, (text, place) in enumerate(parts):
+            last = number == len(parts) - 1
+            font = ui(13, 600 if last else 400)
+            p.setFont(font)
+            metrics = QFontMetrics(font)
+            room = self.width() - x
+            shown = text if metrics.horizontalAdvance(text) <= room else metrics.elidedText(
+                text, Qt.TextElideMode.ElideMiddle, room)  # fmt: skip
+            width = metrics.horizontalAdvance(shown)
+            box = QRect(x, 0, width, self.height())
+            p.setPen(C("text" if last else "text3" if cut and not number else "text2"))
+            p.drawText(box, int(Qt.AlignmentFlag.AlignVCenter), shown)
+            if not last and place is not None:
+                self._boxes.append((box, place))
+            x += width + px(GAP)
+            if not last:
+                p.drawPixmap(x, (self.height() - px(CHEVRON)) // 2 + 1, chevron)
+                self._chevrons.append((QRect(x - px(GAP), 0, px(CHEVRON) + 2 * px(GAP), self.height()),
+                                       number + 1 + left_out))  # fmt: skip
+                x += px(CHEVRON) + px(GAP)
+
+    def _fitting(self) -> tuple[list[tuple[str, object]], bool]:
+        """The last parts that fit, ``…`` before them where some are left out."""
+
+        def width(parts: list[tuple[str, object]]) -> int:
+            plain, bold = QFontMetrics(ui(13)), QFontMetrics(ui(13, 600))
+            total = sum((bold if n == len(parts) - 1 else plain).horizontalAdvance(t) for n, (t, _) in enumerate(parts))
+            return total + (len(parts) - 1) * (2 * px(GAP) + px(CHEVRON))
+
+        parts, cut = list(self._parts), False
+        while len(parts) > 2 and width(parts) > self.width():
+            del parts[1 if cut else 0]
+            if not cut:
+                parts.insert(0, ("…", None))
+                cut = True
+                if len(parts) > 2 and width(parts) <= self.width():
+                    break
+        return parts, cut
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A click on a part leads there; one on the mark between two drops down what lies beside the second."""
+        for box, number in self._chevrons:
+            if box.contains(event.position().toPoint()) and self.drop(number):
+                return
+        for box, place in self._boxes:
+            if box.contains(event.position().toPoint()):
+                self.followed.emit(place)
+                return
+
+    def drop(self, number: int | None = None) -> CrumbDrop | None:
+        """Drop down the places beside crumb ``number``, or beside the last one that has any."""
+        from viewer.shell.breadcrumb_menu import CrumbDrop
+
+        for at in range(len(self._parts) - 1, 0, -1) if number is None else (number,):
+            found = self.beside(at, self._parts[at][1]) if 0 <= at < len(self._parts) else ()
+            if found:
+                made = CrumbDrop(found, self)
+                made.chosen.connect(self.followed)
+                box = next((box for box, n in self._chevrons if n == at), QRect(0, 0, 1, self.height()))
+                made.drop(self.mapToGlobal(box.bottomLeft()))
+                return made
+        return None
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """A hand over what can be followed."""
+        at = event.position().toPoint()
+        over = any(box.contains(at) for box, _ in (*self._boxes, *self._chevrons))
+        self.setCursor(Qt.CursorShape.PointingHandCursor if over else Qt.CursorShape.ArrowCursor)
+
+
+class GoToField(Field):
+    """The go-to box: Enter goes, Escape gives the focus back."""
+
+    asked = Signal(str)
+    left = Signal()
+
+    def __init__(self) -> None:
+        super().__init__(tr("Go to offset, topic/queue/offset, time, message id or key"), width=420, icon_name="go-to")
+        self.setObjectName("goto.field")
+        self.setAccessibleName(tr("Go to"))
+        self.setToolTip(tr("Offset: 81,604,377,362 or 0x13000\nEntry: Topic/0/42\nTime: 2026-11-20 09:41:07\n"
+                           "Message: offset id, unique key or key\nTrace: Topic#key"))  # fmt: skip
+        self._fault: FaultNote | None = None
+        self.returnPressed.connect(lambda: self.asked.emit(self.text()))
+        self.textEdited.connect(lambda _text: self.set_fault(""))
+
+    def set_fault(self, words: str) -> None:
+        """Say under the field why its text leads nowhere; nothing takes the words away."""
+        if self._fault is None and words:
+            self._fault = FaultNote(self, "goto.fault")
+        if self._fault is not None:
+            self._fault.say(words)
+        self.setProperty("state", "error" if words else "")
+        self.style().unpolish(self)
+        self.style().polish(self)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape clears and leaves."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.clear()
+            self.set_fault("")
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class TopBar(Paper):
+    """Everything in one line of 44."""
+
+    def __init__(self) -> None:
+        super().__init__("window", ("bottom",))
+        self.setObjectName("top")
+        self.back = self._tool("back", "go.back", tr("Back"), "Alt+←")
+        self.forward = self._tool("forward", "go.forward", tr("Forward"), "Alt+→")
+        self.crumbs = Crumbs()
+        self.goto = GoToField()
+        self.key = Key("Ctrl G")
+        self.follow = Tool("follow", tr("Follow the end of the log"), tr("Follow"), checkable=True)
+        self.follow.setObjectName("top.follow")
+        self.close_lab = Tool("stop", tr("Close the store for writing"), tr("Close the store"))
+        self.close_lab.setObjectName("top.lab.close")
+        self.close_lab.hide()
+        self.bookmark = self._tool("bookmark", "bookmark.here", tr("Bookmark this place…"), "Ctrl+B")
+        self.refresh = self._tool("refresh", "view.refresh", tr("Look again"), "F5")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(px(12), 0, px(12), 2)
+        layout.setSpacing(px(6))
+        for part in (self.back, self.forward):
+            layout.addWidget(part)
+        layout.addSpacing(px(4))
+        layout.addWidget(self.crumbs, 1)
+        layout.addWidget(self.goto)
+        layout.addWidget(self.key)
+        layout.addSpacing(px(8))
+        for part in (self.close_lab, self.follow, self.bookmark, self.refresh):
+            layout.addWidget(part)
+        self._fit()
+        follow(self, self._fit)
+
+    def show_writing(self, on: bool) -> None:
+        """In the lab of a store that is open for writing its end stands where following stands elsewhere."""
+        self.close_lab.setVisible(on)
+        self.follow.setVisible(not on)
+
+    def set_slim(self, slim: bool) -> None:
+        """A shorter box where the window is narrow."""
+        self.goto.set_width(300 if slim else 420)
+
+    def set_folded(self, folded: bool) -> None:
+        """Half a screen: no words and keys beside the pictures."""
+        if folded:
+            self.goto.set_width(200)
+        self.key.setVisible(not folded)
+        self.follow.setText("" if folded else tr("Follow"))
+        icons, words = Qt.ToolButtonStyle.ToolButtonIconOnly, Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+        self.follow.setToolButtonStyle(icons if folded else words)
+
+    def _fit(self) -> None:
+        self.setFixedHeight(px(44))
+
+    @staticmethod
+    def _tool(icon: str, name: str, tip: str, keys: str) -> Tool:
+        made = Tool(icon, f"{tip}   {keys}")
+        made.setAccessibleName(tip)
+        made.setObjectName(f"top.{name}")
+        return made

@@ -1,0 +1,105 @@
+"""Undo and redo of what a person edits: bookmarks, notes, marks, colouring rules, saved filters.
+
+One stack a window, for the store that stands in it. Text fields have an undo of their own while one writes in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QUndoCommand, QUndoStack
+
+from viewer.look.assets import tr
+from viewer.runtime.edit import Edit
+from viewer.shell.menus import enable_actions
+
+if TYPE_CHECKING:
+    from viewer.shell.main_window import MainWindow
+
+MOST = 200
+
+
+class _Step(QUndoCommand):
+    """One edit on the stack. It was made already when it comes here: the first redo does nothing."""
+
+    def __init__(self, edit: Edit, number: int) -> None:
+        super().__init__(edit.what)
+        self.edit, self._number, self._made = edit, number, False
+
+    def id(self) -> int:
+        return self._number
+
+    def redo(self) -> None:
+        if self._made:
+            self.edit.put(self.edit.after)
+        self._made = True
+
+    def undo(self) -> None:
+        self.edit.put(self.edit.before)
+
+    def mergeWith(self, other: QUndoCommand) -> bool:
+        """Typing goes on: the same run of edits."""
+        if not isinstance(other, _Step) or other.edit.run != self.edit.run or not self.edit.run:
+            return False
+        self.edit = Edit(self.edit.what, self.edit.before, other.edit.after, self.edit.put, self.edit.run)
+        return True
+
+
+class Edits:
+    """The stack of one window."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+        self._stack = QUndoStack(window)
+        self._stack.setObjectName("edits")
+        self._stack.setUndoLimit(MOST)
+        self._runs: dict[str, int] = {}
+        self._putting = False
+
+    def deeds(self) -> dict[str, Callable[..., object]]:
+        """Command id → what it does."""
+        return {"edit.undo": self.undo, "edit.redo": self.redo}
+
+    def push(self, edit: Edit) -> None:
+        """An edit was made; what an undo puts back is none."""
+        if self._putting or edit.before == edit.after:
+            return
+        number = self._runs.setdefault(edit.run, len(self._runs)) if edit.run else -1
+        self._stack.push(_Step(edit, number))
+        enable_actions(self._window)
+
+    def forget(self) -> None:
+        """Another store, or another log view: what was edited in the last one stays as it is."""
+        self._stack.clear()
+
+    def undo(self) -> None:
+        """Take the last edit back, and say which."""
+        self._go(self._stack.undo, self._stack.canUndo(), tr("Undone: {what}", what=self._stack.undoText()))
+
+    def redo(self) -> None:
+        """Make what was taken back again."""
+        self._go(self._stack.redo, self._stack.canRedo(), tr("Redone: {what}", what=self._stack.redoText()))
+
+    def _go(self, deed: Callable[[], object], able: bool, said: str) -> None:
+        if not able:
+            return
+        self._putting = True
+        try:
+            deed()
+        finally:
+            self._putting = False
+        self._window.say(said)
+        enable_actions(self._window)
+
+    def able(self) -> dict[str, bool]:
+        """Which of the two can be done now; their words name what."""
+        actions = self._window.actions_by_id
+        found = {}
+        for name, plain, text, able in (
+            ("edit.undo", tr("Undo"), self._stack.undoText(), self._stack.canUndo()),
+            ("edit.redo", tr("Redo"), self._stack.redoText(), self._stack.canRedo()),
+        ):
+            actions[name].setText(tr("{deed}: {what}", deed=plain, what=text) if able else plain)
+            found[name] = able and self._window.session is not None
+        return found

@@ -1,0 +1,358 @@
+"""The welcome page: one place to drop a store, the stores of last time with their state, the samples, the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from engine import __version__
+from viewer.look.assets import app_pixmap, tr, words
+from viewer.look.formats import moment
+from viewer.look.theme import TOPICS_DARK, TOPICS_LIGHT, C, follow, px, theme
+from viewer.runtime.settings import RecentStore
+from viewer.shell.store_tree import counted
+from viewer.widgets.basics import (
+    Button,
+    Card,
+    Chip,
+    Elided,
+    Glyph,
+    Hairline,
+    Key,
+    Label,
+    Link,
+    Paper,
+    Tool,
+    column,
+    row,
+)
+from viewer.widgets.paint import mark
+
+if TYPE_CHECKING:
+    from engine.inspection.samples import Sample
+
+WIDTH, LEFT, LOW = 1216, 772, 800
+TOUR = (
+    words("Read a message down to its bytes"), words("Follow a key through the index"),
+    words("See why a message was not consumed"), words("Find the damage, see what recovery would do"),
+    words("Pull the plug on a lab store"),
+)  # fmt: skip
+"""The steps of the guided tour, as the page lists them."""
+MONTHS = (
+    words("January"), words("February"), words("March"), words("April"), words("May"), words("June"), words("July"),
+    words("August"), words("September"), words("October"), words("November"), words("December"),
+)  # fmt: skip
+DAYS = (
+    words("Monday"), words("Tuesday"), words("Wednesday"), words("Thursday"), words("Friday"), words("Saturday"),
+    words("Sunday"),
+)  # fmt: skip
+
+
+class Logo(QWidget):
+    """The application's icon, large."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self._size = size
+        self.setFixedSize(px(size), px(size))
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """The picture."""
+        QPainter(self).drawPixmap(0, 0, app_pixmap(self.width()))
+
+
+class DropZone(QWidget):
+    """The dashed field that takes a directory; the window takes it anywhere, this is where it is said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("welcome.drop")
+        self.setAccessibleName(tr("Drop a store directory here"))
+        self.hot = False
+        follow(self, self.update)
+
+    def set_hot(self, hot: bool) -> None:
+        """Something is being dragged over the window."""
+        self.hot = hot
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Paper and dashes."""
+        p = QPainter(self)
+        p.setRenderHint(QPainter.RenderHint.Antialiasing)
+        pen = QPen(C("accent", 1.0 if self.hot else 0.7), 2.5 if self.hot else 1.5, Qt.PenStyle.CustomDashLine)
+        pen.setDashPattern([5, 4])
+        p.setPen(pen)
+        p.setBrush(C("select" if self.hot else "pane"))
+        p.drawRoundedRect(QRectF(1, 1, self.width() - 2, self.height() - 2), 8, 8)
+
+
+class MiniLine(QWidget):
+    """A store's own line in small: its largest topics by their share of the log; a mark where it has errors."""
+
+    def __init__(self, shares: Sequence[float], errors: bool) -> None:
+        super().__init__()
+        self._shares, self._errors = shares, errors
+        self.setFixedSize(px(220), px(14))
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Left to right, largest first."""
+        p = QPainter(self)
+        x, width = 0.0, float(self.width() - (px(8) if self._errors else 0))
+        top, high = (self.height() - px(8)) // 2, px(8)
+        for number, share in enumerate(self._shares[: len(TOPICS_LIGHT)]):
+            color = QColor((TOPICS_DARK if theme.dark else TOPICS_LIGHT)[number])
+            color.setAlphaF(0.8)
+            p.fillRect(QRectF(x, top, max(1.0, width * share - 1), high), color)
+            x += width * share
+        p.fillRect(QRectF(x, top, max(0.0, width - x), high), C("sunken"))
+        if self._errors:
+            mark(p, "error", QPointF(width, self.height() / 2), 5)
+
+
+class Pick(QWidget):
+    """A part of the page that is chosen by a click or by Enter."""
+
+    picked = Signal()
+
+    def __init__(self, content: QWidget, enabled: bool = True) -> None:
+        super().__init__()
+        self._enabled = enabled
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(content)
+        if enabled:
+            self.setCursor(Qt.CursorShape.PointingHandCursor)
+            self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """A ground under the pointer, a frame with the focus."""
+        p = QPainter(self)
+        if self._enabled and self.underMouse():
+            p.setPen(Qt.PenStyle.NoPen)
+            p.setBrush(C("hover"))
+            p.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 5, 5)
+        if self.hasFocus():
+            p.setRenderHint(QPainter.RenderHint.Antialiasing)
+            p.setBrush(Qt.BrushStyle.NoBrush)
+            p.setPen(QPen(C("accent"), 2))
+            p.drawRoundedRect(QRectF(self.rect()).adjusted(2, 2, -2, -2), 5, 5)
+
+    def enterEvent(self, _event: object) -> None:
+        """The pointer came."""
+        self.update()
+
+    def leaveEvent(self, _event: object) -> None:
+        """The pointer left."""
+        self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A click picks."""
+        if self._enabled and event.button() == Qt.MouseButton.LeftButton:
+            self.picked.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter and Space pick."""
+        if self._enabled and event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space}:
+            self.picked.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class WelcomePage(QScrollArea):
+    """What stands in the window while no store is open.
+
+    ``storeChosen(path)``, ``sampleChosen(sample)``, ``openAsked()``, ``clearAsked()``, ``pinAsked(path)``,
+    ``tourAsked()``.
+    """
+
+    storeChosen = Signal(str)
+    sampleChosen = Signal(object)
+    openAsked = Signal()
+    clearAsked = Signal()
+    pinAsked = Signal(str)
+    tourAsked = Signal()
+    labAsked = Signal()
+
+    def __init__(self, recent: Sequence[RecentStore], samples: Sequence[Sample]) -> None:
+        super().__init__()
+        self.setObjectName("welcome")
+        self.setAccessibleName(tr("Welcome"))
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.drop = DropZone()
+        ground = Paper("window")
+        outer = QHBoxLayout(ground)
+        outer.setContentsMargins(px(24), 0, px(24), 0)
+        outer.addStretch(1)
+        body = QWidget()
+        body.setMaximumWidth(px(WIDTH))
+        outer.addWidget(body, 100)
+        outer.addStretch(1)
+        layout = self._body = QVBoxLayout(body)
+        layout.setSpacing(0)
+        title = Label(tr("See inside an Apache RocketMQ store: every message, queue entry, index chain and position, "
+                         "down to the byte."), 15, "text2", wrap=True)  # fmt: skip
+        layout.addWidget(row(Logo(72), column(Label("Storescope", 28, "text", 600), title, gap=2), gap=20))
+        layout.addSpacing(px(28))
+        left = column(self._drop_zone(), 12, *self._recent(recent), None, gap=8)
+        middle = QHBoxLayout()
+        middle.setSpacing(px(32))
+        middle.addWidget(left, LEFT)
+        middle.addWidget(self._right(samples), WIDTH - LEFT - 32)
+        layout.addLayout(middle, 1)
+        layout.addSpacing(px(16))
+        layout.addWidget(self._keys())
+        self.setWidget(ground)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Low windows begin higher up."""
+        super().resizeEvent(event)
+        low = self.height() < px(LOW)
+        self._body.setContentsMargins(0, px(20 if low else 56), 0, px(12 if low else 24))
+
+    def _drop_zone(self) -> QWidget:
+        button = Button(tr("Open a store…"), "primary")
+        button.setObjectName("welcome.open")
+        button.clicked.connect(self.openAsked)
+        said = column(
+            Label(tr("Drop a store directory here"), 18, "text", 600),
+            Label(tr("or any directory above it, a single commitlog folder, one file, a copied tail"), 13, "text2"),
+            gap=1,
+        )
+        promise = row(
+            Glyph("lock", "ok", 16),
+            Label(tr("Opening only reads. No lock is taken, no file is made, and a running broker is not disturbed."),
+                  13, "ok", 500), None, gap=8,
+        )  # fmt: skip
+        self.drop.setMinimumHeight(px(116))
+        layout = QVBoxLayout(self.drop)
+        layout.setContentsMargins(px(28), px(20), px(28), px(18))
+        layout.setSpacing(px(8))
+        layout.addWidget(row(Glyph("open", "accent", 28), 4, said, None, button, Key("Ctrl O"), gap=10))
+        layout.addWidget(promise)
+        return self.drop
+
+    def _recent(self, recent: Sequence[RecentStore]) -> list[QWidget]:
+        if not recent:
+            words_ = Label(tr("Stores you open will stand here, with the state they were in."), 13, "text2", wrap=True)
+            return [row(Label(tr("Recent"), 15, "text", 600), None), Card(words_, pad=16)]
+        clear = Link(tr("Clear"), 12)
+        clear.setObjectName("welcome.clear")
+        clear.clicked.connect(self.clearAsked)
+        parts: list[QWidget] = []
+        for number, one in enumerate(recent[:6]):
+            if number:
+                parts.append(Hairline())
+            parts.append(self._recent_store(one))
+        return [row(Label(tr("Recent"), 15, "text", 600), None, clear), Card(*parts, gap=0, pad=1)]
+
+    def _recent_store(self, one: RecentStore) -> QWidget:
+        there = Path(one.path).exists()
+        chips: list[QWidget] = []
+        if not there:
+            chips.append(Chip("out", tr("missing")))
+        else:
+            if one.errors:
+                chips.append(Chip("error", _counted(one.errors, tr("1 error"), words("{n:,} errors"))))
+            elif one.warnings:
+                chips.append(Chip("warn", _counted(one.warnings, tr("1 warning"), words("{n:,} warnings"))))
+            if one.word:
+                chips.append(Chip(one.state or "chat", tr(one.word)))
+        name = Label(one.name, 15, "text" if there else "disabled", 600)
+        pin = Tool("pin", tr("Let it go") if one.pinned else tr("Keep it at the top"), checkable=True)
+        pin.setObjectName(f"welcome.pin.{one.path}")
+        pin.setChecked(one.pinned)
+        pin.clicked.connect(lambda: self.pinAsked.emit(one.path))
+        head = row(name, *chips, None, Label(_when(one.when), 12, "text3"), pin, gap=8)
+        path = Elided(_short_home(one.path), 12, "text3", code=True, middle=True)
+        line = row(path, None, MiniLine(one.shares, one.errors > 0), gap=8) if there else row(path, None)
+        said = counted(*one.facts) if any(one.facts) else ""
+        facts = Elided(said if there else tr("not there any more"), 12, "text2" if there else "text3")
+        pick = Pick(column(head, line, facts, gap=3, margins=(16, 10, 16, 10)), there)
+        pick.setObjectName(f"welcome.recent.{one.path}")
+        pick.setAccessibleName(f"{one.name}, {one.path}, {said}")
+        pick.picked.connect(lambda: self.storeChosen.emit(one.path))
+        return pick
+
+    def _right(self, samples: Sequence[Sample]) -> QWidget:
+        parts: list[QWidget | int | None] = [Label(tr("Samples"), 15, "text", 600)]
+        for sample in samples:
+            head = row(Label(tr(sample.title), 13, "text", 600), Chip(sample.state, tr(sample.word)), None, gap=8)
+            pick = Pick(column(head, Label(tr(sample.text), 12, "text2", wrap=True), gap=5, margins=(14, 14, 14, 14)))
+            pick.setObjectName(f"welcome.sample.{sample.name}")
+            pick.setAccessibleName(f"{tr(sample.title)}, {tr(sample.text)}")
+            pick.picked.connect(lambda sample=sample: self.sampleChosen.emit(sample))
+            parts.append(Card(pick, pad=1))
+        if not samples:
+            parts.append(Card(Label(tr("No sample store is installed."), 12, "text2"), pad=14))
+        lines = [_numbered(n, tr(title)) for n, title in enumerate(TOUR, 1)]
+        start = Button(tr("Start the tour"))
+        start.setObjectName("welcome.tour")
+        start.clicked.connect(self.tourAsked)
+        minutes = Label(tr("4 minutes"), 12, "text3")
+        head = row(Glyph("tour", "accent", 20), Label(tr("Guided tour"), 15, "text", 600), None, minutes, gap=8)
+        lines.append(row(start, None))
+        parts += [6, self._lab(), 6, Card(head, *lines, gap=9, pad=16), None]
+        return column(*parts, gap=10)
+
+    def _lab(self) -> QWidget:
+        said = column(
+            Label(tr("Make a lab store"), 13, "text", 600),
+            Label(tr("Put messages, load it, pull its plug; nothing of yours is touched"), 12, "text2", wrap=True),
+            gap=2,
+        )
+        line = row(Glyph("lab", "live", 20), said, gap=10, margins=(14, 12, 14, 12))
+        line.box.setStretch(1, 1)
+        pick = Pick(line)
+        pick.setObjectName("welcome.lab")
+        pick.setAccessibleName(tr("Make a lab store"))
+        pick.picked.connect(self.labAsked)
+        return Card(pick, pad=1)
+
+    def _keys(self) -> QWidget:
+        said = (
+            ("Ctrl O", tr("open")),
+            ("Ctrl G", tr("go to")),
+            ("Ctrl Shift P", tr("all commands")),
+            ("?", tr("keys")),
+        )
+        parts = [row(Key(cap), Label(text, 12, "text3"), gap=6) for cap, text in said]
+        foot = tr("Storescope {version} · storescope --help does the same in a terminal", version=__version__)
+        return row(*parts, None, Label(foot, 12, "text3"), gap=18)
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return one if number == 1 else tr(many, n=number)
+
+
+def _numbered(number: int, title: str) -> QWidget:
+    return row(Label(f"{number}", 13, "accent", 600), Label(title, 13, "text"), None, gap=10)
+
+
+def _when(ms: int) -> str:
+    """``today 09:52``, ``yesterday``, ``Tuesday``, ``3 November``."""
+    if not ms:
+        return ""
+    then = datetime.fromtimestamp(ms / 1000, UTC).astimezone()
+    days = (datetime.now(UTC).astimezone().date() - then.date()).days
+    if days <= 0:
+        return tr("today {time}", time=then.strftime("%H:%M"))
+    if days == 1:
+        return tr("yesterday")
+    if days < 7:
+        return tr(DAYS[then.weekday()])
+    if days < 300:
+        return tr("{day} {month}", day=then.day, month=tr(MONTHS[then.month - 1]))
+    return moment(ms)[:10]
+
+
+def _short_home(path: str) -> str:
+    home = str(Path.home())
+    return f"~{path.removeprefix(home)}" if home != "/" and path.startswith(home + "/") else path

@@ -1,0 +1,108 @@
+"""Windows of their own: a link followed with Shift opens its place beside the one it came from.
+
+All windows live in one process and share the settings; only the first remembers sizes. Each has its own look at the
+store, so closing one closes nothing of another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject, Qt
+
+from viewer.runtime import places
+from viewer.runtime.places import Place
+from viewer.shell.layout import SMALLEST
+from viewer.shell.window_places import beside, margins_of
+
+if TYPE_CHECKING:
+    from viewer.shell.main_window import MainWindow
+
+MOST = 8
+
+_open: list[MainWindow] = []
+
+
+def windows() -> tuple[MainWindow, ...]:
+    """The windows beside the first."""
+    return tuple(_open)
+
+
+def open_beside(
+    window: MainWindow, store: Path, at: str | None = None, *, tied: bool = False, lends: bool = False
+) -> MainWindow | None:
+    """A new window with ``store`` at ``at``; None where there are :data:`MOST` already. ``lends``: topics have the
+    colours that they have in the first, as in a second window of the same store; ``tied``: and both share the screen.
+    """
+    from viewer.shell.main_window import MainWindow
+
+    if len(_open) >= MOST:
+        return None
+    made = MainWindow(window.settings, window.config)
+    made.remembers = False
+    made.lender = window.topic_colours if tied or lends else None
+    for one in (window, made) if tied else ():
+        one.layouts.tie(True)
+    _place(window, made, tied=tied)
+    made.installEventFilter(_Forgetter(made))
+    _open.append(made)
+    made.show()
+    made.jobs.start(made.open(store, at))
+    return made
+
+
+def _place(first: MainWindow, second: MainWindow, *, tied: bool) -> None:
+    """Put ``second`` beside ``first``, inside the screen; a screen too small for any window is left alone."""
+    room = first.screen().availableGeometry()
+    second.resize(first.size())
+    if room.width() < SMALLEST[0] or room.height() < SMALLEST[1]:
+        return
+    edge = margins_of(first)
+    here, there = beside(first.frameGeometry(), room, tied=tied)
+    if here != first.frameGeometry():
+        if first.isMaximized():
+            first.showNormal()
+        first.setGeometry(here.marginsRemoved(edge))
+    second.setGeometry(there.marginsRemoved(edge))
+
+
+def show_beside(window: MainWindow, place: Place) -> MainWindow | None:
+    """The same store at ``place`` in a new window."""
+    session = window.session
+    if session is None:
+        return None
+    return open_beside(window, session.path, places.text_of(replace(place, own=False)), lends=True)
+
+
+async def all_closed() -> None:
+    """Until no window beside the first is open."""
+    while _open:  # noqa: ASYNC110 (windows are closed by people, in Qt)
+        await asyncio.sleep(0.1)
+
+
+async def close_all() -> None:
+    """Close every window beside the first, and wait for what they have under way."""
+    while _open:
+        window = _open[-1]
+        window.close()
+        await window.jobs.drain()
+        if window in _open:
+            _open.remove(window)
+
+
+class _Forgetter(QObject):
+    """Lets go of a window when it was closed."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Look at closing only."""
+        if event.type() == QEvent.Type.Close and self._window in _open:
+            _open.remove(self._window)
+            self._window.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        return False

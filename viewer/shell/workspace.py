@@ -1,0 +1,383 @@
+"""What the window keeps for a person beside the store: bookmarks, notes, the session and its file, the way to findings.
+
+One :class:`Desk` a window. What it keeps stands in the settings' folder, never in the store.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QFileDialog, QLineEdit
+
+from engine.errors import StoreError
+from viewer.compare.pane import Comparison
+from viewer.keep import session_file
+from viewer.keep.session_file import Session
+from viewer.look.assets import tr
+from viewer.pane import Pane
+from viewer.runtime import bookmarks, places
+from viewer.runtime.bookmarks import Kept, bookmarks_of
+from viewer.runtime.places import Place, Search, UnknownPlace
+from viewer.runtime.settings import default_cache
+from viewer.runtime.store_session import StoreSession
+from viewer.shell import named_layouts as layouts
+from viewer.shell.breadcrumbs import crumbs_of
+from viewer.shell.jump_highlight import Jumps
+from viewer.shell.menus import enable_actions
+from viewer.shell.open_other import Taken, kind_of, take
+from viewer.shell.undo import Edits
+from viewer.shell.windows import show_beside
+from viewer.widgets.tab_order import set_reading_order
+
+if TYPE_CHECKING:
+    from viewer.shell.main_window import MainWindow
+    from viewer.shell.pipeline_jobs import PipelineRoom
+
+OFFER_AFTER_MS = 1500
+"""The first rows come before the last words."""
+LAST = "last" + session_file.SUFFIX
+"""The session that stood in the window when it was closed; below the settings' folder."""
+
+
+class Desk:
+    """One a window."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+        self._taken: Taken | None = None
+        self.jumps = Jumps(window)
+        self.edits = Edits(window)
+        self.comparison = Comparison(window)
+        self.pipeline: PipelineRoom | None = None
+        """The pipeline's jobs, from the first look at that view on."""
+        window.opened.connect(self._opened)
+
+    def deeds(self) -> dict[str, Callable[..., object]]:
+        """Command id → what it does."""
+        return {
+            **self.edits.deeds(),
+            "bookmark.here": self.bookmark,
+            "finding.next": lambda: self.next_finding(1),
+            "finding.previous": lambda: self.next_finding(-1),
+            "session.save": self.ask_save,
+            "report.save": self._report,
+            "session.restore": self._restore_chosen,
+            "window.own": self._own_window,
+            "compare.open": self.comparison.ask,
+            "compare.next": self.comparison.next,
+            "compare.table": self.comparison.table,
+            "layout.save": lambda: layouts.ask_save(self._window),
+            "layout.choose": lambda: layouts.ask_choose(self._window),
+            "dispatch.rebuild": self._rebuild,
+            "help.pages": self.show_help,
+            "help.tour": lambda: self._window.jobs.start(self.tour()),
+        }
+
+    def _said_anew(self, pane: Pane, words: str) -> None:
+        """Newer figures of a view that stands behind are said when it comes to the front."""
+        if self._window.panes.get(self._window.view) is pane:
+            self._window.status.say_anew(words)
+
+    def made(self, pane: Pane) -> None:
+        """A view was made: Tab goes through it, what is done in it is noted, what is edited can be taken back.
+
+        Views are made anew with the language: what was edited in the old log then stays as it is.
+        """
+        if pane.view_id == "log":
+            self.edits.forget()
+        pane.reportAsked.connect(self._report)
+        if pane.view_id == "pipeline":
+            from viewer.shell.pipeline_jobs import wire
+
+            wire(self._window, pane)
+        set_reading_order(pane)
+        pane.did.connect(self._window.news.operations.note)
+        pane.statusGrew.connect(lambda words: self._said_anew(pane, words))
+        pane.edited.connect(self.edits.push)
+
+    def _report(self) -> None:
+        from viewer.keep.report_job import ask_report  # what it needs is not on the way to the first rows
+
+        ask_report(self._window)
+
+    def _rebuild(self) -> None:
+        from viewer.compare.rebuild import ask_rebuild
+
+        ask_rebuild(self._window)
+
+    def _failed(self, error: Exception) -> None:
+        self._window.say(str(error))
+
+    # ---- opening -----------------------------------------------------------------------------------------------------
+
+    async def taken(self, path: Path) -> Taken:
+        """What ``path`` means: a store, or what leads to one. Raises StoreError, OSError."""
+        window = self._window
+        kind = kind_of(path)
+        if not kind:
+            self._taken = Taken(path)
+        elif kind == "archive":
+            said = tr("Unpacking a copy of {name}", name=path.name)
+            self._taken = await window.jobs.run(said, lambda control: take(control, path, default_cache()))
+        else:
+            self._taken = await window.jobs.run(path.name, lambda control: take(control, path, default_cache()))
+        return self._taken
+
+    def first_place(self) -> str:
+        """Where the window begins in the store that was taken."""
+        session = self._taken.session if self._taken is not None else None
+        return session.place if session is not None else "log"
+
+    def began(self, session: StoreSession) -> None:
+        """A store was opened: what is kept of it is read, and kept from now on."""
+        marks = bookmarks_of(session)
+        file = bookmarks.file_of(self._window.settings.folder, session.path)
+        told = self._taken.session if self._taken is not None else None
+
+        def keep(kept: Kept) -> None:
+            session.jobs.keep(file, lambda: bookmarks.write(file, session.path, kept), self._failed)
+
+        def known(kept: Kept) -> None:
+            meanwhile = Kept(marks.list, marks.notes)
+            marks.fill(kept)
+            marks.keep = keep
+            if meanwhile != Kept():
+                keep(Kept(marks.list, marks.notes))
+            if told is not None:
+                marks.merge(Kept(told.bookmarks, told.notes))
+
+        session.jobs.read_kept(lambda: bookmarks.read(file), known, self._failed)
+        self.edits.forget()
+        marks.edited.connect(self.edits.push)
+        marks.changed.connect(lambda: enable_actions(self._window))
+        if told is not None:
+            self._take_up(told)
+
+    def _take_up(self, told: Session) -> None:
+        window = self._window
+        if window.remembers and told.size != (0, 0):
+            window.resize(*told.size)
+        window.layouts.take(told.layout)
+        for text in told.places:
+            place = _place(text)
+            if place is not None:
+                window.history.visit(place)
+
+    def _opened(self) -> None:
+        told = self._taken.session if self._taken is not None else None
+        self._taken = None
+        if told is not None and told.filter:
+            here = self._window.history.current
+            from viewer.shell.palette_source import apply_filter
+
+            apply_filter(self._window, told.filter)
+            if here is not None and here.view != "log":
+                self._window.go(here)
+
+    # ---- the session -------------------------------------------------------------------------------------------------
+
+    def session(self) -> Session | None:
+        """What a session file would say now; None without a store."""
+        window = self._window
+        if window.session is None:
+            return None
+        marks = bookmarks_of(window.session)
+        field = window.panes["log"].findChild(QLineEdit, "filter.field") if "log" in window.panes else None
+        return Session(
+            store=str(window.session.path),
+            place=self.here() or "log",
+            places=tuple(places.text_of(place) for place in window.history.places),
+            bookmarks=marks.list,
+            notes=marks.notes,
+            filter=field.text().strip() if field is not None else "",
+            size=(window.width(), window.height()),
+            layout=window.layouts.states(),
+            saved=round(time.time() * 1000),
+        )
+
+    def ask_save(self) -> None:
+        """Ask where the session is to be saved."""
+        window = self._window
+        session = window.session
+        if session is None:
+            return
+        name = session.survey.name if session.survey is not None else session.path.name
+        dialog = QFileDialog(window, tr("Save the session"), str(Path.home() / f"{name}{session_file.SUFFIX}"))
+        dialog.setObjectName("session.dialog")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters([tr("Storescope session") + f" (*{session_file.SUFFIX})"])
+        dialog.setDefaultSuffix(session_file.SUFFIX.removeprefix("."))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda path: self.save(Path(path)))
+        dialog.open()
+
+    def save(self, target: Path) -> None:
+        """Write the session to ``target``, off the loop and never into the store."""
+        window, said = self._window, self.session()
+        if said is None or window.session is None:
+            return
+        if session_file.in_store(window.session.path, target):
+            window.say(tr("Nothing is written into the store: choose another folder."))
+            return
+
+        def done(_none: object) -> None:
+            window.say(tr("Session saved: {path}", path=str(target)))
+
+        window.session.jobs.read(lambda: session_file.write(target, said), done, self._failed)
+
+    def close(self) -> None:
+        """Close the window; where jobs of the pipeline run, it is asked first."""
+        if self.pipeline is None or not self.pipeline.ask_end():
+            self._window.close()
+
+    def keep_all(self) -> None:
+        """The window closes: keep its layout, and what stands in it for the next start."""
+        self._window.layouts.keep()
+        self._window.layouts.write()
+        self.keep_last()
+
+    def keep_last(self) -> None:
+        """Keep what stands in the window for the next start."""
+        window = self._window
+        said = self.session() if window.remembers and window.settings.restore else None
+        file = window.settings.folder / LAST
+        try:
+            if said is not None:
+                session_file.write(file, said)
+            elif window.remembers:
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            self._failed(error)
+
+    def last(self) -> Path | None:
+        """The session to begin with; None where nobody chose so, or where there is none."""
+        file = self._window.settings.folder / LAST
+        if not self._window.settings.restore or not file.exists():
+            return None
+        try:
+            session_file.read(file)
+        except (StoreError, OSError):
+            return None
+        return file
+
+    def _restore_chosen(self) -> None:
+        window = self._window
+        window.settings.restore = not window.settings.restore
+        window.actions_by_id["session.restore"].setChecked(window.settings.restore)
+        window.say(
+            tr("The next start opens what stands in the window at the end.") if window.settings.restore
+            else tr("The next start begins with the welcome page.")
+        )  # fmt: skip
+
+    def _own_window(self) -> None:
+        place = self._window.history.current
+        if place is not None:
+            self.show_beside(place)
+
+    def shown_beside(self, place: Place) -> bool:
+        """Show ``place`` in a window of its own where it asks for one; whether it did."""
+        if place.own:
+            self.show_beside(place)
+        return place.own
+
+    def show_beside(self, place: Place) -> None:
+        """Show ``place`` in a window of its own."""
+        if self._window.session is not None and show_beside(self._window, place) is None:
+            self._window.say(tr("There are too many windows: close one first."))
+
+    # ---- help --------------------------------------------------------------------------------------------------------
+
+    def show_help(self) -> None:
+        """The help pages, in a window that stays beside this one."""
+        from viewer.widgets.help_box import open_help
+
+        open_help(self._window)
+
+    async def tour(self) -> None:
+        """Open the damaged sample and lead through the five steps."""
+        from viewer.shell.samples import samples
+        from viewer.shell.tour import SAMPLE, Tour
+
+        window = self._window
+        wanted = next((one for one in samples() if one.name == SAMPLE), None)
+        if wanted is None:
+            window.say(tr("No sample store is installed."))
+            return
+        await window.open_sample(wanted)
+        if window.session is not None:
+            Tour(window).go(0)
+
+    def offer_last_words(self, text: str) -> None:
+        """Offer what the last run left behind when it ended badly."""
+        from viewer.shell.crash_notes_box import LastWordsBox
+
+        window = self._window
+        box = LastWordsBox(window, text, window.settings.folder)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        QTimer.singleShot(OFFER_AFTER_MS, box, box.open)
+
+    # ---- bookmarks ---------------------------------------------------------------------------------------------------
+
+    def here(self) -> str:
+        """The place in front, as bookmarks write it; empty without a store."""
+        place = self._window.history.current
+        return places.text_of(place) if place is not None and self._window.session is not None else ""
+
+    def bookmark(self, place: str = "") -> None:
+        """Ask for the name of a bookmark at ``place``, by default here; one that is there already is changed."""
+        from viewer.pane.bookmark_box import ask_bookmark
+
+        window, text = self._window, place or self.here()
+        if window.session is not None and text:
+            ask_bookmark(window, window.session, text, self._name_of(text))
+
+    def _name_of(self, text: str) -> str:
+        found = _place(text)
+        if found is None:
+            return text
+        parts = [words for words, _ in crumbs_of(found, self._window.session)][1:]
+        return " ".join(parts[-2:]) or text
+
+    # ---- problems ----------------------------------------------------------------------------------------------------
+
+    def next_finding(self, step: int) -> None:
+        """Go to the next finding from here, in the order of the log and then of the other files; from anywhere."""
+        from viewer.pane.finding_facts import place_of, title
+
+        window = self._window
+        session = window.session
+        if session is None:
+            return
+        if not session.findings:
+            window.say(tr("No finding.") if session.findings_complete else tr("This store has not been checked."))
+            return
+        goals = [(place, one) for one in session.findings if (place := place_of(one)) is not None]
+        goals.sort(key=lambda goal: _order(goal[0]))
+        here = window.history.current
+        at = next((n for n, (place, _) in enumerate(goals) if place == here), None)
+        if at is None:
+            key = _order(here) if here is not None else (0, 0, "")
+            behind = sum(_order(place) <= key for place, _ in goals)
+            at = behind - 1 if step > 0 else behind
+        place, one = goals[(at + step) % len(goals)]
+        window.go(place)
+        window.say(f"{one.id} {title(one)}")
+
+
+def _place(text: str) -> Place | None:
+    try:
+        found = places.parse(text)
+    except UnknownPlace:
+        return None
+    return None if isinstance(found, Search) else found
+
+
+def _order(place: Place) -> tuple[int, int, str]:
+    """Places of the log first, by offset; then every other place by its words."""
+    if place.kind == "log":
+        return (0, place.offset or 0, "")
+    return (1, 0, places.text_of(place))

@@ -1,0 +1,1 @@
+"""Space: every byte by topic, queue and day, and what retention deletes next."""

@@ -1,0 +1,128 @@
+"""Bytes by day as bars, topics stacked in the order of the colours; a click goes to the day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy
+
+from viewer.look.assets import tr
+from viewer.look.formats import plain, size
+from viewer.look.theme import C, dark, mono, px, ui
+from viewer.look.topic_colours import colours_of
+from viewer.widgets.mark_canvas import Boxes, MarkCanvas
+from viewer.widgets.marks import day_mark
+
+TALL = 26
+MOST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class DayBar:
+    """One day: ``parts`` are (topic, bytes), largest topics of the store first."""
+
+    day: str
+    bytes: int
+    messages: int
+    parts: tuple[tuple[str, int], ...]
+    link: object = field(default=None, compare=False)
+    """Where the day begins."""
+
+
+class DayBars(MarkCanvas):
+    """``dayChosen(day)`` on a click, and on Enter for the day that the arrow keys framed."""
+
+    dayChosen = Signal(str)
+
+    def __init__(self, name: str = "space.days") -> None:
+        super().__init__(name, tr("Bytes by day"), followed=True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._days: tuple[DayBar, ...] = ()
+        self._words = ""
+
+    def show_days(self, days: Sequence[DayBar], words: str = "") -> None:
+        """Draw these, the oldest on top; ``words`` where there are none."""
+        self._days, self._words = tuple(days), words
+        self.setAccessibleDescription("; ".join(f"{one.day} {size(one.bytes)}" for one in self._days) or words)
+        self._fit()
+
+    @property
+    def days(self) -> tuple[DayBar, ...]:
+        return self._days
+
+    def _fit(self) -> None:
+        self.setFixedHeight(px(TALL) * max(len(self._days), 1) + px(12))
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(px(300), self.minimumHeight())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        p = QPainter(self)
+        p.fillRect(event.rect(), C("pane"))
+        if not self._days:
+            p.setFont(ui(12))
+            p.setPen(C("text3"))
+            p.drawText(self.rect().adjusted(px(14), 0, -px(14), 0), Qt.AlignmentFlag.AlignVCenter, self._words)
+            self.paint_framed(p)
+            return
+        p.setFont(mono(11))
+        metrics = QFontMetrics(p.font())
+        left = px(22) + max(metrics.horizontalAdvance(one.day[5:] or one.day) for one in self._days)
+        most = max(one.bytes for one in self._days) or 1
+        room = self.width() - left - px(24) - metrics.horizontalAdvance("1,023 MiB")
+        for number, one in enumerate(self._days):
+            self._paint_day(p, one, px(6) + number * px(TALL), left, room * one.bytes / most)
+        self.paint_framed(p)
+
+    def marks(self) -> Boxes:
+        """A day a line."""
+        wide = self.width() - px(12)
+        return [(QRectF(px(6), px(6) + number * px(TALL) + 2, wide, px(TALL) - 5),
+                 day_mark(one.day, one.link, self.words_of(one))) for number, one in enumerate(self._days)]  # fmt: skip
+
+    def _paint_day(self, p: QPainter, one: DayBar, y: int, left: int, width: float) -> None:
+        p.setPen(C("text2"))
+        p.drawText(QRectF(px(14), y, left, px(TALL)), Qt.AlignmentFlag.AlignVCenter, one.day[5:] or one.day)
+        x, colours = float(left), colours_of(self)
+        for topic, part in one.parts:
+            wide = width * part / (one.bytes or 1)
+            color = colours.color(topic)
+            if color is None:
+                color = C("text3", 0.45)
+            else:
+                color.setAlphaF(0.7 if dark() else 0.8)
+            p.fillRect(QRectF(x, y + px(4), max(wide - 0.8, 0.4), px(TALL) - px(9)), color)
+            x += wide
+        p.setPen(C("text"))
+        p.drawText(QRectF(x + px(8), y, px(120), px(TALL)), Qt.AlignmentFlag.AlignVCenter, size(one.bytes))
+
+    def _number_at(self, y: float) -> int | None:
+        number = int((y - px(6)) // px(TALL))
+        return number if 0 <= number < len(self._days) else None
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        number = self._number_at(event.position().y())
+        if number is not None and event.button() == Qt.MouseButton.LeftButton:
+            self.frame(number)
+            self.dayChosen.emit(self._days[number].day)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and self._days:
+            self.dayChosen.emit(self._days[min(self._framed, len(self._days) - 1)].day)
+        else:
+            super().keyPressEvent(event)
+
+    def words_under(self, point: QPointF) -> str:
+        """The day in full."""
+        number = self._number_at(point.y())
+        return self.words_of(self._days[number]) if number is not None else ""
+
+    def words_of(self, one: DayBar) -> str:
+        """A day in full."""
+        parts = [f"{one.day}  {one.bytes:,} B", tr("{n:,} messages", n=one.messages)]
+        return "\n".join([*parts, *(f"{plain(topic)} {size(part)}" for topic, part in one.parts[:12])])

@@ -1,0 +1,1 @@
+"""Where is my message: the question, the verdict, the evidence."""

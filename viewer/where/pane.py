@@ -1,0 +1,349 @@
+"""Where is my message: one field, a verdict in words, and the chain of evidence with every place a link."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QCompleter, QHBoxLayout, QSizePolicy, QVBoxLayout
+
+from engine.errors import StoreError
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
+from viewer.look.theme import px
+from viewer.pane import Pane
+from viewer.pane.copying import table_commands
+from viewer.pane.log_survey import LogSurvey
+from viewer.runtime import places
+from viewer.runtime.jobs import Cancelled
+from viewer.runtime.places import Place
+from viewer.where.words import (
+    EVIDENCE,
+    RESULTS,
+    ROUTES,
+    EvidenceRow,
+    RouteRow,
+    entry_text,
+    evidence_rows,
+    only_seen,
+    route_rows,
+    verdict_chip,
+    verdict_meaning,
+)
+from viewer.where.work import Answer, Question, log_offsets
+from viewer.widgets.basics import (
+    Button,
+    Field,
+    Hairline,
+    Label,
+    PaneHead,
+    Paper,
+    column,
+    empty,
+    fill,
+    row,
+    splitter,
+    stacked,
+)
+from viewer.widgets.line_strip import LineStrip
+from viewer.widgets.log_line import Pin
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.shapes import Mark
+
+if TYPE_CHECKING:
+    from engine.inspection.where.evidence import WhereResult
+    from viewer.runtime.store_session import StoreSession
+
+LOOKING = words("Looking for the message")
+ASK = words("An id, a unique key, a key, an offset, or topic/queue/offset. Everything in the store is asked for it.")
+
+
+class WherePane(Pane):
+    """The view that answers for one message, or for every message of a key."""
+
+    view_id = "where"
+    title = "Where is my message"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("where.pane")
+        self.question = Question("")
+        self.results: tuple[WhereResult, ...] = ()
+        self._running = False
+        self._said = ""
+        self.strip = LineStrip("where.line")
+        self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
+        self._survey = LogSurvey(self.strip)
+        self.table = RecordView("where.results", RESULTS)
+        self.table.setAccessibleName(tr("Messages that were meant"))
+        self.table.rowChosen.connect(self._show_result)
+        self.evidence = RecordView("where.evidence", EVIDENCE)
+        self.evidence.setAccessibleName(tr("Chain of evidence"))
+        self.routes = RecordView("where.routes", ROUTES)
+        self.routes.setAccessibleName(tr("Ways to the message"))
+        self.routes.rowChosen.connect(self._show_way)
+        for part in (self.table, self.evidence, self.routes):
+            part.placeRequested.connect(self.placeRequested)
+        self._results_head = PaneHead(tr("Messages"))
+        self._evidence_head = PaneHead(tr("Evidence"), tr("in the order in which it was found; every place is a link"))
+        self._routes_head = PaneHead(tr("Ways to it"), tr("by its place, its queue, each key and each group"))
+        left = splitter(
+            True,
+            (stacked(self._results_head, self.table, self.table.strip), 260),
+            (stacked(self._routes_head, self.routes, self.routes.strip), 340),
+        )
+        self._whole = Label("", 12, "text2", wrap=True, select=True)
+        self._whole.setObjectName("where.says")
+        self.evidence.rowChosen.connect(self._show_whole)
+        whole = column(self._whole, margins=(14, 8, 14, 10))
+        right = stacked(
+            self._verdict_box(), self._evidence_head, self.evidence, self.evidence.strip, Hairline(), whole, room=2
+        )
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        fill(outer, (self.strip, self._form(), splitter(False, (left, 440), (right, 860))))
+        outer.setStretch(2, 1)
+        self.lead = self.field
+        self._show_state()
+
+    def _form(self) -> Paper:
+        form = self._form_paper = Paper("pane", ("bottom",))
+        self.field = self._field("where.field", tr("Message id, unique key, key, offset or topic/queue/offset"), 0)
+        self.topic = self._field("where.topic", tr("any topic"), 150)
+        self.topic.setAccessibleName(tr("Topic"))
+        self.group = self._field("where.group", tr("any group"), 150)
+        self.group.setAccessibleName(tr("Consumer group"))
+        look = Button(tr("Look for it"), "primary")
+        look.setObjectName("where.look")
+        look.clicked.connect(self.ask)
+        copy = Button(tr("Copy as command"), "flat")
+        copy.clicked.connect(self._copy_command)
+        line = QHBoxLayout(form)
+        line.setContentsMargins(px(12), 0, px(8), 1)
+        line.setSpacing(px(8))
+        fill(line, (self.field, Label(tr("Topic"), 12, "text3"), self.topic, Label(tr("Group"), 12, "text3"),
+                    self.group, look, copy))  # fmt: skip
+        form.setFixedHeight(px(40))
+        return form
+
+    def _field(self, name: str, hint: str, width: int) -> Field:
+        made = Field(hint, code=True, width=width)
+        made.setObjectName(name)
+        made.returnPressed.connect(self.ask)
+        if not width:
+            made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        return made
+
+    def _verdict_box(self) -> Paper:
+        self._box = Paper("pane", ("bottom",))
+        self._verdict = Label("", 18, "text", 600)
+        self._verdict.setObjectName("where.verdict")
+        self._chip = row(gap=0)
+        self._entry = Label("", 12, "text2", code=True, select=True)
+        self._meaning = Label("", 13, "text", wrap=True, select=True)
+        self._step = Label("", 12, "text2", wrap=True, select=True)
+        self._step.setObjectName("where.next")
+        steps = row(Label(tr("Next step"), 12, "text3"), self._step, gap=8)
+        steps.box.setStretch(1, 1)
+        inner = column(
+            row(self._chip, self._verdict, None, self._entry, gap=10), self._meaning, steps,
+            gap=6, margins=(14, 12, 14, 12),
+        )  # fmt: skip
+        box = QVBoxLayout(self._box)
+        box.setContentsMargins(0, 0, 0, 1)
+        box.addWidget(inner)
+        return self._box
+
+    # ---- what the window calls ---------------------------------------------------------------------------------------
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Another store: nothing has been asked of it."""
+        super().set_session(session)
+        self._survey.set_session(session)
+        self._running, self.results, self.question, self._said = False, (), Question(""), ""
+        for field in (self.field, self.topic, self.group):
+            field.clear()
+        self._fill((), "")
+        if session is not None:
+            self._survey.look()
+            session.jobs.read(lambda: known_groups(session.snapshot), self._offer_groups, lambda _error: None)
+            session.surveyed.connect(self._offer_topics)
+            self._offer_topics()
+
+    def show_place(self, place: Place) -> None:
+        """Ask for what ``place`` names; without a name the field waits."""
+        if not place.key:
+            self.field.setFocus()
+            self.field.selectAll()
+            return
+        asked = Question(place.key, place.topic, place.name)
+        if asked != self.question or not self.results:
+            self.field.setText(asked.text)
+            self.topic.setText(asked.topic)
+            self.group.setText(asked.group)
+            self.ask()
+
+    def refresh(self) -> None:
+        """The store has grown: what was found may be old."""
+        self._survey.grown()
+
+    def retheme(self) -> None:
+        """Fonts and colours."""
+        self._form_paper.setFixedHeight(px(40))
+        self.table.refresh_look()
+        self.evidence.refresh_look()
+        self.routes.refresh_look()
+
+    def busy(self) -> bool:
+        """Whether the question is under way."""
+        return self._running
+
+    def status(self) -> str:
+        """The verdict in one sentence."""
+        return self._said
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Copying and stepping, in the table that has the focus."""
+        return {
+            **table_commands(self, self._asked_table, "where.jsonl"),
+            "copy.cli": self._copy_command,
+        }
+
+    def _asked_table(self) -> RecordView:
+        return next((one for one in (self.table, self.routes) if one.hasFocus()), self.evidence)
+
+    # ---- asking ------------------------------------------------------------------------------------------------------
+
+    def ask(self) -> None:
+        """Ask for what stands in the fields."""
+        text = self.field.text().strip()
+        if not text:
+            self.field.setFocus()
+            return
+        if self.session is not None and not self._running:
+            self.question = Question(text, self.topic.text().strip(), self.group.text().strip())
+            self._running, self.results = True, ()
+            self._fill((), "")
+            self.session.jobs.start(self._ask(self.session, self.question))
+
+    async def _ask(self, session: StoreSession, question: Question) -> None:
+        answer, error = Answer((), False), ""
+        try:
+            answer = await session.jobs.in_worker(
+                tr(LOOKING), "viewer.where.work:where_of", session.path, session.config, question
+            )
+        except Cancelled:
+            error = tr("The search was stopped.")
+        except (StoreError, OSError, RuntimeError) as failure:
+            error = str(failure)
+        if session is not self.session:
+            return
+        self._running = False
+        self._fill([only_seen(one) for one in answer.results] if session.unread else answer.results, error)
+        if answer.cut:
+            said = tr("The first {n:,} messages of this key. Name a topic to see others.", n=len(answer.results))
+            self.table.set_state(State("cut", said))
+        self.placeMoved.emit(Place("where", topic=question.topic, key=question.text, name=question.group))
+        self.statusMessage.emit(self._said)
+
+    def _fill(self, results: Sequence[WhereResult], error: str) -> None:
+        self.results = tuple(results)
+        self.table.set_rows(list(self.results))
+        self._results_head.set_note(tr("{n:,} with this name", n=len(results)) if len(results) > 1 else "")
+        pins = [Pin(offset, "note", self.question.text) for offset in log_offsets(self.results)]
+        if self.results:
+            self.strip.set_pins(pins)
+            self.table.go_to_row(0)
+        else:
+            self._show_result(None)
+        self._show_state(error)
+
+    def _show_state(self, error: str = "") -> None:
+        if self._running:
+            self.table.set_state(State("loading", tr(LOOKING)))
+            self.evidence.set_state(None)
+        elif error:
+            self.table.set_state(State("error", error, steps=((tr("Try again"), self.ask),)))
+        elif not self.results:
+            self.table.set_state(State("empty", tr(ASK)))
+            self.evidence.set_state(State("empty", tr("Nothing was asked yet.")))
+        else:
+            self.table.set_state(None)
+            self.evidence.set_state(None)
+
+    def _show_result(self, result: WhereResult | None) -> None:
+        layout = self._chip.box
+        empty(layout)
+        self._box.setVisible(result is not None)
+        if result is None:
+            self.evidence.set_rows([])
+            self.routes.set_rows([])
+            self._show_whole(None)
+            return
+        chip = verdict_chip(result)
+        layout.addWidget(Mark(chip.kind, 6))
+        self._verdict.setText(chip.word)
+        self._entry.setText(entry_text(result))
+        meaning = verdict_meaning(result)
+        if self.session is not None:
+            meaning = self.session.unread.beside(meaning)
+        self._meaning.setText(meaning)
+        self._step.setText(engine_words(result.next_step))
+        self.routes.set_rows(list(route_rows(result)))
+        rows = evidence_rows(result)
+        self.evidence.set_rows(list(rows))
+        if rows:
+            self.evidence.go_to_row(0)
+        if result.physical_offset is not None:
+            self.strip.set_frame(result.physical_offset, result.physical_offset + 1)
+        self._said = tr("{text}: {verdict}. {meaning}", text=self.question.text, verdict=chip.word, meaning=meaning)
+        self.setAccessibleDescription(self._said)
+        if self.isVisible():
+            self.statusMessage.emit(self._said)
+
+    def _show_whole(self, one: EvidenceRow | None) -> None:
+        """The chosen piece of evidence as a whole sentence."""
+        self._whole.setText(f"{one.number}. {one.what}: {one.holds}" if one is not None else "")
+
+    def _show_way(self, one: RouteRow | None) -> None:
+        """Why the chosen way leads to the message, or does not."""
+        if one is not None:
+            self._whole.setText(f"{one.route.value}: {one.chip.word}. {engine_words(one.route.why)}")
+
+    def _copy_command(self) -> None:
+        if self.session is None or not self.question.text:
+            return
+        told = ["storescope", "where", str(self.session.path)]
+        for option, value in (("--topic", self.question.topic), ("--group", self.question.group)):
+            told += [option, value] if value else []
+        text = shlex.join([*told, "--json", "--", self.question.text])
+        QGuiApplication.clipboard().setText(text)
+        self.statusMessage.emit(tr("Copied: {text}", text=text))
+
+    # ---- what may be typed -------------------------------------------------------------------------------------------
+
+    def _offer_topics(self) -> None:
+        survey = self.session.survey if self.session is not None else None
+        if survey is not None:
+            self._offer(self.topic, [topic.name for topic in survey.topics])
+
+    def _offer_groups(self, groups: list[str]) -> None:
+        self._offer(self.group, groups)
+
+    def _offer(self, field: Field, names: list[str]) -> None:
+        completer = QCompleter(names, field)
+        completer.setCaseSensitivity(completer.caseSensitivity().CaseInsensitive)
+        field.setCompleter(completer)
+
+
+def known_groups(store: object) -> list[str]:
+    """Names of the groups that have offsets in the store's tables; reads the disk."""
+    from engine.codec.config_tables import consumer_offsets
+    from engine.inspection.tables import read_table
+
+    table = read_table(store, "consumerOffset.json")  # type: ignore[arg-type]
+    return sorted({one.group for one in consumer_offsets(table.value).rows}) if table is not None else []

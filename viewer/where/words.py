@@ -1,0 +1,238 @@
+"""What the verdicts on a message mean, and the two tables of the view that asks where one is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
+from viewer.look.formats import number, plain
+from viewer.look.verdict_words import VERDICTS
+from viewer.runtime import places
+from viewer.runtime.places import Place
+from viewer.where.work import place_of, place_of_result, place_of_route, place_words
+from viewer.widgets.columns import (
+    Chip,
+    Column,
+    RecordKind,
+    RowLook,
+    chip_column,
+    gutter,
+    number_column,
+    text_column,
+    time_column,
+)
+
+if TYPE_CHECKING:
+    from engine.inspection.where.evidence import Evidence, WhereResult
+    from engine.rules.where import Route
+
+HALF_A_NAME = ("note", words("Half a name"), words("Other names begin with it."))
+NOT_RULED_OUT = ("warn", words("Cannot be ruled out"),
+                 words("Nothing that can be read speaks of it; bytes that cannot be read may hold it."))  # fmt: skip
+"""Verdicts that are ``unknown`` for a reason of their own."""
+WAYS = {
+    "offset": words("Offset"), "queue": words("Queue entry"), "key": words("Key"), "uniqueKey": words("Unique key"),
+    "group": words("Group"),
+}  # fmt: skip
+LEADS = {
+    "found": ("ok", words("Leads to it")), "notInIndex": ("warn", words("Not reachable")),
+    "notInQueue": ("error", words("Does not lead to it")), "half": ("note", words("No queue lists a half message")),
+    "rolledBack": ("note", words("No queue lists what was rolled back")), "consumed": ("ok", words("Has read past it")),
+    "notConsumed": ("note", words("Has not come so far")), "neverSeen": ("note", words("Nothing there")),
+}  # fmt: skip
+"""What a way to a message says of itself, where that is not the word of the verdict."""
+FROM_ABSENCE = frozenset(
+    ("expired", "truncated", "damaged", "notInQueue", "notInIndex", "half", "notYetDispatched", "notConsumed",
+     "neverSeen")
+)  # fmt: skip
+"""Verdicts that say that something is not there: bytes, an entry, an operation."""
+WHATS = {
+    "unit": words("Unit"), "queue entry": words("Queue entry"), "queue": words("Queue"), "index": words("Index"),
+    "group": words("Consumer group"), "filter": words("Filter of the group"), "commit log": words("Commit log"),
+    "body CRC": words("CRC of the body"), "end of the log": words("End of the log"), "checkpoint": words("checkpoint"),
+    "op message": words("Op message"), "lock": words("Lock"), "abort": "abort", "abort.bak": "abort.bak",
+    "id": words("Message id"), "unique key": words("Unique key"), "beginning": words("Names that begin so"),
+    "not ruled out": words("Cannot be ruled out"), "not read": words("Not read"),
+    "was": words("It was"), "wrong field": words("Wrong field"),
+}  # fmt: skip
+AGAINST_ITSELF = frozenset(("body CRC", "end of the log", "not ruled out", "not read", "wrong field"))
+LONG_PLACE = 24
+"""Letters of a place that a piece of evidence shows in its row; offsets are shorter."""
+LONG_TOPIC = 16
+"""Letters of a topic that a piece of evidence shows in its row."""
+_AGAINST = re.compile(
+    r"^(no |holds no|.* has no |names no)|is stored, the body has|no unit|a stale entry|does not match"
+    r"|is a wrong one|is empty"
+)
+_JSON = ("verdict", "physical_offset", "topic", "queue_id", "queue_offset", "next_step")
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRow:
+    """One link of the chain: its number, what was looked at, where, and what it says."""
+
+    number: int
+    what: str
+    where: str
+    holds: str
+    place: Place | None
+    evidence: Evidence
+    store_timestamp: int | None = None
+
+    @property
+    def says(self) -> str:
+        """What it says, with a long topic shortened in its middle: what tells it from its neighbours stays."""
+        topic, slash, rest = self.holds.partition("/")
+        if self.evidence.what != "unit" or len(topic) <= LONG_TOPIC:
+            return self.holds
+        return f"{topic[:6]}…{topic[7 - LONG_TOPIC :]}{slash}{rest}"
+
+    @property
+    def short_place(self) -> str:
+        """Where it was looked, with a long name shortened in its middle: the sentence beside it needs the room."""
+        if len(self.where) <= LONG_PLACE:
+            return self.where
+        return f"{self.where[: LONG_PLACE // 2]}…{self.where[1 - LONG_PLACE // 2 :]}"
+
+    @property
+    def against(self) -> bool:
+        """Whether it speaks against the message being where it belongs."""
+        return self.evidence.what in AGAINST_ITSELF or bool(_AGAINST.search(self.evidence.holds))
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRow:
+    """One way to the message of ``result``."""
+
+    route: Route
+    result: WhereResult
+
+    @property
+    def chip(self) -> Chip:
+        """What it leads to."""
+        verdict = self.route.verdict
+        kind, word = LEADS.get(verdict) or VERDICTS[verdict][:2]
+        return Chip(kind, tr(word))
+
+
+def only_seen(result: WhereResult) -> WhereResult:
+    """The result where not all of the store could be read: what rests on something not being there is not knowable."""
+    routes = tuple(replace(one, verdict="unknown") if one.verdict in FROM_ABSENCE else one for one in result.routes)
+    return replace(result, verdict="unknown" if result.verdict in FROM_ABSENCE else result.verdict, routes=routes)
+
+
+def verdict_chip(result: WhereResult) -> Chip:
+    """The verdict as shape and word."""
+    kind, word, _ = _said(result)
+    return Chip(kind, tr(word))
+
+
+def verdict_meaning(result: WhereResult) -> str:
+    """The verdict as a sentence."""
+    return tr(_said(result)[2])
+
+
+def _said(result: WhereResult) -> tuple[str, str, str]:
+    whats = {one.what for one in result.evidence} if result.verdict == "unknown" else set()
+    if "not ruled out" in whats:
+        return NOT_RULED_OUT
+    return HALF_A_NAME if "beginning" in whats else VERDICTS.get(result.verdict, ("chat", result.verdict, ""))
+
+
+def route_rows(result: WhereResult) -> list[RouteRow]:
+    """Every way to the message."""
+    return [RouteRow(one, result) for one in result.routes]
+
+
+def evidence_rows(result: WhereResult) -> list[EvidenceRow]:
+    """The chain of evidence, in the order in which it was found."""
+    rows = []
+    for at, one in enumerate(result.evidence, 1):
+        place = place_of(one, result)
+        what = tr(WHATS.get(one.what, one.what))
+        rows.append(EvidenceRow(at, what, place_words(one, place), engine_words(one.holds), place, one, one.timestamp))
+    return rows
+
+
+def entry_text(result: WhereResult) -> str:
+    """``topic/queue/offset`` of the result's unit."""
+    if result.topic is None:
+        return ""
+    return f"{result.topic}/{result.queue_id}/{number(result.queue_offset)}"
+
+
+def entry_place(result: WhereResult) -> Place | None:
+    """The queue entry of the result's unit."""
+    if result.topic is None:
+        return None
+    return places.queue(result.topic, result.queue_id, result.queue_offset)
+
+
+RESULTS = RecordKind(
+    "whereResult",
+    (
+        gutter(12),
+        chip_column("verdict", words("Verdict"), 136, verdict_chip),
+        number_column("physicalOffset", words("Physical offset"), 120, jump=place_of_result),
+        Column(
+            "topic",
+            words("Queue entry"),
+            150,
+            entry_text,
+            lambda row: row.topic,
+            mono=True,
+            elide="middle",
+            jump=entry_place,
+        ),
+    ),
+    verdict=lambda row: verdict_chip(row).word,
+    record=lambda row: {"type": "whereResult", **{key: getattr(row, key) for key in _JSON}},
+)
+EVIDENCE = RecordKind(
+    "evidence",
+    (
+        gutter(26),
+        Column("number", "", 36, lambda row: str(row.number), lambda row: row.number, right=True, mono=True,
+               tone=lambda _: "text3"),
+        text_column("what", words("Looked at"), 122, elide="never"),
+        Column("where", words("Place"), 156, lambda row: plain(row.short_place), lambda row: row.where, mono=True,
+               jump=lambda row: row.place, elide="middle", tip=lambda row: row.where),
+        time_column("storeTimestamp", words("Stored"), 104),
+        Column("holds", words("It says"), 300, lambda row: plain(row.says), lambda row: row.holds,
+               tip=lambda row: row.holds, wrap=True),
+    ),
+    look=lambda row: RowLook(mark="warn") if row.against else RowLook(mark="ok"),
+    verdict=lambda row: tr("against it") if row.against else "",
+    record=lambda row: {"what": row.evidence.what, "file": row.evidence.file, "offset": row.evidence.offset,
+                        "holds": row.evidence.holds, "storeTimestamp": row.evidence.timestamp},
+)  # fmt: skip
+ROUTES = RecordKind(
+    "route",
+    (
+        gutter(12),
+        Column("by", words("By"), 104, lambda row: tr(WAYS[row.route.by]), lambda row: row.route.by, elide="never"),
+        Column("value", words("Value"), 150, lambda row: plain(row.route.value), lambda row: row.route.value, mono=True,
+               jump=lambda row: place_of_route(row.route, row.result), elide="middle",
+               tip=lambda row: row.route.value),
+        chip_column("verdict", words("Verdict"), 170, lambda row: row.chip,
+                    tip=lambda row: engine_words(row.route.why)),
+    ),
+    verdict=lambda row: row.chip.word,
+    record=lambda row: {"by": row.route.by, "value": row.route.value, "verdict": row.route.verdict,
+                        "why": row.route.why},
+)  # fmt: skip
+__all__ = [
+    "EVIDENCE",
+    "RESULTS",
+    "ROUTES",
+    "EvidenceRow",
+    "RouteRow",
+    "entry_text",
+    "evidence_rows",
+    "route_rows",
+    "verdict_chip",
+    "verdict_meaning",
+]

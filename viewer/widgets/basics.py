@@ -1,0 +1,398 @@
+"""The small reusable pieces: labels, icons, chips, key caps, buttons, pane heads, hairlines, papers. They follow the
+theme.
+
+Pieces take texts that are already translated. Each follows a change of colours, fonts and zoom by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QIcon, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette, QShowEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QSplitter,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from viewer.look.assets import icon_pixmap
+from viewer.look.theme import C, follow, mono, px, ui
+from viewer.widgets.shapes import Chip, Glyph, Key, Mark, Progress
+
+__all__ = [
+    "Button", "Card", "Chip", "Elided", "Field", "Glyph", "Hairline", "Key", "Label", "Link", "Mark", "PaneHead",
+    "Paper", "Progress", "Tool", "beside", "column", "fill", "icon", "row", "scrolling", "splitter", "stacked",
+]  # fmt: skip
+
+Part = QWidget | int | None
+"""What a row or column is made of: a widget, px of room, or None for what stretches."""
+
+
+def icon(name: str, role: str = "text2", size: int = 20) -> QIcon:
+    """The icon in the colour of ``role``, greyed where disabled."""
+    made = QIcon(icon_pixmap(name, C(role), px(size)))
+    made.addPixmap(icon_pixmap(name, C("disabled"), px(size)), QIcon.Mode.Disabled)
+    return made
+
+
+class Label(QLabel):
+    """Words in one of the theme's roles; ``code`` for what is in the store."""
+
+    def __init__(
+        self, text: str = "", size: int = 13, role: str = "text", weight: int = 400, *, code: bool = False,
+        wrap: bool = False, select: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(text)
+        self._size, self._role, self._weight, self._code = size, role, weight, code
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(wrap)
+        if select:
+            self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.retheme()
+        follow(self, self.retheme)
+
+    def set_role(self, role: str) -> None:
+        """Say it in another role's colour."""
+        self._role = role
+        self.retheme()
+
+    def set_size(self, size: int) -> None:
+        """Say it in another size."""
+        if size != self._size:
+            self._size = size
+            self.retheme()
+
+    def retheme(self) -> None:
+        """Take the fonts and colours in force."""
+        self.setFont((mono if self._code else ui)(self._size, self._weight))
+        colors = self.palette()
+        colors.setColor(QPalette.ColorRole.WindowText, C(self._role))
+        self.setPalette(colors)
+
+
+FEW = 5
+"""Letters of a cut line that say less than none."""
+
+
+class Elided(Label):
+    """One line that gives way: cut in its middle (names) or at its end (sentences); all of it in the tool tip."""
+
+    def __init__(self, text: str = "", size: int = 13, role: str = "text", weight: int = 400, *, code: bool = False,
+                 middle: bool = False) -> None:  # fmt: skip
+        super().__init__(text, size, role, weight, code=code)
+        self._mode = Qt.TextElideMode.ElideMiddle if middle else Qt.TextElideMode.ElideRight
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def minimumSizeHint(self) -> QSize:
+        """It may shrink to a few letters."""
+        return QSize(px(24), super().minimumSizeHint().height())
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw as much as there is room for."""
+        p = QPainter(self)
+        p.setPen(C(self._role))
+        shown = self.fontMetrics().elidedText(self.text(), self._mode, self.width())
+        if len(shown) < FEW and shown != self.text():
+            shown = ""
+        p.drawText(self.rect(), int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft), shown)
+        self.setToolTip(self.text() if shown != self.text() else "")
+
+
+class Link(Label):
+    """Words that lead somewhere: ``clicked`` by pointer, Enter or Space."""
+
+    clicked = Signal()
+
+    def __init__(self, text: str = "", size: int = 12, weight: int = 400, *, code: bool = False) -> None:
+        super().__init__(text, size, "accent", weight, code=code)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAccessibleName(text)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A click inside follows the link."""
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
+            self.clicked.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter and Space follow it too."""
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space}:
+            self.clicked.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The words, underlined under the pointer and with the focus."""
+        super().paintEvent(event)
+        if self.underMouse() or self.hasFocus():
+            p = QPainter(self)
+            base = (self.height() + self.fontMetrics().ascent() - self.fontMetrics().descent()) // 2 + 2
+            p.fillRect(0, base, self.fontMetrics().horizontalAdvance(self.text()), 1, C("accent"))
+
+
+class Button(QPushButton):
+    """A deed in words. ``kind``: empty, primary, danger, flat or pill."""
+
+    def __init__(self, text: str, kind: str = "", icon_name: str = "") -> None:
+        super().__init__(text)
+        self._icon = icon_name
+        self.setProperty("kind", kind)
+        self.setAccessibleName(text)
+        self.setAutoDefault(False)
+        self.retheme()
+        follow(self, self.retheme)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """In a dialog the deed answers Enter from any field, where Cancel does not: see the dialogs that write."""
+        super().showEvent(event)
+        box = self.window()
+        if self.property("kind") == "primary" and isinstance(box, QDialog) and not _has_default(box):
+            self.setDefault(True)
+
+    def retheme(self) -> None:
+        """Take the fonts and colours in force."""
+        kind = self.property("kind")
+        self.setFont(ui(12 if kind == "pill" else 13, 600 if kind in {"primary", "danger"} else 400))
+        if self._icon:
+            role = {"primary": "accentText", "danger": "error", "flat": "accent"}.get(kind, "text2")
+            self.setIcon(icon(self._icon, role, 18))
+            self.setIconSize(QSize(px(18), px(18)))
+
+
+def _has_default(box: QDialog) -> bool:
+    return any(button.isDefault() for button in box.findChildren(QPushButton))
+
+
+class Tool(QToolButton):
+    """A small button with an icon, and words where they help."""
+
+    def __init__(self, icon_name: str, tip: str = "", text: str = "", *, checkable: bool = False) -> None:
+        super().__init__()
+        self._icon = icon_name
+        self.setText(text)
+        self.setToolTip(tip)
+        self.setAccessibleName(tip or text)
+        self.setCheckable(checkable)
+        if text:
+            self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.toggled.connect(lambda _on: self.retheme())
+        self.retheme()
+        follow(self, self.retheme)
+
+    def set_icon(self, icon_name: str) -> None:
+        """Another picture."""
+        self._icon = icon_name
+        self.retheme()
+
+    def retheme(self) -> None:
+        """Take the fonts and colours in force."""
+        self.setFont(ui(12, 500))
+        self.setIcon(icon(self._icon, "accent" if self.isChecked() else "text2", 18))
+        self.setIconSize(QSize(px(18), px(18)))
+
+
+class Field(QLineEdit):
+    """A line to type in; ``code`` for offsets, keys and filters."""
+
+    def __init__(self, hint: str = "", *, code: bool = False, width: int = 0, icon_name: str = "") -> None:
+        super().__init__()
+        self._code, self._width, self._icon = code, width, icon_name
+        self._lead = self.addAction(QIcon(), QLineEdit.ActionPosition.LeadingPosition) if icon_name else None
+        self.setPlaceholderText(hint)
+        self.setAccessibleName(hint)
+        self.retheme()
+        follow(self, self.retheme)
+
+    def set_width(self, width: int) -> None:
+        """Another fixed width, in px at 100 %."""
+        self._width = width
+        self.retheme()
+
+    def retheme(self) -> None:
+        """Take the fonts and colours in force."""
+        self.setFont(mono(12) if self._code else ui(13))
+        if self._width:
+            self.setFixedWidth(px(self._width))
+        if self._lead is not None:
+            self._lead.setIcon(icon(self._icon, "text3", 18))
+
+
+class Hairline(QWidget):
+    """What parts two panes."""
+
+    def __init__(self, vertical: bool = False) -> None:
+        super().__init__()
+        if vertical:
+            self.setFixedWidth(1)
+        else:
+            self.setFixedHeight(1)
+        follow(self, self.update)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """One line of one pixel."""
+        QPainter(self).fillRect(event.rect(), C("hair"))
+
+
+class Paper(QWidget):
+    """A ground in one of the theme's roles, with hairlines at ``edges``: "top", "bottom", "left", "right"."""
+
+    def __init__(self, role: str = "pane", edges: Iterable[str] = ()) -> None:
+        super().__init__()
+        self._role, self._edges = role, frozenset(edges)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        follow(self, self.update)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Fill, then the edges."""
+        p = QPainter(self)
+        p.fillRect(event.rect(), C(self._role))
+        w, h = self.width(), self.height()
+        lines = {"top": (0, 0, w, 1), "bottom": (0, h - 1, w, 1), "left": (0, 0, 1, h), "right": (w - 1, 0, 1, h)}
+        for edge in self._edges:
+            p.fillRect(*lines[edge], C("hair"))
+
+
+class Card(QWidget):
+    """A framed paper with round corners: only on the welcome page and in dialogs."""
+
+    def __init__(self, *parts: Part, gap: int = 8, pad: int = 12) -> None:
+        super().__init__()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(px(pad), px(pad), px(pad), px(pad))
+        layout.setSpacing(px(gap))
+        fill(layout, parts)
+        follow(self, self.update)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Paper and frame."""
+        p = QPainter(self)
+        p.setRenderHint(QPainter.RenderHint.Antialiasing)
+        p.setPen(C("hair"))
+        p.setBrush(C("pane"))
+        p.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
+
+
+class PaneHead(Paper):
+    """The head of a pane, 32 high: name, note behind it, tools at the right."""
+
+    def __init__(self, title: str, note: str = "", *tools: Part) -> None:
+        super().__init__("pane", ("bottom",))
+        self.title = Label(title, 13, "text", 600)
+        self.note = Elided(note, 12, "text3")
+        self.note.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        layout = self.box = QHBoxLayout(self)
+        layout.setContentsMargins(px(12), 0, px(8), 1)
+        layout.setSpacing(px(8))
+        fill(layout, (self.title, self.note, *tools))
+        self._fit()
+        follow(self, self._fit)
+
+    def set_title(self, title: str) -> None:
+        """Another name."""
+        self.title.setText(title)
+
+    def set_note(self, note: str) -> None:
+        """Another note."""
+        self.note.setText(note)
+
+    def _fit(self) -> None:
+        self.setFixedHeight(px(32))
+
+
+def fill(layout: QBoxLayout, parts: Iterable[Part]) -> None:
+    """Put ``parts`` into ``layout``."""
+    for part in parts:
+        if part is None:
+            layout.addStretch(1)
+        elif isinstance(part, int):
+            layout.addSpacing(px(part))
+        else:
+            layout.addWidget(part)
+
+
+class Boxed(QWidget):
+    """Parts in a line; ``box`` lays them out."""
+
+    def __init__(self, box: QBoxLayout) -> None:
+        super().__init__()
+        self.box = box
+        self.setLayout(box)
+
+
+def empty(layout: QLayout) -> None:
+    """Take everything out of ``layout``; its widgets are hidden at once and deleted."""
+    while (item := layout.takeAt(0)) is not None:
+        part = item.widget()
+        if part is not None:
+            part.hide()
+            part.deleteLater()
+
+
+def row(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Boxed:
+    """``parts`` side by side."""
+    return _box(QHBoxLayout(), parts, gap, margins)
+
+
+def column(*parts: Part, gap: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> Boxed:
+    """``parts`` one below the other."""
+    return _box(QVBoxLayout(), parts, gap, margins)
+
+
+def _box(layout: QBoxLayout, parts: Iterable[Part], gap: int, margins: tuple[int, int, int, int]) -> Boxed:
+    box = Boxed(layout)
+    layout.setContentsMargins(*(px(m) for m in margins))
+    layout.setSpacing(px(gap))
+    fill(layout, parts)
+    return box
+
+
+def stacked(*parts: QWidget, room: int = 1) -> QWidget:
+    """Parts that touch, one below the other; number ``room`` takes what is left."""
+    made = QWidget()
+    box = QVBoxLayout(made)
+    box.setContentsMargins(0, 0, 0, 0)
+    box.setSpacing(0)
+    fill(box, parts)
+    box.setStretch(room, 1)
+    return made
+
+
+def beside(first: QWidget, second: QWidget) -> Boxed:
+    """Two parts that touch, side by side; the first takes what is left."""
+    made = row(first, second, gap=0)
+    made.box.setStretch(0, 1)
+    return made
+
+
+def splitter(vertical: bool, *parts: tuple[QWidget, int]) -> QSplitter:
+    """Panes that touch, one hairline between them; sizes as given, the user may drag."""
+    made = QSplitter(Qt.Orientation.Vertical if vertical else Qt.Orientation.Horizontal)
+    made.setHandleWidth(1)
+    made.setChildrenCollapsible(False)
+    for number, (part, size) in enumerate(parts):
+        made.addWidget(part)
+        made.setStretchFactor(number, size)
+    made.setSizes([size for _, size in parts])
+    return made
+
+
+def scrolling(part: QWidget) -> QScrollArea:
+    """A column that may be higher than its place."""
+    area = QScrollArea()
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidgetResizable(True)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidget(part)
+    return area

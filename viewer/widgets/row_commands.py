@@ -1,0 +1,257 @@
+"""What can be done with a row, a field or a finding: one table of deeds from which every menu is made; no Qt.
+
+A deed stands in every menu of its kind of row, in this order: go there, follow it, filter by it, keep it, copy it,
+export its bytes, explain it. What cannot be done there has a reason.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from viewer.look.assets import words
+from viewer.look.field_words import explained
+from viewer.widgets.cell_filter import cell_term
+from viewer.widgets.columns import Column, Record, RecordKind, field_of
+
+GO, FOLLOW, FILTER, KEEP, COPY, BYTES, EXPLAIN = PARTS = (
+    "go", "follow", "filter", "keep", "copy", "bytes", "explain",
+)  # fmt: skip
+"""The parts of a menu from top to bottom, a line between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a row speaks of, and the cell or field under the pointer; empty where it does not.
+
+    ``link`` is where the cell leads, ``offset`` a place in the log, ``size`` the bytes there (None: those of the unit).
+    ``able`` are the commands of the view in front, ``term`` the condition that the cell makes.
+    """
+
+    kind: str
+    field: str = ""
+    link: object | None = None
+    offset: int | None = None
+    size: int | None = None
+    topic: str = ""
+    queue_id: int | None = None
+    queue_offset: int | None = None
+    key: str = ""
+    group: str = ""
+    term: str | None = None
+    finding: Any = None
+    command: str | None = None
+    """The equal command of ours; None where there is none."""
+    able: frozenset[str] = frozenset()
+    column: str = ""
+    """The field of which a column can be made; "" where there is one or can be none."""
+
+
+Reason = Callable[[Facts], str]
+"""Why a deed cannot be done, in English and marked for translation; "" where it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """One entry of a menu."""
+
+    id: str
+    text: str
+    part: str
+    without: Reason
+
+
+def _needs(test: Callable[[Facts], object], reason: str) -> Reason:
+    return lambda facts: "" if test(facts) else reason
+
+
+def _in_view(command: str, test: Callable[[Facts], object], reason: str) -> Reason:
+    """A command of the log: the row must have what it is about, and the view the command, or the row the place in the
+    log where it is done.
+    """
+
+    def why(facts: Facts) -> str:
+        if not test(facts):
+            return reason
+        return "" if command in facts.able or facts.offset is not None else NO_PLACE
+
+    return why
+
+
+def sought(facts: Facts) -> str:
+    """What a search for the message asks: its key, its queue entry, or its place; "" for nothing."""
+    if facts.key:
+        return facts.key
+    if facts.topic and facts.queue_id is not None and facts.queue_offset is not None:
+        return f"{facts.topic}/{facts.queue_id}/{facts.queue_offset}"
+    return str(facts.offset) if facts.offset is not None else ""
+
+
+def mqadmin(facts: Facts) -> str:
+    """The command of a broker's own tool that shows the same; "" for none. What a store does not know stands in
+    capitals.
+    """
+    if facts.group:
+        asked = ["consumerProgress", "-g", facts.group]
+    elif facts.topic and facts.queue_id is not None and facts.queue_offset is not None:
+        asked = ["queryMsgByOffset", "-b", "BROKER", "-t", facts.topic, "-i", str(facts.queue_id)]
+        asked += ["-o", str(facts.queue_offset)]
+    elif facts.topic and facts.key:
+        asked = ["queryMsgByKey", "-t", facts.topic, "-k", facts.key]
+    elif facts.topic:
+        asked = ["topicStatus", "-t", facts.topic]
+    else:
+        return ""
+    return shlex.join(["mqadmin", asked[0], "-n", "NAMESRV:9876", *asked[1:]])
+
+
+NO_LINK = words("This value leads nowhere.")
+NO_PLACE = words("This row names no place in the log.")
+NO_BYTES = words("Nothing is on the disk there.")
+NO_ENTRY = words("This row names no queue entry.")
+NO_KEY = words("This row names no key.")
+NO_ID = words("This row names no key, entry or place to look for.")
+NO_STORE = words("No store is open in this window.")
+NO_COMMAND = words("No command of storescope gives this row.")
+NO_MQADMIN = words("mqadmin has no command for this row.")
+NO_FIELD = words("Nothing is written about this column.")
+NO_STEP = words("Its step is no command.")
+NO_COLUMN = words("There is a column of it already, or it is no field.")
+NO_TERM = words("This value cannot be asked for in a filter.")
+
+DEEDS = (
+    Deed("go.link", words("Follow the link"), GO, _needs(lambda f: f.link is not None, NO_LINK)),
+    Deed("go.own", words("Open in a window of its own"), GO,
+         _needs(lambda f: f.link is not None or f.offset is not None, NO_LINK)),
+    Deed("go.log", words("Go to its place in the log"), GO, _needs(lambda f: f.offset is not None, NO_PLACE)),
+    Deed("go.entry", words("Go to its queue entry"), GO, _needs(lambda f: f.topic and f.queue_id is not None
+                                                                and f.queue_offset is not None, NO_ENTRY)),
+    Deed("follow.trace", words("Trace this key"), FOLLOW, _needs(lambda f: f.topic and f.key, NO_KEY)),
+    Deed("follow.where", words("Where is it?"), FOLLOW, _needs(sought, NO_ID)),
+    Deed("follow.next", words("Next with the same key"), FOLLOW,
+         _in_view("same.key.next", lambda f: f.key or f.kind == "unit", NO_KEY)),
+    Deed("keep.column", words("Make a column of this field"), KEEP, _needs(lambda f: f.column, NO_COLUMN)),
+    Deed("keep.bookmark", words("Bookmark this place…"), KEEP,
+         _needs(lambda f: f.offset is not None or f.link is not None or f.topic, NO_PLACE)),
+    Deed("keep.mark", words("Mark the row"), KEEP, _in_view("mark.toggle", lambda f: f.offset is not None, NO_PLACE)),
+    Deed("keep.colour", words("Colour rows with this value…"), KEEP, _needs(lambda f: f.term is not None, NO_TERM)),
+    Deed("copy.cell", words("Copy cell"), COPY, lambda _: ""),
+    Deed("copy.row", words("Copy row"), COPY, lambda _: ""),
+    Deed("copy.json", words("Copy as JSON"), COPY, lambda _: ""),
+    Deed("copy.markdown", words("Copy as Markdown"), COPY, lambda _: ""),
+    Deed("copy.cli", words("Copy the equal command"), COPY, _needs(lambda f: f.command is not None, NO_COMMAND)),
+    Deed("copy.mqadmin", words("Copy mqadmin's command"), COPY, _needs(mqadmin, NO_MQADMIN)),
+    Deed("copy.step", words("Copy the command of its step"), COPY,
+         _needs(lambda f: f.finding is not None and f.finding.command, NO_STEP)),
+    Deed("bytes.export", words("Export the bytes…"), BYTES,
+         lambda f: NO_PLACE if f.offset is None else NO_BYTES if f.size == 0 else ""),
+    Deed("explain.field", words("Explain this field"), EXPLAIN,
+         _needs(lambda f: f.finding is not None or explained(f.kind, f.field), NO_FIELD)),
+)  # fmt: skip
+BY_ID = {deed.id: deed for deed in DEEDS}
+ONLY_IN = {
+    "copy.markdown": frozenset({"finding", "findingRule", "findingMark"}),
+    "copy.step": frozenset({"finding", "findingRule", "findingMark"}),
+    "keep.column": frozenset({"field"}),
+}
+"""Deeds that stand in the menus of few kinds."""
+NEEDS_STORE = frozenset((
+    "go.log", "go.entry", "follow.trace", "follow.where", "follow.next", "keep.bookmark", "keep.mark", "keep.colour",
+    "bytes.export", "copy.markdown",
+))  # fmt: skip
+"""Deeds that only a view of a store can do."""
+MESSAGES = frozenset((
+    "unit", "cq", "indexEntry", "traceStep", "whereResult", "evidence", "tracedKey", "difference", "finding",
+    "findingRule", "bookmark", "field", "route",
+))  # fmt: skip
+"""Kinds of rows that speak of messages: their menus have all parts."""
+PLACES = frozenset((
+    "indexFile", "position", "groupProgress", "mark", "space", "recoveryPlan", "file", "frequency", "rebuilt", "lost",
+    "statsTopic", "statsQueue", "statsTag", "statsProducer", "statsHour", "statsFile", "dispatched",
+))  # fmt: skip
+"""Kinds that speak of parts of a store: nothing to follow."""
+MARKS = frozenset(("treeNode", "lineMark", "findingMark", "rulerMark", "queueMark", "indexMark", "area", "dayMark"))
+"""What is no row: lines of the store tree, marks on the Lines, boxes of pictures."""
+COPIED = {"copy.cell": words("Copy value"), "copy.row": words("Copy what it says")}
+"""How deeds are called where there is no cell and no row."""
+VALUES = frozenset((
+    "config", "configValue", "configChange", "tried", "plug", "twoWays", "reading", "operation",
+))  # fmt: skip
+"""Kinds that speak of figures and settings: they are copied and explained."""
+PARTS_OF = {
+    **dict.fromkeys(MESSAGES | MARKS, PARTS),
+    **dict.fromkeys(PLACES, (GO, FILTER, KEEP, COPY, BYTES, EXPLAIN)),
+    **dict.fromkeys(VALUES, (GO, COPY, EXPLAIN)),
+}
+
+
+def name_of(deed: Deed, kind: str) -> str:
+    """What the deed is called in the menus of a kind, in English."""
+    return COPIED.get(deed.id, deed.text) if kind in MARKS else deed.text
+
+
+def parts_of(kind: str) -> tuple[str, ...]:
+    """The parts of the menu of a kind of row; all of them where nobody has said."""
+    return PARTS_OF.get(kind, PARTS)
+
+
+def deeds_of(kind: str) -> list[Deed]:
+    """The menu of a kind of row, whole: the filter's own entries stand where ``FILTER`` is."""
+    parts = parts_of(kind)
+    return [deed for deed in DEEDS if deed.part in parts and kind in ONLY_IN.get(deed.id, {kind})]
+
+
+def facts_of(
+    kind: RecordKind, row: Record, column: Column | None, able: frozenset[str] = frozenset(), command: str | None = None
+) -> Facts:
+    """What the row speaks of, from its fields and from where its cells lead."""
+    look = kind.look(row)
+    bare = look is not None and bool(look.words)
+    link = column.jump(row) if column is not None and column.jump is not None and not bare else None
+    places = [link, *(one.jump(row) for one in kind.columns if one.jump is not None and not bare)]
+    finding = getattr(row, "finding", None)
+    offset = _number(row, "physicalOffset", "phyOffset")
+    if offset is None:
+        offset = next((p.offset for p in places if _is(p, "log") and p.offset is not None), None)  # type: ignore[attr-defined]
+    topic, queue_id, queue_offset = _entry(row, places)
+    keys = field_of("keys")(row) or field_of("key")(row)
+    first = keys[0] if isinstance(keys, list) and keys else keys.split()[0] if isinstance(keys, str) and keys else ""
+    size = field_of("size")(row) if kind.name == "unit" else None
+    return Facts(
+        kind.name,
+        column.key if column is not None else "",
+        link,
+        offset,
+        size,
+        topic,
+        queue_id,
+        queue_offset,
+        first,
+        str(field_of("group")(row) or "") if kind.name == "groupProgress" else "",
+        cell_term(kind.name, column, row) if column is not None and not bare else None,
+        finding,
+        command,
+        able,
+    )
+
+
+def _entry(row: Record, places: Sequence[object]) -> tuple[str, int | None, int | None]:
+    topic, queue_id = field_of("topic")(row), _number(row, "queueId")
+    place = next((p for p in places if _is(p, "queue")), None)
+    if isinstance(topic, str) and topic:
+        queue_offset = _number(row, "queueOffset")
+        return topic, queue_id, queue_offset if queue_offset is not None else getattr(place, "queue_offset", None)
+    if place is None:
+        return "", None, None
+    return place.topic, place.queue_id, place.queue_offset  # type: ignore[attr-defined]
+
+
+def _is(place: object, kind: str) -> bool:
+    return getattr(place, "kind", "") == kind
+
+
+def _number(row: Record, *names: str) -> int | None:
+    found = (field_of(name)(row) for name in names)
+    return next((n for n in found if isinstance(n, int) and not isinstance(n, bool) and n >= 0), None)
