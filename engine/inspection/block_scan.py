@@ -1,4 +1,4 @@
-"""The commit log in blocks of columns: :meth:`LogReader.walk` in bulk, for everything that looks at many units.
+"""The commit log in blocks of columns: ``walk`` of the log in bulk, for everything that looks at many units.
 
 Only whole, unbroken stretches of units are walked by columns (:mod:`engine.codec.bulk_walk`); at the first thing that
 is none, the log's own walk is asked, so both tell the same story about damage, gaps and the end. The system's own
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from engine.codec.bulk_walk import PAGE, ROWS, BulkWalk
 from engine.codec.columns import BLANK, UnitColumns, scan_block
@@ -18,14 +19,28 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import BLANK_SIZE, Damage, Stop
 from engine.errors import CannotRead
-from engine.inspection.log_reader import LogReader
-from engine.mapped.read_only import ReadOnlyFile
+from engine.mapped.read_only import FileSequence, ReadOnlyFile
 
 Block = UnitColumns | Damage | Stop
 
 
+class Log(Protocol):
+    """What is asked of a log: that of :class:`engine.inspection.log_reader.LogReader`, which itself scans in bulk."""
+
+    sequence: FileSequence
+
+    @property
+    def files(self) -> list[ReadOnlyFile]: ...
+    @property
+    def min_offset(self) -> int: ...
+    def read(self, offset: int, size: int) -> bytes: ...
+    def walk(
+        self, start: int | None = None, stop: int | None = None, crc: bool = True, resync: bool = True
+    ) -> Iterator[Item | Stop]: ...
+
+
 def scan_log(
-    log: LogReader,
+    log: Log,
     start: int | None = None,
     stop: int | None = None,
     crc: bool = True,
@@ -62,7 +77,7 @@ def scan_log(
     yield Stop(scan.end, "limit", "end of the range")
 
 
-def _next_items(log: LogReader, offset: int, stop: int | None, crc: bool) -> list[Item | Stop]:
+def _next_items(log: Log, offset: int, stop: int | None, crc: bool) -> list[Item | Stop]:
     """What the log's own walk sees at ``offset``: one item, and the stop where the log ends right behind it."""
     walk = log.walk(offset, stop, crc)
     found = [next(walk)]
@@ -87,7 +102,7 @@ class _Source:
 class _Scan:
     """One scan's walk and place."""
 
-    def __init__(self, log: LogReader, walk: BulkWalk) -> None:
+    def __init__(self, log: Log, walk: BulkWalk) -> None:
         self._log = log
         self._walk = walk
         self.next_offset = 0

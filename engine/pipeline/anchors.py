@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -18,14 +18,22 @@ from engine.codec.unit_scan import look
 from engine.errors import CannotRead
 from engine.pipeline.storage import OpenFile
 
-if TYPE_CHECKING:
-    from engine.pipeline.splits import Split
-
 _BLANK_MAGIC = (0xCB, 0xD4, 0x31, 0x94)
 _UNIT_MAGIC = (0xDA, 0xA3, 0x20)
 
 
-def anchor(split: Split, file: OpenFile, cut: int, look_back: int, near: int) -> int:
+class LogPart(Protocol):
+    """What is asked of a split here: where its file begins in the log, its length, whether a later one holds data."""
+
+    @property
+    def file_start(self) -> int: ...
+    @property
+    def file_size(self) -> int: ...
+    @property
+    def followed(self) -> bool: ...
+
+
+def anchor(split: LogPart, file: OpenFile, cut: int, look_back: int, near: int) -> int:
     """Position of something that starts at or before ``cut``, for certain: 0 where nothing nearer is certain."""
     lent = SplitBytes(split, file)
     back = near
@@ -38,7 +46,7 @@ def anchor(split: Split, file: OpenFile, cut: int, look_back: int, near: int) ->
     return 0
 
 
-def _is_whole(split: Split, file: OpenFile, position: int) -> bool:
+def _is_whole(split: LogPart, file: OpenFile, position: int) -> bool:
     head = file.read(position, MIN_UNIT_SIZE)
     size = int.from_bytes(head[:4], "big", signed=True)
     if tuple(head[4:8]) == _BLANK_MAGIC:
@@ -47,7 +55,7 @@ def _is_whole(split: Split, file: OpenFile, position: int) -> bool:
     return isinstance(look(data, 0, len(data), split.file_start + position), Unit)
 
 
-def _is_hidden(split: Split, file: OpenFile, position: int, look_back: int) -> bool:
+def _is_hidden(split: LogPart, file: OpenFile, position: int, look_back: int) -> bool:
     """Whether a unit that begins before ``position`` reaches over it, or a blank stands there."""
     low = max(position - look_back, 0)
     data = np.frombuffer(file.read(low, position - low + 8), np.uint8)
@@ -72,7 +80,7 @@ def _is_hidden(split: Split, file: OpenFile, position: int, look_back: int) -> b
     return any(_is_unit(split, file, low + at, size) for at, size in found)
 
 
-def _is_unit(split: Split, file: OpenFile, position: int, size: int) -> bool:
+def _is_unit(split: LogPart, file: OpenFile, position: int, size: int) -> bool:
     data = file.read(position, size)
     return isinstance(look(data, 0, len(data), split.file_start + position, crc=False), Unit)
 
@@ -111,7 +119,7 @@ class SplitBytes:
 
     __slots__ = ("_followed", "next_data", "read", "size", "start_offset")
 
-    def __init__(self, split: Split, file: OpenFile) -> None:
+    def __init__(self, split: LogPart, file: OpenFile) -> None:
         self.start_offset = split.file_start
         self.size = split.file_size
         self._followed = split.followed
