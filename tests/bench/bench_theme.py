@@ -21,7 +21,7 @@ from viewer.shell.command_handlers import set_language
 from viewer.shell.windows import close_all, open_beside
 from viewer.shell.dressing import dressed
 from viewer.look.theme import theme
-from viewer.shell.views import VIEWS
+from viewer.shell.views import BY_KIND
 
 AFTER = 0.5
 LATER = {"Chinese": 6.0, "a sixth window": 6.0}
@@ -47,8 +47,8 @@ async def drive(window):
         "four zoom steps": lambda: [window.zoom(theme.wished_zoom + 10) for _ in range(4)],
         "zoom 100 %": lambda: window.zoom(100),
         "Chinese": lambda: set_language(window, "zh_CN"),
-        **{f"view {view}, first": lambda view=view: window.show_view(view) for view in VIEWS if view != "log"},
-        **{f"view {view}, again": lambda view=view: window.show_view(view) for view in VIEWS},
+        **{f"view {view}, first": lambda view=view: window.show_view(view) for view in BY_KIND if view != "log"},
+        **{f"view {view}, again": lambda view=view: window.show_view(view) for view in BY_KIND},
         **{
             name: lambda name=name: window.actions_by_id[name].trigger()
             for name in ("palette.open", "help.keys", "help.pages", "help.about", "colour.rules", "layout.save")

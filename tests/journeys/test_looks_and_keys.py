@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 from walker import ALT, CTRL, Run, Walker
 
 from viewer.look.theme import theme
-from viewer.shell.commands import VIEW_OF
 from viewer.shell.views import AT_FOOT, ON_RAIL
 
 pytestmark = pytest.mark.journey
@@ -135,7 +134,7 @@ def test_keyboard_alone(run: Run, walker: Walker, orders: Path) -> None:
                 focus = focus.parentWidget()
             seen.add(focus.objectName() if focus is not None else "")
         assert {"units.table", "unit.detail", "unit.hex", "filter.field", "goto.field"} <= seen
-        rail = [VIEW_OF[name] for name in (*ON_RAIL, *AT_FOOT)]
+        rail = [view.kind for view in (*ON_RAIL, *AT_FOOT)]
         for number, view in enumerate(rail, 1):
             walker.press(walker.window, Qt.Key(Qt.Key.Key_0.value + number), CTRL)
             await walker.rest()

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QWidget
 from walker import Run, Walker
 
 from viewer.runtime.places import text_of
-from viewer.widgets.help_box import HelpBox
+from viewer.shell.help_box import HelpBox
 from viewer.widgets.mark_canvas import MarkCanvas
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_commands import PARTS, PARTS_OF, deeds_of

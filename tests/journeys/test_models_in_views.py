@@ -12,7 +12,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QAbstractItemView
 from walker import Run, Walker
 
-from viewer.shell.views import VIEWS
+from viewer.shell.views import BY_KIND
 
 pytestmark = pytest.mark.journey
 PLACES = ("log:1310900", "queue:OrderPaid/2/100", "index:20261121113900544/slot/4", "trace:ShipmentEvents/SO-000421",
@@ -27,7 +27,7 @@ def test_every_model_keeps_qts_rules(run: Run, walker: Walker, damaged: Path, qt
         window = walker.window
         await walker.open(damaged)
         seen: set[int] = set()
-        for view in VIEWS:
+        for view in BY_KIND:
             for shown in window.pane(view).findChildren(QAbstractItemView):
                 model = shown.model()
                 if isinstance(model, QAbstractItemModel) and id(model) not in seen:

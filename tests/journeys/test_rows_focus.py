@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from walker import Run, Walker
 
-from viewer.shell.views import VIEWS
+from viewer.shell.views import BY_KIND
 from viewer.widgets.basics import Link
 
 pytestmark = pytest.mark.journey
@@ -57,7 +57,10 @@ async def tour(walker: Walker) -> tuple[list[QWidget], set[str]]:
     return seen, unseen
 
 
-@pytest.mark.parametrize("some", [VIEWS[:4], VIEWS[4:8], VIEWS[8:]], ids="".join)
+NAMES = tuple(BY_KIND)
+
+
+@pytest.mark.parametrize("some", [NAMES[:4], NAMES[4:8], NAMES[8:]], ids="".join)
 def test_row_88_tab_reaches_everything_as_one_reads(
     run: Run, walker: Walker, orders: Path, some: tuple[str, ...]
 ) -> None:

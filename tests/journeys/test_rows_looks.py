@@ -12,7 +12,7 @@ from walker import Run, Walker
 
 from viewer.look.theme import C, theme
 from viewer.runtime import places
-from viewer.shell.views import VIEWS
+from viewer.shell.views import BY_KIND
 
 pytestmark = pytest.mark.journey
 CONTROLS = (QAbstractButton, QLineEdit, QPlainTextEdit, QComboBox)
@@ -24,7 +24,7 @@ def test_row_89_every_control_has_a_name_for_a_screen_reader(run: Run, walker: W
     async def walk() -> None:
         await walker.open(damaged)
         mute: set[str] = set()
-        for view in VIEWS:
+        for view in BY_KIND:
             walker.window.show_view(view)
             await asyncio.sleep(0.02)
             for part in walker.window.panes[view].findChildren(QWidget):

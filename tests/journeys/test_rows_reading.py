@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QLabel
 from walker import Run, Walker
 
 from viewer.keep.report_job import save_report
-from viewer.shell.views import VIEWS
+from viewer.shell.views import BY_KIND
 
 pytestmark = pytest.mark.journey
 LOG = "units.table"
@@ -36,7 +36,7 @@ def test_row_2_a_tour_of_every_view_changes_no_byte_and_no_time(
     async def walk() -> None:
         window = walker.window
         await walker.open(store)
-        for view in VIEWS:
+        for view in BY_KIND:
             window.show_view(view)
             await walker.rest()
         assert await window.go_to_text("where:SO-000749")

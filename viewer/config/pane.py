@@ -115,9 +115,6 @@ DIFFERENCES = RecordKind(
 class ConfigPane(Pane):
     """Tables on top, the chosen table's values below."""
 
-    view_id = "config"
-    title = "Config"
-
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("config.pane")

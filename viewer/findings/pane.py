@@ -47,9 +47,6 @@ GRAVE_FIRST = tuple(reversed(SEVERITIES))
 class FindingsPane(Pane):
     """The view of findings and recovery."""
 
-    view_id = "findings"
-    title = "Findings"
-
     table: RecordView
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -31,9 +31,6 @@ MOST_LETTERS = 48
 class GroupsPane(Pane):
     """One table over all groups and queues, what needs somebody first."""
 
-    view_id = "groups"
-    title = "Consumer groups"
-
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("groups.pane")

@@ -43,9 +43,6 @@ from viewer.widgets.shapes import Mark
 class IndexPane(Pane):
     """The view of the index files."""
 
-    view_id = "index"
-    title = "Index"
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._files: list[FileRow] = []

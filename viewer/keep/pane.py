@@ -45,9 +45,6 @@ BOOKMARKS = RecordKind(
 class BookmarksPane(Pane):
     """The list."""
 
-    view_id = "bookmarks"
-    title = "Bookmarks"
-
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("bookmarks.pane")

@@ -73,8 +73,6 @@ class LabPane(Pane):
     deedsChanged = Signal()
     left = Signal()
 
-    view_id = "lab"
-    title = "Lab"
     wants_tree = False
 
     def __init__(self, parent: QWidget | None = None) -> None:

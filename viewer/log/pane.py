@@ -56,9 +56,6 @@ LARGEST_JSON = 16 << 20
 class UnitsPane(Pane):
     """The view of the commit log."""
 
-    view_id = "log"
-    title = "Log"
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.log: LogSource | None = None

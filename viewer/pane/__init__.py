@@ -54,13 +54,13 @@ class Pane(QWidget):
     """For the operation log: command id, words, parameters as a dict, the equal command line ("" for none)."""
     reportAsked = Signal()
     """The report of an incident is to be saved."""
+    helpAsked = Signal(str)
+    """The help is wanted, at the page of this rule."""
     edited = Signal(object)
     """An :class:`~viewer.runtime.edit.Edit` that was made and can be taken back."""
 
     view_id = ""
-    """Name of the view: log, queue, index, positions, findings, groups, config."""
-    title = ""
-    """English name on the rail."""
+    """Which of the views it is (:data:`viewer.shell.views.VIEWS`); set as it is made."""
     wants_tree = True
     """Whether the store tree stands beside it; views that need the width say False."""
 

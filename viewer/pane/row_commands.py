@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         session: StoreSession | None
         placeRequested: Any
         statusMessage: Any
+        helpAsked: Any
 
         def commands(self) -> Mapping[str, Callable[[], object]]: ...
         def status(self) -> str: ...
@@ -71,6 +72,7 @@ class RowDeeds:
             "copy.cli": lambda: self._copy_command(facts),
             "copy.markdown": lambda: self._copy_markdown(facts),
             "bytes.export": lambda: self.ask_bytes(facts),
+            "explain.field": lambda: pane.helpAsked.emit(facts.finding.id),
         }
         if deed in deeds:
             deeds[deed]()

@@ -50,8 +50,6 @@ class PipelinePane(Pane):
     compareAsked = Signal(str)
     deedsChanged = Signal()
 
-    view_id = "pipeline"
-    title = "Pipeline"
     wants_tree = False
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -62,8 +62,6 @@ def position_kind(*, live: bool = False) -> RecordKind:
 class PositionsPane(Pane):
     """The view of the positions; it needs the width, the tree steps aside."""
 
-    view_id = "positions"
-    title = "Positions"
     wants_tree = False
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -39,9 +39,6 @@ MOST_QUEUES = 4_096
 class QueuesPane(Pane):
     """The view of the consume queues."""
 
-    view_id = "queue"
-    title = "Queues"
-
     grew = Signal()
     """The queues in front have more entries, and the table's source knows them."""
     table: RecordView

@@ -10,18 +10,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from typing import Literal
+from typing import Literal, get_args
 
 Kind = Literal[
     "log", "queue", "index", "trace", "positions", "findings", "space", "groups", "config", "lab", "checkpoint",
-    "abort", "filter",
-    "where", "bookmarks", "pipeline",
+    "abort", "filter", "where", "bookmarks", "pipeline",
 ]  # fmt: skip
-KINDS = (
-    "log", "queue", "index", "trace", "positions", "findings", "space", "groups", "config", "lab", "checkpoint",
-    "abort", "filter",
-    "where", "bookmarks", "pipeline",
-)  # fmt: skip
+"""Every view is a kind (:data:`viewer.shell.views.VIEWS`), and so is what a view shows apart (:data:`SHOWN_IN`)."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
+SHOWN_IN: dict[Kind, Kind] = {"trace": "index", "checkpoint": "positions", "abort": "findings", "filter": "log"}
+"""Kinds that are no view of their own, and the view that shows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +44,9 @@ class Place:
     own: bool = False
 
     @property
-    def view(self) -> str:
+    def view(self) -> Kind:
         """The view that shows it."""
-        elsewhere = {"trace": "index", "checkpoint": "positions", "abort": "findings", "filter": "log"}
-        return elsewhere.get(self.kind, self.kind)
+        return SHOWN_IN.get(self.kind, self.kind)
 
 
 def log(offset: int | None = None, field: str = "") -> Place:

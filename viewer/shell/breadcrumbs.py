@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.places import Place
+from viewer.shell.views import BY_KIND
 
 if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
 
-VIEWS = {
-    "positions": "Positions", "findings": "Findings", "groups": "Consumer groups", "config": "Config",
-    "space": "Space", "checkpoint": "Positions", "abort": "Findings", "lab": "Lab", "where": "Where is my message",
-    "bookmarks": "Bookmarks", "pipeline": "Pipeline",
-}  # fmt: skip
+BESIDE_THE_LOG: tuple[places.Kind, ...] = ("log", "queue", "index", "positions", "findings", "groups", "config")
+
+
+def _whole(kind: places.Kind) -> tuple[str, Place]:
+    """The crumb of a view as a whole, or of a kind of place that a view shows."""
+    view = BY_KIND[Place(kind).view]
+    return tr(view.crumb or view.title), Place(kind)
 
 
 def crumbs_of(place: Place, session: StoreSession | None) -> list[tuple[str, object]]:
@@ -24,7 +27,7 @@ def crumbs_of(place: Place, session: StoreSession | None) -> list[tuple[str, obj
     parts: list[tuple[str, object]] = [(name, places.log())] if name else []
     match place.kind:
         case "log":
-            parts.append((tr("Commit log"), places.log()))
+            parts.append(_whole("log"))
             file = session.snapshot.log.sequence.find(place.offset) if session and place.offset is not None else None
             if file is not None:
                 parts.append((file.name, places.log(file.start_offset)))
@@ -37,17 +40,17 @@ def crumbs_of(place: Place, session: StoreSession | None) -> list[tuple[str, obj
             if place.queue_offset is not None:
                 parts.append((f"{place.queue_offset:,}", place))
         case "trace":
-            parts += [(tr("Index"), places.index()), (tr("Trace"), places.index()), (place.key, place)]
+            parts += [_whole("index"), (tr("Trace"), places.index()), (place.key, place)]
         case "filter":
-            parts += [(tr("Commit log"), places.log()), (place.name, place)]
+            parts += [_whole("log"), (place.name, place)]
         case "index":
-            parts.append((tr("Index"), places.index()))
+            parts.append(_whole("index"))
             if place.name:
                 parts.append((place.name, places.index(place.name)))
             if place.part:
                 parts.append((f"{tr(place.part)} {place.offset:,}", place))
         case _:
-            parts.append((tr(VIEWS[place.kind]), Place(place.kind)))
+            parts.append(_whole(place.kind))
             if place.name:
                 parts.append((place.name, place))
     return parts
@@ -60,11 +63,7 @@ def beside(number: int, place: object, session: StoreSession | None) -> list[tup
         return []
     match place.kind:
         case "log" | "filter" if number == 1:
-            kinds = ("positions", "findings", "groups", "config")
-            views: list[tuple[str, object]] = [
-                (tr("Commit log"), places.log()), (tr("Queues"), Place("queue")), (tr("Index"), places.index()),
-            ]  # fmt: skip
-            return [*views, *((tr(VIEWS[kind]), Place(kind)) for kind in kinds)]  # type: ignore[arg-type]
+            return [_whole(kind) for kind in BESIDE_THE_LOG]
         case "log":
             return [(file.name, places.log(file.start_offset)) for file in session.snapshot.log.files]
         case "queue" if number == 1 and survey is not None:

@@ -16,8 +16,9 @@ from viewer.look.assets import tr
 from viewer.look.theme import desktop_contrast, desktop_still, theme
 from viewer.runtime import places
 from viewer.runtime.places import Place
-from viewer.shell.commands import COMMANDS, VIEW_OF
+from viewer.shell.commands import COMMANDS
 from viewer.shell.dressing import windows_of_program
+from viewer.shell.views import VIEWS
 
 if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow
@@ -63,8 +64,8 @@ def deeds(window: MainWindow) -> dict[str, Deed]:
         "help.logs": lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(window.settings.folder))),
         "help.about": lambda: _show_about(window),
     }
-    for name, view in VIEW_OF.items():
-        own[name] = lambda _on=False, view=view: window.show_view(view)
+    for view in VIEWS:
+        own[view.command] = lambda _on=False, kind=view.kind: window.show_view(kind)
     for scheme in ("system", "light", "dark"):
         own[f"theme.{scheme}"] = lambda _on=False, scheme=scheme: set_scheme(window, scheme)
     own["theme.contrast"] = lambda: set_contrast(window, not theme.contrast)
@@ -270,4 +271,5 @@ def wire(window: MainWindow) -> None:
     window.rail.chosen.connect(window.show_view)
     window.side.placeRequested.connect(window.go)
     window.side.statusMessage.connect(window.say)
+    window.side.helpAsked.connect(window.desk.show_help)
     window.status.counters.clicked.connect(lambda: window.show_view("findings"))

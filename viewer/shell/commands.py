@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viewer.look.assets import words
+from viewer.shell.views import BY_KIND
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,12 @@ class Command:
     checkable: bool = False
     group: int = 0
     tip: str = ""
+
+
+def _opens(kind: str, menu: str, group: int = 0) -> Command:
+    """The command that opens a view: its words, icon and key stand with the view."""
+    view = BY_KIND[kind]
+    return Command(view.command, view.asks or view.title, menu, view.icon, (view.keys,), group=group)
 
 
 MNEMONICS = {"File": "F", "Edit": "E", "View": "V", "Go": "G", "Analyse": "A", "Lab": "L", "Window": "W", "Help": "H"}
@@ -78,14 +85,14 @@ COMMANDS = (
     Command("time.reference", words("Count times from this row"), "Edit", "", ("Ctrl+Shift+T",), view=True, group=3),
     Command("view.inspector", words("Data inspector"), "View", "", ("Ctrl+I",), view=True, group=1),
     Command("colour.rules", words("Colouring rules…"), "View", "", ("Ctrl+Shift+G",), view=True, group=1),
-    Command("view.units", words("Log"), "View", "log", ("Ctrl+1",)),
-    Command("view.queues", words("Queues"), "View", "queue", ("Ctrl+2",)),
-    Command("view.index", words("Index"), "View", "index", ("Ctrl+3",)),
-    Command("view.positions", words("Positions"), "View", "positions", ("Ctrl+4",)),
-    Command("view.findings", words("Findings"), "View", "findings", ("Ctrl+5",)),
-    Command("view.space", words("Space"), "View", "space", ("Ctrl+6",)),
-    Command("view.groups", words("Consumer groups"), "View", "follow", ("Ctrl+Alt+3",)),
-    Command("view.config", words("Config"), "View", "config", ("Ctrl+Alt+4",)),
+    _opens("log", "View"),
+    _opens("queue", "View"),
+    _opens("index", "View"),
+    _opens("positions", "View"),
+    _opens("findings", "View"),
+    _opens("space", "View"),
+    _opens("groups", "View"),
+    _opens("config", "View"),
     Command("view.tree", words("Store tree"), "View", "", ("Ctrl+T",), checkable=True, group=1),
     Command("view.follow", words("Follow the end of the log"), "View", "follow", ("Ctrl+J",), checkable=True, group=1),
     Command("view.operations", words("Operation log…"), "View", "", ("Ctrl+Shift+H",), needs=False, group=1),
@@ -116,7 +123,7 @@ COMMANDS = (
     Command("finding.next", words("Next finding, from anywhere"), "Go", "", ("F4",), group=2),
     Command("finding.previous", words("Previous finding, from anywhere"), "Go", "", ("Shift+F4",), group=2),
     Command("bookmark.here", words("Bookmark this place…"), "Go", "bookmark", ("Ctrl+B",), group=3),
-    Command("view.bookmarks", words("Bookmarks"), "Go", "", ("Ctrl+Shift+B",), group=3),
+    _opens("bookmarks", "Go", 3),
     Command("bookmark.edit", words("Change the bookmark…"), "Go", "", (), view=True, group=3),
     Command("bookmark.remove", words("Remove the bookmark"), "Go", "", (), view=True, group=3),
     Command("go.beside", words("Places beside this one…"), "Go", "", ("Alt+Down",)),
@@ -141,7 +148,7 @@ COMMANDS = (
     Command("same.transaction.all", words("All of the same transaction"), "Go", "", (), view=True, group=4),
     Command("frequency.open", words("How often each value occurs"), "Analyse", "", ("Shift+F",), view=True),
     Command("trace.open", words("Trace a key…"), "Analyse", "index", ("Ctrl+K",)),
-    Command("view.where", words("Where is my message…"), "Analyse", "search", ("Ctrl+Shift+M",)),
+    _opens("where", "Analyse"),
     Command("check.run", words("Check the whole store"), "Analyse", "findings", ("Ctrl+Shift+K",)),
     Command("recovery.preview", words("Recovery: show what the next start does"), "Analyse", "positions",
             ("Ctrl+Shift+R",)),
@@ -150,7 +157,7 @@ COMMANDS = (
     Command("recovery.again", words("Recover the copy again"), "Analyse", "", ("Ctrl+Alt+A",), view=True),
     Command("recovery.open", words("Open the copy that was recovered"), "Analyse", "", ("Ctrl+Alt+O",), view=True),
     Command("dispatch.rebuild", words("Rebuild queues and index elsewhere…"), "Analyse", "", ()),
-    Command("view.pipeline", words("Pipeline"), "Analyse", "pipeline", ("Ctrl+8",), group=1),
+    _opens("pipeline", "Analyse", 1),
     Command("pipeline.run", words("Run the pipeline job"), "Analyse", "play", ("Ctrl+Alt+Shift+R",), view=True,
             group=1),
     Command("pipeline.cancel", words("Cancel the pipeline job"), "Analyse", "", (), view=True, group=1),
@@ -159,7 +166,7 @@ COMMANDS = (
     Command("lab.create", words("Make a lab store…"), "Lab", "lab", ("Ctrl+Shift+N",), needs=False),
     Command("lab.openFolder", words("Open a lab store…"), "Lab", "open", (), needs=False),
     Command("lab.write", words("Open this store for writing…"), "Lab", "", ()),
-    Command("view.lab", words("Lab"), "Lab", "lab", ("Ctrl+7",)),
+    _opens("lab", "Lab"),
     Command("lab.put", words("Put the message"), "Lab", "", (), group=1),
     Command("lab.again", words("Put again"), "Lab", "", ("Ctrl+Alt+Return",), group=1),
     Command("lab.start", words("Start the load"), "Lab", "play", ("Ctrl+Alt+L",), group=2),
@@ -193,11 +200,6 @@ COMMANDS = (
 )  # fmt: skip
 ARROWS = {"Left": "←", "Right": "→", "Up": "↑", "Down": "↓"}
 BY_ID = {command.id: command for command in COMMANDS}
-VIEW_OF = {
-    "view.units": "log", "view.queues": "queue", "view.index": "index", "view.positions": "positions",
-    "view.findings": "findings", "view.space": "space", "view.groups": "groups", "view.config": "config",
-    "view.lab": "lab", "view.where": "where", "view.bookmarks": "bookmarks", "view.pipeline": "pipeline",
-}  # fmt: skip
 
 
 def key_caps(keys: str) -> str:

@@ -45,7 +45,7 @@ from viewer.shell.store_changes import News
 from viewer.shell.store_tree import StoreTreePane
 from viewer.shell.top_bar import TopBar
 from viewer.shell.view_stack import ViewStack
-from viewer.shell.views import FOOT, RAIL, VIEWS, make_pane
+from viewer.shell.views import AT_FOOT, BY_KIND, ON_RAIL, make_pane
 from viewer.shell.workspace import Desk
 from viewer.widgets.record_state import StateLine
 
@@ -108,8 +108,8 @@ class MainWindow(QMainWindow):
         self.unread, self.tied = StateLine(), StateLine()
         self.tied.setObjectName("tied.line")
         self.rail = Rail(
-            [(view, icon, tr(text), keys) for view, icon, text, keys in RAIL],
-            [(view, icon, tr(text), keys) for view, icon, text, keys in FOOT],
+            [(view.kind, view.icon, tr(view.title), view.keys) for view in ON_RAIL],
+            [(view.kind, view.icon, tr(view.title), view.keys) for view in AT_FOOT],
         )
         self.side = StoreTreePane()
         self.stack = ViewStack()
@@ -328,12 +328,12 @@ class MainWindow(QMainWindow):
         """Bring a view to the front, at the place where it was."""
         if self.session is None or view == self.view:
             return
-        kind = "log" if view == "log" else view
-        self.history.visit(Place(kind))  # type: ignore[arg-type]
+        whole = Place(BY_KIND[view].kind)
+        self.history.visit(whole)
         self._front(view)
-        if view in {"groups", "config", "where"}:
-            self.panes[view].show_place(Place(kind))  # type: ignore[arg-type]
-        self._told(Place(kind))  # type: ignore[arg-type]
+        if BY_KIND[view].begins:
+            self.panes[view].show_place(whole)
+        self._told(whole)
 
     async def go_to_text(self, text: str, *, first: bool = False) -> bool:
         """Go where the text of the go-to box leads; says why where it leads nowhere."""
@@ -358,7 +358,7 @@ class MainWindow(QMainWindow):
         return True
 
     def _show(self, place: Place) -> None:
-        view = place.view if place.view in VIEWS else "log"
+        view = place.view if place.view in BY_KIND else "log"
         self._front(view)
         self.panes[view].show_place(place)
         self._told(place)

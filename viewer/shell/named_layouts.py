@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QDialog, QListWidget, QVBoxLayout, QWidget
 from viewer.look.assets import tr
 from viewer.look.theme import px, ui
 from viewer.runtime.settings import NamedLayout
-from viewer.shell.views import VIEWS
+from viewer.shell.views import BY_KIND
 from viewer.widgets.basics import Button, Field, Label, row
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def take(window: MainWindow, name: str) -> bool:
         return False
     window.settings.tree_shown = found.tree
     window.actions_by_id["view.tree"].setChecked(found.tree)
-    if found.view in VIEWS:
+    if found.view in BY_KIND:
         window.show_view(found.view)
     window.fit_side()
     window.layouts.take(found.states)

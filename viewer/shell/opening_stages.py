@@ -18,20 +18,22 @@ from viewer.runtime.garbage import set_aside
 from viewer.runtime.store_session import StoreSession
 from viewer.shell.dressing import dressed
 from viewer.shell.menus import draw_icons
-from viewer.shell.views import (
-    FINDINGS_AFTER_MS,
-    ICONS_AFTER_MS,
-    MAKE_AFTER_MS,
-    MAKE_EVERY_MS,
-    VIEWS,
-    WORKER_AFTER_MS,
-    load_ahead,
-)
+from viewer.shell.views import BY_KIND, load_pane
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
     from viewer.shell.main_window import MainWindow
 
+MAKE_AFTER_MS = 300
+"""Panes behind the one in front are made when that one stands, one at a turn of the loop."""
+ICONS_AFTER_MS = 60
+MAKE_EVERY_MS = 20
+WORKER_AFTER_MS = 500
+"""The worker process starts when the first rows are on the screen, not before them."""
+FINDINGS_AFTER_MS = 1200
+"""What is wrong is asked for when the first rows stand."""
+USED_LATER = ("viewer.shell.palette_box",)
+"""What a key press will ask for; loaded with the panes behind the one in front."""
 LONGEST_WAIT = 1.0
 """Seconds after which a window that nobody sees goes on without its first rows having been painted."""
 LOOK_EVERY = 0.015
@@ -42,6 +44,13 @@ GRACE = 0.15
 def _load_filters() -> None:
     """The language of filters is loaded in a thread: the first filter must not hold the loop for that."""
     importlib.import_module("engine.query")
+
+
+def _load_ahead(view: str) -> None:
+    """What making the pane of ``view`` and the first key presses will import; in a thread."""
+    for name in USED_LATER:
+        importlib.import_module(name)
+    load_pane(view)
 
 
 class Stages:
@@ -123,12 +132,12 @@ class Stages:
 
     def make_all(self) -> None:
         """Make every pane that is not there yet."""
-        for view in VIEWS:
+        for view in BY_KIND:
             self._window.pane(view)
 
     def missing(self) -> str | None:
         """The next view without a pane; None where all are there."""
-        return next((view for view in VIEWS if view not in self._window.panes), None)
+        return next((view for view in BY_KIND if view not in self._window.panes), None)
 
     def _engaged(self) -> bool:
         """Whether something goes on that the user waits for."""
@@ -162,7 +171,7 @@ class Stages:
             Stages.next_pane = time.monotonic() + MAKE_EVERY_MS / 1000
             QTimer.singleShot(MAKE_EVERY_MS, self._window, self._make_next)
 
-        self._window.jobs.read(lambda: load_ahead(view), loaded)
+        self._window.jobs.read(lambda: _load_ahead(view), loaded)
 
     # ---- waiting -----------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction
 
-from viewer.shell.commands import VIEW_OF
+from viewer.shell.views import BY_COMMAND
 
 LONGEST = 2000
 """Operations that are kept; older ones are forgotten."""
@@ -20,7 +20,8 @@ QUIET = frozenset((
     "view.operations", "filter.apply", "export.table", "copy.cli",
 ))  # fmt: skip
 """Commands that only move the focus, or that tell more about themselves when they are done."""
-COMMANDS = {"check.run": "check", "recovery.preview": "recover", "view.space": "space", "view.groups": "groups"}
+COMMAND_LINES = {"check.run": ("check", "STORE"), "recovery.preview": ("recover", "STORE", "--plan")}
+"""Of commands that open no view; ``STORE`` stands for the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,7 @@ class Operations(QObject):
 
     def _given(self, name: str, words: str) -> None:
         path = self._path()
-        command: list[str] = []
-        if path and name in COMMANDS:
-            command = ["storescope", COMMANDS[name], path, *(["--plan"] if name == "recovery.preview" else [])]
-        elif path and name in VIEW_OF:
-            command = ["storescope", "view", path, "--at", VIEW_OF[name]]
-        self.note(name, words.replace("&&", "&"), {}, shlex.join(command) if command else "")
+        view = BY_COMMAND.get(name)
+        line = view.command_line if view is not None else COMMAND_LINES.get(name, ())
+        command = ["storescope", *(path if word == "STORE" else word for word in line)] if path and line else []
+        self.note(name, words.replace("&&", "&"), {}, shlex.join(command))

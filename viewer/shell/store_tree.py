@@ -162,6 +162,7 @@ class StoreTreePane(QWidget):
 
     placeRequested = Signal(object)
     statusMessage = Signal(str)
+    helpAsked = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,61 +1,80 @@
-"""Which views there are, in the order of the rail, and where their panes come from."""
+"""The views, a row each, in the order in which their panes are made: whatever names a view is made from this."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 
+from viewer.look.assets import words
 from viewer.pane import Pane
-from viewer.shell.commands import BY_ID, VIEW_OF
-
-ON_RAIL = ("view.units", "view.queues", "view.index", "view.positions", "view.findings", "view.space")
-RAIL = tuple((VIEW_OF[name], BY_ID[name].icon, BY_ID[name].text, BY_ID[name].keys[0]) for name in ON_RAIL)
-AT_FOOT = ("view.lab", "view.pipeline")
-"""Views that do something stand apart, at the foot of the rail."""
-FOOT = tuple((VIEW_OF[name], BY_ID[name].icon, BY_ID[name].text, BY_ID[name].keys[0]) for name in AT_FOOT)
-PANES = {
-    "log": ("viewer.log.pane", "UnitsPane"),
-    "queue": ("viewer.queues.pane", "QueuesPane"),
-    "index": ("viewer.index.pane", "IndexPane"),
-    "positions": ("viewer.positions.pane", "PositionsPane"),
-    "findings": ("viewer.findings.pane", "FindingsPane"),
-    "space": ("viewer.space.pane", "SpacePane"),
-    "groups": ("viewer.groups.pane", "GroupsPane"),
-    "config": ("viewer.config.pane", "ConfigPane"),
-    "lab": ("viewer.lab.pane", "LabPane"),
-    "where": ("viewer.where.pane", "WherePane"),
-    "bookmarks": ("viewer.keep.pane", "BookmarksPane"),
-    "pipeline": ("viewer.pipeline.pane", "PipelinePane"),
-}
-
-USED_LATER = ("viewer.shell.palette_box",)
-"""What a key press will ask for; loaded with the panes behind the one in front."""
-
-VIEWS = tuple(PANES)
-MAKE_AFTER_MS = 300
-"""Panes behind the one in front are made when that one stands, one at a turn of the loop."""
-ICONS_AFTER_MS = 60
-MAKE_EVERY_MS = 20
-WORKER_AFTER_MS = 500
-"""The worker process starts when the first rows are on the screen, not before them."""
-FINDINGS_AFTER_MS = 1200
-"""What is wrong is asked for when the first rows stand."""
+from viewer.runtime.places import Kind
 
 
-def load_pane(view: str) -> type[Pane]:
+@dataclass(frozen=True, slots=True)
+class View:
+    """One view. ``kind``: the kind of place that is the view as a whole, and the view's name everywhere."""
+
+    kind: Kind
+    command: str
+    """Id of the command that opens it."""
+    title: str
+    icon: str
+    keys: str
+    pane: str
+    """``MODULE:CLASS``, imported when the view is first wanted."""
+    rail: str = ""
+    """``top``: on the rail; ``foot``: apart at its foot, for views that do something; empty for neither."""
+    crumb: str = ""
+    """What the crumbs call it, where that is not the title."""
+    asks: str = ""
+    """What the command says where that is not the title: one that asks something first ends with an ellipsis."""
+    cli: str = ""
+    """The command that answers the same, for the operation log; ``view STORE --at KIND`` where there is none."""
+    begins: bool = False
+    """Whether it begins anew each time it is opened; the others stand where they were left."""
+
+    @property
+    def command_line(self) -> tuple[str, ...]:
+        """The equal command line; ``STORE`` stands for the store."""
+        return (self.cli, "STORE") if self.cli else ("view", "STORE", "--at", self.kind)
+
+
+VIEWS = (
+    View("log", "view.units", words("Log"), "log", "Ctrl+1", "viewer.log.pane:UnitsPane", "top",
+         crumb=words("Commit log")),
+    View("queue", "view.queues", words("Queues"), "queue", "Ctrl+2", "viewer.queues.pane:QueuesPane", "top"),
+    View("index", "view.index", words("Index"), "index", "Ctrl+3", "viewer.index.pane:IndexPane", "top"),
+    View("positions", "view.positions", words("Positions"), "positions", "Ctrl+4",
+         "viewer.positions.pane:PositionsPane", "top"),
+    View("findings", "view.findings", words("Findings"), "findings", "Ctrl+5", "viewer.findings.pane:FindingsPane",
+         "top"),
+    View("space", "view.space", words("Space"), "space", "Ctrl+6", "viewer.space.pane:SpacePane", "top", cli="space"),
+    View("groups", "view.groups", words("Consumer groups"), "follow", "Ctrl+Alt+3", "viewer.groups.pane:GroupsPane",
+         cli="groups", begins=True),
+    View("config", "view.config", words("Config"), "config", "Ctrl+Alt+4", "viewer.config.pane:ConfigPane",
+         begins=True),
+    View("lab", "view.lab", words("Lab"), "lab", "Ctrl+7", "viewer.lab.pane:LabPane", "foot"),
+    View("where", "view.where", words("Where is my message"), "search", "Ctrl+Shift+M", "viewer.where.pane:WherePane",
+         asks=words("Where is my message…"), begins=True),
+    View("bookmarks", "view.bookmarks", words("Bookmarks"), "", "Ctrl+Shift+B", "viewer.keep.pane:BookmarksPane"),
+    View("pipeline", "view.pipeline", words("Pipeline"), "pipeline", "Ctrl+8", "viewer.pipeline.pane:PipelinePane",
+         "foot"),
+)  # fmt: skip
+BY_KIND: dict[str, View] = {view.kind: view for view in VIEWS}
+BY_COMMAND = {view.command: view for view in VIEWS}
+ON_RAIL = tuple(view for view in VIEWS if view.rail == "top")
+AT_FOOT = tuple(view for view in VIEWS if view.rail == "foot")
+
+
+def load_pane(kind: str) -> type[Pane]:
     """The class of a view's pane; its module is imported now, in whichever thread this is."""
-    module, name = PANES[view]
+    module, _, name = BY_KIND[kind].pane.partition(":")
     return getattr(import_module(module), name)  # type: ignore[no-any-return]
 
 
-def load_ahead(view: str) -> None:
-    """What making the pane of ``view`` and the first key presses will import; in a thread."""
-    for name in USED_LATER:
-        import_module(name)
-    load_pane(view)
-
-
-def make_pane(view: str) -> Pane:
+def make_pane(kind: str) -> Pane:
     """The pane of a view, without a store."""
-    made = load_pane(view)()
+    made = load_pane(kind)()
     assert isinstance(made, Pane)
+    made.view_id = kind
     return made

@@ -73,7 +73,7 @@ class Desk:
             "layout.save": lambda: layouts.ask_save(self._window),
             "layout.choose": lambda: layouts.ask_choose(self._window),
             "dispatch.rebuild": self._rebuild,
-            "help.pages": self.show_help,
+            "help.pages": lambda: self.show_help(),  # noqa: PLW0108 (what a slot is handed is no rule)
             "help.tour": lambda: self._window.jobs.start(self.tour()),
         }
 
@@ -90,6 +90,7 @@ class Desk:
         if pane.view_id == "log":
             self.edits.forget()
         pane.reportAsked.connect(self._report)
+        pane.helpAsked.connect(self.show_help)
         if pane.view_id == "pipeline":
             from viewer.shell.pipeline_jobs import wire
 
@@ -291,11 +292,11 @@ class Desk:
 
     # ---- help --------------------------------------------------------------------------------------------------------
 
-    def show_help(self) -> None:
-        """The help pages, in a window that stays beside this one."""
-        from viewer.widgets.help_box import open_help
+    def show_help(self, rule: str = "") -> None:
+        """The help pages, in a window that stays beside this one; at a rule where one is named."""
+        from viewer.shell.help_box import open_help
 
-        open_help(self._window)
+        open_help(self._window, rule)
 
     async def tour(self) -> None:
         """Open the damaged sample and lead through the five steps."""

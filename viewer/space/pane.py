@@ -68,9 +68,6 @@ CACHE = "space"
 class SpacePane(Pane):
     """The view of the bytes."""
 
-    view_id = "space"
-    title = "Space"
-
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("space.pane")

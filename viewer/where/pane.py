@@ -64,9 +64,6 @@ ASK = words("An id, a unique key, a key, an offset, or topic/queue/offset. Every
 class WherePane(Pane):
     """The view that answers for one message, or for every message of a key."""
 
-    view_id = "where"
-    title = "Where is my message"
-
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("where.pane")

@@ -107,16 +107,12 @@ COPIES = {"copy.cell": "cell", "copy.row": "row", "copy.json": "json", "copy.cli
 
 
 def do(parent: QWidget, doer: Doer | None, deed: str, facts: Facts) -> None:
-    """Do what needs no table: copy, explain; the rest is the view's."""
+    """Do what needs no table: copy, explain a field; the rest, the page of a finding too, is the view's."""
     if deed == "copy.mqadmin":
         QGuiApplication.clipboard().setText(mqadmin(facts))
     elif deed == "copy.step":
         QGuiApplication.clipboard().setText(facts.finding.command)
-    elif deed == "explain.field" and facts.finding is not None:
-        from viewer.widgets.help_box import open_help
-
-        open_help(parent, facts.finding.id)
-    elif deed == "explain.field":
+    elif deed == "explain.field" and (facts.finding is None or doer is None):
         from viewer.widgets.explain_box import ExplainBox
 
         ExplainBox(facts, parent).open()

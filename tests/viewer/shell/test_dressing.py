@@ -14,7 +14,7 @@ from viewer.look.theme import DARK, C, _Follower, mono, px, style_sheet, theme, 
 from viewer.shell import dressing, windows
 from viewer.shell.dressing import dressed
 from viewer.shell.main_window import MainWindow
-from viewer.shell.views import VIEWS
+from viewer.shell.views import BY_KIND
 from viewer.widgets.basics import Elided, Label, PaneHead
 from viewer.widgets.record_state import State, StateLine
 from viewer.widgets.record_view import RecordView
@@ -158,7 +158,7 @@ def test_nothing_follows_in_the_turn_of_the_click_and_all_of_it_does_in_the_end(
             await _until(dressed)
             assert not [*_late(window), *_late(other)]
         for one in (window, other):
-            for view in VIEWS:
+            for view in BY_KIND:
                 one.show_view(view)
                 await asyncio.sleep(0.02)
                 assert one.panes[view].styleSheet() == style_sheet()
@@ -237,7 +237,7 @@ def test_another_language_is_spoken_step_by_step_and_what_comes_between_is_right
             assert not any(isValid(pane) for pane in panes)
             assert one.rail.buttons["findings"].text() == "诊断"
             assert one.actions_by_id["language.zh_CN"].isChecked()
-            for view in VIEWS:
+            for view in BY_KIND:
                 one.show_view(view)
                 await one.settled(30)
                 assert one.panes[view].session is one.session

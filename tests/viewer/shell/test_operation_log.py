@@ -6,8 +6,9 @@ from PySide6.QtGui import QAction
 
 from viewer.runtime import places
 from viewer.shell import operation_log as operations
-from viewer.shell.commands import COMMANDS, VIEW_OF
+from viewer.shell.commands import COMMANDS
 from viewer.shell.operation_log import Operations
+from viewer.shell.views import BY_COMMAND
 
 
 def test_commands_are_noted_with_their_command_line(qtbot) -> None:
@@ -57,17 +58,17 @@ NO_VIEW = {
 def test_every_view_that_can_be_opened_has_its_equal_command_line(qtbot) -> None:
     """Opening the lab, "where is my message" or the bookmarks left no command line: the list of views was a copy."""
     named = {command.id for command in COMMANDS if command.id.startswith("view.")}
-    assert named == VIEW_OF.keys() | NO_VIEW.keys()
+    assert named == BY_COMMAND.keys() | NO_VIEW.keys()
     log = Operations(lambda: "/store")
-    actions = {name: QAction(name) for name in VIEW_OF}
+    actions = {name: QAction(name) for name in BY_COMMAND}
     log.listen(actions)
     for action in actions.values():
         action.trigger()
-    assert {one.id for one in log.list if one.cli} == VIEW_OF.keys()
+    assert {one.id for one in log.list if one.cli} == BY_COMMAND.keys()
     for one in log.list:
         *command, last = one.cli.split()
         if command == ["storescope", "view", "/store", "--at"]:
             found = places.parse(last)
-            assert getattr(found, "view", "") == VIEW_OF[one.id], one.cli
+            assert getattr(found, "view", "") == BY_COMMAND[one.id].kind, one.cli
         else:
-            assert [*command, last] == ["storescope", operations.COMMANDS[one.id], "/store"]
+            assert [*command, last] == ["storescope", BY_COMMAND[one.id].cli, "/store"]

@@ -16,7 +16,7 @@ from viewer.log.rows import EdgeRow
 from viewer.runtime.recovery_plan import recovery_of
 from viewer.shell.app import take_picture
 from viewer.shell.main_window import MainWindow
-from viewer.shell.views import VIEWS
+from viewer.shell.views import BY_KIND
 from viewer.widgets.basics import Chip
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.record_view import RecordView
@@ -76,7 +76,7 @@ def test_every_view_says_what_cannot_be_read(
             assert line is not None
             assert [one.kind for one in line.broken][:1] == ["unread"]
             assert line.words_at(line.width() / 4), "the Line was empty, as if nothing had been written"
-        for view in VIEWS:
+        for view in BY_KIND:
             window.show_view(view)
             await window.settled(20)
             session.note_unread()

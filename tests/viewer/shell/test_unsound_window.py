@@ -16,7 +16,7 @@ from viewer.look.broken import Broken
 from viewer.runtime.survey import standing, survey
 from viewer.shell.main_window import MainWindow
 from viewer.shell.store_tree import _facts_of
-from viewer.shell.views import VIEWS
+from viewer.shell.views import BY_KIND
 from viewer.widgets.basics import Chip
 from viewer.widgets.line_strip import LineStrip
 
@@ -51,7 +51,7 @@ def test_no_view_calls_it_sound(run: Any, window: MainWindow, holed: Path) -> No
             if session.findings_complete:
                 break
             await asyncio.sleep(0.02)
-        for view in VIEWS:
+        for view in BY_KIND:
             window.show_view(view)
             await window.settled(20)
             assert [text for text in texts(window) if text in SOUND] == [], view
@@ -143,7 +143,7 @@ def test_a_file_missing_at_the_very_end_is_hatched_in_every_line(
         while window.session is None or not window.session.findings_complete:
             await asyncio.sleep(0.02)
         assert window.session.broken == (hole,)
-        for view in VIEWS:
+        for view in BY_KIND:
             window.show_view(view)
             await window.settled(20)
             for line in (one for one in QWidget.findChildren(window, LineStrip) if one.isVisible()):

@@ -38,7 +38,7 @@ async def opened(window: MainWindow, path: Path) -> None:
 
 def test_ctrl_and_figures_follow_the_rail_from_the_top() -> None:
     """Ctrl+6 and Ctrl+7 led to views that the rail does not have, and Space behind them was Ctrl+8."""
-    keys = [BY_ID[name].keys[0] for name in (*ON_RAIL, *AT_FOOT)]
+    keys = [view.keys for view in (*ON_RAIL, *AT_FOOT)]
     assert keys == [f"Ctrl+{number % 10}" for number in range(1, len(keys) + 1)]
     page = Path(__file__).resolve().parents[3] / "README.md"
     said = page.read_text("utf-8")

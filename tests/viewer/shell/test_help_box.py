@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from engine.rules.catalogue import RULES
 from viewer.look import assets
 from viewer.shell.commands import BY_ID
-from viewer.widgets.help_box import HelpPage, help_text, linked, open_help
+from viewer.shell.help_box import HelpPage, help_text, linked, open_help
 
 
 @pytest.mark.parametrize("name", assets.LANGUAGES)
