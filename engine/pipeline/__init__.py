@@ -21,12 +21,13 @@ OLDEST_SPARK = 4
 def register(spark: SparkSession) -> None:
     """Make the formats ``rocketmq-commitlog``, ``rocketmq-consumequeue`` and ``rocketmq-index`` known to ``spark``.
 
-    Turns on that filters and columns reach them, each query planned anew (:mod:`engine.pipeline.one_read_each`), and
-    gives executors of a cluster the engine's codecs. Where Spark has no place for that, a warning says so, and whole
+    Turns on that filters and columns reach them, each query planned anew (:mod:`engine.pipeline.insides`), and gives
+    executors of a cluster the engine's codecs. Where Spark has no place for that, a warning says so, and whole
     rows are read. Raises :class:`~engine.pipeline.java.CannotStart` where Spark is older than 4, is Spark Connect, or
     would start another Python than this one beside it.
     """
-    from engine.pipeline import commitlog_source, index_source, one_read_each, queue_source
+    from engine.pipeline import commitlog_source, index_source, queue_source
+    from engine.pipeline.insides import one_read_each
     from engine.pipeline.java import CannotStart
     from engine.pipeline.session import ship_engine
     from engine.pipeline.shipping import is_local

@@ -13,7 +13,7 @@ entries of all queues tile a stretch of the log and each of its units says itsel
 ``trust``: entries that tile a stretch are believed. ``times`` as ``trust``: files are in the order of the clock, and
 conditions on storeTimestamp pass over whole files. With ``queues`` as ``off`` no queue is looked at. Only columns that
 a query needs are decoded, and bodies are held against their CRC only where it needs ``crc``
-(:mod:`engine.pipeline.one_read_each`). What is left unread is told in Spark's log and by ``explain()``.
+(:mod:`engine.pipeline.insides.one_read_each`). What is left unread is told in Spark's log and by ``explain()``.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from engine.pipeline import filters, schema, splits
 from engine.pipeline.files import Unread
+from engine.pipeline.insides.worker_process import in_one_line, settling
 from engine.pipeline.options import LogOptions, Parts, partitions, tell
 from engine.pipeline.part_source import unread_row
 from engine.pipeline.pruning import needed
@@ -33,7 +34,6 @@ from engine.pipeline.rows import needs_crc, rows_of
 from engine.pipeline.schema import UNIT, given
 from engine.pipeline.splits import SplitPlan
 from engine.pipeline.told import words
-from engine.pipeline.workers import in_one_line, settling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,6 +110,6 @@ class CommitLogSource(DataSource):
 
 
 class PlainCommitLogSource(CommitLogSource):
-    """The format where Spark has no place for :mod:`engine.pipeline.one_read_each`."""
+    """The format where Spark has no place for :mod:`engine.pipeline.insides.one_read_each`."""
 
     READER = PlainLogReader

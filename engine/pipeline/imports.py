@@ -15,7 +15,7 @@ from engine.codec.encode import HEADS, HOST_BITS, host_bits, host_raw
 from engine.codec.message import MAGIC_V1, MAGIC_V2
 from engine.errors import StoreError
 from engine.pipeline.export import COLUMNS, CSV, SCHEMA, arrow_schema
-from engine.pipeline.workers import settling
+from engine.pipeline.insides.worker_process import settling
 
 if TYPE_CHECKING:
     import pyarrow as pa

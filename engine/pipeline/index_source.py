@@ -79,7 +79,7 @@ class IndexSource(PartSource):
 
 
 class PlainIndexSource(IndexSource):
-    """The format where Spark has no place for :mod:`engine.pipeline.one_read_each`."""
+    """The format where Spark has no place for :mod:`engine.pipeline.insides.one_read_each`."""
 
     READER = PlainIndexReader
 

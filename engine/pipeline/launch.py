@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from engine.pipeline.insides.java_process import SETTINGS, by_unix_socket, forget_java, hear_py4j, noted, own_interrupts
 from engine.pipeline.java import CannotStart
 from engine.scratch import Scratch, hold_new
 
@@ -28,14 +27,9 @@ _QUIET = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.execution.arrow.localRelationThreshold": "0",  # each chunk of a table is a task, small tables too
+    **SETTINGS,
 }
 _LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-_LONGEST_WAY = 60
-"""Characters of a folder in which a Unix socket with Spark's name of 42 has room: a path of 104, the least there is.
-
-By TCP, each small task waits 40 ms for an acknowledgement.
-"""
 
 
 @dataclass(slots=True)
@@ -68,8 +62,8 @@ def launch(
     java: list[subprocess.Popen[bytes]] = []
     whole, late = False, threading.Event()
     try:
-        with _surroundings(master.startswith("local"), java_home), _own_interrupts():
-            with _kept(java):
+        with _surroundings(master.startswith("local"), java_home), own_interrupts():
+            with noted(java):
                 gateway = launch_gateway(  # type: ignore[no-untyped-call]
                     _conf(master, scratch, settings), {"stdout": log, "stderr": log, "start_new_session": True}
                 )
@@ -85,7 +79,7 @@ def launch(
         raise CannotStart(f"Spark did not start on {master} ({kind}); what it said stands in {log.name}") from error
     finally:
         if not whole:
-            SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001  the next start gets a Java of its own
+            forget_java()
             for process in java:
                 end(process)
             held.give_up()
@@ -101,9 +95,7 @@ def _conf(master: str, scratch: Path, settings: Mapping[str, str]) -> SparkConf:
     conf.set("spark.driver.extraJavaOptions", f'-XX:-UsePerfData "-Djava.io.tmpdir={scratch}"')
     if local:
         conf.set("spark.local.dir", str(scratch))
-        if hasattr(socket, "AF_UNIX") and len(str(scratch)) <= _LONGEST_WAY:
-            conf.set("spark.python.unix.domain.socket.enabled", "true")
-            conf.set("spark.python.unix.domain.socket.dir", str(scratch))
+        conf.setAll([*by_unix_socket(scratch).items()])
     return conf.setAll([*_QUIET.items(), *(_LOCAL.items() if local else ()), *settings.items()])
 
 
@@ -124,26 +116,6 @@ def _surroundings(local: bool, java_home: str) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-@contextlib.contextmanager
-def _kept(java: list[subprocess.Popen[bytes]]) -> Iterator[None]:
-    """Put what Spark's launcher starts into ``java``: whoever interrupts the launcher has no other way to end it."""
-    from pyspark import java_gateway as gateways
-
-    launcher: Any = gateways
-
-    start = launcher.Popen
-
-    def kept(*words: Any, **how: Any) -> subprocess.Popen[bytes]:
-        java.append(subprocess.Popen(*words, **how))  # noqa: S603  the launcher's own words
-        return java[-1]
-
-    launcher.Popen = kept
-    try:
-        yield
-    finally:
-        launcher.Popen = start
 
 
 @contextlib.contextmanager
@@ -182,32 +154,6 @@ def end(process: subprocess.Popen[bytes]) -> None:
     if process.stdin is not None:
         process.stdin.close()
     process.wait()
-
-
-@contextlib.contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """Keep what SIGINT does: Spark's own answer talks to Java in the middle of another talk, and py4j tells of both.
-
-    That, and lost connections, py4j tells the root logger, with stacks; errors reach the caller as they are.
-    """
-    logging.getLogger().addFilter(_no_py4j)
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(ValueError):  # not the main thread: then nobody changed it
-            signal.signal(signal.SIGINT, before)
-
-
-def _no_py4j(record: logging.LogRecord) -> bool:
-    from py4j import java_gateway
-
-    return bool(record.pathname != java_gateway.__file__)
-
-
-def hear_py4j() -> None:
-    """What py4j tells the root logger goes where it went before there was a session here."""
-    logging.getLogger().removeFilter(_no_py4j)
 
 
 def _first_line(error: BaseException) -> str:

@@ -84,7 +84,7 @@ class QueueSource(PartSource):
 
 
 class PlainQueueSource(QueueSource):
-    """The format where Spark has no place for :mod:`engine.pipeline.one_read_each`."""
+    """The format where Spark has no place for :mod:`engine.pipeline.insides.one_read_each`."""
 
     READER = PlainQueueReader
 

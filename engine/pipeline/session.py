@@ -12,11 +12,12 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from engine.pipeline.defaults import NEEDED
+from engine.pipeline.insides.java_process import forget_java, gives_an_executor, hear_py4j, without_last_words
 from engine.pipeline.java import CannotStart, find_java
-from engine.pipeline.launch import Running, end, hear_py4j, launch
+from engine.pipeline.launch import Running, end, launch
 from engine.pipeline.masters import knock, patience_with
 from engine.pipeline.shipping import names_this_process, ship_engine
 
@@ -82,12 +83,10 @@ def stop() -> None:
     if running is None:
         return
     atexit.unregister(stop)
-    from pyspark import SparkContext
-
     try:
         running.spark.stop()
     finally:
-        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001  the next start gets a Java of its own
+        forget_java()
         running.gateway.shutdown()
         process = running.gateway.proc
         process.stdin.close()
@@ -103,17 +102,12 @@ def abandon() -> None:
     if running is None:
         return
     atexit.unregister(stop)
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
-    context: Any = running.spark.sparkContext
-    context._accumulatorServer.handle_error = lambda *_: None  # noqa: SLF001  it would tell of the lost connection
+    without_last_words(running.spark)
     if not running.master.startswith("local"):
         told = threading.Thread(target=running.spark.stop, daemon=True)
         told.start()
         told.join(LAST_WORDS)
-    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None  # noqa: SLF001
-    SparkSession._instantiatedSession = None  # noqa: SLF001
+    forget_java(session=True)
     end(running.gateway.proc)
     running.log.close()
     running.scratch.give_up()
@@ -134,13 +128,13 @@ def _await_executor(running: Running, patience: float) -> None:
     """Raise :class:`CannotStart` where the master gives no executor, unless they are asked for as tasks come."""
     if running.spark.sparkContext.getConf().get("spark.dynamicAllocation.enabled") == "true":
         return
-    spark_context = running.spark.sparkContext._jsc.sc()  # noqa: SLF001  Python has no other way to ask
     until = time.monotonic() + patience
     while time.monotonic() < until:
-        if spark_context.isStopped():
-            break
-        if spark_context.getExecutorMemoryStatus().size() > 1:
+        given = gives_an_executor(running.spark)
+        if given:
             return
+        if given is None:
+            break
         time.sleep(0.2)
     stop()
     raise CannotStart(

@@ -22,7 +22,7 @@ from engine.codec.tally import REGISTERS, Groups, UnitTexts
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.pipeline import tasks
-from engine.pipeline.workers import settling
+from engine.pipeline.insides.worker_process import settling
 
 if TYPE_CHECKING:
     import pyarrow as pa

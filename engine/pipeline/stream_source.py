@@ -34,6 +34,7 @@ from engine.codec.unit_scan import Damage
 from engine.errors import CannotRead, NotAStore, StoreError
 from engine.pipeline import schema
 from engine.pipeline.files import StorePlace
+from engine.pipeline.insides.worker_process import settling
 from engine.pipeline.log_places import Log
 from engine.pipeline.options import LogOptions, Parts, grouped
 from engine.pipeline.queue_files import list_queues, log_end, newest
@@ -41,7 +42,6 @@ from engine.pipeline.rows import rows_of
 from engine.pipeline.splits import Ranges, Split, plan
 from engine.pipeline.stream_offsets import Lost, Position, Step, deleted, moved, positions, reached, step
 from engine.pipeline.unit_rows import RowMaker
-from engine.pipeline.workers import settling
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.pipeline.here import Here
-from engine.pipeline.workers import settling
+from engine.pipeline.insides.worker_process import settling
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,7 +1,7 @@
 """What a read tells of its plan, in the words that ``explain()`` shows beside the scan.
 
 Python plans in a process of its own, and the plan's tree is Java's: the words travel in the first partition, where the
-rule of :mod:`engine.pipeline.one_read_each` finds them between two marks.
+rule of :mod:`engine.pipeline.insides.one_read_each` finds them between two marks.
 """
 
 from __future__ import annotations

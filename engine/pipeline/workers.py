@@ -1,25 +1,18 @@
-"""What concerns the Python processes that Spark starts: which Python they are, what they do once, how they fail."""
+"""Which Python the processes are that Spark starts beside this one: they must be able to do the work."""
 
 from __future__ import annotations
 
-import functools
-import gc
-import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
-from engine.errors import StoreError
 from engine.pipeline.java import CannotStart
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_Item = TypeVar("_Item")
-_Given = ParamSpec("_Given")
 _Needed = ("engine.pipeline", "numpy", "pyarrow", "platformdirs")
 _ASK = """
 import importlib.util, sys
@@ -67,52 +60,3 @@ def _same(one: str, other: str) -> bool:
     """Whether two paths are one Python with one set of packages."""
     first, second = Path(one), Path(other)
     return first == second or (first.parent == second.parent and first.resolve() == second.resolve())
-
-
-def in_one_line(do: Callable[_Given, _Item]) -> Callable[_Given, _Item]:
-    """``do``, whose errors that tell their cause in a sentence go to Spark without the stack of Spark's own process."""
-
-    @functools.wraps(do)
-    def done(*words: _Given.args, **named: _Given.kwargs) -> _Item:
-        try:
-            return do(*words, **named)
-        except StoreError:
-            main = sys.modules["__main__"].__spec__
-            if main is not None and main.name.startswith("pyspark."):  # it ends with this error
-                os.environ["SPARK_HIDE_TRACEBACK"] = "1"
-            raise
-
-    return done
-
-
-MANY_MODULES = 50
-"""Modules that are worth another look at what is loaded."""
-
-
-def settling(items: Iterable[_Item]) -> Iterator[_Item]:
-    """What a task gives; behind the last of it, in a process of Spark's, what is loaded is taken from garbage's way.
-
-    ``pyspark`` collects garbage after every task, and with numpy, pyarrow and the engine loaded that took 45 ms each.
-    What was loaded is looked at no more (:func:`gc.freeze`): 1 ms. A process that serves other queries in between loads
-    more; from :data:`MANY_MODULES` on that is taken away, too.
-    """
-    yield from items
-    if len(sys.modules) - _settled.modules >= MANY_MODULES and _in_a_task():
-        gc.collect()
-        gc.freeze()
-        _settled.modules = len(sys.modules)
-
-
-class _Settled:
-    """How many modules were loaded when garbage was last taken out of the way."""
-
-    modules = 0
-
-
-_settled = _Settled()
-
-
-def _in_a_task() -> bool:
-    from pyspark import TaskContext
-
-    return TaskContext.get() is not None

@@ -8,7 +8,8 @@ import warnings
 
 import pytest
 
-from engine.pipeline import one_read_each, register
+from engine.pipeline import register
+from engine.pipeline.insides import one_read_each
 
 pytestmark = pytest.mark.spark
 KINDS = {"commitlog": "clean-5.3.3", "consumequeue": "multi-queue-ext-5.3.3", "index": "clean-5.3.3"}

@@ -1,6 +1,7 @@
 """Every minor version of Spark that is promised answers alike, in a plain session that nobody prepared.
 
-With the Spark of these tests, and those of other Pythons: ``STORESCOPE_SPARKS`` names these, with colons between.
+With the Spark of these tests, and with ``--sparks`` those that it names (``all``: each that the insides were tried on),
+which ``pip`` fetches into a folder of the tests.
 """
 
 import os
@@ -10,18 +11,36 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.spark, pytest.mark.spark_full, pytest.mark.timeout(900)]
+from engine.pipeline.insides import RELEASES
+
+pytestmark = [pytest.mark.spark, pytest.mark.spark_full, pytest.mark.timeout(1800)]
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tests" / "support" / "plain_session.py"
-PYTHONS = [sys.executable, *filter(None, os.environ.get("STORESCOPE_SPARKS", "").split(":"))]
+HERE = "here"
 
 
-@pytest.mark.parametrize("python", PYTHONS)
-def test_a_plain_session_answers_as_its_rows_do(golden, tmp_path, python):
+def pytest_generate_tests(metafunc):
+    named = metafunc.config.getoption("--sparks")
+    others = RELEASES if named == "all" else [one for one in named.split(",") if one]
+    metafunc.parametrize("release", [HERE, *others])
+
+
+def test_a_plain_session_answers_as_its_rows_do(golden, tmp_path, release):
     """Spark 4.0 and 4.1 were promised, and no test had ever asked them."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
+    folders = [str(ROOT)] if release == HERE else [str(fetched(release, tmp_path / "spark")), str(ROOT)]
+    env = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
+    env |= dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), sys.executable)
+    env["PYTHONPATH"] = os.pathsep.join(folders)
     done = subprocess.run(
-        [python, SCRIPT, golden("clean-5.3.3")], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+        [sys.executable, SCRIPT, golden("clean-5.3.3")],
+        env=env, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
-    assert "agrees 4." in done.stdout
+    assert f"agrees {'4.' if release == HERE else release}" in done.stdout
+
+
+def fetched(release: str, folder: Path) -> Path:
+    """``folder`` with ``pyspark`` of that release, and the py4j that it wants."""
+    words = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", folder]
+    subprocess.run([*words, f"pyspark=={release}"], check=True)
+    return folder

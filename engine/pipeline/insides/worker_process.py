@@ -1,0 +1,64 @@
+"""What a Python process that Spark has started does once, and how it fails."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import ParamSpec, TypeVar
+
+from engine.errors import StoreError
+
+_Item = TypeVar("_Item")
+_Given = ParamSpec("_Given")
+
+
+def in_one_line(do: Callable[_Given, _Item]) -> Callable[_Given, _Item]:
+    """``do``, whose errors that tell their cause in a sentence go to Spark without the stack of Spark's own process."""
+
+    @functools.wraps(do)
+    def done(*words: _Given.args, **named: _Given.kwargs) -> _Item:
+        try:
+            return do(*words, **named)
+        except StoreError:
+            main = sys.modules["__main__"].__spec__
+            if main is not None and main.name.startswith("pyspark."):  # it ends with this error
+                os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+            raise
+
+    return done
+
+
+MANY_MODULES = 50
+"""Modules that are worth another look at what is loaded."""
+
+
+def settling(items: Iterable[_Item]) -> Iterator[_Item]:
+    """What a task gives; behind the last of it, in a process of Spark's, what is loaded is taken from garbage's way.
+
+    ``pyspark`` collects garbage after every task, and with numpy, pyarrow and the engine loaded that took 45 ms each.
+    What was loaded is looked at no more (:func:`gc.freeze`): 1 ms. A process that serves other queries in between loads
+    more; from :data:`MANY_MODULES` on that is taken away, too.
+    """
+    yield from items
+    if len(sys.modules) - _settled.modules >= MANY_MODULES and _in_a_task():
+        gc.collect()
+        gc.freeze()
+        _settled.modules = len(sys.modules)
+
+
+class _Settled:
+    """How many modules were loaded when garbage was last taken out of the way."""
+
+    modules = 0
+
+
+_settled = _Settled()
+
+
+def _in_a_task() -> bool:
+    from pyspark import TaskContext
+
+    return TaskContext.get() is not None

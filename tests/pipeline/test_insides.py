@@ -1,0 +1,110 @@
+"""What rests on Spark's insides stands in one room, and a Spark without that place goes on."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyspark
+import pytest
+from pyspark import java_gateway
+
+import engine
+from engine.pipeline.insides import RELEASES, TRICKS, java_process
+
+ROOT = Path(engine.__file__).parent
+ROOM = ROOT / "pipeline" / "insides"
+SPARKS_OWN = {
+    "_accumulatorServer", "_active_spark_context", "_conf", "_gateway", "_instantiatedSession", "_jconf", "_jdf",
+    "_jsc", "_jsparkSession", "_jvm", "_sc",
+}  # fmt: skip
+"""Names that pyspark keeps to itself."""
+
+
+def insides_used(source: str) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr in SPARKS_OWN and not own(node.value):
+            found.append(node.attr)
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            names = [f"{getattr(node, 'module', '') or ''}.{one.name}".strip(".") for one in node.names]
+            found += [one for one in names if "java_gateway" in one and not one.endswith("launch_gateway")]
+            found += [one for one in names if one.startswith("py4j")]
+    return found
+
+
+def own(value: ast.expr) -> bool:
+    return isinstance(value, ast.Name) and value.id in {"self", "cls"}
+
+
+def test_a_use_of_the_insides_is_seen():
+    assert insides_used("spark._jvm.java") == ["_jvm"]
+    assert insides_used("from pyspark import java_gateway") == ["pyspark.java_gateway"]
+    assert insides_used("from py4j.protocol import Py4JError") == ["py4j.protocol.Py4JError"]
+    assert insides_used("self._conf = 1; from pyspark.java_gateway import launch_gateway") == []
+
+
+def test_nothing_outside_the_room_uses_sparks_insides():
+    outside = [path for path in (ROOT / "pipeline").rglob("*.py") if path.parent != ROOM]
+    assert len(outside) > 40
+    assert {path.name: used for path in outside if (used := insides_used(path.read_text("utf-8")))} == {}
+
+
+@pytest.mark.parametrize("trick", TRICKS, ids=lambda trick: trick.place.rpartition(".")[2])
+def test_each_trick_is_where_the_table_says(trick):
+    module, _, name = trick.place.rpartition(".")
+    assert hasattr(importlib.import_module(module), name)
+    assert all((trick.rests_on, trick.why, trick.elsewhere))
+
+
+def test_whatever_stands_in_the_room_has_its_row():
+    """Public functions of the room that no row names would have no reason, and nobody would know what to look at."""
+    helping = {"forget_java": "hear_py4j", "own_interrupts": "hear_py4j", "inject": "NoPlace"}
+    named = {trick.place for trick in TRICKS} | {f"{ROOM.name}.{one}" for one in helping.values()}
+    public = [
+        (path.stem, node.name)
+        for path in ROOM.glob("*.py")
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+    ]
+    assert len(public) >= 8
+    missing = [
+        name
+        for module, name in public
+        if f"engine.pipeline.insides.{module}.{name}" not in named and name not in helping.values()
+    ]
+    assert missing == []
+
+
+def test_the_releases_are_those_that_the_readme_names():
+    said = (ROOT.parent / "README.md").read_text("utf-8")
+    assert f"Tried with Spark {', '.join(RELEASES[:-1])} and {RELEASES[-1]}." in said
+    assert pyspark.__version__.rpartition(".")[0] in {one.rpartition(".")[0] for one in RELEASES}
+
+
+def test_a_launcher_without_that_name_starts_all_the_same(monkeypatch):
+    started: list[subprocess.Popen[bytes]] = []
+    monkeypatch.delattr(java_gateway, "Popen")
+    with java_process.noted(started):
+        assert not hasattr(java_gateway, "Popen")
+    assert started == []
+
+
+def test_a_session_without_those_names_is_taken_at_its_word():
+    spark = SimpleNamespace(sparkContext=SimpleNamespace())
+    java_process.without_last_words(spark)
+    assert java_process.gives_an_executor(spark) is True
+
+
+def test_a_session_that_has_ended_gives_no_executor():
+    ended = SimpleNamespace(isStopped=lambda: True)
+    context = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: ended))
+    assert java_process.gives_an_executor(SimpleNamespace(sparkContext=context)) is None
+
+
+def test_a_path_too_long_for_a_socket_is_no_setting(tmp_path):
+    assert java_process.by_unix_socket(Path("/tmp/" + "a" * 80)) == {}
+    assert java_process.by_unix_socket(Path("/tmp/a"))["spark.python.unix.domain.socket.dir"] == "/tmp/a"
