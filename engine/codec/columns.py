@@ -23,6 +23,7 @@ from engine.codec import message, properties
 from engine.codec.crc import crc31
 from engine.codec.java import i64, utf8
 from engine.codec.topic_table import TopicTable
+from engine.codec.unit_fields import COLUMNS
 from engine.codec.unit_scan import Blank, Stop, find_unit, look
 
 Buffer = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
@@ -30,29 +31,7 @@ Stopped = Literal["full", "blank", "zero", "end", "cut", "damage"]
 
 UNIT, BLANK = 0, 1
 UNCHECKED, OK, BAD = 0, 1, 2
-NAMES: tuple[tuple[str, str], ...] = (
-    ("offset", "i8"),
-    ("size", "i4"),
-    ("version", "u1"),
-    ("kind", "u1"),
-    ("queue_id", "i4"),
-    ("flag", "i4"),
-    ("queue_offset", "i8"),
-    ("physical_offset", "i8"),
-    ("sys_flag", "i4"),
-    ("born_timestamp", "i8"),
-    ("store_timestamp", "i8"),
-    ("reconsume_times", "i4"),
-    ("prepared_transaction_offset", "i8"),
-    ("body_crc", "i4"),
-    ("body_length", "i4"),
-    ("body_position", "i8"),
-    ("topic_id", "i4"),
-    ("tags_code", "i8"),
-    ("properties_position", "i8"),
-    ("properties_length", "i4"),
-    ("crc", "u1"),
-)
+NAMES = COLUMNS
 """Name and numpy type of every column, in the order in which the compiled twin takes their addresses."""
 
 _BODY_CRC, _NAMES = 1, 2

@@ -25,6 +25,7 @@ from engine.codec.intrinsics import (
     put64,
     u8,
 )
+from engine.codec.unit_fields import COLUMNS
 
 _V1, _V2, _BLANK = np.uint32(0xDAA320A7), np.uint32(0xDAA320AB), np.uint32(0xCBD43194)
 _LARGEST = 128 << 20
@@ -40,6 +41,15 @@ _P2, _P3, _P4, _P5, _P6, _P7, _P8 = (np.uint64(31**n) for n in range(2, 9))
 FULL, STOPPED, GROW_TOPICS = 0, 1, 2
 COUNT, POOL_USED, SCHEDULE, TOPIC_LIMIT = 0, 1, 2, 3
 BODY_CRC, NAMES = 1, 2
+_AT = {name: number for number, (name, _) in enumerate(COLUMNS)}
+_OFFSET, _SIZE, _VERSION = _AT["offset"], _AT["size"], _AT["version"]
+_KIND, _CRC = _AT["kind"], _AT["crc"]
+_QUEUE_ID, _FLAG, _QUEUE_OFFSET, _SYS_FLAG = _AT["queue_id"], _AT["flag"], _AT["queue_offset"], _AT["sys_flag"]
+_PHYSICAL, _BORN, _STORED = _AT["physical_offset"], _AT["born_timestamp"], _AT["store_timestamp"]
+_RECONSUME, _PREPARED = _AT["reconsume_times"], _AT["prepared_transaction_offset"]
+_BODY_CRC, _BODY_LENGTH, _BODY_POSITION = _AT["body_crc"], _AT["body_length"], _AT["body_position"]
+_TOPIC_ID, _TAGS_CODE = _AT["topic_id"], _AT["tags_code"]
+_PROPERTIES_POSITION, _PROPERTIES_LENGTH = _AT["properties_position"], _AT["properties_length"]
 PATCH = -(1 << 63)
 _AHEAD = 8  # rows: the next texts are on their way into the cache
 
@@ -58,11 +68,13 @@ def scan(buffer, n, at, base, columns, k, capacity, table, levels, want):
     ``buffer`` is an address, ``columns`` the addresses of the columns in the order of ``columns.NAMES``. A tags code
     that only Python can tell is left as ``PATCH``.
     """
-    offset, size, version, kind, queue_id, flag = columns[0], columns[1], columns[2], columns[3], columns[4], columns[5]
-    queue_offset, physical, sys_flag, born = columns[6], columns[7], columns[8], columns[9]
-    stored, reconsume, prepared, body_crc = columns[10], columns[11], columns[12], columns[13]
-    body_length, body_position, topic_id, tags_code = columns[14], columns[15], columns[16], columns[17]
-    properties, properties_length, crc = columns[18], columns[19], columns[20]
+    offset, size, version, queue_id = columns[_OFFSET], columns[_SIZE], columns[_VERSION], columns[_QUEUE_ID]
+    flag, queue_offset, physical = columns[_FLAG], columns[_QUEUE_OFFSET], columns[_PHYSICAL]
+    sys_flag, born, stored, reconsume = columns[_SYS_FLAG], columns[_BORN], columns[_STORED], columns[_RECONSUME]
+    prepared, body_crc, body_length = columns[_PREPARED], columns[_BODY_CRC], columns[_BODY_LENGTH]
+    body_position, topic_id, tags_code = columns[_BODY_POSITION], columns[_TOPIC_ID], columns[_TAGS_CODE]
+    properties, properties_length = columns[_PROPERTIES_POSITION], columns[_PROPERTIES_LENGTH]
+    kind, crc = columns[_KIND], columns[_CRC]
     while k < capacity:
         room = n - at
         if room < 88:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from engine.codec import properties as props
 from engine.codec.crc import crc31
 from engine.codec.java import jhash, utf8
+from engine.codec.unit_fields import OF_BYTES
 from engine.errors import CorruptUnit
 
 MAGIC_V1 = 0xDAA320A7
@@ -109,6 +110,11 @@ class Unit:
     def end(self) -> int:
         """Offset behind the last byte."""
         return self.offset + self.size
+
+    @property
+    def body_length(self) -> int:
+        """Bytes of the body as it is stored."""
+        return len(self.body)
 
     @property
     def stale(self) -> bool:
@@ -273,28 +279,18 @@ def parts(buf: bytes | bytearray | memoryview, at: int = 0) -> list[Part]:
     frame = measure(buf, at, len(buf))
     if isinstance(frame, str):
         return []
-    born = frame.store_timestamp - _HEAD_SIZE
-    found = [
-        Part("totalSize", 0, 4),
-        Part("magicCode", 4, 4),
-        Part("bodyCRC", 8, 4),
-        Part("queueId", 12, 4),
-        Part("flag", 16, 4),
-        Part("queueOffset", 20, 8),
-        Part("physicalOffset", 28, 8),
-        Part("sysFlag", 36, 4),
-        Part("bornTimestamp", 40, 8),
-        Part("bornHost", _HEAD_SIZE, born),
-        Part("storeTimestamp", frame.store_timestamp, 8),
-        Part("storeHost", frame.store_timestamp + 8, frame.after_hosts - frame.store_timestamp - 8),
-        Part("reconsumeTimes", frame.after_hosts, 4),
-        Part("preparedTransactionOffset", frame.after_hosts + 4, 8),
-        Part("bodyLength", frame.body - 4, 4),
-        Part("body", frame.body, frame.body_length),
-        Part("topicLength", frame.topic - frame.version, frame.version),
-        Part("topic", frame.topic, frame.topic_length),
-        Part("propertiesLength", frame.properties - 2, 2),
-    ]
+    said = {
+        "bornHost": frame.store_timestamp - _HEAD_SIZE,
+        "storeHost": frame.after_hosts - frame.store_timestamp - 8,
+        "body": frame.body_length,
+        "topicLength": frame.version,
+        "topic": frame.topic_length,
+    }
+    found, position = [], 0
+    for name, place in OF_BYTES:
+        length = said.get(name, place.width)
+        found.append(Part(name, position, length))
+        position += length
     raw = bytes(buf[at + frame.properties : at + frame.size])
     for position, length in props.spans(raw):
         name = utf8(raw[position : position + length]).partition(props.NAME_END)[0].rstrip(props.PAIR_END)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.message import Unit
+from engine.codec.unit_fields import BY_NAME, INSTEAD, OF_RECORDS
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.inspection.get_message import GetResult
 from engine.inspection.info import StoreInfo
@@ -23,43 +25,25 @@ if TYPE_CHECKING:
     from engine.inspection.where.lost import WhereResult
 
 Json = dict[str, Any]
+_UNIT: Json = {field.name: None for field in OF_RECORDS if field.always}
+"""A record of a unit, its fields in order."""
+_NAMES = tuple(field.name for field in OF_RECORDS if field.always and field.attribute)
+_VALUES = attrgetter(*(BY_NAME[name].attribute for name in _NAMES))
 
 
 def unit(item: Unit, file: str | None, kind: str = "unit", body: bool = False) -> Json:
     """A unit; ``file`` is the name of the file that holds it; with ``body`` the stored bytes in base64."""
-    record: Json = {
-        "type": kind,
-        "physicalOffset": item.offset,
-        "size": item.size,
-        "version": item.version,
-        "file": file,
-        "topic": item.topic,
-        "queueId": item.queue_id,
-        "queueOffset": item.queue_offset,
-        "flag": item.flag,
-        "sysFlag": item.sys_flag,
-        "bornTimestamp": item.born_timestamp,
-        "bornHost": item.born_host,
-        "storeTimestamp": item.store_timestamp,
-        "storeHost": item.store_host,
-        "reconsumeTimes": item.reconsume_times,
-        "preparedTransactionOffset": item.prepared_transaction_offset,
-        "bodyCRC": item.body_crc,
-        "crc": item.crc,
-        "bodyLength": len(item.body),
-        "properties": item.properties,
-        "tags": item.tags,
-        "keys": item.keys,
-        "uniqueKey": item.unique_key,
-        "tagsCode": item.tags_code,
-        "offsetMsgId": item.offset_msg_id,
-        "bodySha256": hashlib.sha256(item.body).hexdigest(),
-    }
+    record = {"type": kind, **_UNIT, **told(item), "file": file, "bodySha256": hashlib.sha256(item.body).hexdigest()}
     if item.stale:
         record["physicalOffsetField"] = item.physical_offset
     if body:
         record["body"] = base64.b64encode(item.body).decode()
     return record
+
+
+def told(item: Unit) -> Json:
+    """The fields of a unit as it tells them itself, in the order of its record."""
+    return dict(zip(_NAMES, _VALUES(item), strict=True))
 
 
 def blank(item: Blank, file: str | None) -> Json:
@@ -89,10 +73,6 @@ def damage(item: Damage, file: str | None, lost: Sequence[LostUnit] = (), *, bod
     return record
 
 
-_UNIT_FIELDS = {"totalSize": "size", "magicCode": "version"}
-"""Fields of a unit's bytes by another name in its record."""
-
-
 def salvaged(lost: LostUnit) -> Json:
     """The fields that hold of a unit that cannot be read, and which contradict the rest."""
     place = {
@@ -104,7 +84,7 @@ def salvaged(lost: LostUnit) -> Json:
     wrong = [{"field": one.field, "says": one.says, "wouldBe": one.would_be} for one in lost.wrong]
     if lost.salvage is None:
         return place | {"size": lost.size, "wrong": wrong}
-    left_out = {_UNIT_FIELDS.get(one.field, one.field) for one in lost.wrong} | {"type", "file"}
+    left_out = {INSTEAD.get(one.field, one.field) for one in lost.wrong} | {"type", "file"}
     held = {name: value for name, value in unit(lost.salvage.unit, None).items() if name not in left_out}
     return held | place | {"wrong": wrong}
 

@@ -10,12 +10,14 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal
 
 from engine.codec import message
 from engine.codec.compression import unpack
 from engine.codec.java import utf8
 from engine.codec.message import Unit
+from engine.codec.unit_fields import OF_RECORDS, Field
 
 Kind = Literal["number", "time", "duration", "text", "property", "list", "condition"]
 Getter = Callable[[Any], Any]
@@ -135,12 +137,13 @@ def property_getters(name: str) -> tuple[Getter, Getter]:
     return (lambda unit: unit.properties.get(name)), record
 
 
-def _numeric(name: str, attribute: str, about: str, kind: Kind = "number", column: str | None = None) -> FieldSpec:
-    return FieldSpec(name, kind, about, lambda unit: getattr(unit, attribute), _number(name), column or attribute)
-
-
-def _textual(name: str, attribute: str, about: str, words: tuple[str, ...] = ()) -> FieldSpec:
-    return FieldSpec(name, "text", about, lambda unit: getattr(unit, attribute), _text(name), words=words)
+def _of_unit(field: Field, kind: Kind) -> FieldSpec:
+    """A field as it stands in units and records; what is read otherwise is in :data:`_OTHERWISE`."""
+    plain: Getter = attrgetter(field.attribute) if field.attribute else lambda _: None
+    record = {"list": _texts, "text": _text}.get(kind, _number)(field.name)
+    unit, record = _OTHERWISE.get(field.name, (plain, record))
+    column = field.attribute if field.column and kind != "text" else None
+    return FieldSpec(field.name, kind, field.in_filters, unit, record, column, field.words)
 
 
 def _flag(name: str, about: str, test: Callable[[int, str], bool]) -> FieldSpec:
@@ -153,41 +156,13 @@ def _flag(name: str, about: str, test: Callable[[int, str], bool]) -> FieldSpec:
     )
 
 
+_OTHERWISE: dict[str, tuple[Getter, Getter]] = {
+    "keys": (lambda unit: unit.keys or None, _texts("keys")),
+    "body": (_body_of_unit, _body_of_record),
+    "physicalOffsetField": (lambda unit: unit.physical_offset, _stated_offset),
+}
 _ALL = (
-    _numeric("physicalOffset", "offset", "where the unit lies in the commit log, bytes"),
-    _numeric("size", "size", "bytes of the whole unit"),
-    _numeric("version", "version", "1 or 2"),
-    FieldSpec("file", "text", "name of the commit log file", lambda _: None, _text("file")),
-    _textual("topic", "topic", "topic it is stored under"),
-    _numeric("queueId", "queue_id", "queue of the topic"),
-    _numeric("queueOffset", "queue_offset", "place in that queue"),
-    _numeric("flag", "flag", "the sender's own flag"),
-    _numeric("sysFlag", "sys_flag", "bits of the system flag"),
-    _numeric("bornTimestamp", "born_timestamp", "the sender's clock", "time"),
-    _textual("bornHost", "born_host", "sender, ip:port"),
-    _numeric("storeTimestamp", "store_timestamp", "the broker's clock", "time"),
-    _textual("storeHost", "store_host", "broker, ip:port"),
-    _numeric("reconsumeTimes", "reconsume_times", "how often it was sent back"),
-    _numeric("preparedTransactionOffset", "prepared_transaction_offset", "physical offset of the half message"),
-    _numeric("bodyCRC", "body_crc", "CRC of the body as stored"),
-    _textual("crc", "crc", "verdict on the body", ("ok", "bad", "unchecked")),
-    FieldSpec(
-        "bodyLength", "number", "bytes of the stored body", lambda u: len(u.body), _number("bodyLength"), "body_length"
-    ),
-    _textual("tags", "tags", "the tag"),
-    FieldSpec("keys", "list", "the keys; a comparison asks for any of them", lambda u: u.keys or None, _texts("keys")),
-    _textual("uniqueKey", "unique_key", "unique id the client gave"),
-    _numeric("tagsCode", "tags_code", "hash of the tag, or delivery time in the schedule topic"),
-    _textual("offsetMsgId", "offset_msg_id", "offset message id"),
-    FieldSpec("body", "text", "the body as text, unpacked", _body_of_unit, _body_of_record),
-    FieldSpec(
-        "physicalOffsetField",
-        "number",
-        "the physicalOffset that the unit itself states",
-        lambda unit: unit.physical_offset,
-        _stated_offset,
-        "physical_offset",
-    ),
+    *(_of_unit(field, field.kind) for field in OF_RECORDS if field.kind is not None),
     FieldSpec(
         "transaction",
         "text",

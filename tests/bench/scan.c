@@ -106,10 +106,10 @@ static uint32_t crc32_of(const uint8_t *p, int64_t n) { return ~crc_table(0xFFFF
 uint32_t yard_crc(const uint8_t *p, int64_t n) { return crc32_of(p, n); }
 
 typedef struct {
-    int64_t *offset; int32_t *size; uint8_t *version, *kind; int32_t *queue_id, *flag; int64_t *queue_offset, *physical_offset;
-    int32_t *sys_flag; int64_t *born_timestamp, *store_timestamp; int32_t *reconsume_times; int64_t *prepared_transaction_offset;
-    int32_t *body_crc, *body_length; int64_t *body_position; int32_t *topic_id; int64_t *tags_code, *properties_position;
-    int32_t *properties_length; uint8_t *crc;
+    int64_t *offset; int32_t *size; uint8_t *version; int32_t *queue_id; int64_t *queue_offset; int32_t *flag, *sys_flag;
+    int64_t *born_timestamp, *store_timestamp; int32_t *reconsume_times; int64_t *prepared_transaction_offset;
+    int32_t *body_crc; uint8_t *crc; int32_t *body_length; int64_t *tags_code, *physical_offset; uint8_t *kind;
+    int32_t *topic_id; int64_t *body_position, *properties_position; int32_t *properties_length;
 } columns;
 
 typedef struct { int count; int32_t length[64]; uint8_t name[64][128]; } topics;

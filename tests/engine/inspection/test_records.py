@@ -103,3 +103,17 @@ def test_absent_values_are_null(golden):
     assert {unit["uniqueKey"] for unit in operations} == {None}
     assert all(unit["keys"] == [] for unit in operations)
     assert all(unit["tags"] != "" for unit in units)
+
+
+@pytest.mark.parametrize(
+    ("name", "digest"),
+    [
+        ("broker-orders", "57a110f39722e58f6a07f9edc21077227f3da039f32ddd1968a3f95ae6734238"),
+        ("ipv6-and-unicode-5.3.3", "b0f08b791dcda3b93a06b27318476b29cf1332e055c527a7647d9ad38ad43cd4"),
+        ("crash-flip-5.3.3", "4d8d0a7f8790fac73438a94d719420aea385bd6608c78df102bfd1b9a187842f"),
+    ],
+)
+def test_the_units_of_a_real_store_are_told_in_the_same_bytes(golden, name, digest):
+    """Names, their order and every value: what scripts read is not changed by where the fields come from."""
+    _, out, _ = agree.command("units", golden(name), "--json", "--body")
+    assert hashlib.sha256(out.encode()).hexdigest() == digest

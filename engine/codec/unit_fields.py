@@ -1,0 +1,316 @@
+"""The fields of a message unit, one table: what every list of them comes from (spec 2.1, 2.9).
+
+From a row come the field's place in the bytes (:func:`engine.codec.message.parts`), its column of a scanned block
+(:data:`engine.codec.columns.NAMES`), its name in JSON records, in filters and in tables, its column on Spark and in an
+export, how it is masked, the fill of its bytes in the hex view, and all that is said of it. A field that is to be
+known everywhere is one row more here; what reads it out of the bytes is said in CONTRIBUTING. Texts are English; the
+Chinese of ``meaning`` stands in ``resources/i18n``. No numpy here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+Kind = Literal["number", "time", "text", "list"]
+Masked = Literal["", "bodies", "ids", "hosts", "keys", "names", "properties"]
+Fill = Literal["frame", "id", "time", "host", "body", "topic"]
+
+
+class InBytes(NamedTuple):
+    """Where a field stands in the smallest unit (IPv4 hosts, nothing in body, topic and properties), and how long.
+
+    A ``width`` of 0 is one that the unit itself says; what stands behind moves by it. ``fill`` paints the bytes.
+    """
+
+    position: int
+    width: int
+    fill: Fill
+
+
+class Field(NamedTuple):
+    """One field.
+
+    ``name`` is RocketMQ's: in JSON, filters, tables, Spark. ``attribute`` is Python's: of a ``Unit`` and of a scanned
+    block; "" where neither has it. ``column`` is numpy's type of its column in a block, "" where it has none.
+    ``kind`` is what the filter language compares it as, None where filters do not know it. ``spark`` is its type in an
+    export, "" where records do not have it. ``always`` is false where only some records have it. ``instead`` names
+    the field that tells the same in records. ``words`` are all texts it can have. ``with_tags``: a scan of a block
+    tells it only where tags are wanted.
+
+    What is said of it: ``in_filters`` by the grammar, ``on_spark`` as the column's comment, ``meaning`` to whoever asks
+    in the window, with the ``chapter`` of our notes on RocketMQ's formats.
+    """
+
+    name: str
+    attribute: str = ""
+    column: Literal["", "u1", "i4", "i8"] = ""
+    kind: Kind | None = None
+    spark: str = ""
+    in_bytes: InBytes | None = None
+    in_filters: str = ""
+    on_spark: str = ""
+    meaning: str = ""
+    chapter: str = ""
+    words: tuple[str, ...] = ()
+    masked: Masked = ""
+    with_tags: bool = False
+    always: bool = True
+    instead: str = ""
+
+
+FIELDS: tuple[Field, ...] = (
+    Field(
+        "physicalOffset", "offset", "i8", "number", "bigint", InBytes(28, 8, "id"),
+        in_filters="where the unit lies in the commit log, bytes",
+        on_spark="where the unit begins in the commit log, bytes",
+        meaning=(
+            "PHYSICALOFFSET: where the unit begins in the whole log, counted in bytes. It must equal its place; else "
+            "the unit is left over from a file that was used before."
+        ), chapter="2.1",
+    ),
+    Field(
+        "size", "size", "i4", "number", "int",
+        in_filters="bytes of the whole unit",
+        on_spark="length of the unit, bytes",
+    ),
+    Field(
+        "version", "version", "u1", "number", "int",
+        in_filters="1 or 2",
+        on_spark="of the unit's form: 1 or 2",
+        meaning="1 or 2: the form of the unit, told by its magicCode.", chapter="2.1",
+    ),
+    Field(
+        "file", "", "", "text", "string",
+        in_filters="name of the commit log file",
+        on_spark="name of the file that holds it",
+    ),
+    Field(
+        "topic", "topic", "", "text", "string", InBytes(89, 0, "topic"),
+        in_filters="topic it is stored under",
+        on_spark="the topic's name",
+        meaning=(
+            "TOPIC: under which name the message is stored. Delayed, half and retried messages lie under a topic of "
+            "RocketMQ's own and carry the real one as a property."
+        ), chapter="2.1",
+        masked="names", with_tags=True,
+    ),
+    Field(
+        "queueId", "queue_id", "i4", "number", "int", InBytes(12, 4, "id"),
+        in_filters="queue of the topic",
+        on_spark="number of the queue in its topic",
+        meaning="QUEUEID: the queue of the topic that the message belongs to.", chapter="2.1",
+    ),
+    Field(
+        "queueOffset", "queue_offset", "i8", "number", "bigint", InBytes(20, 8, "id"),
+        in_filters="place in that queue",
+        on_spark="place in the queue, counted in entries (of a batch: its first)",
+        meaning=(
+            "QUEUEOFFSET: the number of the message in its queue. Consumers count in it; half and rollback units have "
+            "none."
+        ), chapter="2.1",
+    ),
+    Field(
+        "flag", "flag", "i4", "number", "int", InBytes(16, 4, "id"),
+        in_filters="the sender's own flag",
+        on_spark="the application's own bits",
+        meaning="FLAG: a number of the sender's own; RocketMQ never reads it.", chapter="2.1",
+        with_tags=True,
+    ),
+    Field(
+        "sysFlag", "sys_flag", "i4", "number", "int", InBytes(36, 4, "frame"),
+        in_filters="bits of the system flag",
+        on_spark="RocketMQ's bits: compression, transaction, IPv6",
+        meaning=(
+            "SYSFLAG: bits of the broker and the client: compressed, several tags, part of a transaction, IPv6 hosts, "
+            "inner batch."
+        ), chapter="2.3",
+    ),
+    Field(
+        "bornTimestamp", "born_timestamp", "i8", "time", "bigint", InBytes(40, 8, "time"),
+        in_filters="the sender's clock",
+        on_spark="when the producer made it, ms since the epoch",
+        meaning="BORNTIMESTAMP: when the sender made the message, by the sender's clock, in ms.", chapter="2.1",
+        with_tags=True,
+    ),
+    Field(
+        "bornHost", "born_host", "", "text", "string", InBytes(48, 0, "host"),
+        in_filters="sender, ip:port",
+        on_spark="the producer, ip:port",
+        meaning="BORNHOST: address and port of the sender.", chapter="2.1",
+        masked="hosts",
+    ),
+    Field(
+        "storeTimestamp", "store_timestamp", "i8", "time", "bigint", InBytes(56, 8, "time"),
+        in_filters="the broker's clock",
+        on_spark="when the broker stored it, ms since the epoch",
+        meaning=(
+            "STORETIMESTAMP: when the broker stored the message, by the broker's clock, in ms. Checkpoint, index and "
+            "deletion go by it."
+        ), chapter="2.1",
+    ),
+    Field(
+        "storeHost", "store_host", "", "text", "string", InBytes(64, 0, "host"),
+        in_filters="broker, ip:port",
+        on_spark="the broker, ip:port",
+        meaning="STOREHOST: address and port of the broker.", chapter="2.1",
+        masked="hosts",
+    ),
+    Field(
+        "reconsumeTimes", "reconsume_times", "i4", "number", "int", InBytes(72, 4, "id"),
+        in_filters="how often it was sent back",
+        on_spark="how often it was handed to a consumer again",
+        meaning="RECONSUMETIMES: how often a consumer sent the message back to be tried again.", chapter="13",
+        with_tags=True,
+    ),
+    Field(
+        "preparedTransactionOffset", "prepared_transaction_offset", "i8", "number", "bigint", InBytes(76, 8, "id"),
+        in_filters="physical offset of the half message",
+        on_spark="of a transaction: where its half message lies",
+        meaning="PREPAREDTRANSACTIONOFFSET: where the half message of the transaction lies; 0 outside transactions.",
+        chapter="13",
+        with_tags=True,
+    ),
+    Field(
+        "bodyCRC", "body_crc", "i4", "number", "int", InBytes(8, 4, "frame"),
+        in_filters="CRC of the body as stored",
+        on_spark="CRC of the body, as stored",
+        meaning=(
+            "BODYCRC: a checksum of the body, without its highest bit. A broker compares it when it recovers after an "
+            "abnormal exit."
+        ), chapter="2.1",
+        masked="bodies",
+    ),
+    Field(
+        "crc", "crc", "u1", "text", "string",
+        in_filters="verdict on the body",
+        on_spark="ok, bad or unchecked: the body against its CRC",
+        meaning="Whether the body gives the checksum that is stored in bodyCRC.", chapter="2.9",
+        words=("ok", "bad", "unchecked"),
+    ),
+    Field(
+        "bodyLength", "body_length", "i4", "number", "int", InBytes(84, 4, "frame"),
+        in_filters="bytes of the stored body",
+        on_spark="length of the body as stored, bytes",
+        meaning="BODYLENGTH: bytes of the body as it is stored, compressed or not.", chapter="2.1",
+    ),
+    Field(
+        "properties", "properties", "", None, "map<string,string>",
+        on_spark="all properties by name",
+        meaning="A property: a name and a text that sender, client or broker gave the message.", chapter="2.4",
+        masked="properties",
+    ),
+    Field(
+        "tags", "tags", "", "text", "string",
+        in_filters="the tag",
+        on_spark="property TAGS",
+        meaning="TAGS: the tag that consumers choose by. Its hash stands in the queue entry.", chapter="2.4",
+    ),
+    Field(
+        "keys", "keys", "", "list", "array<string>",
+        in_filters="the keys; a comparison asks for any of them",
+        on_spark="property KEYS, split",
+        meaning="KEYS: words by which the message can be found. Each goes into the index as topic#key.",
+        chapter="4.3",
+        masked="keys",
+    ),
+    Field(
+        "uniqueKey", "unique_key", "", "text", "string",
+        in_filters="unique id the client gave",
+        on_spark="property UNIQ_KEY: the message's own id",
+        meaning=(
+            "UNIQ_KEY: the id that the client gave the message, what most tools call its message id. It is in the "
+            "index too."
+        ), chapter="2.6",
+        masked="ids",
+    ),
+    Field(
+        "tagsCode", "tags_code", "i8", "number", "bigint",
+        in_filters="hash of the tag, or delivery time in the schedule topic",
+        on_spark="hash of the tags as the consume queue has it",
+        meaning=(
+            "Tags hash code: 8 bytes with the hash of the tag. In a delay queue it is the time of delivery, in a "
+            "queue with an ext file an address there."
+        ), chapter="3.1",
+        with_tags=True,
+    ),
+    Field(
+        "offsetMsgId", "offset_msg_id", "", "text", "string",
+        in_filters="offset message id",
+        on_spark="id made of the broker and the offset",
+        meaning=(
+            "The broker's address and the physical offset in one text: a broker finds the message by it without an "
+            "index."
+        ), chapter="2.6",
+        masked="ids",
+    ),
+    Field(
+        "bodySha256", "", "", None, "string",
+        on_spark="digest of the body as stored",
+        masked="bodies",
+    ),
+    Field(
+        "body", "body", "", "text", "binary", InBytes(88, 0, "body"),
+        in_filters="the body as text, unpacked",
+        on_spark="the body as stored",
+        meaning="BODY: what the sender sent, compressed where sysFlag says so.", chapter="2.1",
+        masked="bodies", always=False,
+    ),
+    Field(
+        "physicalOffsetField", "physical_offset", "i8", "number", "bigint",
+        in_filters="the physicalOffset that the unit itself states",
+        on_spark="where the unit says that it lies, if that is elsewhere",
+        always=False,
+    ),
+    # in the bytes only
+    Field(
+        "totalSize", in_bytes=InBytes(0, 4, "frame"), instead="size",
+        meaning="TOTALSIZE: bytes of the whole unit, these four included. The next unit begins behind them.",
+        chapter="2.1",
+    ),
+    Field(
+        "magicCode", in_bytes=InBytes(4, 4, "frame"), instead="version",
+        meaning=(
+            "MAGICCODE: says that a message begins here and which form its topic's length has: one byte (version 1) "
+            "or two (version 2). Another value marks the end of a file."
+        ), chapter="2.1",
+    ),
+    Field(
+        "topicLength", in_bytes=InBytes(88, 1, "frame"),
+        meaning="TOPICLENGTH: bytes of the topic's name: one byte in version 1, two in version 2.", chapter="2.1",
+    ),
+    Field(
+        "propertiesLength", in_bytes=InBytes(89, 2, "frame"),
+        meaning="PROPERTIESLENGTH: bytes of the properties behind it, at most 32,767.", chapter="2.4",
+    ),
+)  # fmt: skip
+"""Every field, those of records first and in their order."""
+
+BY_NAME: dict[str, Field] = {field.name: field for field in FIELDS}
+OF_RECORDS: tuple[Field, ...] = tuple(field for field in FIELDS if field.spark)
+"""What a record of a unit can have, in its order."""
+OF_BYTES: tuple[tuple[str, InBytes], ...] = tuple(
+    sorted(((field.name, field.in_bytes) for field in FIELDS if field.in_bytes), key=lambda one: one[1].position)
+)
+"""What the bytes have, in the order of the bytes; the properties stand behind them, pair by pair."""
+COLUMNS: tuple[tuple[str, str], ...] = (
+    *((field.attribute, field.column) for field in FIELDS if field.column),
+    ("kind", "u1"), ("topic_id", "i4"), ("body_position", "i8"), ("properties_position", "i8"),
+    ("properties_length", "i4"),
+)  # fmt: skip
+"""Columns of a scanned block and their numpy types: numbers of the fields, and where the rest lies in the block."""
+NUMBERS: dict[str, str] = {field.name: field.attribute for field in OF_RECORDS if field.column and not field.words}
+"""Fields that are numbers of a scanned block as they stand, each with its column."""
+INSTEAD: dict[str, str] = {field.name: field.instead for field in FIELDS if field.instead}
+"""Fields of the bytes, each with the field of records that tells the same."""
+
+
+def masked_as(*kinds: Masked) -> tuple[str, ...]:
+    """Names of the fields that are hidden as one of ``kinds``."""
+    return tuple(field.name for field in FIELDS if field.masked in kinds)
+
+
+def but_for(names: Iterable[str]) -> tuple[Field, ...]:
+    """The fields of records without those of these names."""
+    left_out = frozenset(names)
+    return tuple(field for field in OF_RECORDS if field.name not in left_out)
