@@ -92,7 +92,7 @@ class StoreSession(QObject):
         self._counted: tuple[tuple[int, int], ...] = ()
         self.counted_topics: dict[str, int] = {}
         """Bytes of each topic in the log, where somebody has counted its rows: all that tells of topics where a log
-        has no queues beside it.
+        has no queues beside it, by itself or in a store that lost them.
         """
         self.counted_units = 0
         self.following = False
@@ -215,7 +215,7 @@ class StoreSession(QObject):
         """Whoever counted the rows tells the bytes of each topic, and how many units there are."""
         if (dict(topics), units) != (self.counted_topics, self.counted_units):
             self.counted_topics, self.counted_units = dict(topics), units
-            if self.survey is not None and self.survey.kind != "store":
+            if self.survey is not None and self.survey.unqueued:
                 self.surveyed.emit()
 
     @property

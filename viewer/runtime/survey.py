@@ -118,6 +118,11 @@ class Survey:
         return sum(topic.count for topic in self.topics)
 
     @property
+    def unqueued(self) -> bool:
+        """Whether no queue tells of topics, only the units of the log themselves, once they are counted."""
+        return self.kind != "store" or not self.topics
+
+    @property
     def topics_by_bytes(self) -> list[str]:
         return [topic.name for topic in sorted(self.topics, key=lambda t: (-t.bytes, t.name))]
 

@@ -115,6 +115,11 @@ class Stages:
             return
         if "findings" in window.panes and not window.pane(window.view).busy():
             window.awake("findings")
+            if session.survey is not None and session.survey.unqueued:
+                held = window.focusWidget()
+                window.awake("log")  # it counts the units: nothing else tells of the topics
+                if held is not None:
+                    held.setFocus()
         else:
             QTimer.singleShot(MAKE_AFTER_MS, window, lambda: self._look_for_findings(session))
 

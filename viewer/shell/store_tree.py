@@ -117,7 +117,7 @@ def _facts_of(survey: Survey, counted: Mapping[str, int], units: int) -> list[st
     """``38 GiB · 13 topics · 36.7 M messages`` and a shorter form."""
     if not survey.whole and not survey.messages:
         return [tr("What it holds is not known.")]
-    if survey.kind == "store":
+    if not survey.unqueued or survey.gone or (survey.kind == "store" and not survey.log_bytes):
         if survey.gone:
             known = tr("{n} entries", n=short_count(survey.messages))
             return [" · ".join((size(0), topics_in_words(len(survey.topics)), known)), f"{size(0)} · {known}"]
@@ -233,6 +233,8 @@ class StoreTreePane(QWidget):
         opened = {self.model.node(index).name for index in self._open_indexes(QModelIndex())}
         self._quiet = True
         topics = self.model.find("topics")
+        if counted and (topics is None or not topics.children):
+            opened.add("topics")  # the first ones
         order = [node.name.removeprefix("topic/") for node in topics.children] if topics is not None else []
         order = [name for name in order if name != "system"]
         new = self.model.set_nodes(store_nodes(session.survey, places, is_system_topic, order, session.counted_topics))

@@ -196,14 +196,17 @@ def store_nodes(
     survey: Any, places: Any, is_system: Any, order: Sequence[str] = (), counted: Mapping[str, int] | None = None
 ) -> list[Node]:
     """The tree of a survey; ``places`` is the module that makes places, ``is_system`` tells RocketMQ's own topics.
-    Topics stand by their bytes, those of ``order`` as they stand there. A log by itself has those that its units tell,
-    ``counted`` by bytes.
+    Topics stand by their bytes, those of ``order`` as they stand there. A log without queues has those that its units
+    tell, ``counted`` by bytes.
     """
     held = size(survey.log_bytes) if survey.log_bytes or survey.whole else NOT_KNOWN
     nodes = [Node("log", tr("Commit log"), held, "log", place=places.log(), strong=True)]
     if survey.kind != "store":
         return [*nodes, *_counted_nodes(counted or {}, places)]
-    nodes.append(_topic_nodes(survey, places, is_system, order))
+    if survey.unqueued and (counted or survey.log_bytes):
+        nodes += _counted_nodes(counted or {}, places) or [_topics_heading("", places)]
+    else:
+        nodes.append(_topic_nodes(survey, places, is_system, order))
     nodes.append(_index_nodes(survey, places))
     if survey.groups:
         groups = places.Place("groups")
@@ -224,21 +227,25 @@ def store_nodes(
     return nodes
 
 
-def _counted_nodes(counted: Mapping[str, int], places: Any) -> Iterable[Node]:
+def _topics_heading(badge: str, places: Any) -> Node:
+    return Node("topics", tr("Topics"), badge, "queue", place=places.Place("queue"), strong=True)
+
+
+def _counted_nodes(counted: Mapping[str, int], places: Any) -> list[Node]:
     """The topics of a log without queues, the largest first; each leads to its units."""
     if not counted:
-        return
+        return []
     from engine.query import quote  # only where a log by itself has topics
 
     top = Node("topics", tr("Topics"), number(len(counted)), "queue", strong=True)
     for name, held in sorted(counted.items(), key=lambda one: (-one[1], one[0])):
         where = places.Place("filter", name=f"topic = {quote(name)}", part="only")
         top.add(Node(f"topic/{name}", plain(name), size(held), topic=name, place=where, value=held))
-    yield top
+    return [top]
 
 
 def _topic_nodes(survey: Any, places: Any, is_system: Any, order: Sequence[str]) -> Node:
-    top = Node("topics", tr("Topics"), number(len(survey.topics)), "queue", place=places.Place("queue"), strong=True)
+    top = _topics_heading(number(len(survey.topics)), places)
     own = sorted((t for t in survey.topics if not is_system(t.name)), key=lambda t: (-t.bytes, t.name))
     if {topic.name for topic in own} == set(order):  # lines do not change places while a store grows
         own.sort(key=lambda topic: order.index(topic.name))
