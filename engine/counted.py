@@ -23,7 +23,7 @@ _REGULAR = (
     "jobs", "splits", "stores", "stages", "seconds", "hours", "days", "parts", "points", "positions", "marks",
     "services", "producers", "consumers", "clients", "requests", "snapshots", "windows", "tabs", "results",
     "filters", "fields", "members", "records", "lines", "calls", "pages", "partitions", "executors", "brokers",
-    "folders", "words", "kinds",
+    "folders", "words", "kinds", "years",
 )  # fmt: skip
 SINGULARS = {plural: plural[:-1] for plural in _REGULAR} | _IRREGULAR
 """Plural → singular of every noun that is counted in a sentence."""
@@ -56,14 +56,20 @@ _SINGLE = re.compile(
 
 
 _WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*(?=[ ,;.]*(?: |$))")
-_FILES = {"timermetrics", "timercheck", "timerlog", "timerwheel"}
-"""Files of a store whose names look like words."""
+_NAMES = {"timermetrics", "timercheck", "timerlog", "timerwheel", "storescope", "mqadmin", "mqbroker"}
+"""Files of a store and commands whose names look like words."""
+_CAPITAL = re.compile(r"[A-Z][a-z]*(?=[ ,;.]*(?: |$))")
 
 
 def capital(said: str) -> str:
-    """``said`` with a capital, unless it begins with a name: of a file, of a field."""
+    """``said`` with a capital, unless it begins with a name: of a file, of a field, of a command."""
     first = _WORD.match(said)
-    return said[:1].upper() + said[1:] if first is not None and first[0] not in _FILES else said
+    return said[:1].upper() + said[1:] if first is not None and first[0] not in _NAMES else said
+
+
+def small(said: str) -> str:
+    """``said`` as it goes on behind other words: without a capital, unless it begins with a name (RocketMQ)."""
+    return said[:1].lower() + said[1:] if _CAPITAL.match(said) else said
 
 
 def in_number(template: str, values: Mapping[str, Any]) -> str:

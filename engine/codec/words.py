@@ -41,6 +41,16 @@ MOST_LISTED = 50
 _LARGEST_JSON = 1 << 20
 _AT_ONCE = (1 << 63) - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = 86_400_000
+_YEAR = 31_557_600_000
+_LENGTHS = (
+    (2 * _YEAR, _YEAR, "years"),
+    (_DAY, _DAY, "days"),
+    (3_600_000, 3_600_000, "h"),
+    (60_000, 60_000, "min"),
+    (1000, 1000, "s"),
+)
+"""From which length (ms) on a stretch of time is told in this unit, and how long that is."""
 TIMES = frozenset({"due", "enqueued", "dequeued", "popped", "revived"})
 """Facts that are times, ms since the epoch."""
 
@@ -400,8 +410,10 @@ def when(ms: int) -> str:
 
 
 def lasting(ms: int) -> str:
-    """A stretch of time in the largest unit that it fills once, as ``400 days``, ``2.8 hours`` or ``12 ms``."""
-    for length, name in ((86_400_000, "days"), (3_600_000, "hours"), (60_000, "minutes"), (1000, "s")):
-        if abs(ms) >= length:
+    """A stretch of time in the largest unit that tells it well, as ``56.9 years``, ``400 days``, ``2.8 h``, ``12 ms``;
+    years from the second on.
+    """
+    for least, length, name in _LENGTHS:
+        if abs(ms) >= least:
             return f"{ms / length:,.1f}".removesuffix(".0") + f" {name}"
     return f"{ms} ms"

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from engine.codec.tables import TABLES
 from engine.codec.words import when
-from engine.counted import capital, one_of
+from engine.counted import capital, one_of, small
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Finding
 
 CAUSES: tuple[tuple[str, str], ...] = (
@@ -82,7 +82,7 @@ def _clause(one: Finding) -> str:
     told: str | None = one.evidence.get(HAPPENED)
     if told:
         return told
-    clause = dict(CAUSES).get(one.id, one.title[:1].lower() + one.title[1:])
+    clause = dict(CAUSES).get(one.id, small(one.title))
     if one.group == "log" and one.offset is not None:
         return f"{clause}, at {one.offset:,} of the log"
     queue, entry = one.evidence.get("queue"), one.evidence.get("queueOffset")

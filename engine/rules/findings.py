@@ -211,8 +211,7 @@ class Rule:
         grave = severity or of_kind.severity or self.severity
         said = step or of_kind.step or self.next_step
         typed = next((one for one in (command, of_kind.command, self.command) if one is not None), None)
-        advice = (SNAPSHOT_FIRST if at_least(grave, "warn") else "") + said
-        advice = advice[0].upper() + advice[1:]
+        advice = capital((SNAPSHOT_FIRST if at_least(grave, "warn") else "") + said)
         made = Finding(
             self.id, grave, self.group, file, offset, sentence(message), evidence or {}, self.known_issues, advice,
             self.title, self.explanation, typed or None,

@@ -2,7 +2,8 @@
 
 The engine speaks English and puts its values into its sentences. ``i18n/NAME.engine.json`` has each as a pattern with
 named gaps, ``{n} bytes are no unit: {said_reason}``, and its translation; a gap whose name begins with ``said`` holds
-a sentence itself, one whose name begins with ``one_`` a word without blanks. A sentence that fits no pattern is shown
+a sentence itself, one whose name begins with ``one_`` a word without blanks, with ``span`` a stretch of time. A
+sentence that fits no pattern is shown
 as it is.
 """
 
@@ -19,6 +20,16 @@ from viewer.look import assets
 DEEPEST = 4
 PARTS = (" · ", "; ")
 """What the engine joins sentences with, and the translation too."""
+
+UNITS = {
+    "ms": assets.words("{n} ms"),
+    "s": assets.words("{n} s"),
+    "min": assets.words("{n} min"),
+    "h": assets.words("{n} h"),
+    "days": assets.words("{n} days"),
+    "years": assets.words("{n} years"),
+}
+"""Units of ``codec.words.lasting``, as a stretch of time is said with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +74,20 @@ def _exactly(text: str) -> str | None:
 
 
 def _filled(gaps: dict[str, str], depth: int) -> dict[str, str]:
-    return {name: engine_words(value, depth + 1) if name.startswith("said") else value for name, value in gaps.items()}
+    return {name: _gap_words(name, value, depth) for name, value in gaps.items()}
+
+
+def _gap_words(name: str, value: str, depth: int) -> str:
+    if name.startswith("said"):
+        return engine_words(value, depth + 1)
+    return _span_words(value) if name.startswith("span") else value
+
+
+def _span_words(value: str) -> str:
+    """``2.8 h`` with its unit in words, in the language in force; anything else as it is."""
+    count, _, unit = many_of(value).rpartition(" ")
+    word = assets.tr(UNITS[unit], n=count) if unit in UNITS else value
+    return word if word != UNITS.get(unit) else value
 
 
 @lru_cache(maxsize=4)

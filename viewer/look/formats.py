@@ -96,8 +96,12 @@ def size(count: float | None) -> str:
     )
 
 
+_YEAR = 8766
+"""Hours, as calendars have them on average."""
+
+
 def span(ms: int) -> str:
-    """A length of time: ``4 ms``, ``12.5 s``, ``3 h 12 min``, ``5 d 2 h``."""
+    """A length of time: ``4 ms``, ``12.5 s``, ``3 h 12 min``, ``5 d 2 h``, ``56.9 y``."""
     sign, ms = ("−" if ms < 0 else ""), abs(ms)
     if ms < 1000:
         return f"{sign}{ms} ms"
@@ -107,7 +111,9 @@ def span(ms: int) -> str:
     if minutes < 60:
         return f"{sign}{minutes} min {ms // 1000 % 60} s"
     hours = minutes // 60
-    return f"{sign}{hours} h {minutes % 60} min" if hours < 48 else f"{sign}{hours // 24} d {hours % 24} h"
+    if hours < 48:
+        return f"{sign}{hours} h {minutes % 60} min"
+    return f"{sign}{hours // 24} d {hours % 24} h" if hours < 2 * _YEAR else f"{sign}{hours / _YEAR:,.1f} y"
 
 
 def plain(text: str) -> str:

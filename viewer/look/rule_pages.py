@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from engine.counted import capital
 from engine.rules.catalogue import RULES
 from engine.rules.causes import CAUSES
 from engine.rules.findings import CAUSES as EXPLAINING
@@ -99,7 +100,7 @@ def _causes(rule: Rule) -> Iterator[str]:
         yield tr("What led to it stands with each finding, as far as files can tell.")
     else:
         told = engine_words(clause)
-        yield told[:1].upper() + told[1:] + tr(".")
+        yield capital(told) + tr(".")
     if rule.id in EXPLAINING:
         yield tr("It explains findings of other rules: these are notes below it.")
 
@@ -110,7 +111,7 @@ def _snapshot() -> str:
 
 
 def _step(step: str) -> str:
-    return engine_words(step[:1].upper() + step[1:])
+    return engine_words(capital(step))
 
 
 def _typed(command: str) -> str:

@@ -216,7 +216,7 @@ def _wrong_time(wrong: WrongTime, file_of: Callable[[int], str | None]) -> Findi
     }
     at = wrong.start if wrong.first >= 0 else wrong.end
     ran = "ran ahead" if way == "ahead" else "was behind"
-    evidence[HAPPENED] = f"the broker's clock {ran} by {lasting(wrong.by)}, from {wrong.start:,} of the log on"
+    evidence[HAPPENED] = f"the broker's clock {ran} by {lasting(abs(wrong.by))}, from {wrong.start:,} of the log on"
     if wrong.first >= 0:
         evidence |= {STORED_FROM: wrong.first, STORED_TO: wrong.last}
     return catalogue.CL08.found(text, file_of(at), at, {**evidence, "byMs": wrong.by}, kind=way)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.codec.checkpoint import Checkpoint
+from engine.counted import small
 from engine.errors import CannotRead, StoreError
 from engine.inspection import foreign, left_behind, recovery, written_by
 from engine.inspection.check.log import LogCheck
@@ -137,7 +138,7 @@ def _stopping(one: Finding, refused: dict[Subject, tuple[Blocker, list[Release]]
         return one
     step = one.next_step
     if not at_least(one.severity, "warn"):
-        step = SNAPSHOT_FIRST + step[:1].lower() + step[1:]
+        step = SNAPSHOT_FIRST + small(step)
     evidence = {**one.evidence, "brokerLog": blocker.broker_log, "refusedBy": releases}
     return replace(one, severity="error", next_step=step, evidence=evidence, message=f"{one.message}; {_who(releases)}")
 

@@ -94,7 +94,7 @@ def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int, cred
         yield catalogue.CK01.found(text, path, 8 * zero[0], evidence, "warn" if crashed else None)
     elif credible - min(times[:2]) > FAR_BEHIND_MS and len(store.log.files) > FAR_BEHIND_FILES and not ahead:
         behind = credible - min(times[:2])
-        text = f"The checkpoint is {behind / 60_000:,.0f} minutes behind the newest unit"
+        text = f"The checkpoint is {lasting(behind)} behind the newest unit"
         evidence = {"expected": when(credible), "found": _told(times), "behindMs": behind}
         yield catalogue.CK03.found(text, path, 0, evidence)
 

@@ -11,6 +11,8 @@ from broken_stores import BROKEN, CONFIG
 from made_stores import healthy
 from PySide6.QtWidgets import QApplication
 
+from engine.codec.words import lasting
+from engine.counted import one_of
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
 from engine.rules.catalogue import RULES
@@ -79,6 +81,17 @@ ENGLISH = [
 def test_a_sentence_with_its_values_is_said_in_chinese(dressed: QApplication, said: str) -> None:
     assets.set_language("zh_CN")
     assert not re.search("(?<!/)[a-z]{2,} [a-z]{2,}", engine_words(said)), engine_words(said)
+
+
+SPANS = [(12, "12 毫秒"), (3000, "3 秒"), (90_000, "1.5 分钟"), (9_000_000, "2.5 小时"), (86_400_000, "1 天"),
+         (400 * 86_400_000, "400 天"), (29_920_807 * 60_000, "56.9 年")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ms", "words"), SPANS)
+def test_a_stretch_of_time_is_said_in_chinese(dressed: QApplication, ms: int, words: str) -> None:
+    assets.set_language("zh_CN")
+    said = one_of(f"The checkpoint is {lasting(ms)} behind the newest unit")
+    assert engine_words(said) == f"checkpoint 比最新单元落后 {words}"
 
 
 def test_gaps_are_the_same_in_both_languages() -> None:

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from engine.rules.catalogue import RULES
-from engine.rules.findings import STORE, at_least
+from engine.rules.findings import STORE, Rule, at_least
 from viewer.look import assets
 from viewer.look.rule_pages import GROUPS, WORDS, rule_index, rule_page, rule_title, rules_in_order
 
@@ -54,3 +54,11 @@ def test_the_list_of_rules_links_to_each(language: str) -> None:
     assert [rule.id for rule in rules_in_order()] == re.findall(r"\]\(rule:([A-Z]{2}\d\d)\)", text)
     assert {rule.id for rule in rules_in_order()} == set(RULES)
     assert all(rule_title(rule).startswith(rule.id) for rule in RULES.values())
+
+
+def test_a_step_that_begins_with_a_name_keeps_it(dressed: QApplication) -> None:
+    assets.set_language("en")
+    rule = Rule(
+        "XX01", "log", "note", "A title", "An explanation.", "storescope recover --plan tells what a start keeps."
+    )
+    assert "\n\nstorescope recover --plan tells" in rule_page(rule)

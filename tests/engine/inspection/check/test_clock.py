@@ -66,6 +66,7 @@ def test_a_clock_that_ran_behind_is_not_taken_for_one_that_ran_ahead_before(made
     dated(root, made, 20, 30, -FAR)
     found = clock(told(root))
     assert "ran 400 days behind" in found.message
+    assert found.evidence["happened"].startswith("the broker's clock was behind by 400 days, from ")
     assert found.evidence["from"] == made.units[20].offset
 
 
@@ -102,7 +103,7 @@ def test_a_small_step_back_says_when_and_how_much(made, tmp_path):
     log(root, made.units[20].offset + 56, struct.pack(">q", made.units[20].store_timestamp - 7_200_000))
     found = clock(told(root))
     assert found.message == (
-        "Stored 2023-11-14T20:13:20.210Z, 2 hours before an earlier unit; such steps: 1, the longest 2 hours"
+        "Stored 2023-11-14T20:13:20.210Z, 2 h before an earlier unit; such steps: 1, the longest 2 h"
     )
     assert found.evidence["expected"] == "2023-11-14T22:13:20.200Z"
 
@@ -121,10 +122,18 @@ def test_a_checkpoint_ahead_is_told_in_dates(made, tmp_path):
     (found,) = (one for one in told(root) if one.id == "CK02")
     assert found.evidence["expected"] == "2023-11-14T22:13:20.600Z"
     assert found.evidence["found"]["physicMsgTimestamp"] == "2023-11-15T00:43:20.600Z"
-    assert found.message.endswith("by 2.5 hours")
+    assert found.message.endswith("by 2.5 h")
 
 
-@pytest.mark.parametrize(("hours", "words"), [(2, "2 hours after"), (-2, "2 hours before")])
+def test_a_checkpoint_of_another_age_is_behind_by_years(made, tmp_path):
+    """It said 29,920,807 minutes, which nobody can picture."""
+    root = made.write(tmp_path / "store")
+    made.write_checkpoint(root, 1000, 1000)
+    (found,) = [one for one in told(root) if one.id == "CK03"]
+    assert found.message == "The checkpoint is 53.9 years behind the newest unit"
+
+
+@pytest.mark.parametrize(("hours", "words"), [(2, "2 h after"), (-2, "2 h before")])
 def test_a_producer_whose_clock_differs_is_a_note(hours, words, tmp_path):
     made = MadeStore()
     made.time += hours * 3_600_000
