@@ -98,7 +98,7 @@ def test_row_66_what_was_edited_is_undone_and_redone_by_name(run: Run, walker: W
         undo, redo, marked = (
             walker.action("edit.undo"),
             walker.action("edit.redo"),
-            walker.window.pane("log").marks.dress,
+            walker.window.pane("log").model.dress,
         )
         assert not undo.isEnabled()
         await walker.choose(LOG, 3)
@@ -131,7 +131,7 @@ def test_row_66_what_was_edited_is_undone_and_redone_by_name(run: Run, walker: W
         await walker.act("edit.redo")
         assert marked.marked == {first}
         await walker.act("language.zh_CN")
-        dress = walker.window.pane("log").marks.dress
+        dress = walker.window.pane("log").model.dress
         await walker.until(lambda: dress.marked == {first}, "the marks stand in the new view")
         assert not undo.isEnabled()
         await walker.act("mark.clear")
@@ -174,9 +174,9 @@ def test_pattern_11_marks_and_the_time_reference_survive_closing_the_store(
         await walker.act("ignore.toggle")
         await walker.open(damaged)
         await walker.rest()
-        assert walker.window.pane("log").marks.dress.marked == set()
+        assert walker.window.pane("log").model.dress.marked == set()
         await walker.open(orders)
-        dress = walker.window.pane("log").marks.dress
+        dress = walker.window.pane("log").model.dress
         await walker.until(lambda: dress.marked == {offset}, "the marks are there again")
         assert dress.reference is not None
         assert dress.reference[0] == offset
@@ -187,6 +187,6 @@ def test_pattern_11_marks_and_the_time_reference_survive_closing_the_store(
         await walker.act("mark.clear")
         await walker.open(orders)
         await walker.rest()
-        assert walker.window.pane("log").marks.dress.marked == set()
+        assert walker.window.pane("log").model.dress.marked == set()
 
     run(walk())

@@ -13,7 +13,6 @@ SUBJECTS = ("log", "queues", "index", "positions", "findings", "space", "groups"
 KNOWN_CIRCLES = {
     "viewer.shell.main_window": 22,
     "engine.inspection.snapshot": 10,
-    "viewer.log.pane": 7,
     "engine.store.commit_log": 3,
     "viewer.runtime.store_session": 3,
     "viewer.widgets.live_plot": 3,
@@ -93,6 +92,13 @@ def test_rows_words_and_work_know_no_widget(subject):
             names = imported(path)
             assert not [one for one in names if one.startswith("PySide6.QtWidgets")], path
             assert f"viewer.{subject}.pane" not in {one.rpartition(".")[0] for one in names}, path
+
+
+def test_the_model_of_the_log_knows_no_qt_and_none_of_its_parts_the_pane():
+    room = ROOT / "viewer" / "log"
+    assert not [one for one in imported(room / "log_model.py") if one.startswith("PySide6")]
+    for path in room.glob("*.py"):
+        assert not [one for one in imported(path) if one.startswith("viewer.log.pane")], path
 
 
 def test_every_subject_is_a_room():

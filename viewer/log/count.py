@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from viewer.log.log_model import LogModel
 from viewer.look.assets import tr
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.settings import default_cache
@@ -34,14 +35,12 @@ class LogCount(QObject):
     counted = Signal(object)
     grew = Signal()
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, model: LogModel, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._model = model
         self._session: StoreSession | None = None
         self._busy = False
         self._end = -1
-        self.rows = 0
-        """Rows of the log up to the offset :attr:`upto`, which is -1 where nobody has counted yet."""
-        self.upto = -1
         self._growing = False
         self._rest = QTimer(self, singleShot=True)
         self._rest.timeout.connect(self._look_again)
@@ -50,7 +49,7 @@ class LogCount(QObject):
         """Another store, or none."""
         self._session = session
         self._busy = self._growing = False
-        self._end = self.upto = -1
+        self._end = -1
         self._rest.stop()
 
     def look(self) -> None:
@@ -65,14 +64,14 @@ class LogCount(QObject):
 
     def grow(self) -> None:
         """The log has grown: count the rows that came, where they are few; :attr:`grew` follows in any case."""
-        session = self._session
+        session, model = self._session, self._model
         if session is None or self._growing:
             return
-        log, start = session.snapshot.log, self.upto
+        log, start = session.snapshot.log, model.upto
         end = log.known_end
         if end is not None and end < start:
-            self.upto = -1  # the log was cut
-        if end is None or self.upto < 0 or not 0 < end - start <= MOST_AT_ONCE:
+            model.upto = -1  # the log was cut
+        if end is None or model.upto < 0 or not 0 < end - start <= MOST_AT_ONCE:
             self.grew.emit()
             return
         self._growing = True
@@ -81,20 +80,14 @@ class LogCount(QObject):
             self._growing = False
             if session is not self._session:
                 return
-            if self.upto == start:
-                self.rows, self.upto = self.rows + many, end
+            if model.upto == start:
+                model.rows, model.upto = model.rows + many, end
             self.grew.emit()
 
         def failed(_error: Exception) -> None:
             self._growing = False
 
         session.jobs.read(lambda: rows_between(log, start, end), done, failed)
-
-    def _counted(self, index: SideIndex) -> None:
-        last = index.segments[-1]
-        if self.upto < last.end:
-            self.rows, self.upto = index.total, last.end
-        self.counted.emit(index)
 
     def _look_again(self) -> None:
         """After the rest; where the log ends now is found off the loop."""
@@ -123,7 +116,8 @@ class LogCount(QObject):
         if session is self._session:
             index = await session.jobs.quick(lambda: _loaded(session, cache))
             if session is self._session and index.segments:
-                self._counted(index)
+                self._model.counted(index)
+                self.counted.emit(index)
 
 
 def rows_between(log: LogReader, start: int, end: int) -> int:

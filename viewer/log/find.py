@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from engine.errors import StoreError
 from viewer.log.find_work import BODY, Found, Hits, find_near, find_near_back, spans_in
+from viewer.log.log_model import LogModel
+from viewer.log.unit_panes import UnitPanes
 from viewer.look.assets import tr
 from viewer.look.formats import size
 from viewer.runtime.jobs import Cancelled
 from viewer.widgets.find_line import FindLine
+from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_span import Bounds
 from viewer.widgets.sought import Sought
 
 if TYPE_CHECKING:
-    from viewer.log.pane import UnitsPane
     from viewer.log.rows import LogRow
     from viewer.runtime.settings import Settings
     from viewer.runtime.store_session import StoreSession
@@ -36,31 +37,30 @@ NEAR = 1 << 20
 
 
 class LogFind(QObject):
-    """The find line of the log pane."""
+    """The find line over one table of units: ``offsetWanted(offset)`` of a hit, ``told(sentence)``."""
 
-    def __init__(self, pane: UnitsPane) -> None:
-        super().__init__(pane)
-        self._pane = pane
+    offsetWanted = Signal(object)
+    told = Signal(str)
+
+    def __init__(self, model: LogModel, table: RecordView, unit: UnitPanes) -> None:
+        super().__init__(table)
+        self._model, self._state, self._table, self._unit = model, model.find, table, unit
         self.line = FindLine()
         self.line.hide()
         self.session: StoreSession | None = None
         self.settings: Settings | None = None
-        self.sought: Sought | None = None
-        self.running = False
-        self.hit: int | None = None
         self._turn = 0
         self._task: asyncio.Task[object] | None = None
         self.line.wanted.connect(self.step)
         self.line.stopped.connect(self.stop)
         self.line.closed.connect(self.close)
         self.line.used = lambda: self.settings.sought if self.settings is not None else ()
-        pane.unit.loaded.connect(lambda loaded: self._frame(loaded.row))
+        unit.loaded.connect(lambda loaded: self._frame(loaded.row))
 
     def set_session(self, session: StoreSession | None) -> None:
         """Another store, or none."""
         self.stop()
-        self.session, self.sought, self.hit = session, None, None
-        self._counted = None
+        self.session = session
         self.line.leave_span()
         self.line.say("")
         self.line.hide()
@@ -75,16 +75,16 @@ class LogFind(QObject):
 
     def open(self) -> None:
         """Show the line and go there."""
-        self.line.use_span(self._pane.table)
+        self.line.use_span(self._table)
         self.line.focus()
 
     def close(self) -> None:
         """Put the line away; what was found stays chosen."""
         self.stop()
         self.line.leave_span()
-        self.sought = None
-        self._pane.unit.hex.set_found(())
-        self._pane.table.setFocus()
+        self._state.sought = None
+        self._unit.hex.set_found(())
+        self._table.setFocus()
         self.line.hide()
 
     def stop(self) -> None:
@@ -93,8 +93,8 @@ class LogFind(QObject):
         if self._task is not None:
             self._task.cancel()
             self._task = None
-        if self.running:
-            self.running = False
+        if self._state.running:
+            self._state.running = False
             self.line.set_running(False)
             self.line.say(tr("Stopped."), "warn")
 
@@ -104,75 +104,60 @@ class LogFind(QObject):
             self.open()
             return
         self.line.show()
-        self.line.use_span(self._pane.table)
+        self.line.use_span(self._table)
         sought, session = self.line.sought(), self.session
-        if sought is None or session is None or self._pane.log is None:
+        if sought is None or session is None or self._model.log is None:
             return
         self.stop()
         if self.settings is not None:
             self.settings.remember_sought(sought.text)
-        self.sought = sought
-        self.running = True
+        self._state.sought = sought
+        self._state.running = True
         self.line.set_running(True)
         self.line.say(tr("Looking…"))
         self._task = session.jobs.start(self._look(self._turn, session, sought, step > 0))
 
     def jump(self, within: str, what: str, forward: bool) -> None:
         """Go to the next (or previous) unit that matches the filter ``within``, beside whatever is looked for."""
-        session, pane = self.session, self._pane
-        row = pane.table.current_row()
-        if session is None or pane.log is None or row is None:
+        session, row = self.session, self._table.current_row()
+        if session is None or self._model.log is None or row is None:
             return
         self.stop()
-        within = pane.marks.heeded(within)
+        within, span = self._model.heeded(within), self._model.span
         turn, now = self._turn, time.time_ns() // 1_000_000
-        start, end = pane.log.start, max(pane.log.end, pane.log.start)
         at = row.end if forward else row.offset
 
         async def work() -> None:
             try:
-                found = await _nearest(session, None, what, within, now, at, (start, end), forward)
+                found = await _nearest(session, None, what, within, now, at, span, forward)
             except (Cancelled, asyncio.CancelledError):
                 return
             except (StoreError, OSError, RuntimeError) as error:
                 if turn == self._turn:
-                    self.running = False
-                    pane.statusMessage.emit(str(error))
+                    self._state.running = False
+                    self.told.emit(str(error))
                 return
             if turn != self._turn:
                 return
-            self.running = False
+            self._state.running = False
             if found.offset is None or found.offset == row.offset:
-                pane.statusMessage.emit(tr("Nothing else of {what} in the whole log.", what=what))
+                self.told.emit(tr("Nothing else of {what} in the whole log.", what=what))
                 return
-            pane.go_to(found.offset)
+            self.offsetWanted.emit(found.offset)
             said = tr("Next of {what}", what=what) if forward else tr("Previous of {what}", what=what)
-            pane.statusMessage.emit(f"{said} · {tr('went on from the other end')}" if found.wrapped else said)
+            self.told.emit(f"{said} · {tr('went on from the other end')}" if found.wrapped else said)
 
-        self.running = True
+        self._state.running = True
         self._task = session.jobs.start(work())
 
     # ---- below -------------------------------------------------------------------------------------------------------
 
-    def _cursor(self, sought: Sought, forward: bool) -> int:
-        """Where to begin: at the chosen row, behind it where it is the last hit already."""
-        row, log = self._pane.table.current_row(), self._pane.log
-        if row is None:
-            return log.start if log is not None else 0
-        again = self.hit == row.offset and self._last == sought
-        position: int = row.end if forward and again else row.offset
-        return position
-
-    _last: Sought | None = None
-    _counted: tuple[tuple[Sought, str, int, int], Hits] | None = None
-    """What was counted in the chosen rows, and for what."""
-
     async def _look(self, turn: int, session: StoreSession, sought: Sought, forward: bool) -> None:
-        pane = self._pane
-        assert pane.log is not None
-        start, end = pane.log.start, max(pane.log.end, pane.log.start)
-        at = min(max(self._cursor(sought, forward), start), end)
-        within, begun, now = pane.marks.heeded(pane.filtering.text), time.monotonic(), time.time_ns() // 1_000_000
+        start, end = self._model.span
+        row: LogRow | None = self._table.current_row()
+        at = min(max(self._state.at(row, start, sought, forward=forward), start), end)
+        within = self._model.heeded(self._model.filter.text)
+        begun, now = time.monotonic(), time.time_ns() // 1_000_000
         if (span := self.line.span()) is not None:
             await self._look_inside(turn, session, sought, within, now, span, forward)
             return
@@ -193,18 +178,16 @@ class LogFind(QObject):
         self, turn: int, session: StoreSession, sought: Sought, within: str, now: int, span: Bounds, forward: bool
     ) -> None:
         """The next hit in the chosen rows, which are all counted first: then it is said which one it is."""
-        source = self._pane.filtering.source
-        first, last = span if source is None else (source.offsets[span[0]], source.offsets[span[1]])
+        first, last = self._model.chosen_span(span) or span
         asked = (sought, within, first, last)
+        known = self._state.counted(asked)
         try:
-            if self._counted is None or self._counted[0] != asked:
+            if known is None:
                 title = tr("Finding {text}", text=sought.text[:40])
-                found: Hits = await session.jobs.in_worker(
+                known = await session.jobs.in_worker(
                     title, ALL, session.path, session.config, sought, within, now, first, last
                 )
-                self._counted = (asked, found) if found.complete else None
-            else:
-                found = self._counted[1]
+                self._state.keep(asked, known)
         except (Cancelled, asyncio.CancelledError):
             return
         except (StoreError, OSError, RuntimeError) as error:
@@ -214,7 +197,7 @@ class LogFind(QObject):
             return
         if turn == self._turn:
             self._ended()
-            self._tell_inside(found, sought, forward)
+            self._tell_inside(known, sought, forward)
 
     def _tell_inside(self, found: Hits, sought: Sought, forward: bool) -> None:
         """Choose the hit and say its number; where it goes round, that too."""
@@ -222,26 +205,19 @@ class LogFind(QObject):
         if not found.offsets:
             self.line.say(f"{tr('Not found')} · {where}", "warn")
             return
-        row = self._pane.table.current_row()
+        row = self._table.current_row()
         here = row.offset if row is not None else found.offsets[0]
-        again = self.hit == here and self._last == sought
-        at = (bisect_right if again else bisect_left)(found.offsets, here) if forward else (
-            bisect_left(found.offsets, here) - 1
-        )  # fmt: skip
-        number = at % len(found.offsets)
-        self.hit, self._last = found.offsets[number], sought
+        number, round_the_end = self._state.step(found.offsets, here, sought, forward=forward)
+        hit = found.offsets[number]
         more = "" if found.complete else "+"
         parts = [tr("{n:,} of {all}", n=number + 1, all=f"{len(found.offsets):,}{more}"), where,
-                 tr("Found at {offset:,}", offset=self.hit),
-                 "" if number == at else tr("went on from the other end")]  # fmt: skip
+                 tr("Found at {offset:,}", offset=hit),
+                 tr("went on from the other end") if round_the_end else ""]  # fmt: skip
         self.line.say(" · ".join(part for part in parts if part), "ok")
-        self._pane.go_to(self.hit)
-        row = self._pane.table.current_row()
-        if row is not None and row.offset == self.hit:
-            self._frame(row)
+        self._show(hit)
 
     def _ended(self) -> None:
-        self.running = False
+        self._state.running = False
         self._task = None
         self.line.set_running(False)
 
@@ -250,7 +226,7 @@ class LogFind(QObject):
         looked = tr(
             "scanned {done} of {all} in {seconds:.1f} s", done=size(found.looked), all=size(whole), seconds=took
         )
-        where = tr("in the rows of the filter") if self._pane.filtering.text else ""
+        where = tr("in the rows of the filter") if self._model.filter.text else ""
         if found.offset is None:
             said = tr("Not found") if found.complete else tr("Stopped, nothing found so far")
             self.line.say(" · ".join(part for part in (said, where, looked) if part), "warn")
@@ -258,32 +234,36 @@ class LogFind(QObject):
         parts = [tr("Found at {offset:,}", offset=found.offset), where]
         if found.wrapped:
             parts.append(tr("went on from the other end"))
-        self.hit, self._last = found.offset, sought
+        self._state.take(found.offset, sought)
         self.line.say(" · ".join(part for part in (*parts, looked) if part), "ok")
-        self._pane.go_to(found.offset)
-        row = self._pane.table.current_row()
-        if row is not None and row.offset == found.offset:
+        self._show(found.offset)
+
+    def _show(self, offset: int) -> None:
+        """Go to the hit; where it is chosen already, frame it."""
+        self.offsetWanted.emit(offset)
+        row = self._table.current_row()
+        if row is not None and row.offset == offset:
             self._frame(row)
 
     def _frame(self, row: LogRow) -> None:
         """Frame what was sought in the bytes of the chosen row."""
-        sought, session = self.sought, self.session
-        view = self._pane.unit.hex
+        state, session = self._state, self.session
+        sought, view = state.sought, self._unit.hex
         if sought is None or session is None:
             return
         log = session.snapshot.log
 
         def done(answer: tuple[list[tuple[int, int]], str]) -> None:
-            current = self._pane.table.current_row()
-            if current is None or current.offset != row.offset or sought is not self.sought:
+            current = self._table.current_row()
+            if current is None or current.offset != row.offset or sought is not state.sought:
                 return
             spans, field = answer
             view.set_found(spans)
             if spans:
                 view.show_span(*spans[0])
-            if field == BODY and not spans and row.offset == self.hit:
+            if field == BODY and not spans and row.offset == state.hit:
                 self.line.say(self.line.result.text() + " · " + tr("in the unpacked body"), "ok")
-            elif field and row.offset == self.hit and field not in self.line.result.text():
+            elif field and row.offset == state.hit and field not in self.line.result.text():
                 more = tr("{n:,} times in this row", n=len(spans)) if len(spans) > 1 else ""
                 self.line.say(" · ".join(p for p in (self.line.result.text(), field, more) if p), "ok")
 

@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from engine.errors import StoreError
 from viewer.log.frequency_work import Frequencies
+from viewer.log.log_model import LogModel
+from viewer.log.unit_panes import UnitPanes
 from viewer.look.assets import tr
 from viewer.look.formats import size
 from viewer.pane.frequency import FrequencySheet, value_rows
 from viewer.runtime.jobs import Cancelled
+from viewer.runtime.store_session import StoreSession
 from viewer.widgets.cell_filter import term
 from viewer.widgets.record_state import State
-
-if TYPE_CHECKING:
-    from viewer.log.pane import UnitsPane
+from viewer.widgets.record_view import RecordView
 
 WORK = "viewer.log.frequency_work:count"
 NAMES = {"CRC": "crc", "Body": "body", "Marks": "transaction"}
 
 
 class LogFrequency(QObject):
-    """Frequency sheets of the log."""
+    """Frequency sheets of the log: ``termWanted(how, condition)`` drills in. ``known`` gives names of properties."""
 
-    def __init__(self, pane: UnitsPane) -> None:
-        super().__init__(pane)
-        self._pane = pane
+    termWanted = Signal(str, str)
+
+    def __init__(
+        self, model: LogModel, table: RecordView, unit: UnitPanes, known: Callable[[str], Iterable[str]]
+    ) -> None:
+        super().__init__(table)
+        self._model, self._table, self._unit, self._known = model, table, unit, known
+        self.session: StoreSession | None = None
         self._turn = 0
 
     def commands(self) -> dict[str, Callable[[], object]]:
@@ -41,15 +46,14 @@ class LogFrequency(QObject):
         """The sheet of the column under the cursor, or of the field that is chosen in the decoded unit."""
         from engine.query import FIELDS
 
-        pane = self._pane
-        if pane.session is None:
+        if self.session is None:
             return None
         names = [(name, name) for name in FIELDS]
-        names += [(f"properties.{name}", f"properties.{name}") for name in pane.tools.known_values("properties")]
+        names += [(f"properties.{name}", f"properties.{name}") for name in self._known("properties")]
         field = self._field()
         if field not in {name for name, _ in names}:
             field = "topic"
-        sheet = FrequencySheet(names, field, pane.window())
+        sheet = FrequencySheet(names, field, self._table.window())
         sheet.fieldChosen.connect(lambda name: self._count(sheet, name))
         sheet.chosen.connect(lambda value: self._drill(sheet, value))
         sheet.finished.connect(lambda _n: self._stop())
@@ -58,20 +62,20 @@ class LogFrequency(QObject):
         return sheet
 
     def _field(self) -> str:
-        pane = self._pane
-        if pane.window().focusWidget() is pane.unit.detail:
-            return {"totalSize": "size"}.get(pane.unit.detail.chosen_field, pane.unit.detail.chosen_field)
-        at = pane.table.currentIndex().column()
-        if not 0 <= at < len(pane.table.kind.columns):
+        if self._unit.detail_in_focus:
+            field = self._unit.detail.chosen_field
+            return {"totalSize": "size"}.get(field, field)
+        at = self._table.currentIndex().column()
+        if not 0 <= at < len(self._table.kind.columns):
             return "topic"
-        column = pane.table.kind.columns[at]
+        column = self._table.kind.columns[at]
         return column.key or NAMES.get(column.title, "")
 
     def _stop(self) -> None:
         self._turn += 1
 
     def _count(self, sheet: FrequencySheet, field: str) -> None:
-        session = self._pane.session
+        session = self.session
         if session is not None:
             self._turn += 1
             sheet.show_state(State("loading", tr("Counting {field}…", field=field)))
@@ -80,15 +84,13 @@ class LogFrequency(QObject):
     async def _work(self, turn: int, sheet: FrequencySheet, field: str) -> None:
         from engine.query import FIELDS
 
-        pane = self._pane
-        session, log = pane.session, pane.log
+        session, (start, end) = self.session, self._model.span
         assert session is not None
-        assert log is not None
-        where, whole = pane.marks.heeded(pane.filtering.text), max(log.end, log.start) - log.start
+        where = self._model.heeded(self._model.filter.text)
         try:
             found: Frequencies = await session.jobs.in_worker(
                 tr("Counting {field}…", field=field), WORK, session.path, session.config, field, where,
-                time.time_ns() // 1_000_000, log.start, max(log.end, log.start),
+                time.time_ns() // 1_000_000, start, end,
             )  # fmt: skip
         except (Cancelled, asyncio.CancelledError):
             return
@@ -102,8 +104,8 @@ class LogFrequency(QObject):
         said = [tr("{n:,} values in {units:,} units", n=len(found.values), units=found.units)]
         if where:
             said.append(tr("in the rows of the filter"))
-        looked = found.looked - log.start
-        said.append(tr("scanned {done} of {all}", done=size(looked), all=size(max(whole, looked))))
+        looked = found.looked - start
+        said.append(tr("scanned {done} of {all}", done=size(looked), all=size(max(end - start, looked))))
         said.append(session.unread.edge if found.complete else tr("stopped"))
         if found.others:
             said.append(tr("{n:,} more values are not told apart", n=found.others))
@@ -111,5 +113,5 @@ class LogFrequency(QObject):
 
     def _drill(self, sheet: FrequencySheet, value: object) -> None:
         """The rows with this value: the filter narrows down."""
-        self._pane.tools.take_term("and", term(str(sheet.fields.currentData()), value))
+        self.termWanted.emit("and", term(str(sheet.fields.currentData()), value))
         sheet.accept()

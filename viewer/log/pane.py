@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -26,13 +25,14 @@ from viewer.log.filter import LogFilter
 from viewer.log.filter_line import FilterLine
 from viewer.log.find import LogFind
 from viewer.log.frequency import LogFrequency
+from viewer.log.log_model import LogModel, next_of
 from viewer.log.marks import LogMarks
 from viewer.log.rows import LogRow, LogSource, MatchSource, UnitRow
 from viewer.log.same import LogSame
 from viewer.log.tools import LogTools
 from viewer.log.unit_panes import UnitPanes
 from viewer.look.assets import tr
-from viewer.look.formats import number, size
+from viewer.look.formats import number
 from viewer.pane import Pane
 from viewer.pane.log_survey import LogSurvey
 from viewer.runtime import places
@@ -58,27 +58,27 @@ class UnitsPane(Pane):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.log: LogSource | None = None
+        self.model = LogModel()
         self._wanted: Place | None = None
         self._settings: Settings | None = None
         self.incident: IncidentCard | None = None
-        self._extent: LogLine | None = None
         self._late = False
-        self._before = -1
         self._end_wanted = -1
         self._build()
         self.survey = LogSurvey(self.line)
         self.survey.lined.connect(self._lined)
-        self.filtering = LogFilter(self)
-        self.count = LogCount(self)
-        self.tools = LogTools(self)
-        self.finding = LogFind(self)
+        model, table = self.model, self.table
+        self.filtering = LogFilter(model, self)
+        self.count = LogCount(model, self)
+        self.tools = LogTools(model, self.filter, table, self.unit)
+        self.finding = LogFind(model, table, self.unit)
         self.upper.insertWidget(1, self.finding.line)
-        self.marks = LogMarks(self)
-        self.same = LogSame(self)
-        self.exports = LogExport(self)
-        self.frequency = LogFrequency(self)
+        self.marks = LogMarks(model, table, self)
+        self.same = LogSame(table)
+        self.exports = LogExport(model, table, self)
+        self.frequency = LogFrequency(model, table, self.unit, self.tools.known_values)
         self._connect()
+        self._join_parts()
 
     def _build(self) -> None:
         self.line = LineStrip()
@@ -119,7 +119,25 @@ class UnitsPane(Pane):
         self.filtering.began.connect(self._filter_began)
         self.filtering.grew.connect(self._filter_grew)
         self.filtering.told.connect(self._filter_told)
-        self.filtering.on_clear(lambda: self.filter.apply(""))
+        self.filtering.cleared.connect(lambda: self.filter.apply(""))
+
+    def _join_parts(self) -> None:
+        """What one part wants of another, or of the window."""
+        for told in (self.tools.told, self.finding.told, self.marks.told, self.same.told, self.exports.told):
+            told.connect(self.statusMessage)
+        for did in (self.tools.did, self.exports.did):
+            did.connect(self.did)
+        for edited in (self.tools.edited, self.marks.edited):
+            edited.connect(self.edited)
+        for wanted in (self.finding.offsetWanted, self.marks.offsetWanted):
+            wanted.connect(self.go_to)
+        for filtered in (self.marks.filterWanted, self.same.filterWanted):
+            filtered.connect(self.filter.apply)
+        self.tools.ruleWanted.connect(self.marks.ask_rules)
+        self.same.stepWanted.connect(self.finding.jump)
+        self.frequency.termWanted.connect(self.tools.take_term)
+        self.unit.columnRequested.connect(self.table.fitting.add)
+        self.unit.detail.columns = lambda: frozenset(column.key for column in self.table.kind.columns)
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
@@ -135,7 +153,9 @@ class UnitsPane(Pane):
         """Show another store, or none."""
         super().set_session(session)
         self.filtering.forget()
-        self.filtering.session = session
+        self.model.close()
+        for part in (self.filtering, self.same, self.exports, self.frequency):
+            part.session = session
         self.filter.set_text("")
         self.survey.set_session(session)
         self.count.set_session(session)
@@ -146,9 +166,7 @@ class UnitsPane(Pane):
         self.tools.set_session(session)
         self.finding.set_session(session)
         self.marks.set_session(session)
-        self._extent = None
         if session is None:
-            self.log = None
             self.table.set_rows([])
             self.table.set_state(None)
             return
@@ -156,10 +174,10 @@ class UnitsPane(Pane):
         session.findingsChanged.connect(self._tell_incident)
         self._tell_incident()
         session.followingChanged.connect(self._following)
-        self.log = LogSource(session.snapshot.log)
-        self.log.lost = partial(lost_units, session.snapshot)
+        self.model.log = LogSource(session.snapshot.log)
+        self.model.log.lost = partial(lost_units, session.snapshot)
         self.marks.dress_log()
-        self.table.set_source(self.log, choose=self._wanted is None)
+        self.table.set_source(self.model.log, choose=self._wanted is None)
         self.table.setFocus()
         session.later(self.survey.look)
 
@@ -183,7 +201,7 @@ class UnitsPane(Pane):
         """Bring a unit, and a field of it, into view."""
         if place.kind not in {"log", "filter"}:
             return
-        if self.session is None or self.log is None:
+        if self.session is None or self.model.log is None:
             self._wanted = place
             return
         if place.kind == "filter":
@@ -197,7 +215,7 @@ class UnitsPane(Pane):
         if self.session is None or self._late:
             return
         self.survey.grown()
-        if self.filtering.source is None:
+        if self.model.filter.source is None:
             if self.session.following:
                 self._go_to_newest()
             else:
@@ -241,23 +259,11 @@ class UnitsPane(Pane):
 
     def busy(self) -> bool:
         """Whether a filter or a search runs."""
-        return self.filtering.running or self.finding.running
+        return self.model.filter.running or self.model.find.running
 
     def status(self) -> str:
         """What the filter found, or how long the log is."""
-        if self.filtering.source is not None:
-            return self.filtering.sentence()
-        line = self._extent
-        if self.log is None or line is None:
-            return ""
-        written = size(line.written - line.low)
-        text = tr("{size} of log, offsets {low:,} to {high:,}", size=written, low=line.low, high=line.written)
-        if self.count.upto < 0:
-            return text
-        rows = tr("1 row") if self.count.rows == 1 else tr("{count:,} rows", count=self.count.rows)
-        if self.count.upto < line.written:
-            rows = tr("{rows} up to {offset:,}", rows=rows, offset=self.count.upto)
-        return f"{text} · {rows}"
+        return self.model.status(self.session.unread.edge if self.session is not None else tr("complete"))
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -266,14 +272,14 @@ class UnitsPane(Pane):
             self.session.jobs.read(work, done, failed)
 
     def _lined(self, line: LogLine) -> None:
-        self._extent = line
+        self.model.extent = line
         self.table.show_extent()
         self.count.look()
         self.statusGrew.emit(self.status())
 
     def _counted(self, index: SideIndex) -> None:
-        if self.log is not None:
-            self.log.counted = index
+        if self.model.log is not None:
+            self.model.log.counted = index
             self._tell_topics(index)
             self.survey.show_damage([span for segment in index.segments for span in segment.damages])
             self.statusGrew.emit(self.status())
@@ -288,16 +294,16 @@ class UnitsPane(Pane):
     def _filled(self) -> None:
         self._choose_match()
         self._choose_newest()
-        if self._wanted is not None and self.filtering.source is None:
+        if self._wanted is not None and self.model.filter.source is None:
             wanted, self._wanted = self._wanted, None
             self.show_place(wanted)
-        if self.table.total_rows() == 0 and self.filtering.source is None:
+        if self.table.total_rows() == 0 and self.model.filter.source is None:
             self.table.set_state(
                 State(
                     "empty", tr("The log has no files.") if self._has_no_files() else tr("The log holds no unit yet.")
                 )
             )
-        elif self.filtering.source is None:
+        elif self.model.filter.source is None:
             self.table.set_state(None)
 
     def _has_no_files(self) -> bool:
@@ -333,14 +339,11 @@ class UnitsPane(Pane):
 
     def go_to(self, offset: int, field: str = "") -> None:
         """Choose the row that holds ``offset``; where a filter hides it, the filter goes."""
-        source = self.filtering.source
-        if source is not None:
-            at = bisect_left(source.offsets, offset)
-            if at < len(source.offsets) and source.offsets[at] == offset:
-                self._choose(at, offset, field)
-                return
+        place = self.model.place_of(offset)
+        if place is None:
             self.filter.apply("")
-        self._choose(offset, offset, field)
+            place = offset
+        self._choose(place, offset, field)
 
     def _choose(self, position: int, offset: int, field: str) -> None:
         row = self.table.current_row()
@@ -371,7 +374,7 @@ class UnitsPane(Pane):
     def _choose_newest(self) -> None:
         """The newest unit, not the zero tail behind it; nothing where the rows do not reach the end that was wanted."""
         rows = self.table.table.rows
-        if self._end_wanted < 0 or self.filtering.source is not None or not rows:
+        if self._end_wanted < 0 or self.model.filter.source is not None or not rows:
             return
         if self.table.source.behind(rows[-1]) >= self._end_wanted:
             self._end_wanted = -1
@@ -379,22 +382,17 @@ class UnitsPane(Pane):
             self.table.go_to(newest.offset)
 
     def _moved(self, first: int, last: int) -> None:
-        source = self.filtering.source
-        if isinstance(source, MatchSource) and source.offsets:
-            first = source.offsets[min(first, len(source.offsets) - 1)]
-            last = source.offsets[min(max(last - 1, 0), len(source.offsets) - 1)]
-        self.line.set_frame(first, last)
+        self.line.set_frame(*self.model.frame(first, last))
 
     def _line_placed(self, offset: int) -> None:
-        source = self.filtering.source
-        self.table.go_to(bisect_left(source.offsets, offset) if source is not None else offset, choose=False)
+        self.table.go_to(self.model.place_near(offset), choose=False)
 
     def next_problem(self, step: int) -> None:
         """Choose the next row that is damaged or doubtful, among the rows held and the findings."""
-        if self.log is None or self.session is None:
+        if self.model.log is None or self.session is None:
             return
         row = self.table.current_row()
-        here = row.offset if row is not None else self.log.start
+        here = row.offset if row is not None else self.model.log.start
         kind = self.table.kind
         known = {
             r.offset
@@ -402,36 +400,37 @@ class UnitsPane(Pane):
             if (look := kind.look(r)) is not None and look.mark in {"error", "warn"}
         }
         known |= {f.offset for f in self.session.findings if f.offset is not None and "commitlog" in str(f.file or "")}
-        ahead = sorted((o for o in known if (o > here if step > 0 else o < here)), reverse=step < 0)
-        if ahead:
-            self.go_to(ahead[0])
+        ahead = next_of(known, here, step)
+        if ahead is not None:
+            self.go_to(ahead)
         else:
             self.statusMessage.emit(tr("No problem is known in this direction. A check of the whole store finds all."))
 
     # ---- filter ------------------------------------------------------------------------------------------------------
 
     def _filter_edited(self, good: bool) -> None:
-        if not good and self.filtering.source is not None:
+        if not good and self.model.filter.source is not None:
             self.table.set_state(State("stale", tr("Rows of the last good filter")))
         elif (
-            self.filtering.source is not None
+            self.model.filter.source is not None
             and self.table.strip.state is not None
             and self.table.strip.state.kind == "stale"
         ):
             self.table.set_state(None)
 
     def _filter_applied(self, text: str) -> None:
-        if self.log is None:
+        model = self.model
+        if model.log is None:
             return
         row = self.table.current_row()
         if text:
-            self._before = row.offset if row is not None else self._before
-            self.filtering.begin(text, self.log)
+            model.before = row.offset if row is not None else model.before
+            self.filtering.begin(text, model.log)
             return
-        if self.filtering.source is not None:
+        if self.model.filter.source is not None:
             self.filtering.forget()
             self.table.set_state(None)
-            self.table.set_source(self.log, at=row.offset if row is not None else None, choose=True)
+            self.table.set_source(model.log, at=row.offset if row is not None else None, choose=True)
             self.statusMessage.emit(self.status())
             self.statusGrew.emit(self.status())
 
@@ -443,18 +442,16 @@ class UnitsPane(Pane):
 
     def _choose_match(self) -> None:
         """A filter's first rows have come: choose the unit that was chosen before, or else the first."""
-        source = self.filtering.source
-        if source is None or self.table.current_row() is not None or not self.table.table.rows:
+        model = self.model
+        if model.filter.source is None or self.table.current_row() is not None or not self.table.table.rows:
             return
-        at = bisect_left(source.offsets, self._before)
-        same = at < len(source.offsets) and source.offsets[at] == self._before
-        self.table.go_to(at if same else 0)
+        self.table.go_to(model.place_of(model.before) or 0)
 
     def _filter_told(self, state: State | None, sentence: str) -> None:
         self.table.set_state(state)
         if (
-            self.filtering.source is not None
-            and not self.filtering.source.offsets
+            self.model.filter.source is not None
+            and not self.model.filter.source.offsets
             and state is not None
             and state.kind == "empty"
         ):

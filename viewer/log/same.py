@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from engine.codec.message import Unit
 from viewer.look.assets import tr, words
-
-if TYPE_CHECKING:
-    from viewer.log.pane import UnitsPane
+from viewer.runtime.store_session import StoreSession
+from viewer.widgets.record_view import RecordView
 
 WHATS = {"key": words("the same key"), "queue": words("the same queue"), "transaction": words("the same transaction")}
 WITHOUT = {
@@ -50,11 +48,18 @@ def same_term(what: str, unit: Unit) -> str | None:
 
 
 class LogSame(QObject):
-    """The commands of one log pane."""
+    """The commands over one table of units: ``stepWanted(filter, what, forward)``, ``filterWanted(filter)``,
+    ``told(sentence)``.
+    """
 
-    def __init__(self, pane: UnitsPane) -> None:
-        super().__init__(pane)
-        self._pane = pane
+    stepWanted = Signal(str, str, bool)
+    filterWanted = Signal(str)
+    told = Signal(str)
+
+    def __init__(self, table: RecordView) -> None:
+        super().__init__(table)
+        self._table = table
+        self.session: StoreSession | None = None
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Next, previous, and all."""
@@ -67,15 +72,14 @@ class LogSame(QObject):
 
     def _with_unit(self, what: str, deed: Callable[[str], None]) -> None:
         """Do ``deed`` with the filter of what belongs to the chosen row; its unit is read off the loop."""
-        pane = self._pane
-        row, session = pane.table.current_row(), pane.session
+        row, session = self._table.current_row(), self.session
         if row is None or session is None:
             return
 
         def done(item: object) -> None:
             term = same_term(what, item) if isinstance(item, Unit) else None
             if term is None:
-                pane.statusMessage.emit(tr(WITHOUT[what]))
+                self.told.emit(tr(WITHOUT[what]))
             else:
                 deed(term)
 
@@ -83,7 +87,7 @@ class LogSame(QObject):
         session.jobs.read(lambda: log.unit_at(row.offset, crc=False), done)
 
     def _step(self, what: str, step: int, term: str) -> None:
-        self._pane.finding.jump(term, tr(WHATS[what]), step > 0)
+        self.stepWanted.emit(term, tr(WHATS[what]), step > 0)
 
     def _all(self, term: str) -> None:
-        self._pane.filter.apply(term)
+        self.filterWanted.emit(term)

@@ -9,19 +9,22 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from engine.errors import BadFilter
+from viewer.log.filter_line import FilterLine
 from viewer.log.filter_pills import LAST_MINUTES
 from viewer.log.known_values import Values, sample
+from viewer.log.log_model import LogModel
+from viewer.log.unit_panes import UnitPanes
 from viewer.look.assets import tr
 from viewer.runtime.edit import Edit
 from viewer.runtime.places import Place
 from viewer.widgets.cell_filter import CELL_COMMANDS, cell_term, combined
+from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from viewer.log.pane import UnitsPane
     from viewer.runtime.settings import Settings
     from viewer.runtime.store_session import StoreSession
 
@@ -29,56 +32,57 @@ FIVE_MINUTES = 300_000
 
 
 class LogTools(QObject):
-    """The tools of one log pane."""
+    """The tools over one filter line; ``ruleWanted(filter)`` where rows are to be coloured, the rest as a pane's."""
 
-    def __init__(self, pane: UnitsPane) -> None:
-        super().__init__(pane)
-        self._pane = pane
+    told = Signal(str)
+    did = Signal(str, str, object, str)
+    edited = Signal(object)
+    ruleWanted = Signal(str)
+
+    def __init__(self, model: LogModel, line: FilterLine, table: RecordView, unit: UnitPanes) -> None:
+        super().__init__(line)
+        self._model, self._line, self._table, self._unit = model, line, table, unit
         self.settings: Settings | None = None
         self.session: StoreSession | None = None
-        self._values: Values = {}
         self._saved: tuple[tuple[str, str], ...] = ()
-        line = pane.filter
         line.values = self.known_values
         line.meaning = self._meaning
         line.used = lambda: self.settings.filters if self.settings is not None else ()
         line.pills.changed.connect(self._keep_saved)
         line.applied.connect(self._filter_used)
-        pane.table.termRequested.connect(self.take_term)
-        pane.unit.termRequested.connect(self.take_term)
+        table.termRequested.connect(self.take_term)
+        unit.termRequested.connect(self.take_term)
 
     def use(self, settings: Settings) -> None:
         """Show what was saved."""
         self.settings = settings
         if settings.saved_filters is not None:
-            self._pane.filter.pills.show_saved(settings.saved_filters)
-        self._saved = tuple(self._pane.filter.pills.saved)
+            self._line.pills.show_saved(settings.saved_filters)
+        self._saved = tuple(self._line.pills.saved)
 
     def set_session(self, session: StoreSession | None) -> None:
         """Another store, or none."""
         self.session = session
-        self._values = {}
         if session is not None:
             session.later(lambda: session.jobs.read(lambda: sample(session.snapshot.log), self._sampled, _ignored))
 
     def _sampled(self, values: Values) -> None:
-        self._values = values
+        self._model.values = values
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Filters by the chosen cell or field."""
         found: dict[str, Callable[[], object]] = {
             name: partial(self._by_cell, how) for name, how in CELL_COMMANDS.items()
         }
-        return found | {"filter.save": self._pane.filter.pills.ask_name}
+        return found | {"filter.save": self._line.pills.ask_name}
 
     # ---- filters from cells ------------------------------------------------------------------------------------------
 
     def chosen_term(self) -> str | None:
         """The field of the decoded unit where it has the focus, else the cell that is chosen, as a condition."""
-        pane = self._pane
-        if pane.window().focusWidget() is pane.unit.detail:
-            return pane.unit.detail.term()
-        table, row = pane.table, pane.table.current_row()
+        if self._unit.detail_in_focus:
+            return self._unit.detail.term()
+        table, row = self._table, self._table.current_row()
         at = table.currentIndex().column()
         if row is None or not 0 <= at < len(table.kind.columns):
             return None
@@ -87,19 +91,19 @@ class LogTools(QObject):
     def _by_cell(self, how: str) -> None:
         term = self.chosen_term()
         if term is None:
-            self._pane.statusMessage.emit(tr("This value cannot be asked for in a filter."))
+            self.told.emit(tr("This value cannot be asked for in a filter."))
         else:
             self.take_term(how, term)
 
     def take_term(self, how: str, term: str) -> None:
         """Use a condition: apply it, add it, write it into the field, or copy it."""
-        line = self._pane.filter
+        line = self._line
         if how == "copy":
             QGuiApplication.clipboard().setText(term)
-            self._pane.statusMessage.emit(tr("Copied {text}", text=term))
+            self.told.emit(tr("Copied {text}", text=term))
             return
         if how == "colour":
-            self._pane.marks.ask_rules(term)
+            self.ruleWanted.emit(term)
             return
         try:
             text = combined(line.in_force if how != "prepare" else line.text(), how, term)
@@ -120,12 +124,12 @@ class LogTools(QObject):
     def _keep_saved(self, saved: list[tuple[str, str]]) -> None:
         before, after = self._saved, tuple(saved)
         self._put_saved(after)
-        self._pane.edited.emit(Edit(tr("saved filters"), before, after, self._put_saved))
+        self.edited.emit(Edit(tr("saved filters"), before, after, self._put_saved))
 
     def _put_saved(self, saved: tuple[tuple[str, str], ...]) -> None:
         self._saved = saved
-        if tuple(self._pane.filter.pills.saved) != saved:
-            self._pane.filter.pills.show_saved(saved)
+        if tuple(self._line.pills.saved) != saved:
+            self._line.pills.show_saved(saved)
         if self.settings is not None:
             self.settings.saved_filters = list(saved)
 
@@ -134,7 +138,7 @@ class LogTools(QObject):
             self.settings.remember_filter(text)
         if self.session is not None:
             command = ["storescope", "units", str(self.session.path), *(["--where", text] if text else [])]
-            self._pane.did.emit("filter.apply", tr("Apply the filter"), {"filter": text}, shlex.join(command))
+            self.did.emit("filter.apply", tr("Apply the filter"), {"filter": text}, shlex.join(command))
 
     def known_values(self, field: str) -> Iterable[str]:
         """Texts that the store holds in ``field``; of ``properties``, the names."""
@@ -143,7 +147,7 @@ class LogTools(QObject):
             return [topic.name for topic in survey.topics]
         if self.session is not None and field == "file":
             return [file.name for file in self.session.snapshot.log.files]
-        return self._values.get(field, ())
+        return self._model.values.get(field, ())
 
     def _meaning(self, text: str) -> str:
         return self.last_minutes() if text == LAST_MINUTES else text

@@ -129,6 +129,11 @@ class UnitPanes(QObject):
         self.inspector.set_aside(aside)
         self.hex.setMinimumWidth(bytes_width if aside and shown else 0)
 
+    @property
+    def detail_in_focus(self) -> bool:
+        """Whether the tree of fields has the focus of its window."""
+        return self.detail.window().focusWidget() is self.detail
+
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copies of the chosen bytes, and the inspector beside them."""
         found: dict[str, Callable[[], object]] = {

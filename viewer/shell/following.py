@@ -175,7 +175,7 @@ class LogFollow(Follower):
         pane = self._units
         if pane.session is None or not pane.isVisible():
             return
-        if pane.filtering.source is None:
+        if pane.model.filter.source is None:
             self._table.take()
         pane.count.grow()
 

@@ -35,7 +35,7 @@ def test_its_numbers_grow_with_the_store(qapp: object, golden: Callable[..., Pat
     async def drive(pane: UnitsPane, session: StoreSession) -> None:
         follow = LogFollow(pane)
         for _ in range(300):
-            if pane.count.upto >= 0:
+            if pane.model.upto >= 0:
                 break
             await asyncio.sleep(0.02)
         assert pane.status().endswith(f"0 to {ends[0]:,} · {every - MANY:,} rows")

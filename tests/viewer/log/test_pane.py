@@ -116,17 +116,17 @@ def test_a_filter_shows_its_hits_and_goes_again(on):
         pane.show_place(places.log(BAD))
         await settled(session.jobs)
         pane.filter.apply('topic = "orders" and queueOffset >= 750')
-        await until(lambda: pane.filtering.complete)
+        await until(lambda: pane.model.filter.complete)
         await settled(session.jobs)
-        rows = [pane.log.row(item) for item in session.snapshot.log.walk() if hasattr(item, "topic")]
+        rows = [pane.model.log.row(item) for item in session.snapshot.log.walk() if hasattr(item, "topic")]
         wanted = [r.offset for r in rows if r.topic == "orders" and r.queue_offset >= 750]
-        assert pane.filtering.source.offsets == wanted
+        assert pane.model.filter.source.offsets == wanted
         assert pane.table.total_rows() == len(wanted)
         assert pane.table.current_row().offset == wanted[0]
         assert "complete" in pane.status()
         pane.filter.apply("")
         await settled(session.jobs)
-        assert pane.filtering.source is None
+        assert pane.model.filter.source is None
         assert pane.table.current_row().offset == wanted[0]
 
     on("crash-flip-5.3.3", drive)
@@ -138,13 +138,13 @@ def test_a_long_filter_is_cut_off_with_a_word_and_goes_on(on, monkeypatch):
 
     async def drive(pane, session):
         pane.filter.apply('topic = "TopicA"')
-        await until(lambda: not pane.filtering.running)
-        assert len(pane.filtering.source.offsets) == 40
+        await until(lambda: not pane.model.filter.running)
+        assert len(pane.model.filter.source.offsets) == 40
         assert pane.table.strip.state.kind == "cut"
         pane.table.strip.step()
-        await until(lambda: not pane.filtering.running)
-        assert len(pane.filtering.source.offsets) == 80
-        assert sorted(set(pane.filtering.source.offsets)) == pane.filtering.source.offsets
+        await until(lambda: not pane.model.filter.running)
+        assert len(pane.model.filter.source.offsets) == 80
+        assert sorted(set(pane.model.filter.source.offsets)) == pane.model.filter.source.offsets
 
     on("crash-flip-5.3.3", drive)
 
@@ -152,7 +152,7 @@ def test_a_long_filter_is_cut_off_with_a_word_and_goes_on(on, monkeypatch):
 def test_a_filter_without_hits_says_so_and_offers_the_way_out(on):
     async def drive(pane, session):
         pane.filter.apply("size > 4GiB")
-        await until(lambda: pane.filtering.complete)
+        await until(lambda: pane.model.filter.complete)
         await settled(session.jobs)
         assert pane.table.note.state.kind == "empty"
         assert pane.unit.current is None
@@ -167,7 +167,7 @@ def test_a_filter_without_hits_says_so_and_offers_the_way_out(on):
 def test_a_filter_that_cannot_be_understood_leaves_the_last_rows(on):
     async def drive(pane, session):
         pane.filter.apply('topic = "orders"')
-        await until(lambda: pane.filtering.complete)
+        await until(lambda: pane.model.filter.complete)
         count = pane.table.total_rows()
         pane.filter.set_text("sise > 3")
         pane.filter._edited("sise > 3")
@@ -307,7 +307,7 @@ def test_counting_in_the_background_says_newer_figures_and_never_talks_over_anot
         said, grew = [], []
         pane.statusMessage.connect(said.append)
         pane.statusGrew.connect(grew.append)
-        pane._lined(pane._extent)
+        pane._lined(pane.model.extent)
         await settled(session.jobs)
         assert said == []
         assert grew[0].startswith("1")

@@ -382,7 +382,7 @@ def test_a_filter_chosen_in_the_palette_is_applied(run: Run, window: MainWindow,
     async def choose() -> None:
         await opened(window, golden("broker-orders"))
         apply_filter(window, 'topic = "PaymentEvents"')
-        filtering = window.panes["log"].filtering  # type: ignore[attr-defined]
+        filtering = window.panes["log"].model.filter  # type: ignore[attr-defined]
         await wait_for(lambda: filtering.source is not None and filtering.source.offsets)
         assert filtering.text == 'topic = "PaymentEvents"'
 

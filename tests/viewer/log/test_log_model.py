@@ -1,0 +1,231 @@
+"""What one view of the log is, without a window: filter, find, marks and places over rows that need no file."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from engine.codec.message import Unit
+from viewer.log.colour_rules import Rule
+from viewer.log.find_work import Hits
+from viewer.log.log_model import FindState, LogModel, next_of
+from viewer.log.row_marks import RowMarks
+from viewer.log.rows import EdgeRow, LogSource, UnitRow
+from viewer.widgets.log_line import LogLine
+from viewer.widgets.sought import Sought
+
+GIB = 1 << 30
+
+
+def log_of(end: int = 4 * GIB, start: int = GIB) -> LogSource:
+    reader = SimpleNamespace(min_offset=start, end_offset=end, known_end=end)
+    return LogSource(cast("Any", reader))
+
+
+def unit_at(offset: int, time: int = 0) -> UnitRow:
+    return UnitRow(offset, 100, "Orders", 0, 0, time, None, [], "ok", "", False, 0, b"")
+
+
+@pytest.fixture
+def model() -> LogModel:
+    found = LogModel()
+    found.log = log_of()
+    return found
+
+
+@pytest.fixture
+def filtered(model: LogModel) -> LogModel:
+    """Under a filter that has found three rows."""
+    assert model.log is not None
+    model.filter.begin('topic = "Orders"', model.log).offsets.extend([1000, 3000, 5000])
+    return model
+
+
+def test_a_store_that_is_closed_leaves_what_is_a_persons(filtered: LogModel) -> None:
+    filtered.dress.marked.add(1000)
+    filtered.rules, filtered.made = [Rule("mine", 'topic = "Orders"')], ("bornHost",)
+    filtered.find.sought, filtered.upto = Sought("text", "a"), 17
+    filtered.close()
+    assert (filtered.log, filtered.filter.source, filtered.filter.text, filtered.upto) == (None, None, "", -1)
+    assert (filtered.find.sought, filtered.find.hit, filtered.marks) == (None, None, RowMarks())
+    assert (filtered.coloured, filtered.made, filtered.span) == (True, ("bornHost",), (0, 0))
+
+
+def test_the_span_of_a_log_is_never_turned_round(model: LogModel) -> None:
+    assert model.span == (GIB, 4 * GIB)
+    model.log = log_of(end=0, start=GIB)
+    assert model.span == (GIB, GIB)
+
+
+# ---- the filter ------------------------------------------------------------------------------------------------------
+
+
+def test_a_filter_says_how_far_it_came_in_one_unit(filtered: LogModel) -> None:
+    state = filtered.filter
+    state.looked = 2 * GIB
+    assert state.sentence("complete") == "3 units match · scanned 1.00 of 3.00 GiB"
+    state.looked, state.complete, state.spent = 4 * GIB, True, 4.14
+    assert state.sentence("not all readable").endswith("scanned 3.00 of 3.00 GiB in 4.1 s · not all readable")
+    assert filtered.status("complete") == state.sentence("complete")
+
+
+def test_a_filter_that_has_looked_at_little_names_both_units(filtered: LogModel) -> None:
+    filtered.filter.looked = GIB + 5
+    assert "scanned 5 B of 3.00 GiB" in filtered.filter.sentence("complete")
+
+
+def test_a_new_filter_begins_where_the_log_does(filtered: LogModel) -> None:
+    state = filtered.filter
+    state.looked, state.complete, state.spent = 4 * GIB, True, 9.0
+    assert filtered.log is not None
+    state.begin("crcBad", filtered.log)
+    assert (state.text, state.found, state.complete, state.spent) == ("crcBad", 0, False, 0.0)
+    assert (state.start, state.looked, state.end) == (GIB, GIB, 4 * GIB)
+
+
+def test_places_among_the_rows_of_a_filter_are_their_numbers(filtered: LogModel) -> None:
+    assert [filtered.place_of(offset) for offset in (1000, 3000, 4000, 9000)] == [0, 1, None, None]
+    assert [filtered.place_near(offset) for offset in (0, 1001, 9000)] == [0, 1, 3]
+    assert filtered.frame(0, 2) == (1000, 3000)
+    assert filtered.frame(7, 9) == (5000, 5000)
+    assert filtered.chosen_span((0, 2)) == (1000, 5000)
+
+
+def test_without_a_filter_places_are_offsets(model: LogModel) -> None:
+    assert (model.place_of(4711), model.place_near(4711)) == (4711, 4711)
+    assert (model.frame(10, 20), model.chosen_span((10, 20)), model.chosen_span(None)) == ((10, 20), (10, 20), None)
+
+
+def test_a_filter_without_hits_frames_nothing_else(model: LogModel) -> None:
+    assert model.log is not None
+    model.filter.begin("crcBad", model.log)
+    assert model.frame(0, 1) == (0, 1)
+    assert model.place_of(0) is None
+
+
+# ---- how long the log is ---------------------------------------------------------------------------------------------
+
+
+def test_rows_are_told_as_far_as_they_are_counted(model: LogModel) -> None:
+    assert model.status("complete") == ""
+    model.extent = cast("LogLine", SimpleNamespace(low=GIB, written=4 * GIB))
+    told = "3.00 GiB of log, offsets 1,073,741,824 to 4,294,967,296"
+    assert model.status("complete") == told
+    model.counted(cast("Any", SimpleNamespace(total=12, segments=[SimpleNamespace(end=2 * GIB)])))
+    assert model.status("complete") == f"{told} · 12 rows up to 2,147,483,648"
+    model.rows, model.upto = 1, 4 * GIB
+    assert model.status("complete") == f"{told} · 1 row"
+
+
+def test_an_index_that_lies_behind_takes_no_counted_row_away(model: LogModel) -> None:
+    model.rows, model.upto = 20, 4 * GIB
+    model.counted(cast("Any", SimpleNamespace(total=12, segments=[SimpleNamespace(end=2 * GIB)])))
+    assert (model.rows, model.upto) == (20, 4 * GIB)
+
+
+# ---- find ------------------------------------------------------------------------------------------------------------
+
+TEXT, OTHER = Sought("text", "needle"), Sought("text", "thread")
+
+
+def test_looking_begins_at_the_row_and_behind_it_where_it_is_the_hit() -> None:
+    state, row = FindState(), unit_at(500)
+    assert state.at(None, 7, TEXT, forward=True) == 7
+    assert state.at(row, 7, TEXT, forward=True) == 500
+    state.take(500, TEXT)
+    assert state.at(row, 7, TEXT, forward=True) == 600
+    assert state.at(row, 7, TEXT, forward=False) == 500
+    assert state.at(row, 7, OTHER, forward=True) == 500, "another text may stand in the same row"
+
+
+def test_hits_of_the_chosen_rows_are_stepped_through_round_the_end() -> None:
+    state, offsets = FindState(), (100, 200, 300)
+    assert state.step(offsets, 150, TEXT, forward=True) == (1, False)
+    assert state.step(offsets, 200, TEXT, forward=True) == (2, False)
+    assert state.step(offsets, 300, TEXT, forward=True) == (0, True)
+    assert state.step(offsets, 100, TEXT, forward=False) == (2, True)
+    assert state.hit == 300
+
+
+def test_hits_are_counted_once_for_one_question_and_again_where_they_were_cut() -> None:
+    state, asked = FindState(), (TEXT, "", 0, 100)
+    state.keep(asked, Hits((1, 2), False))
+    assert state.counted(asked) is None
+    state.keep(asked, Hits((1, 2), True))
+    assert state.counted(asked) == Hits((1, 2), True)
+    assert state.counted((TEXT, "crcBad", 0, 100)) is None
+    state.forget()
+    assert state.counted(asked) is None
+
+
+# ---- what a person puts on rows --------------------------------------------------------------------------------------
+
+
+def test_marks_turn_and_the_next_one_is_found_round_the_end(model: LogModel) -> None:
+    assert model.next_mark(None, 1) is None
+    assert model.marked_filter() == ""
+    for offset in (300, 100, 200):
+        assert model.put_marks(model.mark_turned(unit_at(offset))) is False
+    assert [model.next_mark(unit_at(200), step) for step in (1, -1)] == [300, 100]
+    assert [model.next_mark(unit_at(300), 1), model.next_mark(unit_at(100), -1)] == [100, 300]
+    assert model.next_mark(None, 1) == 100
+    assert model.marked_filter() == "physicalOffset in (100, 200, 300)"
+    model.put_marks(model.mark_turned(unit_at(200)))
+    assert model.marks.marked == {100, 300}
+
+
+def test_a_reference_is_taken_moved_and_given_up(model: LogModel) -> None:
+    first, second = unit_at(100, time=5000), unit_at(200, time=7000)
+    assert model.put_marks(model.reference_turned(first)) is True
+    assert model.dress.reference == (100, 5000)
+    model.put_marks(model.reference_turned(second))
+    assert model.dress.reference == (200, 7000)
+    model.put_marks(model.reference_turned(second))
+    assert model.dress.reference is None
+
+
+def test_what_was_kept_comes_to_what_was_put_on_rows_meanwhile(model: LogModel) -> None:
+    model.put_marks(RowMarks(frozenset({1}), frozenset(), (1, 10)))
+    model.add_marks(RowMarks(frozenset({2}), frozenset({3}), (2, 20)))
+    assert model.marks == RowMarks(frozenset({1, 2}), frozenset({3}), (1, 10))
+
+
+def test_ignored_rows_are_left_out_of_every_filter(model: LogModel) -> None:
+    assert model.heeded("crcBad") == "crcBad"
+    model.put_marks(model.ignore_turned(EdgeRow("damage", 50, 10, 60)))
+    assert model.heeded("") == "not physicalOffset in (50)"
+    assert model.heeded('topic = "a" or topic = "b"') == '(topic = "a" or topic = "b") and not physicalOffset in (50)'
+
+
+def test_an_export_takes_the_rows_of_its_scope(filtered: LogModel) -> None:
+    filtered.put_marks(RowMarks(frozenset({1000, 3000}), frozenset({3000})))
+    row, text, without = unit_at(5000), 'topic = "Orders"', "not physicalOffset in (3000)"
+    assert filtered.to_export("row", row, None) == ((5000,), "")
+    assert filtered.to_export("row", None, None) == ((), "")
+    assert filtered.to_export("marked", row, None) == ((1000,), "")
+    assert filtered.to_export("all", row, None) == (None, without)
+    assert filtered.to_export("filter", row, (1, 2)) == (None, f"{text} and {without}")
+    assert filtered.to_export("span", row, (1, 2)) == (None, f"{text} and {without} and physicalOffset between 1 and 2")
+
+
+def test_rows_are_read_with_the_rules_and_the_columns_in_force(model: LogModel) -> None:
+    model.rules = [
+        Rule("off", 'topic = "Orders"', on=False),
+        Rule("broken", "topic ="),
+        Rule("mine", "queueId = 3", "red"),
+    ]
+    assert model.coloured
+    model.made = ("bornHost", "nonsense")
+    model.dress_log(lambda _offset: None)
+    assert model.log is not None
+    assert [name for name, _read in model.log.fields] == ["bornHost"]
+    assert model.log.dress is not None
+    unit = cast("Unit", {"topic": "Orders", "queueId": 3})
+    assert (model.log.dress(unit).rule, model.log.dress(unit).tint) == ("mine", "red")
+
+
+@pytest.mark.parametrize(("here", "step", "wanted"), [(2, 1, 5), (5, 1, 9), (9, 1, None), (5, -1, 2), (2, -1, None)])
+def test_the_next_of_offsets_is_the_nearest_one(here: int, step: int, wanted: int | None) -> None:
+    assert next_of({9, 2, 5}, here, step) == wanted

@@ -1,0 +1,313 @@
+"""The log as one view of it stands: its rows, the filter, what a person put on rows, what is looked for; no Qt.
+
+The parts of the view are given this object, and none of them the view: each finds here what another one has put. What
+is chosen the table knows; what depends on it is told the row.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from viewer.log.colour_rules import Rule, dresser
+from viewer.log.made_columns import readers
+from viewer.log.row_dress import RowDress
+from viewer.log.row_marks import RowMarks
+from viewer.log.rows import LogRow, LogSource, MatchSource, UnitRow
+from viewer.look.assets import tr
+from viewer.look.formats import size
+
+if TYPE_CHECKING:
+    from engine.inspection.side_index import SideIndex
+    from viewer.log.find_work import Hits
+    from viewer.widgets.log_line import LogLine
+    from viewer.widgets.sought import Sought
+
+Span = tuple[int, int]
+
+
+@dataclass
+class FilterState:
+    """The filter in force: its ``text``, the rows that it has found (None: no filter), and how far it has looked."""
+
+    text: str = ""
+    source: MatchSource | None = None
+    running: bool = False
+    complete: bool = False
+    start: int = 0
+    end: int = 0
+    looked: int = 0
+    spent: float = 0.0
+    """Seconds that it took so far."""
+
+    def begin(self, text: str, log: LogSource) -> MatchSource:
+        """Look for ``text`` from the beginning of the log; the rows that will be found."""
+        self.text, self.source, self.complete, self.spent = text, MatchSource(log), False, 0.0
+        self.start = self.looked = log.start
+        self.end = max(log.end, log.start)
+        return self.source
+
+    def forget(self) -> None:
+        """No filter any more."""
+        self.text, self.source, self.running, self.complete = "", None, False, False
+
+    @property
+    def found(self) -> int:
+        return len(self.source.offsets) if self.source is not None else 0
+
+    @property
+    def whole(self) -> int:
+        """Bytes that are to be looked at."""
+        return max(self.end, self.looked) - self.start
+
+    @property
+    def done(self) -> int:
+        return self.looked - self.start
+
+    @property
+    def scanned(self) -> str:
+        """``21.4``, where the whole is told in the same unit beside it."""
+        mine, whole = size(self.done), size(self.whole)
+        return mine.split(" ")[0] if mine.split(" ")[1] == whole.split(" ")[1] else mine
+
+    def sentence(self, edge: str) -> str:
+        """``1,204 units match · scanned 38.0 of 38.0 GiB in 4.1 s · complete``; ``edge`` is the last word of it."""
+        if self.source is None:
+            return ""
+        count = self.found
+        words = [
+            tr("{count:,} units match", count=count) if count != 1 else tr("1 unit matches"),
+            tr("scanned {done} of {all}", done=self.scanned, all=size(self.whole)),
+        ]
+        if self.complete:
+            words[-1] += " " + tr("in {seconds:.1f} s", seconds=self.spent)
+            words.append(edge)
+        return " · ".join(words)
+
+
+@dataclass
+class FindState:
+    """What is looked for, the last hit and what it was a hit of; all hits of the chosen rows once they were counted."""
+
+    sought: Sought | None = None
+    running: bool = False
+    hit: int | None = None
+    last: Sought | None = None
+    _asked: tuple[Sought, str, int, int] | None = None
+    _hits: Hits | None = None
+
+    def forget(self) -> None:
+        """Another store."""
+        self.sought = self.hit = self._asked = self._hits = None
+
+    def at(self, row: LogRow | None, start: int, sought: Sought, *, forward: bool) -> int:
+        """Where to begin: at the chosen row, behind it where it is the last hit already."""
+        if row is None:
+            return start
+        again = self.hit == row.offset and self.last == sought
+        return row.end if forward and again else row.offset
+
+    def counted(self, asked: tuple[Sought, str, int, int]) -> Hits | None:
+        """All hits, where the same was asked before."""
+        return self._hits if self._asked == asked else None
+
+    def keep(self, asked: tuple[Sought, str, int, int], hits: Hits) -> None:
+        """Know them for the next step, where these are all."""
+        self._asked, self._hits = (asked, hits) if hits.complete else (None, None)
+
+    def take(self, offset: int, sought: Sought) -> None:
+        """A hit is chosen."""
+        self.hit, self.last = offset, sought
+
+    def step(self, offsets: Sequence[int], here: int, sought: Sought, *, forward: bool) -> tuple[int, bool]:
+        """Number of the hit that comes next, and whether it was found from the other end; it is the last hit now."""
+        again = self.hit == here and self.last == sought
+        at = (bisect_right if again else bisect_left)(offsets, here) if forward else bisect_left(offsets, here) - 1
+        number = at % len(offsets)
+        self.take(offsets[number], sought)
+        return number, number != at
+
+
+@dataclass
+class LogModel:
+    """What the parts of one view of the log share."""
+
+    log: LogSource | None = None
+    filter: FilterState = field(default_factory=FilterState)
+    find: FindState = field(default_factory=FindState)
+    dress: RowDress = field(default_factory=RowDress)
+    """Marks, ignored rows and the time that counts as zero."""
+    rules: list[Rule] = field(default_factory=list)
+    made: Sequence[str] = ()
+    """Fields of which a person made columns."""
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Field → texts that were seen in it."""
+    extent: LogLine | None = None
+    rows: int = 0
+    """Rows of the log up to the offset :attr:`upto`, which is -1 where nobody has counted yet."""
+    upto: int = -1
+    before: int = -1
+    """Offset of the row that was chosen when the filter began."""
+
+    def close(self) -> None:
+        """No store; the rules and the columns that were made are a person's and stay."""
+        self.log, self.extent, self.values, self.upto = None, None, {}, -1
+        self.filter.forget()
+        self.find.forget()
+        self.dress.clear()
+
+    @property
+    def span(self) -> Span:
+        """First byte of the log and the end of it, as far as that is known; asks no disk."""
+        if self.log is None:
+            return 0, 0
+        return self.log.start, max(self.log.end, self.log.start)
+
+    def status(self, edge: str) -> str:
+        """What the filter found, or how long the log is; ``edge`` ends the sentence of a filter that is complete."""
+        if self.filter.source is not None:
+            return self.filter.sentence(edge)
+        line = self.extent
+        if self.log is None or line is None:
+            return ""
+        written = size(line.written - line.low)
+        text = tr("{size} of log, offsets {low:,} to {high:,}", size=written, low=line.low, high=line.written)
+        if self.upto < 0:
+            return text
+        rows = tr("1 row") if self.rows == 1 else tr("{count:,} rows", count=self.rows)
+        if self.upto < line.written:
+            rows = tr("{rows} up to {offset:,}", rows=rows, offset=self.upto)
+        return f"{text} · {rows}"
+
+    def counted(self, index: SideIndex) -> None:
+        """The rows have numbers up to where the index ends; more rows than that may be known already."""
+        last = index.segments[-1]
+        if self.upto < last.end:
+            self.rows, self.upto = index.total, last.end
+
+    # ---- places among the rows that are shown ------------------------------------------------------------------------
+
+    def place_of(self, offset: int) -> int | None:
+        """The position of the unit at ``offset`` in the rows that are shown; None where the filter hides it."""
+        source = self.filter.source
+        if source is None:
+            return offset
+        at = bisect_left(source.offsets, offset)
+        return at if at < len(source.offsets) and source.offsets[at] == offset else None
+
+    def place_near(self, offset: int) -> int:
+        """The position of the first row that is shown at ``offset`` or behind it."""
+        source = self.filter.source
+        return offset if source is None else bisect_left(source.offsets, offset)
+
+    def frame(self, first: int, last: int) -> Span:
+        """The offsets of what is on the screen: positions [first, last)."""
+        source = self.filter.source
+        if source is None or not source.offsets:
+            return first, last
+        return (
+            source.offsets[min(first, len(source.offsets) - 1)],
+            source.offsets[min(max(last - 1, 0), len(source.offsets) - 1)],
+        )
+
+    def chosen_span(self, span: Span | None) -> Span | None:
+        """Offsets of the first and the last row of a span of positions."""
+        source = self.filter.source
+        if span is None or source is None:
+            return span
+        return source.offsets[span[0]], source.offsets[span[1]]
+
+    # ---- what a person put on rows -----------------------------------------------------------------------------------
+
+    @property
+    def marks(self) -> RowMarks:
+        """Marks, ignored rows and reference as they are kept."""
+        return RowMarks(frozenset(self.dress.marked), frozenset(self.dress.ignored), self.dress.reference)
+
+    def put_marks(self, marks: RowMarks) -> bool:
+        """These from now on; whether times are told otherwise by that."""
+        timed = marks.reference != self.dress.reference
+        self.dress.marked, self.dress.ignored = set(marks.marked), set(marks.ignored)
+        self.dress.reference = marks.reference
+        return timed
+
+    def add_marks(self, kept: RowMarks) -> None:
+        """What was kept comes to what was put on rows meanwhile."""
+        self.dress.marked |= kept.marked
+        self.dress.ignored |= kept.ignored
+        self.dress.reference = self.dress.reference or kept.reference
+
+    def mark_turned(self, row: LogRow) -> RowMarks:
+        """With the mark of ``row`` put or taken away."""
+        return replace(self.marks, marked=self.marks.marked ^ {row.offset})
+
+    def ignore_turned(self, row: LogRow) -> RowMarks:
+        """With ``row`` ignored, or heeded again."""
+        return replace(self.marks, ignored=self.marks.ignored ^ {row.offset})
+
+    def reference_turned(self, row: UnitRow) -> RowMarks:
+        """With times that count from ``row`` on; times of day again where they did already."""
+        same = self.dress.reference is not None and self.dress.reference[0] == row.offset
+        return replace(self.marks, reference=None if same else (row.offset, row.store_timestamp))
+
+    def next_mark(self, row: LogRow | None, step: int) -> int | None:
+        """Offset of the next marked row, round the end; None where no row is marked."""
+        marked = sorted(self.dress.marked)
+        if not marked:
+            return None
+        here = row.offset if row is not None else -1
+        ahead = [o for o in marked if o > here] if step > 0 else [o for o in reversed(marked) if o < here]
+        return ahead[0] if ahead else marked[0 if step > 0 else -1]
+
+    def marked_filter(self) -> str:
+        """The filter that shows the marked rows; "" where none is."""
+        return _one_of(self.dress.marked) if self.dress.marked else ""
+
+    def heeded(self, text: str) -> str:
+        """The filter ``text`` without the ignored rows: what find, sheets and exports look at."""
+        if not self.dress.ignored:
+            return text
+        from engine.query import and_
+
+        return and_(text, f"not {_one_of(self.dress.ignored)}")
+
+    def to_export(self, scope: str, row: LogRow | None, span: Span | None) -> tuple[tuple[int, ...] | None, str]:
+        """The rows of an export: offsets, or None and the filter that finds them. ``scope`` is row, marked, span,
+        filter or all.
+        """
+        if scope == "row":
+            return (row.offset,) if row is not None else (), ""
+        if scope == "marked":
+            return tuple(sorted(self.dress.marked - self.dress.ignored)), ""
+        where = self.heeded(self.filter.text if scope in {"filter", "span"} else "")
+        if scope == "span" and span is not None:
+            from engine.query import and_
+
+            where = and_(where, f"physicalOffset between {span[0]} and {span[1]}")
+        return None, where
+
+    # ---- how rows are read -------------------------------------------------------------------------------------------
+
+    @property
+    def coloured(self) -> bool:
+        """Whether a rule is in force."""
+        return any(rule.on and not rule.fault for rule in self.rules)
+
+    def dress_log(self, file_of: Callable[[int], str | None]) -> None:
+        """Have the rows read with the rules in force and the fields of the columns that were made."""
+        if self.log is not None:
+            self.log.dress = dresser(self.rules, file_of)
+            self.log.fields = readers(self.made)
+
+
+def next_of(offsets: Iterable[int], here: int, step: int) -> int | None:
+    """The nearest of ``offsets`` behind ``here`` (1), or before it (-1); None where there is none."""
+    if step > 0:
+        return min((offset for offset in offsets if offset > here), default=None)
+    return max((offset for offset in offsets if offset < here), default=None)
+
+
+def _one_of(offsets: Iterable[int]) -> str:
+    return f"physicalOffset in ({', '.join(map(str, sorted(offsets)))})"
