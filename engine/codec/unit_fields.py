@@ -9,7 +9,6 @@ Chinese of ``meaning`` stands in ``resources/i18n``. No numpy here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 Kind = Literal["number", "time", "text", "list"]
@@ -299,18 +298,14 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("properties_length", "i4"),
 )  # fmt: skip
 """Columns of a scanned block and their numpy types: numbers of the fields, and where the rest lies in the block."""
-NUMBERS: dict[str, str] = {field.name: field.attribute for field in OF_RECORDS if field.column and not field.words}
-"""Fields that are numbers of a scanned block as they stand, each with its column."""
+NUMBERS: dict[str, str] = {
+    field.name: field.attribute for field in OF_RECORDS if field.column and field.always and not field.words
+}
+"""Fields of every record that are numbers of a scanned block as they stand, each with its column."""
 INSTEAD: dict[str, str] = {field.name: field.instead for field in FIELDS if field.instead}
 """Fields of the bytes, each with the field of records that tells the same."""
 
 
-def masked_as(*kinds: Masked) -> tuple[str, ...]:
-    """Names of the fields that are hidden as one of ``kinds``."""
-    return tuple(field.name for field in FIELDS if field.masked in kinds)
-
-
-def but_for(names: Iterable[str]) -> tuple[Field, ...]:
-    """The fields of records without those of these names."""
-    left_out = frozenset(names)
-    return tuple(field for field in OF_RECORDS if field.name not in left_out)
+def masked_as(kind: Masked) -> tuple[str, ...]:
+    """Names of the fields that are hidden where ``kind`` is masked."""
+    return tuple(field.name for field in FIELDS if field.masked == kind)

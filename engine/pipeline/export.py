@@ -22,9 +22,9 @@ from engine.codec import message
 from engine.codec.columns import UNIT, UnitColumns
 from engine.codec.message import Unit
 from engine.codec.topic_table import TopicTable
+from engine.codec.unit_fields import FIELDS, NUMBERS, OF_RECORDS
 from engine.codec.unit_scan import Damage
 from engine.pipeline import tasks, unit_texts
-from engine.pipeline.unit_rows import NUMBERS
 from engine.pipeline.unit_texts import TopicTexts
 from engine.query.filter import Filter
 from engine.rules.masking import Masking
@@ -42,19 +42,13 @@ DAY_MS = 86_400_000
 BATCH_BYTES = 16 << 20
 """Bytes of units in one batch of rows: a task holds about three times as much."""
 _PLACES = ("store", "broker")
-_MASKED = (
-    "topic", "properties", "propertiesRaw", "body", "bodyCRC", "keys", "uniqueKey", "offsetMsgId", "bornHost",
-    "storeHost",
-)  # fmt: skip
+_MASKED = {"propertiesRaw", *(field.name for field in FIELDS if field.masked)}
 _LATEST = 253_402_300_799_999
 
+_ELSEWHERE = {"file", "bodySha256", "body", "physicalOffsetField"}
 COLUMNS: tuple[tuple[str, str], ...] = (
-    ("store", "string"), ("broker", "string"), ("file", "string"), ("physicalOffset", "bigint"), ("size", "int"),
-    ("version", "int"), ("topic", "string"), ("queueId", "int"), ("queueOffset", "bigint"), ("flag", "int"),
-    ("sysFlag", "int"), ("bornTimestamp", "bigint"), ("bornHost", "string"), ("storeTimestamp", "bigint"),
-    ("storeHost", "string"), ("reconsumeTimes", "int"), ("preparedTransactionOffset", "bigint"), ("bodyCRC", "int"),
-    ("crc", "string"), ("bodyLength", "int"), ("properties", "map<string,string>"), ("tags", "string"),
-    ("keys", "array<string>"), ("uniqueKey", "string"), ("tagsCode", "bigint"), ("offsetMsgId", "string"),
+    ("store", "string"), ("broker", "string"), ("file", "string"),
+    *((field.name, field.spark) for field in OF_RECORDS if field.name not in _ELSEWHERE),
     ("propertiesRaw", "binary"), ("body", "binary"), ("day", "string"),
 )  # fmt: skip
 """Name and Spark's type of every column of an export."""

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from engine.codec.columns import BAD, OK, UNCHECKED, UnitColumns
 from engine.codec.topic_table import TopicTable
+from engine.codec.unit_fields import NUMBERS
 from engine.pipeline import schema
 from engine.pipeline.files import StorePlace
-from engine.pipeline.unit_rows import NUMBERS
 from engine.pipeline.want import Want
 
 if TYPE_CHECKING:

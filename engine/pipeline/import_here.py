@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
+from engine.codec.unit_fields import NUMBERS
 from engine.errors import CannotRead, StoreError
 from engine.pipeline.imports import NEEDED, unit_bytes
 from engine.pipeline.parquet_files import NOTHING
 
 Unit = tuple[int, str, bytes]
 """Physical offset, what is known of the CRC, and the unit's bytes."""
-_NUMBERS: Final = (
-    "physicalOffset", "version", "queueId", "queueOffset", "flag", "sysFlag", "bornTimestamp", "storeTimestamp",
-    "reconsumeTimes", "preparedTransactionOffset", "bodyCRC",
-)  # fmt: skip
+_NUMBERS: Final = tuple(name for name in NEEDED if name in NUMBERS)
 _BYTES: Final = ("body", "propertiesRaw")
 _LONGEST_CELL: Final = 1 << 30
 _BATCH_ROWS: Final = 4096

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.codec.encode import HEADS, HOST_BITS, host_bits, host_raw
 from engine.codec.message import MAGIC_V1, MAGIC_V2
+from engine.codec.unit_fields import INSTEAD, OF_BYTES, OF_RECORDS
 from engine.errors import StoreError
 from engine.pipeline.export import COLUMNS, CSV, SCHEMA, arrow_schema
 from engine.pipeline.insides.worker_process import settling
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+_BY_LENGTH = {"size", "bodyLength"}
+_IN_BYTES = {INSTEAD.get(name, name) for name, _ in OF_BYTES} - _BY_LENGTH
 NEEDED = (
-    "physicalOffset", "crc", "version", "topic", "queueId", "queueOffset", "flag", "sysFlag", "bornTimestamp",
-    "bornHost", "storeTimestamp", "storeHost", "reconsumeTimes", "preparedTransactionOffset", "bodyCRC",
-    "body", "propertiesRaw",
+    "physicalOffset", "crc",
+    *(field.name for field in OF_RECORDS if field.name in _IN_BYTES and field.name != "physicalOffset"),
+    "propertiesRaw",
 )  # fmt: skip
 """Columns that a unit is made of again, and its CRC's."""
 _GLOB = re.compile(r"[{}\[\]*?\\]")

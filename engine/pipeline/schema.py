@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from engine.codec.unit_fields import BY_NAME, OF_RECORDS
 from engine.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,16 +29,22 @@ Columns = dict[str, str]
 """Name → type in Spark's words, in order; those that are null in no row say ``NOT NULL``."""
 _NEVER = " NOT NULL"
 
-UNIT: Columns = {
-    "type": "string NOT NULL", "physicalOffset": "bigint", "size": "bigint", "version": "int", "file": "string",
-    "topic": "string", "queueId": "int", "queueOffset": "bigint", "flag": "int", "sysFlag": "int",
-    "bornTimestamp": "bigint", "bornTime": "timestamp", "bornHost": "string", "storeTimestamp": "bigint",
-    "storeTime": "timestamp", "storeHost": "string",
-    "reconsumeTimes": "int", "preparedTransactionOffset": "bigint", "bodyCRC": "int", "crc": "string",
-    "bodyLength": "int", "properties": "map<string,string>", "tags": "string", "keys": "array<string>",
-    "uniqueKey": "string", "tagsCode": "bigint", "offsetMsgId": "string", "bodySha256": "string", "body": "binary",
-    "physicalOffsetField": "bigint", "reason": "string", "store": "string NOT NULL", "broker": "string",
-}  # fmt: skip
+TIMES = {field.name.removesuffix("stamp"): field.name for field in OF_RECORDS if field.kind == "time"}
+"""Timestamps, each with the column of ms that it is made of."""
+
+
+def _of_units() -> Columns:
+    found = {"type": "string NOT NULL"}
+    time_of = {ms: time for time, ms in TIMES.items()}
+    for field in OF_RECORDS:
+        found[field.name] = field.spark
+        if field.name in time_of:
+            found[time_of[field.name]] = "timestamp"
+    # a span of damage may be longer than any unit
+    return found | {"size": "bigint", "reason": "string", "store": "string NOT NULL", "broker": "string"}
+
+
+UNIT: Columns = _of_units()
 CQ: Columns = {
     "type": "string NOT NULL", "topic": "string", "queueId": "int", "queueOffset": "bigint", "physicalOffset": "bigint",
     "size": "int", "tagsCode": "bigint",
@@ -50,26 +57,10 @@ INDEX: Columns = {
     "timeDiff": "int", "storeTimestamp": "bigint", "storeTime": "timestamp", "prev": "int", "reason": "string",
     "store": "string NOT NULL", "broker": "string",
 }  # fmt: skip
-TIMES = {"bornTime": "bornTimestamp", "storeTime": "storeTimestamp"}
-"""Timestamps, each with the column of ms that it is made of."""
 COMMENTS = {
+    **{field.name: field.on_spark for field in OF_RECORDS},
+    **{time: BY_NAME[ms].on_spark.removesuffix(", ms since the epoch") for time, ms in TIMES.items()},
     "type": "what the row is: unit, cq, indexEntry; blank; damage, with a reason",
-    "physicalOffset": "where the unit begins in the commit log, bytes", "size": "length of the unit, bytes",
-    "version": "of the unit's form: 1 or 2", "file": "name of the file that holds it",
-    "topic": "the topic's name", "queueId": "number of the queue in its topic",
-    "queueOffset": "place in the queue, counted in entries (of a batch: its first)",
-    "flag": "the application's own bits", "sysFlag": "RocketMQ's bits: compression, transaction, IPv6",
-    "bornTimestamp": "when the producer made it, ms since the epoch", "bornTime": "when the producer made it",
-    "bornHost": "the producer, ip:port", "storeTimestamp": "when the broker stored it, ms since the epoch",
-    "storeTime": "when the broker stored it", "storeHost": "the broker, ip:port",
-    "reconsumeTimes": "how often it was handed to a consumer again",
-    "preparedTransactionOffset": "of a transaction: where its half message lies",
-    "bodyCRC": "CRC of the body, as stored", "crc": "ok, bad or unchecked: the body against its CRC",
-    "bodyLength": "length of the body as stored, bytes", "properties": "all properties by name",
-    "tags": "property TAGS", "keys": "property KEYS, split", "uniqueKey": "property UNIQ_KEY: the message's own id",
-    "tagsCode": "hash of the tags as the consume queue has it", "offsetMsgId": "id made of the broker and the offset",
-    "bodySha256": "digest of the body as stored", "body": "the body as stored",
-    "physicalOffsetField": "where the unit says that it lies, if that is elsewhere",
     "reason": "of damage: what is wrong", "store": "path of the store", "broker": "name of the broker, if known",
     "ext": "what the ext file holds for the entry", "state": "entry, prefilled or empty",
     "batchSize": "messages of a batch", "entry": "number of the entry in its file", "slot": "the hash slot it hangs at",

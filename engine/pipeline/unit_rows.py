@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from engine.codec.columns import BLANK, UNIT, UnitColumns
 from engine.codec.topic_table import TopicTable
+from engine.codec.unit_fields import NUMBERS, OF_RECORDS
 from engine.codec.unit_scan import Damage
 from engine.pipeline import schema, unit_texts
 from engine.pipeline.splits import Split
@@ -23,17 +24,8 @@ if TYPE_CHECKING:
 
 BATCH_BYTES = 8 << 20
 """Bytes of units that one batch of rows with bodies or properties is made of."""
-NUMBERS = {
-    "physicalOffset": "offset", "size": "size", "version": "version", "queueId": "queue_id",
-    "queueOffset": "queue_offset", "flag": "flag", "sysFlag": "sys_flag", "bornTimestamp": "born_timestamp",
-    "storeTimestamp": "store_timestamp", "reconsumeTimes": "reconsume_times",
-    "preparedTransactionOffset": "prepared_transaction_offset", "bodyCRC": "body_crc", "bodyLength": "body_length",
-    "tagsCode": "tags_code",
-}  # fmt: skip
-"""Columns that are numbers of a block as they stand."""
-NEED_TAGS = {
-    "topic", "flag", "bornTimestamp", "bornTime", "reconsumeTimes", "preparedTransactionOffset", "tagsCode",
-}  # fmt: skip
+NEED_TAGS = {field.name for field in OF_RECORDS if field.with_tags}
+NEED_TAGS |= {time for time, ms in schema.TIMES.items() if ms in NEED_TAGS}
 _OF_BLANKS = ("physicalOffset", "size")
 
 Rows = unit_texts.Rows

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from engine.codec.unit_fields import masked_as
 from engine.errors import UsageError
 from engine.rules.known_properties import OF_GROUPS, OF_HOSTS, OF_IDS, OF_KEYS, OF_LIGHT_QUEUES, OF_ROCKETMQ, OF_TOPICS
 
@@ -27,9 +28,9 @@ PARTS = ("bodies", "keys", "hosts", "groups", "lmq", "properties")
 """What can be masked, in the words of ``--mask``."""
 HIDDEN = "(masked)"
 
-_BODIES = ("body", "bodyText", "bodySha256", "bodyCRC")
-_IDS = ("uniqueKey", "offsetMsgId", "msgId")
-_HOST_FIELDS = ("bornHost", "storeHost")
+_BODIES = (*masked_as("bodies"), "bodyText")
+_IDS = (*masked_as("ids"), "msgId")
+_HOST_FIELDS = masked_as("hosts")
 _HASHES = ("keyHash", "slot")
 """Fields of index entries: whoever guesses a key can compare its hash."""
 _GROUP_FIELDS = ("consumerGroup", "producerGroup")
