@@ -11,9 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from engine import __version__
+from engine.codec.unit_fields import BY_NAME, OF_BYTES
 from engine.errors import StoreError
 from engine.rules.catalogue import RULES
 from engine.rules.findings import SEVERITIES, Finding
@@ -49,10 +51,8 @@ MOST_FINDINGS = 500
 HIDDEN = "•••"
 MOST_BARS = 20
 MOST_MARKS = 40
-HARMLESS = (
-    "totalSize", "magicCode", "queueId", "flag", "queueOffset", "physicalOffset", "sysFlag", "bornTimestamp", "size",
-    "tagsCode",
-)  # fmt: skip
+_AT_ONE_PLACE = [name for name, _ in takewhile(lambda one: one[1].width, OF_BYTES)]
+HARMLESS = {"size", "tagsCode", *(name for name in _AT_ONE_PLACE if not BY_NAME[name].masked)}
 """Fields whose bytes a masked report shows: of a unit those before the first that may lie elsewhere."""
 
 

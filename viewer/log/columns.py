@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from engine.codec.unit_fields import BY_NAME, Field
 from viewer.log.made_columns import made_column
 from viewer.log.row_dress import RowDress
 from viewer.log.rows import EdgeRow, LogRow, UnitRow
@@ -78,6 +79,7 @@ def unit_kind(
         Column("body", words("Body"), 120, _body, _preview, mono=True, tone=lambda _: "text3", slim=True,
                filterable=False, term=lambda row: body_term(_preview(row))),
     )  # fmt: skip
+    told = [field for one in columns if (field := BY_NAME.get(one.key)) is not None and field.always]
     if rules:
         rule = text_column("rule", words("Rule"), 92, filterable=False)
         columns = (*columns[:-1], replace(rule, term=lambda _row: None), columns[-1])
@@ -88,7 +90,7 @@ def unit_kind(
         columns,
         lambda row: worn.look(row, look(row)),
         lambda row: worn.verdict(row, verdict(row)),
-        record,
+        lambda row: record(row, told),
         command,
     )
 
@@ -132,8 +134,8 @@ def verdict(row: LogRow) -> str:
     return {"blank": tr("blank"), "zero": tr("zero tail"), "error": tr("cannot be read")}.get(row.kind, tr("damage"))
 
 
-def record(row: LogRow) -> dict[str, Any]:
-    """The row as far as it is known without reading its unit again."""
+def record(row: LogRow, shown: Sequence[Field]) -> dict[str, Any]:
+    """The row as far as it is known without reading its unit again: the fields that are ``shown``."""
     if isinstance(row, EdgeRow):
         found: dict[str, Any] = {
             "type": "blank" if row.kind == "blank" else "damage",
@@ -141,18 +143,7 @@ def record(row: LogRow) -> dict[str, Any]:
             "size": row.size,
         }
         return found | ({"reason": row.reason} if row.reason else {})
-    return {
-        "type": "unit",
-        "physicalOffset": row.offset,
-        "size": row.size,
-        "topic": row.topic,
-        "queueId": row.queue_id,
-        "queueOffset": row.queue_offset,
-        "storeTimestamp": row.store_timestamp,
-        "tags": row.tags,
-        "keys": row.keys,
-        "crc": row.crc,
-    }
+    return {"type": "unit", **{field.name: getattr(row, field.attribute) for field in shown}}
 
 
 def command(row: LogRow) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.codec.message import COMPRESSED, Unit, decode, parts
+from engine.codec.unit_fields import FIELDS
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CorruptUnit
 from viewer.widgets.sought import Sought, Span
@@ -30,10 +31,7 @@ MOST_HITS = 100_000
 """Hits in the chosen rows that are counted."""
 BODY = "body"
 MOST_SPANS = 64
-NUMBERS = (
-    "offset", "size", "queue_id", "flag", "queue_offset", "physical_offset", "sys_flag", "born_timestamp",
-    "store_timestamp", "reconsume_times", "prepared_transaction_offset", "body_crc", "body_length", "tags_code",
-)  # fmt: skip
+NUMBERS = tuple(field.attribute for field in FIELDS if field.column in {"i4", "i8"})
 """Columns of a scan in which numbers are looked for."""
 
 

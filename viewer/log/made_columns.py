@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.codec.message import Unit
+from engine.codec.unit_fields import INSTEAD
 from viewer.look.formats import full_moment, hexadecimal, moment, number, plain
 from viewer.widgets.columns import Column, Record
 
 Getter = Callable[[Unit], Any]
 PROPERTY = "properties."
-SHOWN_AS = {"totalSize": "size", "magicCode": "version"}
-"""Names of the tree that are called otherwise in tables and filters."""
 LENGTHS: dict[str, Getter] = {
     "topicLength": lambda unit: len(unit.topic.encode("utf-8", "replace")),
     "propertiesLength": lambda unit: len(unit.properties_raw),
@@ -26,7 +25,7 @@ HEX = {"bodyCRC": 8, "sysFlag": 1}
 
 def field_name(line: str) -> str:
     """What a line of the tree is called as a column; "" where none can be made of it."""
-    name = SHOWN_AS.get(line, line)
+    name = INSTEAD.get(line, line)
     return name if name and reader(name) is not None else ""
 
 

@@ -1,101 +1,17 @@
 """What each field of the store's files means, and which chapter of our notes on RocketMQ's formats tells more; no Qt.
 
-One table for units, queue entries and index files. A field that means something else in one table stands there under
-``kind.name`` too.
+One table for units (whose words stand with their fields, :mod:`engine.codec.unit_fields`), queue entries and index
+files. A field that means something else in one table stands there under ``kind.name`` too.
 """
 
 from __future__ import annotations
 
+from engine.codec import unit_fields
 from viewer.look.assets import words
 
 FIELDS: dict[str, tuple[str, str]] = {
-    # a unit of the commit log, in the order of its bytes
-    "totalSize": (
-        words("TOTALSIZE: bytes of the whole unit, these four included. The next unit begins behind them."),
-        "2.1",
-    ),
-    "magicCode": (
-        words(
-            "MAGICCODE: says that a message begins here and which form its topic's length has: one byte "
-            "(version 1) or two (version 2). Another value marks the end of a file."
-        ),
-        "2.1",
-    ),
-    "bodyCRC": (
-        words(
-            "BODYCRC: a checksum of the body, without its highest bit. A broker compares it when it recovers "
-            "after an abnormal exit."
-        ),
-        "2.1",
-    ),
-    "queueId": (words("QUEUEID: the queue of the topic that the message belongs to."), "2.1"),
-    "flag": (words("FLAG: a number of the sender's own; RocketMQ never reads it."), "2.1"),
-    "queueOffset": (
-        words(
-            "QUEUEOFFSET: the number of the message in its queue. Consumers count in it; half and "
-            "rollback units have none."
-        ),
-        "2.1",
-    ),
-    "physicalOffset": (
-        words(
-            "PHYSICALOFFSET: where the unit begins in the whole log, counted in bytes. It must equal "
-            "its place; else the unit is left over from a file that was used before."
-        ),
-        "2.1",
-    ),
-    "sysFlag": (
-        words(
-            "SYSFLAG: bits of the broker and the client: compressed, several tags, part of a transaction, "
-            "IPv6 hosts, inner batch."
-        ),
-        "2.3",
-    ),
-    "bornTimestamp": (words("BORNTIMESTAMP: when the sender made the message, by the sender's clock, in ms."), "2.1"),
-    "bornHost": (words("BORNHOST: address and port of the sender."), "2.1"),
-    "storeTimestamp": (
-        words(
-            "STORETIMESTAMP: when the broker stored the message, by the broker's clock, in ms. "
-            "Checkpoint, index and deletion go by it."
-        ),
-        "2.1",
-    ),
-    "storeHost": (words("STOREHOST: address and port of the broker."), "2.1"),
-    "reconsumeTimes": (words("RECONSUMETIMES: how often a consumer sent the message back to be tried again."), "13"),
-    "preparedTransactionOffset": (
-        words("PREPAREDTRANSACTIONOFFSET: where the half message of the transaction lies; 0 outside transactions."),
-        "13",
-    ),
-    "bodyLength": (words("BODYLENGTH: bytes of the body as it is stored, compressed or not."), "2.1"),
-    "body": (words("BODY: what the sender sent, compressed where sysFlag says so."), "2.1"),
-    "topicLength": (words("TOPICLENGTH: bytes of the topic's name: one byte in version 1, two in version 2."), "2.1"),
-    "topic": (
-        words(
-            "TOPIC: under which name the message is stored. Delayed, half and retried messages lie under a "
-            "topic of RocketMQ's own and carry the real one as a property."
-        ),
-        "2.1",
-    ),
-    "propertiesLength": (words("PROPERTIESLENGTH: bytes of the properties behind it, at most 32,767."), "2.4"),
-    "properties": (words("A property: a name and a text that sender, client or broker gave the message."), "2.4"),
-    "keys": (words("KEYS: words by which the message can be found. Each goes into the index as topic#key."), "4.3"),
-    "uniqueKey": (
-        words(
-            "UNIQ_KEY: the id that the client gave the message, what most tools call its message id. It is "
-            "in the index too."
-        ),
-        "2.6",
-    ),
-    "tags": (words("TAGS: the tag that consumers choose by. Its hash stands in the queue entry."), "2.4"),
-    "offsetMsgId": (
-        words(
-            "The broker's address and the physical offset in one text: a broker finds the message by it "
-            "without an index."
-        ),
-        "2.6",
-    ),
-    "crc": (words("Whether the body gives the checksum that is stored in bodyCRC."), "2.9"),
-    "version": (words("1 or 2: the form of the unit, told by its magicCode."), "2.1"),
+    # a unit of the commit log
+    **{field.name: (field.meaning, field.chapter) for field in unit_fields.FIELDS if field.meaning},
     "marks": (
         words("T transaction, Z compressed, B batch, D delayed, R retried, M dispatched to several queues."),
         "2.3",
@@ -107,13 +23,6 @@ FIELDS: dict[str, tuple[str, str]] = {
     ),
     "cq.physicalOffset": (words("CommitLog offset: 8 bytes that say where the unit of this entry begins."), "3.1"),
     "cq.size": (words("Size: 4 bytes that say how long the unit is, so that it is read at once."), "3.1"),
-    "tagsCode": (
-        words(
-            "Tags hash code: 8 bytes with the hash of the tag. In a delay queue it is the time of delivery, "
-            "in a queue with an ext file an address there."
-        ),
-        "3.1",
-    ),
     "batchSize": (
         words("How many messages the unit of this entry holds; batch queues have entries of 46 bytes."),
         "3.7",
@@ -213,7 +122,8 @@ FIELDS: dict[str, tuple[str, str]] = {
     "part.unread": (words("On disk; recovery does not look at it."), "10"),
 }
 SAME = {
-    "size": "totalSize", "magic": "magicCode", "key": "keys", "UNIQ_KEY": "uniqueKey", "KEYS": "keys", "TAGS": "tags",
+    **{told: name for name, told in unit_fields.INSTEAD.items()},
+    "magic": "magicCode", "key": "keys", "UNIQ_KEY": "uniqueKey", "KEYS": "keys", "TAGS": "tags",
     "physicalOffsetField": "physicalOffset", "totalsize": "totalSize",
 }  # fmt: skip
 """Names in tables and properties for fields that stand above under another."""

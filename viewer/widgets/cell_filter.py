@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.codec.message import Unit
+from engine.codec.unit_fields import INSTEAD
 from engine.errors import BadFilter
 from viewer.look.assets import words
 from viewer.widgets.columns import Column, Record, field_of
@@ -43,7 +44,7 @@ LETTERS = {
     "M": "properties.INNER_MULTI_DISPATCH is not null",
 }
 """A letter of the Marks as a condition; held to :func:`viewer.log.rows.letters` by the tests."""
-NAMES = {"phyOffset": "physicalOffset", "key": "keys", "totalSize": "size", "realTopic": "topic"}
+NAMES = {**INSTEAD, "phyOffset": "physicalOffset", "key": "keys", "realTopic": "topic"}
 PLAIN = frozenset(("physicalOffset", "size", "topic", "tags", "keys", "storeTimestamp", "crc", "bornHost", "storeHost"))
 """Fields that mean the same in every table."""
 BODY = 80
@@ -81,7 +82,7 @@ def line_term(name: str, shown: str, unit: Unit | None) -> str | None:
         if name.startswith("properties."):
             found = unit.properties.get(name.removeprefix("properties.")) if unit is not None else None
             return term(name, shown if found is None else found)
-        name = {"totalSize": "size", "magicCode": "version"}.get(name, name)
+        name = INSTEAD.get(name, name)
         if name == "physicalOffset" and unit is not None and unit.stale:
             name = "physicalOffsetField"
         spec = FIELDS.get(name)

@@ -11,18 +11,15 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.codec.unit_fields import OF_BYTES
+
 PAGE = 4096
 KEPT = 64
 ROW_BYTES = 16
 AROUND = 1024
 """Bytes in front of and behind the shown span that can be scrolled to."""
 
-_GROUPS = {
-    "totalSize": "frame", "magicCode": "frame", "bodyCRC": "frame", "sysFlag": "frame", "bodyLength": "frame",
-    "topicLength": "frame", "propertiesLength": "frame", "queueId": "id", "flag": "id", "queueOffset": "id",
-    "physicalOffset": "id", "reconsumeTimes": "id", "preparedTransactionOffset": "id", "bornTimestamp": "time",
-    "storeTimestamp": "time", "bornHost": "host", "storeHost": "host", "body": "body", "topic": "topic",
-}  # fmt: skip
+_FILLS = {name: place.fill for name, place in OF_BYTES}
 PROPERTY = "properties."
 
 
@@ -49,7 +46,7 @@ def hex_fields(parts: Sequence[tuple[str, int, int]]) -> list[HexField]:
     """Painted fields of a unit's parts (name, position, length); properties alternate between two fills."""
     fields, other = [], False
     for name, position, length in parts:
-        group = _GROUPS.get(name, "frame")
+        group: str = _FILLS.get(name, "frame")
         if name.startswith(PROPERTY):
             group, other = ("propsAlt" if other else "props"), not other
         fields.append(HexField(name, position, length, group))
