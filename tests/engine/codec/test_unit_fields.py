@@ -1,0 +1,152 @@
+"""One table of a unit's fields: every field is where users and code look for it, and nobody keeps a list beside it."""
+
+from __future__ import annotations
+
+import ast
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.codec import unit_fields
+from engine.codec.columns import NAMES, UnitColumns
+from engine.codec.encode import HEADS
+from engine.codec.message import Unit, decode, parts
+from engine.codec.unit_fields import BY_NAME, FIELDS, INSTEAD, OF_BYTES, OF_RECORDS
+from engine.inspection import records
+from engine.pipeline import export, schema
+from engine.query import FIELDS as FILTER_FIELDS
+from engine.query import GRAMMAR
+from viewer.look.assets import catalogue
+from viewer.look.field_words import explained
+from viewer.widgets.columns import field_of
+
+ROOT = Path(__file__).resolve().parents[3]
+OWN_SPELLING = {name for name in BY_NAME if name.lower() != name}
+"""Names that are nobody else's words, as ``topic`` and ``size`` are."""
+OTHER_LISTS = {
+    "engine/cli/commands/units.py": "the table of units on a terminal: which columns, and how wide",
+    "engine/codec/salvage.py": "fields whose mended value is whatever makes the rest fit",
+    "engine/pipeline/export.py": "who makes the columns that are no numbers",
+    "engine/pipeline/filters.py": "conditions by which a plan leaves parts unread",
+    "engine/pipeline/schema.py": "columns of queue entries",
+    "engine/pipeline/unit_rows.py": "who makes the columns that are no numbers",
+    "engine/query/parse.py": "what people write in place of a field's name",
+    "viewer/log/export_work.py": "CSV and Markdown: which columns, in the order in which a person reads them",
+    "viewer/log/unit_fields.py": "the detail of a unit: what is said beside each value",
+    "viewer/look/field_words.py": "names of tables and properties for fields that stand under another",
+    "viewer/widgets/cell_filter.py": "fields that mean the same in every table",
+}
+"""Files that may name four fields in a row, each with what the list is: a choice of its own, not all fields again."""
+
+
+def test_names_are_written_once():
+    assert len(BY_NAME) == len(FIELDS)
+    assert {field.name for field in OF_RECORDS} >= set(INSTEAD.values())
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
+def test_a_field_is_wherever_it_is_looked_for(field):
+    if field.column:
+        assert (field.attribute, field.column) in NAMES
+        assert field.attribute in UnitColumns.__annotations__
+    if field.kind is not None:
+        assert FILTER_FIELDS[field.name].kind == field.kind
+        assert f"  {field.name} " in GRAMMAR
+        assert field.in_filters
+    if field.spark:
+        assert schema.UNIT[field.name] == ("bigint" if field.name == "size" else field.spark)
+        assert field.on_spark
+        assert field.name in dict(export.COLUMNS) or field.name in {"bodySha256", "physicalOffsetField"}
+        assert hasattr(Unit, field.attribute) or field.name in {"file", "bodySha256"}
+    if field.meaning:
+        assert field.chapter
+        assert field.meaning in catalogue("zh_CN")
+    if field.name not in {"file", "bodySha256"}:
+        assert explained("unit", field.name) is not None
+
+
+def test_columns_have_the_types_that_the_table_says():
+    block = UnitColumns(3)
+    for name, kind in NAMES:
+        assert getattr(block, name).dtype == np.dtype(kind)
+        assert np.dtype(kind).name in UnitColumns.__annotations__[name], name
+
+
+@pytest.mark.golden
+def test_a_record_has_every_field_in_the_order_of_the_table(golden):
+    from engine.inspection import open_store
+
+    with open_store(golden("clean-5.3.3")) as store:
+        unit = next(item for item in store.units() if isinstance(item, Unit))
+    record = records.unit(unit, "file", body=True)
+    assert list(record) == ["type", *(field.name for field in OF_RECORDS if field.always), "body"]
+    for field in OF_RECORDS:
+        if field.column and field.always:
+            assert record[field.name] == getattr(unit, field.attribute)
+            assert field_of(field.name)({field.name: 1}) == 1
+
+
+def test_places_are_those_of_the_smallest_unit():
+    at = 0
+    for name, place in OF_BYTES:
+        assert place.position == at, name
+        at += place.width or {"bornHost": 8, "storeHost": 8}.get(name, 0)
+    assert at == 91
+    assert BY_NAME["body"].in_bytes.position == HEADS[0].size
+
+
+def test_places_are_where_the_codec_finds_the_values():
+    plain = bytes.fromhex(
+        "0000007b daa320a7 77d18982 00000003 00000000 0000000000000005 00000000000004d2 00000000 0000018bcfe56800"
+        "c0a801020000c350 0000018bcfe5687b 7f00000100002a9f 00000000 0000000000000000 00000005 48656c6c6f 09"
+        "546f70696354657374 0012 54414753 01 54616741 02 4b455953 01 6b31 02"
+    )
+    unit = decode(plain)
+    found = {part.name: plain[part.position : part.position + part.length] for part in parts(plain)}
+    for field in FIELDS:
+        if field.column and field.in_bytes is not None and field.name != "physicalOffset":
+            letter = {4: "i", 8: "q"}[field.in_bytes.width]
+            assert struct.unpack(f">{letter}", found[field.name])[0] == getattr(unit, field.attribute), field.name
+    assert list(found)[: len(OF_BYTES)] == [name for name, _ in OF_BYTES]
+
+
+def lists_of_fields(source: str) -> Iterator[tuple[int, int]]:
+    """Lines where four fields or more are named in a tuple, list, set or dictionary, and how many they are."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Tuple() | ast.List() | ast.Set():
+                items = list(node.elts)
+            case ast.Dict():
+                items = [*node.keys, *node.values]
+            case _:
+                continue
+        named = {text for item in items for text in _texts(item)} & OWN_SPELLING
+        if len(named) >= 4:
+            yield node.lineno, len(named)
+
+
+def _texts(item: ast.expr | None) -> Iterator[str]:
+    for one in item.elts if isinstance(item, ast.Tuple) else item.args if isinstance(item, ast.Call) else [item]:
+        if isinstance(one, ast.Constant) and isinstance(one.value, str):
+            yield one.value
+
+
+def test_a_list_of_fields_is_seen():
+    assert list(lists_of_fields('A = ("queueId", "queueOffset", "sysFlag", "bodyCRC")')) == [(1, 4)]
+    assert list(lists_of_fields('A = {"queueId": 1, "x": "queueOffset", "sysFlag": ("bodyCRC", 2)}')) == [(1, 4)]
+    assert list(lists_of_fields('A = [C("A", "queueId"), C("queueOffset"), C("sysFlag", 1), ("bodyCRC",)]')) == [(1, 4)]
+    assert not list(lists_of_fields('A = ("topic", "body", "flag", "properties", "queueId", "queueOffset", "sysFlag")'))
+
+
+def test_nobody_else_keeps_a_list_of_the_fields():
+    """Where this fails: take them from ``engine/codec/unit_fields.py``, or say in OTHER_LISTS what the list is."""
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("engine", "viewer")
+        for path in (ROOT / package).rglob("*.py")
+        if path != Path(unit_fields.__file__) and any(lists_of_fields(path.read_text("utf-8")))
+    }
+    assert found == set(OTHER_LISTS)
