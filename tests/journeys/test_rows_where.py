@@ -9,6 +9,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit
 from walker import Run, Walker
 
+from viewer.where.life import LifeLine
+from viewer.widgets.basics import Link
+
 pytestmark = pytest.mark.journey
 RESULTS, EVIDENCE = "where.results", "where.evidence"
 
@@ -62,7 +65,20 @@ def test_row_59_a_group_and_what_was_never_there(run: Run, walker: Walker, order
         await walker.follow(EVIDENCE)
         assert walker.window.view == "groups"
         await walker.act("go.back")
+        life = walker.find(LifeLine, "where.life")
+        links = [one for one in life.findChildren(Link) if one.isVisible()]
+        assert "in its queue" in [one.text() for one in links]
+        assert links[-1].text() in {"billing", "shipping", "pricing"}
+        stored = next(one for one in links if one.text().startswith("stored "))
+        await walker.key(stored, Qt.Key.Key_Return)
+        assert walker.window.view == "log"
+        await walker.act("go.back")
+        await walker.act("copy.out")
+        assert walker.clipboard.startswith(f"storescope copy {orders} NEW --where 'physicalOffset == ")
         assert await ask(walker, "no-such-key") == ["neverSeen"]
+        assert life.isHidden()
+        await walker.act("copy.out")
+        assert walker.said == "Nothing of this message can be copied out."
         assert "other brokers" in walker.find(QLabel, "where.next").text()
         await walker.act("copy.cli")
         assert walker.clipboard.startswith("storescope where ")

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
         def window(self) -> QWidget: ...
 
 
+COMMANDS = {"follow.next": "same.key.next", "keep.mark": "mark.toggle"}
+"""Commands of views whose names in menus are others."""
 MOST_BYTES = 64 << 20
 """The longest stretch that is exported at once: a damaged one can be as long as a file."""
 
@@ -77,7 +79,9 @@ class RowDeeds:
         if deed in deeds:
             deeds[deed]()
         else:
-            self._in_log({"follow.next": "same.key.next", "keep.mark": "mark.toggle"}[deed], facts)
+            self._in_log(
+                {"follow.next": "same.key.next", "keep.mark": "mark.toggle", "copy.out": "copy.out"}[deed], facts
+            )
 
     async def _go_to_search(self, session: StoreSession, search: Search, *, own: bool) -> None:
         try:

@@ -60,6 +60,8 @@ COMMANDS = (
     Command("copy.json", words("Copy as JSON"), "Edit", "", ("Ctrl+Shift+C",), view=True),
     Command("copy.cli", words("Copy as command"), "Edit", "", ("Ctrl+Alt+C",), view=True,
             tip=words("The command line that gives the same answer")),
+    Command("copy.out", words("Copy the command that copies this message out"), "Edit", "", (), view=True,
+            tip=words("In Where: into a new store, or what is left of it with its body")),
     Command("copy.place", words("Copy this place"), "Edit", "", ("Ctrl+Shift+L",)),
     Command("copy.hex", words("Copy bytes as hex"), "Edit", "", (), view=True),
     Command("copy.c", words("Copy bytes as C array"), "Edit", "", (), view=True),

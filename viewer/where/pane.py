@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCompleter, QHBoxLayout, QSizePolicy, QVBoxLayout
 
 from engine.errors import StoreError
+from engine.inspection.copy_one import copy_found
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import px
@@ -19,6 +20,7 @@ from viewer.pane.log_survey import LogSurvey
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
+from viewer.where.life import LifeLine
 from viewer.where.words import (
     EVIDENCE,
     RESULTS,
@@ -38,6 +40,7 @@ from viewer.widgets.basics import (
     Field,
     Hairline,
     Label,
+    Link,
     PaneHead,
     Paper,
     column,
@@ -52,6 +55,7 @@ from viewer.widgets.log_line import Pin
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.shapes import Mark
+from viewer.widgets.tab_order import set_reading_order
 
 if TYPE_CHECKING:
     from engine.inspection.where.evidence import WhereResult
@@ -144,11 +148,16 @@ class WherePane(Pane):
         self._meaning = Label("", 13, "text", wrap=True, select=True)
         self._step = Label("", 12, "text2", wrap=True, select=True)
         self._step.setObjectName("where.next")
+        self.life = LifeLine()
+        self.life.placeRequested.connect(self.placeRequested)
+        self._out = Link(tr("Copy the command that copies it out"))
+        self._out.setObjectName("where.copyOut")
+        self._out.clicked.connect(self._copy_out)
         steps = row(Label(tr("Next step"), 12, "text3"), self._step, gap=8)
         steps.box.setStretch(1, 1)
         inner = column(
-            row(self._chip, self._verdict, None, self._entry, gap=10), self._meaning, steps,
-            gap=6, margins=(14, 12, 14, 12),
+            row(self._chip, self._verdict, None, self._entry, gap=10), self._meaning, self.life, steps,
+            row(self._out, None), gap=6, margins=(14, 12, 14, 12),
         )  # fmt: skip
         box = QVBoxLayout(self._box)
         box.setContentsMargins(0, 0, 0, 1)
@@ -208,6 +217,7 @@ class WherePane(Pane):
         return {
             **table_commands(self, self._asked_table, "where.jsonl"),
             "copy.cli": self._copy_command,
+            "copy.out": self._copy_out,
         }
 
     def _asked_table(self) -> RecordView:
@@ -290,6 +300,10 @@ class WherePane(Pane):
             meaning = self.session.unread.beside(meaning)
         self._meaning.setText(meaning)
         self._step.setText(engine_words(result.next_step))
+        self.life.show_result(result)
+        self._out.setVisible(bool(self._told_out(result)))
+        self._out.setToolTip(self._told_out(result))
+        set_reading_order(self)
         self.routes.set_rows(list(route_rows(result)))
         rows = evidence_rows(result)
         self.evidence.set_rows(list(rows))
@@ -317,7 +331,21 @@ class WherePane(Pane):
         told = ["storescope", "where", str(self.session.path)]
         for option, value in (("--topic", self.question.topic), ("--group", self.question.group)):
             told += [option, value] if value else []
-        text = shlex.join([*told, "--json", "--", self.question.text])
+        self._put(shlex.join([*told, "--json", "--", self.question.text]))
+
+    def _told_out(self, result: WhereResult | None) -> str:
+        """The command that copies the message out; "" where nothing of it is left."""
+        return copy_found(self.session.snapshot, result) if self.session is not None and result is not None else ""
+
+    def _copy_out(self) -> None:
+        """The command for the chosen message goes to the clipboard."""
+        told = self._told_out(self.table.current_row())
+        if told:
+            self._put(told)
+        else:
+            self.statusMessage.emit(tr("Nothing of this message can be copied out."))
+
+    def _put(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
         self.statusMessage.emit(tr("Copied: {text}", text=text))
 

@@ -176,7 +176,7 @@ RESULTS = RecordKind(
     (
         gutter(12),
         chip_column("verdict", words("Verdict"), 136, verdict_chip),
-        number_column("physicalOffset", words("Physical offset"), 120, jump=place_of_result),
+        number_column("physicalOffset", words("Physical offset"), 120, jump=place_of_result, hides=True),
         Column(
             "topic",
             words("Queue entry"),
@@ -185,6 +185,7 @@ RESULTS = RecordKind(
             lambda row: row.topic,
             mono=True,
             elide="middle",
+            hides=True,
             jump=entry_place,
         ),
     ),
@@ -199,8 +200,8 @@ EVIDENCE = RecordKind(
                tone=lambda _: "text3"),
         text_column("what", words("Looked at"), 122, elide="never"),
         Column("where", words("Place"), 156, lambda row: plain(row.short_place), lambda row: row.where, mono=True,
-               jump=lambda row: row.place, elide="middle", tip=lambda row: row.where),
-        time_column("storeTimestamp", words("Stored"), 104),
+               jump=lambda row: row.place, elide="middle", tip=lambda row: row.where, hides=True),
+        time_column("storeTimestamp", words("Stored"), 104, hides=True),
         Column("holds", words("It says"), 300, lambda row: plain(row.says), lambda row: row.holds,
                tip=lambda row: row.holds, wrap=True),
     ),

@@ -75,6 +75,8 @@ class Column:
     slim: bool = False
     leaves: bool = False
     """Whether it leaves too where a table has but half a screen."""
+    hides: bool = False
+    """Whether it goes wholly while no value of it is in sight: a few rows need no strip that stands for it."""
     filterable: bool = True
     term: Callable[[Record], str | None] | None = None
     """The condition that a cell makes where it is more than "this field has this value"."""
@@ -140,6 +142,7 @@ class FewOptions(TypedDict, total=False):
     tone: Callable[[Record], str]
     slim: bool
     leaves: bool
+    hides: bool
     filterable: bool
 
 

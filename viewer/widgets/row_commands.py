@@ -142,6 +142,8 @@ DEEDS = (
     Deed("copy.json", words("Copy as JSON"), COPY, lambda _: ""),
     Deed("copy.markdown", words("Copy as Markdown"), COPY, lambda _: ""),
     Deed("copy.cli", words("Copy the equal command"), COPY, _needs(lambda f: f.command is not None, NO_COMMAND)),
+    Deed("copy.out", words("Copy the command that copies it out"), COPY,
+         _needs(lambda f: "copy.out" in f.able and f.offset is not None, NO_PLACE)),
     Deed("copy.mqadmin", words("Copy mqadmin's command"), COPY, _needs(mqadmin, NO_MQADMIN)),
     Deed("copy.step", words("Copy the command of its step"), COPY,
          _needs(lambda f: f.finding is not None and f.finding.command, NO_STEP)),
@@ -155,6 +157,7 @@ ONLY_IN = {
     "copy.markdown": frozenset({"finding", "findingRule", "findingMark"}),
     "copy.step": frozenset({"finding", "findingRule", "findingMark"}),
     "keep.column": frozenset({"field"}),
+    "copy.out": frozenset({"whereResult"}),
 }
 """Deeds that stand in the menus of few kinds."""
 NEEDS_STORE = frozenset((

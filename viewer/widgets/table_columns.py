@@ -171,6 +171,7 @@ class TableColumns(QObject):
         room, columns = view.viewport().width() - view.bar_width(), view.kind.columns
         narrow, half = (view.viewport().width() < wide * z for wide in (NARROW, HALF))
         shown = [n for n, one in enumerate(columns) if not ((one.slim and narrow) or (one.leaves and half))]
+        shown = [n for n in shown if not (columns[n].hides and self._is_folded(n))]
         widths = self._widths(shown, room)
         spare = room - sum(widths.values())
         last = self._last_of_words(shown)

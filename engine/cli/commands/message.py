@@ -5,7 +5,6 @@ know is looked for as ``where`` does.
 from __future__ import annotations
 
 import argparse
-import shlex
 from typing import Any
 
 from engine.cli.commands.units import file_name
@@ -18,6 +17,7 @@ from engine.codec.message import COMPRESSED, INNER_BATCH, Unit, sys_flag_words
 from engine.codec.unit_scan import Damage
 from engine.codec.words import words
 from engine.inspection import records
+from engine.inspection.copy_one import copy_one
 from engine.inspection.lookup import find_message
 from engine.inspection.lost_units import LostUnit, lost_at, was
 from engine.inspection.snapshot import StoreSnapshot
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             return 1
         show(found, file_name(store, found.offset), out, args.body)
         if store.kind == "store":
-            out.line(f"copy it out: {copy_out(str(store.path), found.offset, readable=True)}")
+            out.line(f"copy it out: {copy_one(str(store.path), found.offset, readable=True)}")
     return 0
 
 
@@ -77,15 +77,7 @@ def _show_lost(store: StoreSnapshot, told: tuple[Damage, list[LostUnit]], out: O
             out.line(f"- {one.words}")
         if lost.salvage is not None:
             _show_body(lost.salvage.unit, out)
-            out.line(f"copy it out: {copy_out(str(store.path), lost.offset, readable=False)}")
-
-
-def copy_out(store: str, offset: int, *, readable: bool) -> str:
-    """The command that copies one message out: into a new store, or what is left of it as JSON with its body."""
-    path = shlex.quote(store)
-    if readable:
-        return f"storescope copy {path} NEW --where 'physicalOffset == {offset}'"
-    return f"storescope message {path} {offset} --json --body"
+            out.line(f"copy it out: {copy_one(str(store.path), lost.offset, readable=False)}")
 
 
 def show(unit: Unit, file: str | None, out: Output, body: bool = False) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.commands.message import copy_out
 from engine.cli.options import common, open_given
 from engine.cli.output import Output, Progress, iso, plain
 from engine.inspection import records
+from engine.inspection.copy_one import copy_found
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -82,14 +82,9 @@ def _show(result: WhereResult, store: StoreSnapshot, out: Output) -> None:
         stored = f", stored {iso(one.timestamp)}" if one.timestamp is not None else ""
         out.line(f"  {one.what}: {one.holds}{stored}" + (f" [{seen_at}]" if seen_at else ""))
     out.line(f"  next: {result.next_step}")
-    if store.kind == "store" and result.physical_offset is not None and (result.life or _was(result)):
-        command = copy_out(str(store.path), result.physical_offset, readable=bool(result.life))
+    command = copy_found(store, result)
+    if command:
         out.line(f"  copy it out: {command}")
-
-
-def _was(result: WhereResult) -> bool:
-    """Whether it is told what stood in the unreadable bytes."""
-    return any(one.what == "was" for one in result.evidence)
 
 
 def _step(step: LifeStep) -> str:

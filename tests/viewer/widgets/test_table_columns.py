@@ -196,3 +196,16 @@ def test_what_does_not_fit_runs_on_in_further_lines_where_the_column_says_so(vie
     view.set_rows([row(5, why="short")])
     assert view.lines == 1
     assert view.row_height() == round(24 * scale())
+
+
+def test_a_column_that_hides_is_not_there_until_a_value_comes(qtbot):
+    hiding = tuple(replace(one, hides=True) if one.key == "tags" else one for one in KIND.columns)
+    made = RecordView("few.table", replace(KIND, columns=hiding))
+    qtbot.addWidget(made)
+    made.resize(900, 400)
+    made.show()
+    made.set_rows([row(1, why="sound"), row(2, why="sound")])
+    assert made.horizontalHeader().isSectionHidden(section(made, "tags"))
+    made.replace_row(0, row(1, tags="created", why="sound"))
+    assert width(made, "tags") > 40
+    assert not made.horizontalHeader().isSectionHidden(section(made, "tags"))

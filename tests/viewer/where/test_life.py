@@ -1,0 +1,87 @@
+"""A message's life in one line: what is said of each step, and where it leads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+
+from engine.inspection.copy_one import copy_found
+from engine.inspection.samples import sample
+from engine.inspection.where.evidence import Evidence, WhereResult
+from engine.rules.where import LifeStep, Route
+from viewer.look.formats import set_zone
+from viewer.runtime.places import Place, log, queue, trace
+from viewer.where.life import MOST_GROUPS, LifeLine, life_words
+from viewer.widgets.basics import Link
+
+DAY = 1_795_248_308_560
+FOUND = WhereResult(
+    "found", 700, "Orders", 2, 17,
+    routes=(Route("queue", "Orders/2/17", "found", ""), Route("uniqueKey", "U1", "notInIndex", ""),
+            Route("key", "K1", "found", "")),
+    life=(LifeStep("born", DAY), LifeStep("half", DAY + 40, 300), LifeStep("committed", DAY + 90, 700),
+          LifeStep("dispatched"), LifeStep("indexed"), LifeStep("consumed", who=("billing", "pricing"))),
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _utc() -> Any:
+    from datetime import UTC
+
+    set_zone(UTC)
+    yield
+    set_zone(None)
+
+
+def test_every_step_leads_to_where_it_is_seen() -> None:
+    steps = life_words(FOUND)
+    assert [[said.text for said in pieces] for pieces in steps] == [
+        ["born 2026-11-21 08:05:08.560"], ["half message 08:05:08.600"], ["committed 08:05:08.650"], ["in its queue"],
+        ["in the index"], ["read past by", "billing", "pricing"],
+    ]  # fmt: skip
+    assert [[said.place for said in pieces] for pieces in steps] == [
+        [None], [log(300)], [log(700)], [queue("Orders", 2, 17)], [trace("Orders", "K1")],
+        [None, Place("groups", name="billing"), Place("groups", name="pricing")],
+    ]  # fmt: skip
+
+
+def test_of_many_groups_the_first_are_named() -> None:
+    many = tuple(f"g{n}" for n in range(MOST_GROUPS + 3))
+    said = life_words(WhereResult("consumed", 1, "T", 0, 0, life=(LifeStep("consumed", who=many),)))[0]
+    assert [one.text for one in said[-2:]] == ["g5", "and 3 more"]
+    assert said[-1].place == Place("groups")
+
+
+def test_the_line_is_walked_by_keyboard_and_runs_on_where_it_is_narrow(qtbot: Any) -> None:
+    line = LifeLine()
+    qtbot.addWidget(line)
+    asked: list[object] = []
+    line.placeRequested.connect(asked.append)
+    line.show_result(FOUND)
+    line.resize(900, 60)
+    line.show()
+    links = line.findChildren(Link)
+    assert [one.focusPolicy() for one in links] == [Qt.FocusPolicy.TabFocus] * 6
+    qtbot.keyClick(links[1], Qt.Key.Key_Return)
+    assert asked == [log(700)]
+    assert line.layout().heightForWidth(300) > line.layout().heightForWidth(2000)
+    line.resize(300, line.layout().heightForWidth(300))
+    assert max(one.mapTo(line, one.rect().topRight()).x() for one in links) < 300
+    assert "→ read past by billing pricing" in line.accessibleDescription()
+    line.show_result(WhereResult("neverSeen", None, None, None, None))
+    assert line.isHidden()
+
+
+def test_what_is_left_of_a_message_can_be_copied_out(tmp_path: Path) -> None:
+    from engine.inspection import open_store
+
+    with open_store(sample("orders-damaged"), None) as store:
+        assert copy_found(store, FOUND) == f"storescope copy {store.path} NEW --where 'physicalOffset == 700'"
+        torn = WhereResult("damaged", 700, None, None, None, evidence=[Evidence("was", None, 700, "Orders/2/17")])
+        assert copy_found(store, torn) == f"storescope message {store.path} 700 --json --body"
+        assert copy_found(store, WhereResult("expired", 700, "Orders", 2, 17)) == ""
+    with open_store(store.path / "commitlog", None) as log_alone:
+        assert copy_found(log_alone, FOUND) == ""
