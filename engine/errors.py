@@ -23,7 +23,7 @@ class StoreError(Exception):
     def __str__(self) -> str:
         place = self.file or ""
         if self.offset is not None:
-            place = f"{place} at offset {self.offset}".strip()
+            place = f"{place} at offset {self.offset:,}".strip()
         return f"{place}: {self.what}" if place else self.what
 
 

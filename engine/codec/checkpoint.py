@@ -70,7 +70,7 @@ def encode(checkpoint: Checkpoint) -> bytes:
 def decode(buf: bytes | bytearray | memoryview) -> Checkpoint:
     """The checkpoint in the file's head; raises :class:`CorruptUnit` where not even three fields are there."""
     if len(buf) < _FIRST_THREE:
-        raise CorruptUnit(f"expected {CHECKPOINT_SIZE} bytes, found {len(buf)}", offset=0)
+        raise CorruptUnit(f"expected {CHECKPOINT_SIZE:,} bytes, found {len(buf):,}", offset=0)
     head = bytes(buf[: _FIELDS.size])
     physic, logics, index, master, confirm = _FIELDS.unpack(head.ljust(_FIELDS.size, b"\0"))
     return Checkpoint(physic, logics, index, master or None, confirm or None)

@@ -42,7 +42,7 @@ class Flip:
     @property
     def words(self) -> str:
         numbers = ", ".join(str(bit) for bit in self.bits)
-        return f"bit{'s' if len(self.bits) > 1 else ''} {numbers} of byte {self.position} of the body"
+        return f"bit{'s' if len(self.bits) > 1 else ''} {numbers} of byte {self.position:,} of the body"
 
 
 @dataclass(frozen=True, slots=True)

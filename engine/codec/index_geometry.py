@@ -41,7 +41,7 @@ def derive_geometry(file: IndexBytes) -> tuple[codec.Geometry | None, str]:
     """
     header_bytes = file.read(0, codec.HEADER_SIZE)
     if len(header_bytes) < codec.HEADER_SIZE:
-        return None, f"the file has {len(header_bytes)} bytes, a header has {codec.HEADER_SIZE}"
+        return None, f"the file has {len(header_bytes):,} bytes, a header has {codec.HEADER_SIZE}"
     header = codec.decode_header(header_bytes)
     if file.size == _DEFAULT.file_size and _is_default(file, header):
         return _DEFAULT, "RocketMQ's defaults, by the file's length"

@@ -61,7 +61,7 @@ class Place:
 
     @property
     def words(self) -> str:
-        return f"line {self.line} column {self.column} (offset {self.offset})"
+        return f"line {self.line:,} column {self.column:,} (offset {self.offset:,})"
 
 
 @dataclass(frozen=True, slots=True)

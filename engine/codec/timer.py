@@ -206,5 +206,5 @@ def encode_check(check: TimerCheck) -> bytes:
 def decode_check(buf: bytes | bytearray | memoryview) -> TimerCheck:
     """The fields of ``timercheck``; raises :class:`CorruptUnit` where fewer than 56 bytes are there."""
     if len(buf) < _CHECK.size:
-        raise CorruptUnit(f"expected {TIMER_CHECK_SIZE} bytes, found {len(buf)}", offset=0)
+        raise CorruptUnit(f"expected {TIMER_CHECK_SIZE:,} bytes, found {len(buf):,}", offset=0)
     return TimerCheck(*_CHECK.unpack_from(buf))

@@ -86,7 +86,7 @@ class IndexReader:
         data = self.file.read(0, codec.HEADER_SIZE)
         if len(data) < codec.HEADER_SIZE:
             raise CorruptUnit(
-                f"expected a header of {codec.HEADER_SIZE} bytes, found {len(data)}", file=self.file.path, offset=0
+                f"expected a header of {codec.HEADER_SIZE} bytes, found {len(data):,}", file=self.file.path, offset=0
             )
         return codec.decode_header(data)
 

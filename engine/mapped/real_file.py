@@ -362,7 +362,7 @@ class RealFile:
         with self._files.lock:
             later = self._unflushed
             if later is None or later.start >= written.stop or later.stop <= written.start:
-                raise OSError(errno.EIO, f"bytes {written.start} to {written.stop} were not written back")
+                raise OSError(errno.EIO, f"bytes {written.start:,} to {written.stop:,} were not written back")
 
     def _map(self) -> memoryview:
         files = self._files

@@ -133,7 +133,7 @@ class AllocateMappedFile:
         try:
             made = self._create(start)
         except OSError as error:
-            self.failure = f"the log's file at {start} cannot be made: {error}"
+            self.failure = f"the log's file at {start:,} cannot be made: {error}"
             _log.error("%s", self.failure)
             return None
         self.failure = None

@@ -216,7 +216,7 @@ class QueueFold:
                 return self._of_entry(walk, number, "CQ05", text, evidence)
         if seen.size == entry.size and self._is_orphan(seen):
             return self._odd_unit(walk, number, seen)
-        evidence["expected"] = f"a unit of {walk.name} with queue offset {number}"
+        evidence["expected"] = f"a unit of {walk.name} with queue offset {number:,}"
         return self._of_entry(walk, number, "CQ04", f"{where}, a unit of {own}", evidence)
 
     def _is_orphan(self, unit: Unit) -> bool:
@@ -374,7 +374,7 @@ class QueueFold:
             f"points to {physical:,}, the log ends at {self._log.end:,}; "
             f"{self._beyond:,} entries of all queues point behind its end"
         )
-        evidence = {"expected": f"below {self._log.end}", "found": physical, "entries": self._beyond}
+        evidence = {"expected": f"below {self._log.end:,}", "found": physical, "entries": self._beyond}
         severity: Severity | None = "note" if self._abort else None
         yield self._of_entry(walk, number, "CQ13", text, evidence, severity)
 

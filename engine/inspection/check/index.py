@@ -62,7 +62,7 @@ def look_at(reader: IndexReader) -> IndexAccount:
     account = IndexAccount(reader)
     data = reader.file.read(0, codec.HEADER_SIZE)
     if len(data) < codec.HEADER_SIZE:
-        account.trouble = f"expected a header of {codec.HEADER_SIZE} bytes, found {len(data)}"
+        account.trouble = f"expected a header of {codec.HEADER_SIZE} bytes, found {len(data):,}"
         return account
     account.header = header = codec.decode_header(data)
     account.geometry = geometry = reader.geometry or (_DEFAULT if reader.size == _DEFAULT.file_size else None)

@@ -161,7 +161,7 @@ def _beyond(log: LogCheck, account: IndexAccount, bad: list[BadEntry], lighter: 
     first = bad[0]
     text = f"{account.reader.name}: {len(bad):,} entries point behind the end of the log ({log.end:,})"
     last = max(entry.physical for entry in bad)
-    evidence = {"expected": f"below {log.end}", "found": first.physical, "entry": first.number, "last": last}
+    evidence = {"expected": f"below {log.end:,}", "found": first.physical, "entry": first.number, "last": last}
     assert account.geometry is not None
     return catalogue.IX07.found(
         text, account.reader.path, account.geometry.entry_position(first.number), evidence, lighter

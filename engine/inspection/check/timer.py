@@ -155,7 +155,7 @@ class _Timers:
             text = f"Messages that wait for their time lie behind the end of the log at {end:,} "
             text += f"(messages: {len(behind):,})"
             at = int(self.log.waiting_at[behind[0]])
-            evidence = {"messages": len(behind), "expected": f"below {end}", "found": places[behind[0]][0]}
+            evidence = {"messages": len(behind), "expected": f"below {end:,}", "found": places[behind[0]][0]}
             yield rules.TM02.found(text, self._file(at), self._position(at), evidence)
         if expired:
             text = f"The log has deleted messages that wait for their time (messages: {len(expired):,}): "

@@ -172,7 +172,7 @@ def test_every_command_ends_on_a_store_without_anything_but_its_log(golden, tmp_
 
 def test_an_error_names_the_file_and_the_offset():
     error = StoreError("expected a unit, found zeros", file="/x/0", offset=1234)
-    assert str(error) == "/x/0 at offset 1234: expected a unit, found zeros"
+    assert str(error) == "/x/0 at offset 1,234: expected a unit, found zeros"
 
 
 @pytest.mark.parametrize("unit", [20, 46])

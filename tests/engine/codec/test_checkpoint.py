@@ -45,7 +45,7 @@ def test_comes_back(physic, logics, index, master, confirm):
 @given(st.binary(max_size=5000))
 def test_any_bytes_give_a_checkpoint_or_corrupt_unit(raw):
     if len(raw) < 24:
-        with pytest.raises(CorruptUnit, match="expected 4096 bytes"):
+        with pytest.raises(CorruptUnit, match="expected 4,096 bytes"):
             decode(raw)
     else:
         assert decode(raw).min_timestamp >= 0

@@ -17,7 +17,7 @@ CASES = [
     (GOOD[:-1], OLD, "bak", OLD_VALUE, "consumerOffset.json cannot be read (line 1 column 29 (offset 28): expected"),
     (GOOD + b"}}", OLD, "bak", OLD_VALUE, "consumerOffset.json cannot be read (line 1 column 30 (offset 29): 2 charac"),
     (b"[1]", OLD, "bak", OLD_VALUE, "consumerOffset.json cannot be read (expected an object, found list)"),
-    (bytes(4096), OLD, "bak", OLD_VALUE, "consumerOffset.json cannot be read (line 1 column 4097 (offset 4096)"),
+    (bytes(4096), OLD, "bak", OLD_VALUE, "consumerOffset.json cannot be read (line 1 column 4,097 (offset 4,096)"),
     (GOOD + bytes(50), OLD, "main", VALUE, "consumerOffset.json is sound"),
     (b"null", OLD, "main", {}, "consumerOffset.json is sound"),
     (

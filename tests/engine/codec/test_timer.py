@@ -114,7 +114,7 @@ def test_timercheck_comes_back(check):
 
 
 def test_a_torn_timercheck_is_refused():
-    with pytest.raises(CorruptUnit, match="expected 4096 bytes, found 55"):
+    with pytest.raises(CorruptUnit, match="expected 4,096 bytes, found 55"):
         decode_check(bytes(55))
 
 

@@ -73,7 +73,7 @@ ENGLISH = [
     "consumerOffset.json has 0 bytes, a broker writes at least {}",
     "a unit or a blank",
     "a message or a committed one",
-    "below 1048097",
+    "below 1,048,097",
 ]  # fmt: skip
 
 

@@ -1,0 +1,68 @@
+"""Numbers in what a check says have separators: 1,048,097 and not 1048097. Names of files, and numbers that are looked
+for as they stand (CRCs, hashes, tag codes), have none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import incident_states as states
+import pytest
+from broken_stores import BROKEN, CONFIG
+from made_stores import healthy
+
+from engine.config import MessageStoreConfig
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+
+BARE = re.compile(r"(?<![\w,.:/@#%+-])\d{5,}(?![\w:/@-]|\.\w)")
+AS_IT_STANDS = re.compile(r"(CRC is|the unit says|hash|has tag code|gives) -?\d+")
+INCIDENTS = [state for name, state in vars(states).items() if name in (
+    "hole", "tail_not_dispatched", "tail_of_next_to_last_file", "pages_of_queues_lost", "pages_lost_and_closed",
+    "queue_folder_lost", "index_behind_the_checkpoint", "magic_code_lost", "tail_of_log_zero", "middle_file_lost",
+    "empty_log_file", "name_that_is_no_number", "index_files_turned_round")]  # fmt: skip
+
+
+def sentences(value: Any) -> Iterator[str]:
+    """All texts of a record but paths and commands, which are typed as they stand."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield from () if name in ("file", "command", "brokerLog") else sentences(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from sentences(one)
+
+
+def bare(root: Path, config: MessageStoreConfig | None = None) -> list[str]:
+    """Sentences of a check with a number that has no separators."""
+    names = {path.name for path in root.rglob("*")}
+    with open_store(root, config) as store:
+        told = [text for one in check(store) for text in sentences(one.record())]
+    assert told
+    return [text for text in told if _numbers(AS_IT_STANDS.sub("", text)) - names]
+
+
+def _numbers(text: str) -> set[str]:
+    return {number for number in BARE.findall(text) if len(number) != len("00000000000001048576")}
+
+
+@pytest.mark.parametrize("rule", sorted(BROKEN))
+def test_of_a_small_store(rule, tmp_path):
+    made = healthy()
+    for _ in range(12):
+        made.put(body=b"x" * 900)
+    root = made.write(tmp_path / "store")
+    BROKEN[rule](root, made)
+    assert bare(root, CONFIG.get(rule)) == []
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("state", INCIDENTS, ids=lambda state: state.__name__)
+def test_of_a_broker_s_store(state, golden, tmp_path):
+    """A log that lost its tail was expected to have its entries "below 2403180", in Chinese too."""
+    assert bare(states.build(golden("broker-orders"), tmp_path / "store", state)) == []
