@@ -96,7 +96,7 @@ def test_every_command_can_be_triggered_in_every_view(
         for view in VIEWS:
             for action in todo:
                 command = BY_ID[action.objectName()]
-                if command.id in LEAVES or not (command.view or view == "log"):
+                if command.id in LEAVES or not (command.does is None or view == "log"):
                     continue
                 if walker.window.view != view:
                     walker.window.show_view(view)

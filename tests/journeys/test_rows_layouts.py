@@ -41,7 +41,7 @@ def test_row_84_layouts_are_saved_under_a_name_used_and_deleted(run: Run, walker
 
     async def walk() -> None:
         await walker.open(orders)
-        show_choices(window)
+        show_choices()
         await walker.act("view.queues")
         window.split.setSizes([400, 1200])
         await walker.rest()

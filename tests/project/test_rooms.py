@@ -11,7 +11,6 @@ ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = ("log", "queues", "index", "positions", "findings", "space", "groups", "config", "where", "lab", "pipeline",
             "compare", "keep")  # fmt: skip
 KNOWN_CIRCLES = {
-    "viewer.shell.main_window": 22,
     "engine.inspection.snapshot": 10,
     "engine.store.commit_log": 3,
     "viewer.runtime.store_session": 3,

@@ -27,7 +27,7 @@ from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from viewer.shell.main_window import MainWindow
+    from viewer.pane.store_window import StoreWindow
 
 KIND_WORDS = {
     "unit": words("unit"), "queue": words("queue entry"), "index": words("index entry"), "config": words("table"),
@@ -109,7 +109,7 @@ def verdict_words(found: Differences, *, whole: bool = True) -> str:
 class DifferencesBox(QDialog):
     """Stays beside both windows; :meth:`run` compares, ``found`` is what came of it."""
 
-    def __init__(self, window: MainWindow, other: MainWindow) -> None:
+    def __init__(self, window: StoreWindow, other: StoreWindow) -> None:
         super().__init__(window)
         self._window, self._other = window, other
         self._control: Control | None = None
@@ -267,7 +267,7 @@ class DifferencesBox(QDialog):
         self.there.setEnabled(known is not None and known.place_there is not None)
 
 
-def show_differences(window: MainWindow, other: MainWindow) -> DifferencesBox:
+def show_differences(window: StoreWindow, other: StoreWindow) -> DifferencesBox:
     """The box over ``window``, comparing."""
     box = DifferencesBox(window, other)
     box.show()

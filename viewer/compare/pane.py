@@ -19,13 +19,12 @@ from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.places import Place
-from viewer.shell.windows import open_beside
 from viewer.widgets.record_state import State
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from viewer.compare.differences import DifferencesBox
-    from viewer.shell.main_window import MainWindow
+    from viewer.pane.store_window import StoreWindow
 
 BLOCK = 1 << 20
 SETTLES = 5.0
@@ -101,9 +100,17 @@ def sentence(found: Difference | None) -> str:
 class Comparison:
     """The other window of one window: both go to the same place of the log, whichever of them is moved."""
 
-    def __init__(self, window: MainWindow) -> None:
-        self._window = window
-        self.other: MainWindow | None = None
+    def __init__(
+        self,
+        window: StoreWindow,
+        beside: Callable[[Path], StoreWindow | None],
+        of: Callable[[StoreWindow], Comparison],
+    ) -> None:
+        """``beside(store)`` opens a store in a window tied to this one, None where there is no room for one more;
+        ``of(window)`` is the comparison of any window.
+        """
+        self._window, self._beside, self._of = window, beside, of
+        self.other: StoreWindow | None = None
         self.led = False
         """Whether the other window leads just now."""
         window.history.watch = self._went
@@ -118,10 +125,10 @@ class Comparison:
             return None
         return show_differences(window, other)
 
-    def _table_when_open(self, other: MainWindow) -> None:
+    def _table_when_open(self, other: StoreWindow) -> None:
         other.opened.connect(self.table, Qt.ConnectionType.SingleShotConnection)
 
-    def ask(self, then: Callable[[MainWindow], object] | None = None) -> None:
+    def ask(self, then: Callable[[StoreWindow], object] | None = None) -> None:
         """Ask for the other store, open it beside and look for the first difference; ``then`` is told its window."""
         window = self._window
         if window.session is None:
@@ -134,23 +141,23 @@ class Comparison:
         dialog.fileSelected.connect(lambda path: self._chosen(Path(path), then))
         dialog.open()
 
-    def _chosen(self, store: Path, then: Callable[[MainWindow], object] | None) -> None:
+    def _chosen(self, store: Path, then: Callable[[StoreWindow], object] | None) -> None:
         other = self.begin(store)
         if other is not None and then is not None:
             then(other)
 
-    def begin(self, store: Path) -> MainWindow | None:
+    def begin(self, store: Path) -> StoreWindow | None:
         """Open ``store`` beside this window; both go together from now on."""
         window = self._window
-        other = open_beside(window, store, "log", tied=True)
+        other = self._beside(store)
         if other is None:
             return None
         self.other = other
-        other.desk.comparison.other = window
+        self._of(other).other = window
         other.destroyed.connect(lambda: setattr(self, "other", None))
         other.opened.connect(self._both)
         self.tell()
-        other.opened.connect(other.desk.comparison.tell)
+        other.opened.connect(self._of(other).tell)
         return other
 
     def _both(self) -> None:
@@ -173,9 +180,9 @@ class Comparison:
         """Both windows stay, and go their own ways from now on."""
         for window in (self._window, self.other):
             if window is not None and not window.closed:
-                window.desk.comparison.other = None
+                self._of(window).other = None
                 window.tied.show_state(None)
-                window.layouts.tie(False)
+                window.tie(False)
 
     def next(self, start: int | None = None) -> None:
         """Go to the next byte that differs, from ``start`` or from behind the place in front."""
@@ -216,7 +223,7 @@ class Comparison:
         other = self.other
         if self.led or other is None or other.closed or other.session is None or place.kind != "log":
             return
-        there = other.desk.comparison
+        there = self._of(other)
         there.led = True
         try:
             other.go(place)

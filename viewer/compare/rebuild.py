@@ -33,7 +33,7 @@ from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
     from engine.rebuilding import Rebuilt
-    from viewer.shell.main_window import MainWindow
+    from viewer.pane.store_window import StoreWindow
 
 
 def place_of(one: Compared) -> Place | None:
@@ -106,7 +106,7 @@ def built_words(built: Rebuilt) -> str:
 class RebuildBox(QDialog):
     """Stays beside the window; :meth:`begin` starts, ``answer`` is what was found last."""
 
-    def __init__(self, window: MainWindow, session: StoreSession) -> None:
+    def __init__(self, window: StoreWindow, session: StoreSession) -> None:
         super().__init__(window)
         self._window, self._session = window, session
         self._control: Control | None = None
@@ -222,7 +222,7 @@ class RebuildBox(QDialog):
         self._window.say(verdict)
         self._able()
         store = str(self._session.path)
-        self._window.news.operations.note(
+        self._window.note(
             "dispatch.rebuild", tr("Rebuild queues and index elsewhere"), {"to": str(target), "differ": differ},
             shlex.join(["storescope", "dispatch", store, "--to", str(target)]),
         )  # fmt: skip
@@ -269,7 +269,7 @@ class RebuildBox(QDialog):
         ask_export(self._window.pane(self._window.view), self.table, "rebuilt.jsonl")
 
 
-def ask_rebuild(window: MainWindow) -> RebuildBox | None:
+def ask_rebuild(window: StoreWindow) -> RebuildBox | None:
     """The box for the open store; None without one."""
     session = window.session
     if session is None:

@@ -25,7 +25,7 @@ from viewer.widgets.about_box import facts
 from viewer.widgets.basics import Button, Label, row
 
 if TYPE_CHECKING:
-    from viewer.shell.main_window import MainWindow
+    from viewer.pane.store_window import StoreWindow
 
 
 MORE = {
@@ -83,7 +83,7 @@ class ReportBox(QDialog):
         return Masking(on, on, on, groups, lmq, properties)
 
 
-def ask_report(window: MainWindow) -> None:
+def ask_report(window: StoreWindow) -> None:
     """Ask what is to be left out, then where the file goes, then write it."""
     session = window.session
     if session is None:
@@ -109,7 +109,7 @@ def ask_report(window: MainWindow) -> None:
     box.open()
 
 
-async def save_report(window: MainWindow, target: Path, mask: Masking | None = None, *, pictures: bool = True) -> bool:
+async def save_report(window: StoreWindow, target: Path, mask: Masking | None = None, *, pictures: bool = True) -> bool:
     """Write the report on the open store to ``target``; False where it was not written, and the window says why."""
     session = window.session
     if session is None:
@@ -134,7 +134,7 @@ async def save_report(window: MainWindow, target: Path, mask: Masking | None = N
     return True
 
 
-def _wanted(window: MainWindow, session: StoreSession, mask: Masking, pictures: bool) -> Wanted:
+def _wanted(window: StoreWindow, session: StoreSession, mask: Masking, pictures: bool) -> Wanted:
     marks = bookmarks_of(session)
     grabbed = (_picture(window),) if pictures and not mask.any else ()
     return Wanted(
@@ -143,10 +143,10 @@ def _wanted(window: MainWindow, session: StoreSession, mask: Masking, pictures: 
     )  # fmt: skip
 
 
-def _picture(window: MainWindow) -> Picture:
+def _picture(window: StoreWindow) -> Picture:
     """The window as it stands, as PNG."""
     raw = QByteArray()
     buffer = QBuffer(raw)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     window.grab().save(buffer, "PNG")
-    return Picture(bytes(raw.data()), window.top.crumbs.accessibleName())
+    return Picture(bytes(raw.data()), window.place_in_words)

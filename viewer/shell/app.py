@@ -86,7 +86,7 @@ def main(start: Start) -> int:
     window = MainWindow(settings, start.config)
     window.remembers = start.screenshot is None and start.drive is None
     window.layouts.first_size(start.size)
-    show_choices(window)
+    show_choices()
     if left and window.remembers:
         window.desk.offer_last_words(left)
     watch_errors(window, last_words)

@@ -1,16 +1,24 @@
-"""Every command as data: id, words, icon, keys, where it stands. Menus, palette, key sheet and tool bar are made from
-this.
+"""Every command, a row each: id, words, menu, what does it, icon, keys. Menus, palette, sheet of keys, help, tool bar
+and operation log are made from this.
 
-The id is the QAction's objectName. A command that ``needs`` a store is greyed without one; one with ``view`` acts on
-what is in front and is greyed where the view does not answer it. Keys are Qt's portable texts; the first is shown.
+The id is the QAction's objectName. Keys are Qt's portable texts; the first is shown.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from viewer.look.assets import words
+from viewer.look.assets import tr, words
+from viewer.look.theme import theme
+from viewer.shell import command_handlers as do
+from viewer.shell.command_handlers import Parts
+from viewer.shell.framed_window import FramedWindow
 from viewer.shell.views import BY_KIND
+
+Does = Callable[[Parts], object]
+IN_FRONT = None
+"""Done by the view in front, where it answers the command (:meth:`viewer.pane.Pane.commands`); greyed elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +28,30 @@ class Command:
     id: str
     text: str
     menu: str
+    does: Does | None
+    """Who does it: a call, or :data:`IN_FRONT`."""
     icon: str = ""
     keys: tuple[str, ...] = ()
     needs: bool = True
-    view: bool = False
+    """Whether it needs a store: greyed without one."""
     checkable: bool = False
     group: int = 0
+    """Commands of another group than the one before stand behind a line."""
     tip: str = ""
+    palette: bool = True
+    noted: bool = True
+    """Whether the operation log notes it; not where it moves the focus only, or tells more itself once it is done."""
+    cli: tuple[str, ...] = ()
+    """The equal command line for the operation log; ``STORE`` stands for the store."""
 
 
 def _opens(kind: str, menu: str, group: int = 0) -> Command:
     """The command that opens a view: its words, icon and key stand with the view."""
     view = BY_KIND[kind]
-    return Command(view.command, view.asks or view.title, menu, view.icon, (view.keys,), group=group)
+    return Command(
+        view.command, view.asks or view.title, menu, lambda p: p.window.show_view(kind),
+        icon=view.icon, keys=(view.keys,), group=group, cli=view.command_line,
+    )  # fmt: skip
 
 
 MNEMONICS = {"File": "F", "Edit": "E", "View": "V", "Go": "G", "Analyse": "A", "Lab": "L", "Window": "W", "Help": "H"}
@@ -42,51 +61,56 @@ MENUS = (
     words("Help"),
 )  # fmt: skip
 COMMANDS = (
-    Command("store.open", words("Open a store…"), "File", "open", ("Ctrl+O",), needs=False),
-    Command("store.openFile", words("Open one file of a log…"), "File", "file", ("Ctrl+Shift+O",), needs=False),
-    Command("store.close", words("Close the store"), "File", "close", ("Ctrl+Shift+W",)),
-    Command("session.save", words("Save the session…"), "File", "", ("Ctrl+S",)),
-    Command("report.save", words("Save a report…"), "File", "", ("Ctrl+Shift+E",)),
-    Command("session.restore", words("Open the last store at the next start"), "File", "", (), needs=False,
-            checkable=True),
-    Command("export.table", words("Export the table…"), "File", "", ("Ctrl+E",), view=True, group=1),
-    Command("window.close", words("Close the window"), "File", "", ("Ctrl+W",), needs=False, group=2),
-    Command("app.quit", words("Quit"), "File", "", ("Ctrl+Q",), needs=False, group=2,
+    Command("store.open", words("Open a store…"), "File", lambda p: do.ask_directory(p.window), icon="open",
+            keys=("Ctrl+O",), needs=False),
+    Command("store.openFile", words("Open one file of a log…"), "File", lambda p: do.ask_file(p.window), icon="file",
+            keys=("Ctrl+Shift+O",), needs=False),
+    Command("store.close", words("Close the store"), "File", lambda p: do.close_store(p.window), icon="close",
+            keys=("Ctrl+Shift+W",)),
+    Command("session.save", words("Save the session…"), "File", lambda p: p.desk.ask_save(), keys=("Ctrl+S",)),
+    Command("report.save", words("Save a report…"), "File", lambda p: p.desk.ask_report(), keys=("Ctrl+Shift+E",)),
+    Command("session.restore", words("Open the last store at the next start"), "File",
+            lambda p: p.desk.choose_restore(), needs=False, checkable=True),
+    Command("export.table", words("Export the table…"), "File", IN_FRONT, keys=("Ctrl+E",), group=1, noted=False),
+    Command("window.close", words("Close the window"), "File", lambda p: p.desk.close(), keys=("Ctrl+W",), needs=False,
+            group=2),
+    Command("app.quit", words("Quit"), "File", lambda _p: do.quit_all(), keys=("Ctrl+Q",), needs=False, group=2,
             tip=words("Closes every window")),
-    Command("edit.undo", words("Undo"), "Edit", "", ("Ctrl+Z",)),
-    Command("edit.redo", words("Redo"), "Edit", "", ("Ctrl+Y", "Ctrl+Shift+Z")),
-    Command("copy.cell", words("Copy"), "Edit", "", (), view=True),
-    Command("copy.row", words("Copy the row"), "Edit", "", (), view=True),
-    Command("copy.json", words("Copy as JSON"), "Edit", "", ("Ctrl+Shift+C",), view=True),
-    Command("copy.cli", words("Copy as command"), "Edit", "", ("Ctrl+Alt+C",), view=True,
-            tip=words("The command line that gives the same answer")),
-    Command("copy.out", words("Copy the command that copies this message out"), "Edit", "", (), view=True,
+    Command("edit.undo", words("Undo"), "Edit", lambda p: p.desk.edits.undo(), keys=("Ctrl+Z",)),
+    Command("edit.redo", words("Redo"), "Edit", lambda p: p.desk.edits.redo(), keys=("Ctrl+Y", "Ctrl+Shift+Z")),
+    Command("copy.cell", words("Copy"), "Edit", IN_FRONT),
+    Command("copy.row", words("Copy the row"), "Edit", IN_FRONT),
+    Command("copy.json", words("Copy as JSON"), "Edit", IN_FRONT, keys=("Ctrl+Shift+C",)),
+    Command("copy.cli", words("Copy as command"), "Edit", IN_FRONT, keys=("Ctrl+Alt+C",),
+            tip=words("The command line that gives the same answer"), noted=False),
+    Command("copy.out", words("Copy the command that copies this message out"), "Edit", IN_FRONT,
             tip=words("In Where: into a new store, or what is left of it with its body")),
-    Command("copy.place", words("Copy this place"), "Edit", "", ("Ctrl+Shift+L",)),
-    Command("copy.hex", words("Copy bytes as hex"), "Edit", "", (), view=True),
-    Command("copy.c", words("Copy bytes as C array"), "Edit", "", (), view=True),
-    Command("copy.python", words("Copy bytes as Python"), "Edit", "", (), view=True),
-    Command("copy.base64", words("Copy bytes as Base64"), "Edit", "", (), view=True),
-    Command("find.open", words("Find…"), "Edit", "search", ("Ctrl+F",), view=True, group=1),
-    Command("find.next", words("Find next"), "Edit", "", ("F3",), view=True, group=1),
-    Command("find.previous", words("Find previous"), "Edit", "", ("Shift+F3",), view=True, group=1),
-    Command("filter.focus", words("Filter the log"), "Edit", "filter", ("Ctrl+L",), group=1),
-    Command("filter.apply", words("Apply the filter"), "Edit", "", (), view=True, group=1),
-    Command("filter.clear", words("Clear the filter"), "Edit", "", (), view=True, group=1),
-    Command("filter.cell", words("Only this value"), "Edit", "", ("Ctrl+Shift+F",), view=True, group=2),
-    Command("filter.exclude", words("All but this value"), "Edit", "", ("Ctrl+Shift+X",), view=True, group=2),
-    Command("filter.and", words("… and this value"), "Edit", "", (), view=True, group=2),
-    Command("filter.or", words("… or this value"), "Edit", "", (), view=True, group=2),
-    Command("filter.prepare", words("Write this value into the filter"), "Edit", "", (), view=True, group=2),
-    Command("filter.copy", words("Copy this value as filter"), "Edit", "", (), view=True, group=2),
-    Command("filter.save", words("Save the filter as a button…"), "Edit", "", ("Ctrl+Shift+S",), view=True, group=2),
-    Command("mark.toggle", words("Mark the row"), "Edit", "", ("Ctrl+M",), view=True, group=3),
-    Command("mark.only", words("Only marked rows"), "Edit", "", (), view=True, group=3),
-    Command("mark.clear", words("Take all marks away"), "Edit", "", (), view=True, group=3),
-    Command("ignore.toggle", words("Ignore the row"), "Edit", "", ("Ctrl+D",), view=True, group=3),
-    Command("time.reference", words("Count times from this row"), "Edit", "", ("Ctrl+Shift+T",), view=True, group=3),
-    Command("view.inspector", words("Data inspector"), "View", "", ("Ctrl+I",), view=True, group=1),
-    Command("colour.rules", words("Colouring rules…"), "View", "", ("Ctrl+Shift+G",), view=True, group=1),
+    Command("copy.place", words("Copy this place"), "Edit", lambda p: do.copy_place(p.window), keys=("Ctrl+Shift+L",)),
+    Command("copy.hex", words("Copy bytes as hex"), "Edit", IN_FRONT),
+    Command("copy.c", words("Copy bytes as C array"), "Edit", IN_FRONT),
+    Command("copy.python", words("Copy bytes as Python"), "Edit", IN_FRONT),
+    Command("copy.base64", words("Copy bytes as Base64"), "Edit", IN_FRONT),
+    Command("find.open", words("Find…"), "Edit", IN_FRONT, icon="search", keys=("Ctrl+F",), group=1, noted=False),
+    Command("find.next", words("Find next"), "Edit", IN_FRONT, keys=("F3",), group=1),
+    Command("find.previous", words("Find previous"), "Edit", IN_FRONT, keys=("Shift+F3",), group=1),
+    Command("filter.focus", words("Filter the log"), "Edit", lambda p: do.focus_filter(p.window), icon="filter",
+            keys=("Ctrl+L",), group=1, noted=False),
+    Command("filter.apply", words("Apply the filter"), "Edit", IN_FRONT, group=1, noted=False),
+    Command("filter.clear", words("Clear the filter"), "Edit", IN_FRONT, group=1),
+    Command("filter.cell", words("Only this value"), "Edit", IN_FRONT, keys=("Ctrl+Shift+F",), group=2),
+    Command("filter.exclude", words("All but this value"), "Edit", IN_FRONT, keys=("Ctrl+Shift+X",), group=2),
+    Command("filter.and", words("… and this value"), "Edit", IN_FRONT, group=2),
+    Command("filter.or", words("… or this value"), "Edit", IN_FRONT, group=2),
+    Command("filter.prepare", words("Write this value into the filter"), "Edit", IN_FRONT, group=2),
+    Command("filter.copy", words("Copy this value as filter"), "Edit", IN_FRONT, group=2),
+    Command("filter.save", words("Save the filter as a button…"), "Edit", IN_FRONT, keys=("Ctrl+Shift+S",), group=2),
+    Command("mark.toggle", words("Mark the row"), "Edit", IN_FRONT, keys=("Ctrl+M",), group=3),
+    Command("mark.only", words("Only marked rows"), "Edit", IN_FRONT, group=3),
+    Command("mark.clear", words("Take all marks away"), "Edit", IN_FRONT, group=3),
+    Command("ignore.toggle", words("Ignore the row"), "Edit", IN_FRONT, keys=("Ctrl+D",), group=3),
+    Command("time.reference", words("Count times from this row"), "Edit", IN_FRONT, keys=("Ctrl+Shift+T",), group=3),
+    Command("view.inspector", words("Data inspector"), "View", IN_FRONT, keys=("Ctrl+I",), group=1),
+    Command("colour.rules", words("Colouring rules…"), "View", IN_FRONT, keys=("Ctrl+Shift+G",), group=1),
     _opens("log", "View"),
     _opens("queue", "View"),
     _opens("index", "View"),
@@ -95,110 +119,154 @@ COMMANDS = (
     _opens("space", "View"),
     _opens("groups", "View"),
     _opens("config", "View"),
-    Command("view.tree", words("Store tree"), "View", "", ("Ctrl+T",), checkable=True, group=1),
-    Command("view.follow", words("Follow the end of the log"), "View", "follow", ("Ctrl+J",), checkable=True, group=1),
-    Command("view.operations", words("Operation log…"), "View", "", ("Ctrl+Shift+H",), needs=False, group=1),
-    Command("view.refresh", words("Look again"), "View", "refresh", ("F5",), group=1),
-    Command("live.pause", words("Pause or go on with the live picture"), "View", "pause", (), view=True, group=1,
+    Command("view.tree", words("Store tree"), "View", lambda p: do.show_tree(p.window), keys=("Ctrl+T",),
+            checkable=True, group=1),
+    Command("view.follow", words("Follow the end of the log"), "View", lambda p: do.follow_end(p.window),
+            icon="follow", keys=("Ctrl+J",), checkable=True, group=1),
+    Command("view.operations", words("Operation log…"), "View", do.show_operations, keys=("Ctrl+Shift+H",),
+            needs=False, group=1, noted=False),
+    Command("view.refresh", words("Look again"), "View", lambda p: do.look_again(p.window), icon="refresh",
+            keys=("F5",), group=1),
+    Command("live.pause", words("Pause or go on with the live picture"), "View", IN_FRONT, icon="pause", group=1,
             tip=words("Space, in Positions")),
-    Command("live.fit", words("Show all the time that is held"), "View", "", (), view=True, group=1,
+    Command("live.fit", words("Show all the time that is held"), "View", IN_FRONT, group=1,
             tip=words("F, in Positions")),
-    Command("live.now", words("Back to live"), "View", "", (), view=True, group=1),
-    Command("live.play", words("Replay the positions"), "View", "play", (), view=True, group=1),
-    Command("live.record", words("Record the positions…"), "File", "record", (), view=True, group=1),
-    Command("live.load", words("Open a recording of positions…"), "File", "", (), view=True, group=1),
-    Command("live.export", words("Export the samples of the positions…"), "File", "", (), view=True, group=1),
-    Command("zoom.in", words("Larger"), "View", "", ("Ctrl++", "Ctrl+="), needs=False, group=2),
-    Command("zoom.out", words("Smaller"), "View", "", ("Ctrl+-",), needs=False, group=2),
-    Command("zoom.reset", words("Normal size"), "View", "", ("Ctrl+0",), needs=False, group=2),
-    Command("theme.system", words("Colours as the desktop"), "View", "", (), needs=False, checkable=True, group=3),
-    Command("theme.light", words("Light colours"), "View", "", (), needs=False, checkable=True, group=3),
-    Command("theme.dark", words("Dark colours"), "View", "", (), needs=False, checkable=True, group=3),
-    Command("theme.contrast", words("High contrast"), "View", "", (), needs=False, checkable=True, group=3),
-    Command("theme.motion", words("Less motion"), "View", "", (), needs=False, checkable=True, group=3,
+    Command("live.now", words("Back to live"), "View", IN_FRONT, group=1),
+    Command("live.play", words("Replay the positions"), "View", IN_FRONT, icon="play", group=1),
+    Command("live.record", words("Record the positions…"), "File", IN_FRONT, icon="record", group=1),
+    Command("live.load", words("Open a recording of positions…"), "File", IN_FRONT, group=1),
+    Command("live.export", words("Export the samples of the positions…"), "File", IN_FRONT, group=1),
+    Command("zoom.in", words("Larger"), "View", lambda p: p.window.zoom(theme.wished_zoom + 10),
+            keys=("Ctrl++", "Ctrl+="), needs=False, group=2),
+    Command("zoom.out", words("Smaller"), "View", lambda p: p.window.zoom(theme.wished_zoom - 10), keys=("Ctrl+-",),
+            needs=False, group=2),
+    Command("zoom.reset", words("Normal size"), "View", lambda p: p.window.zoom(100), keys=("Ctrl+0",), needs=False,
+            group=2),
+    Command("theme.system", words("Colours as the desktop"), "View", lambda p: do.set_scheme(p.window, "system"),
+            needs=False, checkable=True, group=3),
+    Command("theme.light", words("Light colours"), "View", lambda p: do.set_scheme(p.window, "light"), needs=False,
+            checkable=True, group=3),
+    Command("theme.dark", words("Dark colours"), "View", lambda p: do.set_scheme(p.window, "dark"), needs=False,
+            checkable=True, group=3),
+    Command("theme.contrast", words("High contrast"), "View", lambda p: do.set_contrast(p.window, not theme.contrast),
+            needs=False, checkable=True, group=3),
+    Command("theme.motion", words("Less motion"), "View", lambda p: do.set_motion(p.window, theme.still), needs=False,
+            checkable=True, group=3,
             tip=words("Nothing glows and fades, no frame stands where a jump ended, no cursor blinks")),
-    Command("language.en", "English", "View", "", (), needs=False, checkable=True, group=4),
-    Command("language.zh_CN", "简体中文", "View", "", (), needs=False, checkable=True, group=4),
-    Command("go.back", words("Back"), "Go", "back", ("Alt+Left",)),
-    Command("go.forward", words("Forward"), "Go", "forward", ("Alt+Right",)),
-    Command("go.to", words("Go to…"), "Go", "go-to", ("Ctrl+G",)),
-    Command("finding.next", words("Next finding, from anywhere"), "Go", "", ("F4",), group=2),
-    Command("finding.previous", words("Previous finding, from anywhere"), "Go", "", ("Shift+F4",), group=2),
-    Command("bookmark.here", words("Bookmark this place…"), "Go", "bookmark", ("Ctrl+B",), group=3),
-    _opens("bookmarks", "Go", 3),
-    Command("bookmark.edit", words("Change the bookmark…"), "Go", "", (), view=True, group=3),
-    Command("bookmark.remove", words("Remove the bookmark"), "Go", "", (), view=True, group=3),
-    Command("go.beside", words("Places beside this one…"), "Go", "", ("Alt+Down",)),
-    Command("go.first", words("First row"), "Go", "", ("Ctrl+Home",), view=True, group=1),
-    Command("go.last", words("Last row"), "Go", "", ("Ctrl+End",), view=True, group=1),
-    Command("list.next", words("Next row"), "Go", "", ("F8",), view=True, group=2),
-    Command("list.previous", words("Previous row"), "Go", "", ("F7",), view=True, group=2),
-    Command("problem.next", words("Next problem"), "Go", "", ("Ctrl+Down",), view=True, group=2),
-    Command("problem.previous", words("Previous problem"), "Go", "", ("Ctrl+Up",), view=True, group=2),
-    Command("mark.next", words("Next marked row"), "Go", "", ("Ctrl+Shift+Down",), view=True, group=2),
-    Command("mark.previous", words("Previous marked row"), "Go", "", ("Ctrl+Shift+Up",), view=True, group=2),
-    Command("same.key.next", words("Next with the same key"), "Go", "", ("Ctrl+.",), view=True, group=4),
-    Command("same.key.previous", words("Previous with the same key"), "Go", "", ("Ctrl+,",), view=True, group=4),
-    Command("same.key.all", words("All with the same key"), "Go", "", (), view=True, group=4),
-    Command("same.queue.next", words("Next in the same queue"), "Go", "", ("Alt+.",), view=True, group=4),
-    Command("same.queue.previous", words("Previous in the same queue"), "Go", "", ("Alt+,",), view=True, group=4),
-    Command("same.queue.all", words("All of the same queue"), "Go", "", (), view=True, group=4),
-    Command("same.transaction.next", words("Next of the same transaction"), "Go", "", ("Ctrl+Alt+.",), view=True,
+    Command("language.en", "English", "View", lambda p: do.set_language(p.window, "en"), needs=False, checkable=True,
             group=4),
-    Command("same.transaction.previous", words("Previous of the same transaction"), "Go", "", ("Ctrl+Alt+,",),
-            view=True, group=4),
-    Command("same.transaction.all", words("All of the same transaction"), "Go", "", (), view=True, group=4),
-    Command("frequency.open", words("How often each value occurs"), "Analyse", "", ("Shift+F",), view=True),
-    Command("trace.open", words("Trace a key…"), "Analyse", "index", ("Ctrl+K",)),
+    Command("language.zh_CN", "简体中文", "View", lambda p: do.set_language(p.window, "zh_CN"), needs=False,
+            checkable=True, group=4),
+    Command("go.back", words("Back"), "Go", lambda p: p.window.step(p.window.history.back()), icon="back",
+            keys=("Alt+Left",)),
+    Command("go.forward", words("Forward"), "Go", lambda p: p.window.step(p.window.history.forward()), icon="forward",
+            keys=("Alt+Right",)),
+    Command("go.to", words("Go to…"), "Go", lambda p: do.go_to(p.window), icon="go-to", keys=("Ctrl+G",), noted=False),
+    Command("finding.next", words("Next finding, from anywhere"), "Go", lambda p: p.desk.next_finding(1), keys=("F4",),
+            group=2),
+    Command("finding.previous", words("Previous finding, from anywhere"), "Go", lambda p: p.desk.next_finding(-1),
+            keys=("Shift+F4",), group=2),
+    Command("bookmark.here", words("Bookmark this place…"), "Go", lambda p: p.desk.bookmark(), icon="bookmark",
+            keys=("Ctrl+B",), group=3),
+    _opens("bookmarks", "Go", 3),
+    Command("bookmark.edit", words("Change the bookmark…"), "Go", IN_FRONT, group=3),
+    Command("bookmark.remove", words("Remove the bookmark"), "Go", IN_FRONT, group=3),
+    Command("go.beside", words("Places beside this one…"), "Go", lambda p: p.window.top.crumbs.drop(),
+            keys=("Alt+Down",)),
+    Command("go.first", words("First row"), "Go", IN_FRONT, keys=("Ctrl+Home",), group=1),
+    Command("go.last", words("Last row"), "Go", IN_FRONT, keys=("Ctrl+End",), group=1),
+    Command("list.next", words("Next row"), "Go", IN_FRONT, keys=("F8",), group=2, noted=False),
+    Command("list.previous", words("Previous row"), "Go", IN_FRONT, keys=("F7",), group=2, noted=False),
+    Command("problem.next", words("Next problem"), "Go", IN_FRONT, keys=("Ctrl+Down",), group=2),
+    Command("problem.previous", words("Previous problem"), "Go", IN_FRONT, keys=("Ctrl+Up",), group=2),
+    Command("mark.next", words("Next marked row"), "Go", IN_FRONT, keys=("Ctrl+Shift+Down",), group=2),
+    Command("mark.previous", words("Previous marked row"), "Go", IN_FRONT, keys=("Ctrl+Shift+Up",), group=2),
+    Command("same.key.next", words("Next with the same key"), "Go", IN_FRONT, keys=("Ctrl+.",), group=4),
+    Command("same.key.previous", words("Previous with the same key"), "Go", IN_FRONT, keys=("Ctrl+,",), group=4),
+    Command("same.key.all", words("All with the same key"), "Go", IN_FRONT, group=4),
+    Command("same.queue.next", words("Next in the same queue"), "Go", IN_FRONT, keys=("Alt+.",), group=4),
+    Command("same.queue.previous", words("Previous in the same queue"), "Go", IN_FRONT, keys=("Alt+,",), group=4),
+    Command("same.queue.all", words("All of the same queue"), "Go", IN_FRONT, group=4),
+    Command("same.transaction.next", words("Next of the same transaction"), "Go", IN_FRONT, keys=("Ctrl+Alt+.",),
+            group=4),
+    Command("same.transaction.previous", words("Previous of the same transaction"), "Go", IN_FRONT,
+            keys=("Ctrl+Alt+,",), group=4),
+    Command("same.transaction.all", words("All of the same transaction"), "Go", IN_FRONT, group=4),
+    Command("frequency.open", words("How often each value occurs"), "Analyse", IN_FRONT, keys=("Shift+F",)),
+    Command("trace.open", words("Trace a key…"), "Analyse", lambda p: do.trace_key(p.window), icon="index",
+            keys=("Ctrl+K",)),
     _opens("where", "Analyse"),
-    Command("check.run", words("Check the whole store"), "Analyse", "findings", ("Ctrl+Shift+K",)),
-    Command("recovery.preview", words("Recovery: show what the next start does"), "Analyse", "positions",
-            ("Ctrl+Shift+R",)),
-    Command("recovery.save", words("Save the recovery plan…"), "Analyse", "", ("Ctrl+Alt+E",)),
-    Command("recovery.try", words("Try recovery on a copy…"), "Analyse", "", ("Ctrl+Alt+Y",)),
-    Command("recovery.again", words("Recover the copy again"), "Analyse", "", ("Ctrl+Alt+A",), view=True),
-    Command("recovery.open", words("Open the copy that was recovered"), "Analyse", "", ("Ctrl+Alt+O",), view=True),
-    Command("dispatch.rebuild", words("Rebuild queues and index elsewhere…"), "Analyse", "", ()),
+    Command("check.run", words("Check the whole store"), "Analyse", lambda p: do.in_findings(p.window, "check.run"),
+            icon="findings", keys=("Ctrl+Shift+K",), cli=("check", "STORE")),
+    Command("recovery.preview", words("Recovery: show what the next start does"), "Analyse",
+            lambda p: do.in_findings(p.window, "recovery.preview"), icon="positions", keys=("Ctrl+Shift+R",),
+            cli=("recover", "STORE", "--plan")),
+    Command("recovery.save", words("Save the recovery plan…"), "Analyse",
+            lambda p: do.in_findings(p.window, "recovery.save"), keys=("Ctrl+Alt+E",)),
+    Command("recovery.try", words("Try recovery on a copy…"), "Analyse",
+            lambda p: do.in_findings(p.window, "recovery.try"), keys=("Ctrl+Alt+Y",)),
+    Command("recovery.again", words("Recover the copy again"), "Analyse", IN_FRONT, keys=("Ctrl+Alt+A",)),
+    Command("recovery.open", words("Open the copy that was recovered"), "Analyse", IN_FRONT, keys=("Ctrl+Alt+O",)),
+    Command("dispatch.rebuild", words("Rebuild queues and index elsewhere…"), "Analyse",
+            lambda p: p.desk.ask_rebuild()),
     _opens("pipeline", "Analyse", 1),
-    Command("pipeline.run", words("Run the pipeline job"), "Analyse", "play", ("Ctrl+Alt+Shift+R",), view=True,
-            group=1),
-    Command("pipeline.cancel", words("Cancel the pipeline job"), "Analyse", "", (), view=True, group=1),
-    Command("pipeline.copy", words("Copy the pipeline job as command"), "Analyse", "", (), view=True, group=1),
-    Command("jobs.cancel", words("Stop all work"), "Analyse", "stop", ("Ctrl+Esc",), group=1),
-    Command("lab.create", words("Make a lab store…"), "Lab", "lab", ("Ctrl+Shift+N",), needs=False),
-    Command("lab.openFolder", words("Open a lab store…"), "Lab", "open", (), needs=False),
-    Command("lab.write", words("Open this store for writing…"), "Lab", "", ()),
+    Command("pipeline.run", words("Run the pipeline job"), "Analyse", IN_FRONT, icon="play",
+            keys=("Ctrl+Alt+Shift+R",), group=1),
+    Command("pipeline.cancel", words("Cancel the pipeline job"), "Analyse", IN_FRONT, group=1),
+    Command("pipeline.copy", words("Copy the pipeline job as command"), "Analyse", IN_FRONT, group=1),
+    Command("jobs.cancel", words("Stop all work"), "Analyse", lambda p: p.window.jobs.cancel_all(), icon="stop",
+            keys=("Ctrl+Esc",), group=1),
+    Command("lab.create", words("Make a lab store…"), "Lab", lambda p: p.lab.create(), icon="lab",
+            keys=("Ctrl+Shift+N",), needs=False),
+    Command("lab.openFolder", words("Open a lab store…"), "Lab", lambda p: p.lab.open_folder(), icon="open",
+            needs=False),
+    Command("lab.write", words("Open this store for writing…"), "Lab", lambda p: p.lab.open_for_writing()),
     _opens("lab", "Lab"),
-    Command("lab.put", words("Put the message"), "Lab", "", (), group=1),
-    Command("lab.again", words("Put again"), "Lab", "", ("Ctrl+Alt+Return",), group=1),
-    Command("lab.start", words("Start the load"), "Lab", "play", ("Ctrl+Alt+L",), group=2),
-    Command("lab.pause", words("Pause the load or go on"), "Lab", "pause", ("Ctrl+Alt+P",), group=2),
-    Command("lab.stop", words("Stop the load"), "Lab", "stop", ("Ctrl+Alt+S",), group=2),
-    Command("lab.flush", words("Flush now"), "Lab", "", ("Ctrl+Alt+F",), group=3),
-    Command("lab.commit", words("Commit now"), "Lab", "", ("Ctrl+Alt+M",), group=3),
-    Command("lab.plug", words("Pull the plug…"), "Lab", "plug", ("Ctrl+Alt+U",), group=4),
-    Command("lab.recover", words("Recover"), "Lab", "", ("Ctrl+Alt+R",), group=4),
-    Command("lab.recoverAgain", words("Recover the kept disk again"), "Lab", "", ("Ctrl+Alt+G",), group=4),
-    Command("lab.close", words("Close the store for writing"), "Lab", "stop", ("Ctrl+Alt+W",), group=4),
-    Command("lab.compare", words("Two ways at once"), "Lab", "", ("Ctrl+Alt+2",), group=5),
-    Command("lab.copyTwo", words("Copy the comparison as Markdown"), "Lab", "", ("Ctrl+Alt+K",), view=True, group=5),
-    Command("window.menus", words("Open the menus"), "Window", "", ("F10",), needs=False),
-    Command("pane.next", words("Next pane"), "Window", "", ("F6",)),
-    Command("pane.previous", words("Previous pane"), "Window", "", ("Shift+F6",)),
-    Command("compare.open", words("Compare with another store…"), "Window", "", ("Ctrl+Shift+D",)),
-    Command("compare.next", words("Next difference of the two stores"), "Window", "", ("Ctrl+Shift+J",)),
-    Command("compare.table", words("All differences of the two stores…"), "Window", "", ("Ctrl+Alt+D",)),
-    Command("window.own", words("This place in a window of its own"), "Window", "", ("Ctrl+Shift+Return",)),
-    Command("layout.save", words("Save the layout as…"), "Window", "", (), group=1),
-    Command("layout.choose", words("Layouts…"), "Window", "", (), group=1,
+    Command("lab.put", words("Put the message"), "Lab", lambda p: p.lab.put(), group=1),
+    Command("lab.again", words("Put again"), "Lab", lambda p: p.lab.again(), keys=("Ctrl+Alt+Return",), group=1),
+    Command("lab.start", words("Start the load"), "Lab", lambda p: p.lab.load(), icon="play", keys=("Ctrl+Alt+L",),
+            group=2),
+    Command("lab.pause", words("Pause the load or go on"), "Lab", lambda p: p.lab.pause(), icon="pause",
+            keys=("Ctrl+Alt+P",), group=2),
+    Command("lab.stop", words("Stop the load"), "Lab", lambda p: p.lab.stop(), icon="stop", keys=("Ctrl+Alt+S",),
+            group=2),
+    Command("lab.flush", words("Flush now"), "Lab", lambda p: p.lab.flush(), keys=("Ctrl+Alt+F",), group=3),
+    Command("lab.commit", words("Commit now"), "Lab", lambda p: p.lab.commit(), keys=("Ctrl+Alt+M",), group=3),
+    Command("lab.plug", words("Pull the plug…"), "Lab", lambda p: p.lab.plug(), icon="plug", keys=("Ctrl+Alt+U",),
+            group=4),
+    Command("lab.recover", words("Recover"), "Lab", lambda p: p.lab.recover(), keys=("Ctrl+Alt+R",), group=4),
+    Command("lab.recoverAgain", words("Recover the kept disk again"), "Lab", lambda p: p.lab.recover_again(),
+            keys=("Ctrl+Alt+G",), group=4),
+    Command("lab.close", words("Close the store for writing"), "Lab", lambda p: p.lab.close(), icon="stop",
+            keys=("Ctrl+Alt+W",), group=4),
+    Command("lab.compare", words("Two ways at once"), "Lab", lambda p: p.lab.compare(), keys=("Ctrl+Alt+2",), group=5),
+    Command("lab.copyTwo", words("Copy the comparison as Markdown"), "Lab", IN_FRONT, keys=("Ctrl+Alt+K",), group=5),
+    Command("window.menus", words("Open the menus"), "Window", lambda p: p.window.strip.open_menus(), keys=("F10",),
+            needs=False),
+    Command("pane.next", words("Next pane"), "Window", lambda p: do.next_pane(p.window, 1), keys=("F6",), noted=False),
+    Command("pane.previous", words("Previous pane"), "Window", lambda p: do.next_pane(p.window, -1),
+            keys=("Shift+F6",), noted=False),
+    Command("compare.open", words("Compare with another store…"), "Window", lambda p: p.desk.comparison.ask(),
+            keys=("Ctrl+Shift+D",)),
+    Command("compare.next", words("Next difference of the two stores"), "Window", lambda p: p.desk.comparison.next(),
+            keys=("Ctrl+Shift+J",)),
+    Command("compare.table", words("All differences of the two stores…"), "Window",
+            lambda p: p.desk.comparison.table(), keys=("Ctrl+Alt+D",)),
+    Command("window.own", words("This place in a window of its own"), "Window", lambda p: p.desk.show_here_beside(),
+            keys=("Ctrl+Shift+Return",)),
+    Command("layout.save", words("Save the layout as…"), "Window", do.save_layout, group=1),
+    Command("layout.choose", words("Layouts…"), "Window", do.choose_layout, group=1,
             tip=words("Use a saved layout, or delete it")),
-    Command("layout.reset", words("Reset the layout"), "Window", "", (), needs=False, group=1),
-    Command("palette.open", words("All commands…"), "Help", "search", ("Ctrl+Shift+P",), needs=False),
-    Command("help.pages", words("Help"), "Help", "", ("F1",), needs=False),
-    Command("help.keys", words("All keys"), "Help", "", ("?",), needs=False),
-    Command("help.tour", words("Guided tour"), "Help", "tour", (), needs=False),
-    Command("help.logs", words("Show the folder of settings and last words"), "Help", "", (), needs=False, group=1),
-    Command("help.about", words("About Storescope"), "Help", "", (), needs=False, group=1),
+    Command("layout.reset", words("Reset the layout"), "Window", do.reset_layout, needs=False, group=1),
+    Command("palette.open", words("All commands…"), "Help", lambda p: p.window.open_palette(), icon="search",
+            keys=("Ctrl+Shift+P",), needs=False, noted=False, palette=False),
+    Command("help.pages", words("Help"), "Help", lambda p: p.desk.show_help(), keys=("F1",), needs=False),
+    Command("help.keys", words("All keys"), "Help", lambda p: _show_keys(p.window), keys=("?",), needs=False),
+    Command("help.tour", words("Guided tour"), "Help", lambda p: p.window.jobs.start(p.desk.tour()), icon="tour",
+            needs=False),
+    Command("help.logs", words("Show the folder of settings and last words"), "Help", lambda p: do.show_logs(p.window),
+            needs=False, group=1),
+    Command("help.about", words("About Storescope"), "Help", lambda p: do.show_about(p.window), needs=False, group=1),
 )  # fmt: skip
 ARROWS = {"Left": "←", "Right": "→", "Up": "↑", "Down": "↓"}
 BY_ID = {command.id: command for command in COMMANDS}
@@ -209,3 +277,23 @@ def key_caps(keys: str) -> str:
     if keys == "Ctrl++":
         return "Ctrl +"
     return " ".join(ARROWS.get(key, key) for key in keys.split("+"))
+
+
+def in_words(command: str) -> str:
+    """The words of a command and its key, as the help writes them."""
+    found = BY_ID[command]
+    said = tr(found.text).rstrip("…")
+    return f"**{said}** ({key_caps(found.keys[0])})" if found.keys else f"**{said}**"
+
+
+def keys_by_menu() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Of each menu its name and its commands that have keys: (key caps, words)."""
+    found = ((tr(menu), [(key_caps(c.keys[0]), tr(c.text)) for c in COMMANDS if c.menu == menu and c.keys])
+             for menu in MENUS)  # fmt: skip
+    return [(menu, lines) for menu, lines in found if lines]
+
+
+def _show_keys(window: FramedWindow) -> None:
+    from viewer.shell.key_sheet import KeySheet
+
+    KeySheet(window, keys_by_menu()).open()

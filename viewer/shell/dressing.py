@@ -21,7 +21,7 @@ from viewer.look.theme import IN_PARTS, style_sheet, tell, theme
 from viewer.pane import Pane
 
 if TYPE_CHECKING:
-    from viewer.shell.main_window import MainWindow
+    from viewer.shell.framed_window import FramedWindow
 
 WORN = "storescope.worn"
 """Property of a part: the version of the theme that it has on."""
@@ -32,7 +32,7 @@ NOT_YET = -1
 class Dressing(QObject):
     """One a window."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: FramedWindow) -> None:
         super().__init__(window)
         self._window = window
         self._steps: deque[Callable[[], object]] = deque()
@@ -49,7 +49,7 @@ class Dressing(QObject):
             return
         part.setProperty(WORN, theme.version)
         if part is self._window:
-            self._window.layouts.fit()
+            self._window.fit_frame()
             return
         sheet = style_sheet()
         if part.styleSheet() != sheet:
@@ -182,7 +182,7 @@ _all: WeakSet[Dressing] = WeakSet()
 _turns = _Turns()
 
 
-def windows_of_program() -> list[MainWindow]:
+def windows_of_program() -> list[FramedWindow]:
     """Every window that is open."""
     return [one._window for one in _all if not one._window.closed]  # noqa: SLF001
 

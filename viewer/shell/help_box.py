@@ -7,6 +7,7 @@ Commands stand in the text by their ids, ``{go.to}``, and are shown in the words
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +27,10 @@ from engine.rules.catalogue import RULES
 from viewer.look.assets import language, resource_bytes, tr
 from viewer.look.rule_pages import rule_index, rule_page, rule_title, rules_in_order
 from viewer.look.theme import px, ui
-from viewer.shell.commands import BY_ID, key_caps
 from viewer.widgets.basics import Button, Field, Label, column, row
 
+Said = Callable[[str], str]
+"""A command's id → its words and its key, as Markdown."""
 _COMMAND = re.compile(r"\{([a-z]+\.[A-Za-z]+)\}")
 _RULE = re.compile(r"(?<![\w\[:])([A-Z]{2}\d\d)(?![\w\]])")
 _TITLE = re.compile(r"^#.*$", re.MULTILINE)
@@ -43,9 +45,9 @@ class Topic:
     rule: str = ""
 
 
-def topics() -> list[Topic]:
+def topics(said: Said) -> list[Topic]:
     """The chapters of the help, the list of all rules, and the rules."""
-    whole = help_text(language())
+    whole = help_text(language(), said)
     heads = list(_TITLE.finditer(whole))
     ends = [one.start() for one in heads[1:]] + [len(whole)]
     found = [Topic(one[0].lstrip("# "), whole[one.start() : end].casefold())
@@ -61,15 +63,9 @@ def linked(markdown: str) -> str:
                                    rest)  # fmt: skip
 
 
-def help_text(name: str) -> str:
+def help_text(name: str, said: Said) -> str:
     """The page of language ``name`` as Markdown, commands in words."""
-    return _COMMAND.sub(lambda found: _said(found[1]), resource_bytes(f"help/{name}.md").decode("utf-8"))
-
-
-def _said(command_id: str) -> str:
-    command = BY_ID[command_id]
-    words = tr(command.text).rstrip("…")
-    return f"**{words}** ({key_caps(command.keys[0])})" if command.keys else f"**{words}**"
+    return _COMMAND.sub(lambda found: said(found[1]), resource_bytes(f"help/{name}.md").decode("utf-8"))
 
 
 class HelpPage(QTextBrowser):
@@ -77,16 +73,16 @@ class HelpPage(QTextBrowser):
 
     ruleAsked = Signal(str)
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, said: Said) -> None:
         super().__init__()
         self.setObjectName("help.page")
         self.setAccessibleName(tr("Help"))
         self.setOpenLinks(False)
         self.setFont(ui(14))
         self.document().setDocumentMargin(px(20))
-        self._name = name
+        self._name, self._said = name, said
         self.anchorClicked.connect(self._follow)
-        self.show_text(help_text(name))
+        self.show_text(help_text(name, said))
 
     def show_text(self, markdown: str) -> None:
         """Another page, from its top."""
@@ -96,7 +92,7 @@ class HelpPage(QTextBrowser):
 
     def show_chapter(self, heading: str) -> None:
         """The help itself, from this heading on."""
-        self.show_text(help_text(self._name))
+        self.show_text(help_text(self._name, self._said))
         block = self.document().begin()
         while block.isValid() and not (block.blockFormat().headingLevel() and block.text() == heading):
             block = block.next()
@@ -137,14 +133,14 @@ class HelpPage(QTextBrowser):
 class HelpBox(QDialog):
     """Chapters and rules on the left, found by what is typed; the page chosen there on the right."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, said: Said) -> None:
         super().__init__(parent)
         self.setObjectName("help.box")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Help"))
         self.setAccessibleName(tr("Help"))
         self.resize(min(px(1240), parent.window().width()), min(px(900), parent.window().height()))
-        self.page = HelpPage(language())
+        self.page = HelpPage(language(), said)
         self.page.ruleAsked.connect(self.show_rule)
         self.search = Field(tr("Search the help, or the id of a rule"))
         self.search.setObjectName("help.search")
@@ -157,7 +153,7 @@ class HelpBox(QDialog):
         self.list.setFont(ui(13))
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self._topics = topics()
+        self._topics = topics(said)
         for topic in self._topics:
             item = QListWidgetItem(topic.title, self.list)
             item.setToolTip(topic.title)
@@ -207,11 +203,11 @@ class HelpBox(QDialog):
             self.list.setCurrentRow(self._topics.index(best))
 
 
-def open_help(parent: QWidget, rule: str = "") -> HelpBox:
+def open_help(parent: QWidget, said: Said, rule: str = "") -> HelpBox:
     """The help of the window around ``parent``, at a rule where one is named; one that is open comes to the front."""
     window = parent.window()
     known = (one for one in QApplication.topLevelWidgets() if isinstance(one, HelpBox) and one.parent() is window)
-    box = next((one for one in known if one.isVisible()), None) or HelpBox(window)
+    box = next((one for one in known if one.isVisible()), None) or HelpBox(window, said)
     if rule:
         box.show_rule(rule)
     box.show()

@@ -17,7 +17,7 @@ from viewer.widgets.hex_view import HexView
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from viewer.shell.main_window import MainWindow
+    from viewer.pane.store_window import StoreWindow
 
 LASTS_MS = 300
 LOOK_MS = 30
@@ -48,7 +48,7 @@ class Pulse(QWidget):
 class Jumps:
     """Frames the chosen row of the table in front after each jump, and the field that the place names."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: StoreWindow) -> None:
         self._window = window
         self._left = 0
         self._field = ""

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QScrollArea, QS
 
 from viewer.look.assets import tr, words
 from viewer.look.theme import px
-from viewer.shell.commands import COMMANDS, MENUS, key_caps
 from viewer.widgets.basics import Button, Key, Label, Paper, row
 
 FIXED = (
@@ -25,7 +24,8 @@ FIXED = (
 class KeySheet(QDialog):
     """All keys by menu, in columns."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, menus: Sequence[tuple[str, list[tuple[str, str]]]]) -> None:
+        """``menus``: of each menu its name and its commands, each as (key caps, words)."""
         super().__init__(parent)
         self.setObjectName("keys.sheet")
         self.setWindowTitle(tr("All keys"))
@@ -38,7 +38,9 @@ class KeySheet(QDialog):
         columns = [QVBoxLayout(), QVBoxLayout()]
         for column in columns:
             column.setSpacing(0)
-        for number, (title, lines) in enumerate(_sections()):
+        for number, (title, lines) in enumerate(
+            (*menus, (tr("In tables and fields"), [(caps, tr(text)) for caps, text in FIXED]))
+        ):
             target = columns[0] if number in {0, 1, 2} else columns[1]
             target.addWidget(_section(title, lines))
         for column in columns:
@@ -54,16 +56,6 @@ class KeySheet(QDialog):
         layout.setContentsMargins(0, 0, 0, px(12))
         layout.addWidget(area, 1)
         layout.addWidget(row(None, close, margins=(0, 0, 16, 0)))
-
-
-def _sections() -> list[tuple[str, list[tuple[str, str]]]]:
-    found = []
-    for menu in MENUS:
-        lines = [(key_caps(c.keys[0]), tr(c.text)) for c in COMMANDS if c.menu == menu and c.keys]
-        if lines:
-            found.append((tr(menu), lines))
-    found.append((tr("In tables and fields"), [(caps, tr(text)) for caps, text in FIXED]))
-    return found
 
 
 def _section(title: str, lines: Sequence[tuple[str, str]]) -> QWidget:

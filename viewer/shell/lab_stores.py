@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
 from viewer.runtime.lab_session import LabDesk
-from viewer.shell.menus import enable_actions
 from viewer.shell.windows import open_beside
 
 if TYPE_CHECKING:
@@ -25,13 +23,13 @@ if TYPE_CHECKING:
     from viewer.lab.pane import LabPane
     from viewer.runtime.jobs import Job
     from viewer.runtime.store_session import StoreSession
-    from viewer.shell.main_window import MainWindow
+    from viewer.shell.framed_window import FramedWindow
 
 
 class LabRoom(QObject):
     """The lab of one window; it outlives the panes, which are made anew with the language."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: FramedWindow) -> None:
         super().__init__(window)
         self._window = window
         self._pane: LabPane | None = None
@@ -52,7 +50,7 @@ class LabRoom(QObject):
 
             assert isinstance(pane, FindingsPane)
             pane.recovery.openAsked.connect(lambda path: open_beside(self._window, path, "findings"))
-            pane.recovery.deedsChanged.connect(lambda: enable_actions(self._window))
+            pane.recovery.deedsChanged.connect(self._window.enable)
         if pane.view_id != "lab":
             return
         from viewer.lab.pane import LabPane
@@ -93,16 +91,6 @@ class LabRoom(QObject):
             "lab.write": self._window.session is not None and not desk.open_here,
         }  # fmt: skip
 
-    def deeds(self) -> dict[str, Callable[[], object]]:
-        """Command → what it does."""
-        return {
-            "lab.create": self.create, "lab.openFolder": self.open_folder, "lab.write": self.open_for_writing,
-            "lab.put": self.put, "lab.again": self.again, "lab.start": self.load, "lab.pause": self.pause,
-            "lab.stop": self.stop, "lab.flush": self.flush, "lab.commit": self.commit, "lab.plug": self.plug,
-            "lab.recover": self.recover, "lab.recoverAgain": self.recover_again, "lab.close": self.close,
-            "lab.compare": self.compare,
-        }  # fmt: skip
-
     def show_words(self) -> None:
         """The words at the top right: open for writing, or for reading only."""
         window, shown = self._window, self.desk.open_here and self._shows_desk()
@@ -112,7 +100,7 @@ class LabRoom(QObject):
     def show_state(self) -> None:
         """The words at the top right, and what is greyed."""
         if not self._window.closed:
-            enable_actions(self._window)
+            self._window.enable()
             self._show_load()
 
     def _show_load(self) -> None:

@@ -10,15 +10,13 @@ from PySide6.QtWidgets import QSplitter
 
 from viewer.look.theme import px
 from viewer.pane import Pane
+from viewer.shell.window_places import SMALLEST, TIED_SMALLEST, inside, margins_of
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from viewer.shell.main_window import MainWindow
+    from viewer.shell.framed_window import FramedWindow
 
 FIRST_SIZE = (1600, 1000)
-SMALLEST = (900, 600)
-TIED_SMALLEST = (600, 480)
-"""Of two windows that are tied: they stand side by side on any screen."""
 SLIM_BELOW = 1400
 TREE, SLIM_TREE = 264, 216
 SIDE = "side"
@@ -31,7 +29,7 @@ and does not always say so.
 class Layout:
     """Where the splitters of a window stand. Kept in the settings only where the window ``remembers``."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: FramedWindow) -> None:
         self._window = window
         self._states: dict[str, QByteArray] = {}
         self._laid_out = False
@@ -64,8 +62,6 @@ class Layout:
 
     def keep_inside(self) -> None:
         """No edge of the window lies outside the screen, its frame included; a screen too small is left alone."""
-        from viewer.shell.window_places import inside, margins_of
-
         window = self._window
         room, frame = window.screen().availableGeometry(), window.frameGeometry()
         fits = room.width() >= SMALLEST[0] and room.height() >= SMALLEST[1]

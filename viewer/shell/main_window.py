@@ -10,12 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from PySide6.QtCore import QChildEvent, QObject, Qt, Signal
+from PySide6.QtCore import QChildEvent, QObject, Qt
 from PySide6.QtGui import QCloseEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
+from viewer.compare.pane import Comparison
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import zone_text
@@ -29,12 +30,15 @@ from viewer.runtime.places import Place, Search, UnknownPlace
 from viewer.runtime.resolve import NothingFound
 from viewer.runtime.settings import Settings, default_cache
 from viewer.runtime.store_session import StoreSession
+from viewer.shell.actions import draw_icons, enable_actions, make_actions, menus_of, retranslate_actions
 from viewer.shell.breadcrumbs import crumbs_of
-from viewer.shell.command_handlers import wire
+from viewer.shell.command_handlers import Parts, tick, wire
+from viewer.shell.commands import in_words
 from viewer.shell.dressing import Dressing
+from viewer.shell.framed_window import FramedWindow
 from viewer.shell.lab_stores import LabRoom
-from viewer.shell.layout import SMALLEST, Layout
-from viewer.shell.menus import MenuStrip, draw_icons, enable_actions, make_actions, retranslate_actions
+from viewer.shell.layout import Layout
+from viewer.shell.menu_strip import MenuStrip
 from viewer.shell.opening_stages import Stages
 from viewer.shell.pages import DropFilter, ZoomFilter, error_page, welcome_page
 from viewer.shell.rail import Rail
@@ -46,43 +50,42 @@ from viewer.shell.store_tree import StoreTreePane
 from viewer.shell.top_bar import TopBar
 from viewer.shell.view_stack import ViewStack
 from viewer.shell.views import AT_FOOT, BY_KIND, ON_RAIL, make_pane
+from viewer.shell.window_places import SMALLEST
+from viewer.shell.windows import open_beside
 from viewer.shell.workspace import Desk
 from viewer.widgets.record_state import StateLine
 
 if TYPE_CHECKING:
     from engine.inspection.samples import Sample
-    from viewer.look.topic_colours import TopicColours
+    from viewer.pane.store_window import StoreWindow
     from viewer.shell.palette_box import PaletteBox
 
 T = TypeVar("T", bound=QObject)
 ANYWHERE = Qt.FindChildOption.FindChildrenRecursively
 
 
-class MainWindow(QMainWindow):
-    """The window. ``opened`` when a store stands in it, ``failed(str)`` when one could not be opened."""
-
-    opened = Signal()
-    failed = Signal(str)
+class MainWindow(FramedWindow):
+    """The window; what its parts may ask of it stands at :class:`StoreWindow` and :class:`FramedWindow`."""
 
     def __init__(self, settings: Settings, config: MessageStoreConfig | None = None) -> None:
-        super().__init__()
-        self.settings, self.config = settings, config
+        super().__init__(settings, config)
         self.jobs = Jobs()
-        self.session: StoreSession | None = None
+        self.session = None
         self.history = History()
         self.view = "log"
-        self.panes: dict[str, Pane] = {}
+        self.panes = {}
         self.remembers = True
-        """Whether sizes are kept for the next start and taken from the last one."""
         self.layouts = Layout(self)
         self.keep_columns = self.layouts.remember_columns
-        self.lender: TopicColours | None = None
-        """The colours of the store that this window's store is tied to."""
+        self.lender = None
         self.error_words = ""
         """Why the last store could not be opened."""
         self.dressing = Dressing(self)
-        self.desk = Desk(self)
-        self.stages, self.news, self.lab = Stages(self), News(self), LabRoom(self)
+        self.news, self.lab = News(self), LabRoom(self)
+        comparison = Comparison(self, lambda store: open_beside(self, store, "log", tied=True), _comparison_of)
+        self.desk = Desk(self, self.layouts, comparison)
+        self.stages = Stages(self, self.news)
+        self.parts = Parts(self, self.desk, self.lab, self.layouts, self.news)
         self._palette: PaletteBox | None = None
         self.closed = False
         self._opening: Path | None = None
@@ -93,7 +96,7 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(*SMALLEST)
         self.jobs.changed.connect(self.news.jobs)
         self.jobs.failed.connect(lambda error: self.say(str(error)))
-        self.actions_by_id = make_actions(self)
+        self.actions_by_id = make_actions(self.parts)
         self._build()
 
     # ---- building ----------------------------------------------------------------------------------------------------
@@ -102,7 +105,7 @@ class MainWindow(QMainWindow):
         """Make everything that shows words; again after a change of language."""
         self.pages = QStackedWidget()
         self.pages.setObjectName("pages")
-        self.strip = MenuStrip(self.actions_by_id)
+        self.strip = MenuStrip(menus_of(self.actions_by_id))
         self.setMenuWidget(self.strip)
         self.top = TopBar()
         self.unread, self.tied = StateLine(), StateLine()
@@ -122,7 +125,7 @@ class MainWindow(QMainWindow):
         self.setStatusBar(self.status)
         self.pages.addWidget(self._store_page())
         self.setCentralWidget(self.pages)
-        wire(self)
+        wire(self.parts)
         for part in (self.top, self.unread, self.tied, self.rail, self.side):
             self.dressing.put_on(part)
         self._zooms.watch(self.side)
@@ -212,11 +215,6 @@ class MainWindow(QMainWindow):
         self.opened.emit()
         return True
 
-    @property
-    def topic_colours(self) -> TopicColours | None:
-        """The colours of the open store's topics."""
-        return self.session.colours if self.session is not None else None
-
     def _recolour(self) -> None:
         for part in super().findChildren(QWidget):
             part.update()
@@ -245,7 +243,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{session.shown_path} – Storescope" if session else "Storescope")
         self.news.unread()
         self.pages.setCurrentIndex(0)
-        self._enable()
+        self.enable()
 
     def let_go(self) -> None:
         """No view shows the store any more; the session stays."""
@@ -276,7 +274,7 @@ class MainWindow(QMainWindow):
         self.rail.set_mark("findings", "")
         self.status.format.setText("")
         self.strip.show_store("")
-        self._enable()
+        self.enable()
 
     def show_welcome(self) -> None:
         """The page without a store."""
@@ -302,7 +300,7 @@ class MainWindow(QMainWindow):
         self.pages.addWidget(page)
         self.pages.setCurrentWidget(page)
         self.strip.show_store("")
-        self._enable()
+        self.enable()
 
     async def open_sample(self, sample: Sample) -> None:
         """Open a sample store, unpacked to the user's cache where it is not there yet."""
@@ -396,7 +394,7 @@ class MainWindow(QMainWindow):
         """Crumbs, tree and buttons follow."""
         self.top.crumbs.set_parts(crumbs_of(place, self.session))
         self.side.choose(place)
-        self._enable()
+        self.enable()
 
     # ---- words and commands ------------------------------------------------------------------------------------------
 
@@ -409,6 +407,23 @@ class MainWindow(QMainWindow):
         pane = self.panes.get(self.view)
         return pane.commands() if pane is not None and self.session is not None else {}
 
+    def note(self, name: str, words: str, parameters: object, cli: str) -> None:
+        """Something was done, for the operation log."""
+        self.news.operations.note(name, words, parameters, cli)
+
+    @property
+    def place_in_words(self) -> str:
+        """The place in front, as the crumbs say it."""
+        return self.top.crumbs.accessibleName()
+
+    def command_in_words(self, command: str) -> str:
+        """The words of a command and its key, as the help writes them."""
+        return in_words(command)
+
+    def open_palette(self) -> None:
+        """Open the box of commands and places; it is made anew with the language."""
+        self.palette_box.open()
+
     @property
     def palette_box(self) -> PaletteBox:
         """The box of commands and places, made when it is first wanted."""
@@ -419,8 +434,9 @@ class MainWindow(QMainWindow):
             self._palette = PaletteBox(self, lambda text: list(entries(self, text)))
         return self._palette
 
-    def _enable(self) -> None:
-        enable_actions(self)
+    def enable(self) -> None:
+        """Grey what cannot be done now."""
+        enable_actions(self.parts)
 
     # ---- looks and sizes ---------------------------------------------------------------------------------------------
 
@@ -428,6 +444,10 @@ class MainWindow(QMainWindow):
         """Make everything that shows words anew, in another language or in the first layout; the place stays."""
         for step in self.rebuilding():
             step()
+
+    def speak_anew(self) -> None:
+        """The same at turns of their own, for another language; what stands where is kept first."""
+        self.dressing.take(self.layouts.keep, *self.rebuilding(), lambda: tick(self))
 
     def rebuilding(self) -> tuple[Callable[[], object], ...]:
         """The steps of :meth:`rebuild`, each for a turn of its own: frame, view in front, what that shows."""
@@ -472,6 +492,14 @@ class MainWindow(QMainWindow):
         super().resizeEvent(event)
         self.layouts.resized(event.oldSize().width())
 
+    def fit_frame(self) -> None:
+        """Narrow windows leave some things out, wide ones have them again."""
+        self.layouts.fit()
+
+    def tie(self, on: bool) -> None:
+        """Share the screen with another window; or have it alone again."""
+        self.layouts.tie(on)
+
     def zoom(self, percent: int) -> None:
         """Scale and remember."""
         theme.wish_zoom(percent)
@@ -479,6 +507,10 @@ class MainWindow(QMainWindow):
         self.say(tr("{n} %", n=theme.wished_zoom))
 
     # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def ask_close(self) -> None:
+        """Close the window; where jobs of the pipeline run, it is asked first."""
+        self.desk.close()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Remember the layout, stop the work, let go of the store."""
@@ -496,3 +528,8 @@ class MainWindow(QMainWindow):
         False where that took longer than ``seconds``.
         """
         return await self.stages.settled(seconds, quiet)
+
+
+def _comparison_of(window: StoreWindow) -> Comparison:
+    assert isinstance(window, MainWindow)
+    return window.desk.comparison

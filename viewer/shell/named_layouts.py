@@ -18,21 +18,22 @@ from viewer.shell.views import BY_KIND
 from viewer.widgets.basics import Button, Field, Label, row
 
 if TYPE_CHECKING:
-    from viewer.shell.main_window import MainWindow
+    from viewer.shell.framed_window import FramedWindow
+    from viewer.shell.layout import Layout
 
 
-def save(window: MainWindow, name: str) -> bool:
+def save(window: FramedWindow, layouts: Layout, name: str) -> bool:
     """Keep what stands in the window as ``name``, in the place of one of this name; False without a name."""
     name = name.strip()
     if not name or window.session is None:
         return False
-    made = NamedLayout(name, window.view, window.settings.tree_shown, window.layouts.states())
+    made = NamedLayout(name, window.view, window.settings.tree_shown, layouts.states())
     window.settings.named_layouts = [*(one for one in window.settings.named_layouts if one.name != name), made]
     window.say(tr("Layout saved: {name}", name=name))
     return True
 
 
-def take(window: MainWindow, name: str) -> bool:
+def take(window: FramedWindow, layouts: Layout, name: str) -> bool:
     """Put everything where it stood in the layout ``name``; False where there is none."""
     found = next((one for one in window.settings.named_layouts if one.name == name), None)
     if found is None or window.session is None:
@@ -42,12 +43,12 @@ def take(window: MainWindow, name: str) -> bool:
     if found.view in BY_KIND:
         window.show_view(found.view)
     window.fit_side()
-    window.layouts.take(found.states)
+    layouts.take(found.states)
     window.say(tr("Layout: {name}", name=name))
     return True
 
 
-def delete(window: MainWindow, name: str) -> None:
+def delete(window: FramedWindow, name: str) -> None:
     """Forget the layout ``name``."""
     window.settings.named_layouts = [one for one in window.settings.named_layouts if one.name != name]
     window.say(tr("Layout deleted: {name}", name=name))
@@ -56,7 +57,7 @@ def delete(window: MainWindow, name: str) -> None:
 class SaveBox(QDialog):
     """Asks for the name."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: FramedWindow, layouts: Layout) -> None:
         super().__init__(window)
         self.setObjectName("layout.saveBox")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -72,7 +73,7 @@ class SaveBox(QDialog):
         self._known = {one.name for one in window.settings.named_layouts}
 
         def accept() -> None:
-            if save(window, self.name.text()):
+            if save(window, layouts, self.name.text()):
                 self.accept()
 
         keep.clicked.connect(accept)
@@ -89,9 +90,9 @@ class SaveBox(QDialog):
 class ChooseBox(QDialog):
     """The layouts by name: Enter takes one up, Del forgets it."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: FramedWindow, layouts: Layout) -> None:
         super().__init__(window)
-        self._window = window
+        self._window, self._layouts = window, layouts
         self.setObjectName("layout.box")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Layouts"))
@@ -130,7 +131,7 @@ class ChooseBox(QDialog):
         return self.list.currentItem().text() if self.list.currentRow() >= 0 else ""
 
     def _take(self) -> None:
-        if take(self._window, self._name()):
+        if take(self._window, self._layouts, self._name()):
             self.accept()
 
     def _delete(self) -> None:
@@ -147,16 +148,16 @@ def _column(box: QDialog, *parts: QWidget) -> None:
         layout.addWidget(part)
 
 
-def ask_save(window: MainWindow) -> None:
+def ask_save(window: FramedWindow, layouts: Layout) -> None:
     """Ask for the name under which the layout is kept."""
     if window.session is not None:
-        box = SaveBox(window)
+        box = SaveBox(window, layouts)
         box.open()
         box.name.setFocus()
 
 
-def ask_choose(window: MainWindow) -> None:
+def ask_choose(window: FramedWindow, layouts: Layout) -> None:
     """Show the layouts, to be taken up or forgotten."""
-    box = ChooseBox(window)
+    box = ChooseBox(window, layouts)
     box.open()
     box.list.setFocus()

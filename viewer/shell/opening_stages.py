@@ -16,13 +16,14 @@ from PySide6.QtCore import QTimer
 from viewer.look.assets import app_icon
 from viewer.runtime.garbage import set_aside
 from viewer.runtime.store_session import StoreSession
+from viewer.shell.actions import draw_icons
 from viewer.shell.dressing import dressed
-from viewer.shell.menus import draw_icons
 from viewer.shell.views import BY_KIND, load_pane
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from viewer.shell.main_window import MainWindow
+    from viewer.shell.framed_window import FramedWindow
+    from viewer.shell.store_changes import News
 
 MAKE_AFTER_MS = 300
 """Panes behind the one in front are made when that one stands, one at a turn of the loop."""
@@ -59,8 +60,8 @@ class Stages:
     next_pane = 0.0
     """Before this time no window makes a pane: one a turn of the loop, though many windows wait for theirs."""
 
-    def __init__(self, window: MainWindow) -> None:
-        self._window = window
+    def __init__(self, window: FramedWindow, news: News) -> None:
+        self._window, self._news = window, news
         self._drawn = False
         self._wait: asyncio.Future[None] | None = None
 
@@ -91,7 +92,7 @@ class Stages:
     def go_on(self, session: StoreSession) -> None:
         """Everything that waited for the first rows of ``session``."""
         window = self._window
-        session.tailed.connect(window.news.tailed)
+        session.tailed.connect(self._news.tailed)
         session.begin()
         window.jobs.read(_load_filters, lambda _answer: None)
         self.draw_icons_soon()
@@ -102,8 +103,8 @@ class Stages:
     def go_on_again(self, session: StoreSession) -> None:
         """The window's parts are new: they are told what was told before, and what is still to be done begins."""
         window = self._window
-        window.news.surveyed()
-        window.news.found()
+        self._news.surveyed()
+        self._news.found()
         QTimer.singleShot(MAKE_AFTER_MS, window, self._make_next)
         if not session.findings_complete:
             QTimer.singleShot(FINDINGS_AFTER_MS, window, lambda: self._look_for_findings(session))
@@ -193,7 +194,7 @@ class Stages:
                 return
 
     async def settled(self, seconds: float, quiet: bool) -> bool:
-        """Wait until the rows in front are there and every pane is made; see :meth:`MainWindow.settled`."""
+        """Wait until the rows in front are there and every pane is made; see :meth:`StoreWindow.settled`."""
         end, calm = time.monotonic() + seconds, 0
         while calm < 3 and time.monotonic() < end:
             await asyncio.sleep(LOOK_EVERY)

@@ -5,23 +5,14 @@ from __future__ import annotations
 import shlex
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction
 
-from viewer.shell.views import BY_COMMAND
-
 LONGEST = 2000
 """Operations that are kept; older ones are forgotten."""
-QUIET = frozenset((
-    "list.next", "list.previous", "pane.next", "pane.previous", "palette.open", "go.to", "filter.focus", "find.open",
-    "view.operations", "filter.apply", "export.table", "copy.cli",
-))  # fmt: skip
-"""Commands that only move the focus, or that tell more about themselves when they are done."""
-COMMAND_LINES = {"check.run": ("check", "STORE"), "recovery.preview": ("recover", "STORE", "--plan")}
-"""Of commands that open no view; ``STORE`` stands for the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +41,12 @@ class Operations(QObject):
         self._path = path
         self.list: deque[Operation] = deque(maxlen=LONGEST)
 
-    def listen(self, actions: Mapping[str, QAction]) -> None:
-        """Note every command that is given."""
-        for name, action in actions.items():
-            if name not in QUIET:
-                action.triggered.connect(lambda _on=False, name=name, action=action: self._given(name, action.text()))
+    def listen(self, action: QAction, line: Sequence[str] = ()) -> None:
+        """Note the command of ``action`` each time it is given. ``line``: what the command line says for the same,
+        ``STORE`` stands for the store.
+        """
+        name = action.objectName()
+        action.triggered.connect(lambda _on=False: self._given(name, action.text(), line))
 
     def note(self, name: str, words: str, parameters: object, cli: str) -> None:
         """Add one; ``parameters`` is a dictionary."""
@@ -81,9 +73,7 @@ class Operations(QObject):
                 lines.append(one.cli)
         return "\n".join(lines)
 
-    def _given(self, name: str, words: str) -> None:
+    def _given(self, name: str, words: str, line: Sequence[str]) -> None:
         path = self._path()
-        view = BY_COMMAND.get(name)
-        line = view.command_line if view is not None else COMMAND_LINES.get(name, ())
         command = ["storescope", *(path if word == "STORE" else word for word in line)] if path and line else []
         self.note(name, words.replace("&&", "&"), {}, shlex.join(command))

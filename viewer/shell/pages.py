@@ -18,12 +18,12 @@ from viewer.runtime.survey import standing
 from viewer.widgets.basics import Paper
 
 if TYPE_CHECKING:
-    from viewer.shell.main_window import MainWindow
+    from viewer.shell.framed_window import FramedWindow
 
 SHARES = 8
 
 
-def welcome_page(window: MainWindow) -> QWidget:
+def welcome_page(window: FramedWindow) -> QWidget:
     """The page without a store."""
     from viewer.shell.samples import samples
     from viewer.shell.welcome import WelcomePage
@@ -39,7 +39,7 @@ def welcome_page(window: MainWindow) -> QWidget:
     return _framed(page)
 
 
-def error_page(window: MainWindow, path: Path, words: str) -> QWidget:
+def error_page(window: FramedWindow, path: Path, words: str) -> QWidget:
     """The page that says what was found instead of a store."""
     from viewer.shell.error_page import ErrorPage, hints_for
 
@@ -88,7 +88,7 @@ def remember_store(settings: Settings, session: StoreSession | None) -> None:
 class ZoomFilter(QObject):
     """Ctrl and the wheel scale everything, also over what scrolls by itself."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: FramedWindow) -> None:
         super().__init__(window)
         self._window = window
 
@@ -108,7 +108,7 @@ class ZoomFilter(QObject):
 class DropFilter(QObject):
     """Opens the one file or directory that is dropped anywhere on the window."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: FramedWindow) -> None:
         super().__init__(window)
         self._window = window
         window.setAcceptDrops(True)

@@ -7,23 +7,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtWidgets import QLineEdit
-
 from viewer.log.filter_pills import FIRST, LAST_MINUTES
 from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.places import Search, UnknownPlace
 from viewer.shell.commands import COMMANDS, key_caps
 from viewer.shell.palette_box import Entry, rank
+from viewer.shell.workspace import apply_filter
 from viewer.widgets.store_tree_rows import short_count
 
 if TYPE_CHECKING:
-    from viewer.shell.main_window import MainWindow
+    from viewer.shell.framed_window import FramedWindow
 
 MOST_PLACES = 5
 
 
-def entries(window: MainWindow, text: str) -> Iterator[Entry]:
+def entries(window: FramedWindow, text: str) -> Iterator[Entry]:
     """Everything that answers ``text``, best first."""
     sign, query = (text[0], text[1:].strip()) if text[:1] in {">", "@", "#", ":"} else ("", text.strip())
     if text[:1] == "?":
@@ -40,10 +39,10 @@ def entries(window: MainWindow, text: str) -> Iterator[Entry]:
         yield from _stores(window, query)
 
 
-def _commands(window: MainWindow, query: str) -> Iterator[Entry]:
+def _commands(window: FramedWindow, query: str) -> Iterator[Entry]:
     found = []
     for number, command in enumerate(COMMANDS):
-        if command.id == "palette.open":
+        if not command.palette:
             continue
         words = tr(command.text)
         at = min((r for r in (rank(words, query), rank(command.text, query), rank(command.id, query)) if r is not None),
@@ -57,7 +56,7 @@ def _commands(window: MainWindow, query: str) -> Iterator[Entry]:
         yield entry
 
 
-def _places(window: MainWindow, query: str) -> Iterator[Entry]:
+def _places(window: FramedWindow, query: str) -> Iterator[Entry]:
     session = window.session
     if session is None:
         return
@@ -90,7 +89,7 @@ def _places(window: MainWindow, query: str) -> Iterator[Entry]:
             break
 
 
-def _stores(window: MainWindow, query: str) -> Iterator[Entry]:
+def _stores(window: FramedWindow, query: str) -> Iterator[Entry]:
     """Stores that were opened before."""
     for store in window.settings.recent:
         if rank(store.name, query) is not None or rank(store.path, query) in {0, 1, 2}:
@@ -98,11 +97,11 @@ def _stores(window: MainWindow, query: str) -> Iterator[Entry]:
                         partial(_open, window, store.path))  # fmt: skip
 
 
-def _open(window: MainWindow, path: str) -> None:
+def _open(window: FramedWindow, path: str) -> None:
     window.jobs.start(window.open(Path(path)))
 
 
-def _filters(window: MainWindow, query: str) -> Iterator[Entry]:
+def _filters(window: FramedWindow, query: str) -> Iterator[Entry]:
     if window.session is None:
         return
     kept = window.settings.saved_filters
@@ -117,12 +116,3 @@ def _filters(window: MainWindow, query: str) -> Iterator[Entry]:
 
 def _looks_like_filter(text: str) -> bool:
     return any(sign in text for sign in ("=", "<", ">", " matches ", " contains ", " in "))
-
-
-def apply_filter(window: MainWindow, text: str) -> None:
-    """Put a filter into the log's field and apply it."""
-    window.show_view("log")
-    field = window.findChild(QLineEdit, "filter.field")
-    if field is not None:
-        field.setText(text)
-        window.pane_commands()["filter.apply"]()

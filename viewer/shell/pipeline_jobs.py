@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,14 +15,13 @@ from viewer.pipeline.jobs import PipelineDesk
 from viewer.pipeline.pane import PipelinePane
 from viewer.pipeline.state import JobState
 from viewer.pipeline.words import standing
-from viewer.shell.menus import enable_actions
 from viewer.shell.windows import open_beside
 from viewer.widgets.basics import Label
 
 if TYPE_CHECKING:
     from viewer.pane import Pane
+    from viewer.pane.store_window import StoreWindow
     from viewer.runtime.jobs import Job
-    from viewer.shell.main_window import MainWindow
 
 QUESTION = "pipeline.end"
 
@@ -29,10 +29,11 @@ QUESTION = "pipeline.end"
 class PipelineRoom(QObject):
     """The pipeline of one window; it outlives the panes, which are made anew with the language."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: StoreWindow, compare: Callable[[Path], object]) -> None:
+        """``compare(store)`` opens another store beside the window's."""
         super().__init__(window)
         self.setObjectName("pipeline.room")
-        self._window = window
+        self._window, self._compare = window, compare
         self.desk = PipelineDesk()
         self._shown: dict[int, Job] = {}
         self.desk.listed.connect(self._listed)
@@ -40,11 +41,12 @@ class PipelineRoom(QObject):
         self.desk.ended.connect(self._ended)
         window.installEventFilter(self)
 
-    def wire(self, pane: PipelinePane) -> None:
-        """A pane was made: it shows these jobs."""
+    def wire(self, pane: Pane) -> None:
+        """The pipeline's pane was made: it shows these jobs."""
+        assert isinstance(pane, PipelinePane)
         pane.besideAsked.connect(self._open)
-        pane.compareAsked.connect(lambda store: self._window.desk.comparison.begin(Path(store)))
-        pane.deedsChanged.connect(lambda: enable_actions(self._window))
+        pane.compareAsked.connect(lambda store: self._compare(Path(store)))
+        pane.deedsChanged.connect(self._window.enable)
         pane.set_desk(self.desk)
 
     def _open(self, store: str, place: str) -> None:
@@ -74,7 +76,7 @@ class PipelineRoom(QObject):
             self._window.jobs.retire(made)
         if not self._window.closed:
             self._window.say(tr("{job} has ended: {words}", job=job.wish.job, words=standing(job)))
-            enable_actions(self._window)
+            self._window.enable()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         """A window that closes stops its jobs and waits until their processes are gone; a person is asked first."""
@@ -105,12 +107,3 @@ class PipelineRoom(QObject):
         box.agreed.connect(self._window.close)
         box.open()
         return True
-
-
-def wire(window: MainWindow, pane: Pane) -> None:
-    """The pipeline's pane of a window was made."""
-    assert isinstance(pane, PipelinePane)
-    room = window.desk.pipeline
-    if room is None:
-        room = window.desk.pipeline = PipelineRoom(window)
-    room.wire(pane)

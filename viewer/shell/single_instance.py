@@ -25,7 +25,7 @@ from viewer.look.assets import tr
 from viewer.shell.windows import open_beside, windows
 
 if TYPE_CHECKING:
-    from viewer.shell.main_window import MainWindow
+    from viewer.pane.store_window import StoreWindow
 
 ANSWER_MS = 2000
 """How long a second start waits for the first one's word."""
@@ -144,7 +144,7 @@ def _reader(socket: QLocalSocket, ring: Callable[[Asked], object]) -> Callable[[
     return read
 
 
-def answer(window: MainWindow, asked: Asked) -> MainWindow:
+def answer(window: StoreWindow, asked: Asked) -> StoreWindow:
     """Show what a second start wants, in front of everything; gives the window that shows it.
 
     A store that stands in a window is shown there; another one gets the first window where that is empty, else a
@@ -168,12 +168,12 @@ def answer(window: MainWindow, asked: Asked) -> MainWindow:
     return shown
 
 
-def _shows(window: MainWindow, store: Path) -> bool:
+def _shows(window: StoreWindow, store: Path) -> bool:
     """Whether ``store``, or the store below it, stands in ``window``."""
     return window.session is not None and store in {window.session.path, window.session.path.parent}
 
 
-def raise_window(window: MainWindow) -> None:
+def raise_window(window: StoreWindow) -> None:
     """Bring the window to the front; where the desktop refuses that, it is marked in the task bar."""
     window.setWindowState((window.windowState() & ~Qt.WindowState.WindowMinimized) | Qt.WindowState.WindowActive)
     window.show()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from viewer.pane import Pane
     from viewer.runtime.store_session import StoreSession
     from viewer.shell.following import Follower
-    from viewer.shell.main_window import MainWindow
+    from viewer.shell.framed_window import FramedWindow
 
 MOST_NAMED = 40
 """Files that a tip names."""
@@ -26,7 +26,7 @@ MOST_NAMED = 40
 class News:
     """Takes what a session tells to the strips of its window."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: FramedWindow) -> None:
         self._window = window
         self.operations = Operations(lambda: str(window.session.path) if window.session is not None else "")
         self._followers: WeakKeyDictionary[Pane, Follower | None] = WeakKeyDictionary()

@@ -12,10 +12,9 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from viewer.look.assets import tr
 from viewer.runtime.edit import Edit
-from viewer.shell.menus import enable_actions
 
 if TYPE_CHECKING:
-    from viewer.shell.main_window import MainWindow
+    from viewer.pane.store_window import StoreWindow
 
 MOST = 200
 
@@ -49,7 +48,7 @@ class _Step(QUndoCommand):
 class Edits:
     """The stack of one window."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: StoreWindow) -> None:
         self._window = window
         self._stack = QUndoStack(window)
         self._stack.setObjectName("edits")
@@ -57,17 +56,13 @@ class Edits:
         self._runs: dict[str, int] = {}
         self._putting = False
 
-    def deeds(self) -> dict[str, Callable[..., object]]:
-        """Command id → what it does."""
-        return {"edit.undo": self.undo, "edit.redo": self.redo}
-
     def push(self, edit: Edit) -> None:
         """An edit was made; what an undo puts back is none."""
         if self._putting or edit.before == edit.after:
             return
         number = self._runs.setdefault(edit.run, len(self._runs)) if edit.run else -1
         self._stack.push(_Step(edit, number))
-        enable_actions(self._window)
+        self._window.enable()
 
     def forget(self) -> None:
         """Another store, or another log view: what was edited in the last one stays as it is."""
@@ -90,7 +85,7 @@ class Edits:
         finally:
             self._putting = False
         self._window.say(said)
-        enable_actions(self._window)
+        self._window.enable()
 
     def able(self) -> dict[str, bool]:
         """Which of the two can be done now; their words name what."""

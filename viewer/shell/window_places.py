@@ -5,8 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QMargins, QRect
 from PySide6.QtWidgets import QWidget
 
-from viewer.shell.layout import SMALLEST, TIED_SMALLEST
-
+SMALLEST = (900, 600)
+TIED_SMALLEST = (600, 480)
+"""Of two windows that are tied: they stand side by side on any screen."""
 STEP = 32
 """Px by which a window that has no room beside the first stands right of and below it."""
 

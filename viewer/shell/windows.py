@@ -15,37 +15,34 @@ from PySide6.QtCore import QEvent, QObject, Qt
 
 from viewer.runtime import places
 from viewer.runtime.places import Place
-from viewer.shell.layout import SMALLEST
-from viewer.shell.window_places import beside, margins_of
+from viewer.shell.window_places import SMALLEST, beside, margins_of
 
 if TYPE_CHECKING:
-    from viewer.shell.main_window import MainWindow
+    from viewer.pane.store_window import StoreWindow
 
 MOST = 8
 
-_open: list[MainWindow] = []
+_open: list[StoreWindow] = []
 
 
-def windows() -> tuple[MainWindow, ...]:
+def windows() -> tuple[StoreWindow, ...]:
     """The windows beside the first."""
     return tuple(_open)
 
 
 def open_beside(
-    window: MainWindow, store: Path, at: str | None = None, *, tied: bool = False, lends: bool = False
-) -> MainWindow | None:
+    window: StoreWindow, store: Path, at: str | None = None, *, tied: bool = False, lends: bool = False
+) -> StoreWindow | None:
     """A new window with ``store`` at ``at``; None where there are :data:`MOST` already. ``lends``: topics have the
     colours that they have in the first, as in a second window of the same store; ``tied``: and both share the screen.
     """
-    from viewer.shell.main_window import MainWindow
-
     if len(_open) >= MOST:
         return None
-    made = MainWindow(window.settings, window.config)
+    made = window.another()
     made.remembers = False
     made.lender = window.topic_colours if tied or lends else None
     for one in (window, made) if tied else ():
-        one.layouts.tie(True)
+        one.tie(True)
     _place(window, made, tied=tied)
     made.installEventFilter(_Forgetter(made))
     _open.append(made)
@@ -54,7 +51,7 @@ def open_beside(
     return made
 
 
-def _place(first: MainWindow, second: MainWindow, *, tied: bool) -> None:
+def _place(first: StoreWindow, second: StoreWindow, *, tied: bool) -> None:
     """Put ``second`` beside ``first``, inside the screen; a screen too small for any window is left alone."""
     room = first.screen().availableGeometry()
     second.resize(first.size())
@@ -69,7 +66,7 @@ def _place(first: MainWindow, second: MainWindow, *, tied: bool) -> None:
     second.setGeometry(there.marginsRemoved(edge))
 
 
-def show_beside(window: MainWindow, place: Place) -> MainWindow | None:
+def show_beside(window: StoreWindow, place: Place) -> StoreWindow | None:
     """The same store at ``place`` in a new window."""
     session = window.session
     if session is None:
@@ -96,7 +93,7 @@ async def close_all() -> None:
 class _Forgetter(QObject):
     """Lets go of a window when it was closed."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: StoreWindow) -> None:
         super().__init__(window)
         self._window = window
 

@@ -6,7 +6,6 @@ One :class:`Desk` a window. What it keeps stands in the settings' folder, never 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,17 +23,16 @@ from viewer.runtime.bookmarks import Kept, bookmarks_of
 from viewer.runtime.places import Place, Search, UnknownPlace
 from viewer.runtime.settings import default_cache
 from viewer.runtime.store_session import StoreSession
-from viewer.shell import named_layouts as layouts
 from viewer.shell.breadcrumbs import crumbs_of
 from viewer.shell.jump_highlight import Jumps
-from viewer.shell.menus import enable_actions
 from viewer.shell.open_other import Taken, kind_of, take
 from viewer.shell.undo import Edits
 from viewer.shell.windows import show_beside
 from viewer.widgets.tab_order import set_reading_order
 
 if TYPE_CHECKING:
-    from viewer.shell.main_window import MainWindow
+    from viewer.shell.framed_window import FramedWindow
+    from viewer.shell.layout import Layout
     from viewer.shell.pipeline_jobs import PipelineRoom
 
 OFFER_AFTER_MS = 1500
@@ -46,36 +44,15 @@ LAST = "last" + session_file.SUFFIX
 class Desk:
     """One a window."""
 
-    def __init__(self, window: MainWindow) -> None:
-        self._window = window
+    def __init__(self, window: FramedWindow, layouts: Layout, comparison: Comparison) -> None:
+        self._window, self._layouts = window, layouts
         self._taken: Taken | None = None
         self.jumps = Jumps(window)
         self.edits = Edits(window)
-        self.comparison = Comparison(window)
+        self.comparison = comparison
         self.pipeline: PipelineRoom | None = None
         """The pipeline's jobs, from the first look at that view on."""
         window.opened.connect(self._opened)
-
-    def deeds(self) -> dict[str, Callable[..., object]]:
-        """Command id → what it does."""
-        return {
-            **self.edits.deeds(),
-            "bookmark.here": self.bookmark,
-            "finding.next": lambda: self.next_finding(1),
-            "finding.previous": lambda: self.next_finding(-1),
-            "session.save": self.ask_save,
-            "report.save": self._report,
-            "session.restore": self._restore_chosen,
-            "window.own": self._own_window,
-            "compare.open": self.comparison.ask,
-            "compare.next": self.comparison.next,
-            "compare.table": self.comparison.table,
-            "layout.save": lambda: layouts.ask_save(self._window),
-            "layout.choose": lambda: layouts.ask_choose(self._window),
-            "dispatch.rebuild": self._rebuild,
-            "help.pages": lambda: self.show_help(),  # noqa: PLW0108 (what a slot is handed is no rule)
-            "help.tour": lambda: self._window.jobs.start(self.tour()),
-        }
 
     def _said_anew(self, pane: Pane, words: str) -> None:
         """Newer figures of a view that stands behind are said when it comes to the front."""
@@ -89,23 +66,30 @@ class Desk:
         """
         if pane.view_id == "log":
             self.edits.forget()
-        pane.reportAsked.connect(self._report)
+        pane.reportAsked.connect(self.ask_report)
         pane.helpAsked.connect(self.show_help)
         if pane.view_id == "pipeline":
-            from viewer.shell.pipeline_jobs import wire
-
-            wire(self._window, pane)
+            self._jobs_of_pipeline().wire(pane)
         set_reading_order(pane)
-        pane.did.connect(self._window.news.operations.note)
+        pane.did.connect(self._window.note)
         pane.statusGrew.connect(lambda words: self._said_anew(pane, words))
         pane.edited.connect(self.edits.push)
 
-    def _report(self) -> None:
+    def _jobs_of_pipeline(self) -> PipelineRoom:
+        from viewer.shell.pipeline_jobs import PipelineRoom
+
+        if self.pipeline is None:
+            self.pipeline = PipelineRoom(self._window, self.comparison.begin)
+        return self.pipeline
+
+    def ask_report(self) -> None:
+        """Ask what the report of an incident shall hold, and where it goes."""
         from viewer.keep.report_job import ask_report  # what it needs is not on the way to the first rows
 
         ask_report(self._window)
 
-    def _rebuild(self) -> None:
+    def ask_rebuild(self) -> None:
+        """Ask where queues and index are to be built from the log."""
         from viewer.compare.rebuild import ask_rebuild
 
         ask_rebuild(self._window)
@@ -154,7 +138,7 @@ class Desk:
         session.jobs.read_kept(lambda: bookmarks.read(file), known, self._failed)
         self.edits.forget()
         marks.edited.connect(self.edits.push)
-        marks.changed.connect(lambda: enable_actions(self._window))
+        marks.changed.connect(self._window.enable)
         if told is not None:
             self._take_up(told)
 
@@ -162,7 +146,7 @@ class Desk:
         window = self._window
         if window.remembers and told.size != (0, 0):
             window.resize(*told.size)
-        window.layouts.take(told.layout)
+        self._layouts.take(told.layout)
         for text in told.places:
             place = _place(text)
             if place is not None:
@@ -173,8 +157,6 @@ class Desk:
         self._taken = None
         if told is not None and told.filter:
             here = self._window.history.current
-            from viewer.shell.palette_source import apply_filter
-
             apply_filter(self._window, told.filter)
             if here is not None and here.view != "log":
                 self._window.go(here)
@@ -196,7 +178,7 @@ class Desk:
             notes=marks.notes,
             filter=field.text().strip() if field is not None else "",
             size=(window.width(), window.height()),
-            layout=window.layouts.states(),
+            layout=self._layouts.states(),
             saved=round(time.time() * 1000),
         )
 
@@ -237,8 +219,8 @@ class Desk:
 
     def keep_all(self) -> None:
         """The window closes: keep its layout, and what stands in it for the next start."""
-        self._window.layouts.keep()
-        self._window.layouts.write()
+        self._layouts.keep()
+        self._layouts.write()
         self.keep_last()
 
     def keep_last(self) -> None:
@@ -265,7 +247,8 @@ class Desk:
             return None
         return file
 
-    def _restore_chosen(self) -> None:
+    def choose_restore(self) -> None:
+        """Whether the next start opens what stands in the window: the other of the two."""
         window = self._window
         window.settings.restore = not window.settings.restore
         window.actions_by_id["session.restore"].setChecked(window.settings.restore)
@@ -274,7 +257,8 @@ class Desk:
             else tr("The next start begins with the welcome page.")
         )  # fmt: skip
 
-    def _own_window(self) -> None:
+    def show_here_beside(self) -> None:
+        """Show the place in front in a window of its own."""
         place = self._window.history.current
         if place is not None:
             self.show_beside(place)
@@ -296,7 +280,7 @@ class Desk:
         """The help pages, in a window that stays beside this one; at a rule where one is named."""
         from viewer.shell.help_box import open_help
 
-        open_help(self._window, rule)
+        open_help(self._window, self._window.command_in_words, rule)
 
     async def tour(self) -> None:
         """Open the damaged sample and lead through the five steps."""
@@ -367,6 +351,15 @@ class Desk:
         place, one = goals[(at + step) % len(goals)]
         window.go(place)
         window.say(f"{one.id} {title(one)}")
+
+
+def apply_filter(window: FramedWindow, text: str) -> None:
+    """Put a filter into the log's field and apply it."""
+    window.show_view("log")
+    field = window.findChild(QLineEdit, "filter.field")
+    if field is not None:
+        field.setText(text)
+        window.pane_commands()["filter.apply"]()
 
 
 def _place(text: str) -> Place | None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 
 from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QDialog
 
-from viewer.shell.command_handlers import deeds
+from engine.cli.main import COMMANDS as CLI_COMMANDS
+from viewer.look import assets
+from viewer.look.assets import tr
+from viewer.pane.store_window import StoreWindow
 from viewer.shell.commands import BY_ID, COMMANDS, MENUS, key_caps
+from viewer.shell.framed_window import FramedWindow
 from viewer.shell.main_window import MainWindow
 from viewer.shell.palette_box import rank
+from viewer.widgets.basics import Key
 
 PROMISED = (
     "store.open", "store.close", "view.units", "view.queues", "view.index", "view.positions", "view.findings",
@@ -31,6 +38,41 @@ def test_promised_ids_are_there() -> None:
 def test_every_command_stands_in_a_menu_and_has_words() -> None:
     assert {command.menu for command in COMMANDS} <= set(MENUS)
     assert all(command.text for command in COMMANDS)
+    assert [command.id for command in COMMANDS if not command.palette] == ["palette.open"]
+
+
+def test_every_command_is_said_in_chinese() -> None:
+    assets.set_language("zh_CN")
+    own = {"language.en", "language.zh_CN"}
+    assert [
+        c.id for c in COMMANDS if c.id not in own and (tr(c.text) == c.text or (c.tip and tr(c.tip) == c.tip))
+    ] == []
+
+
+def test_a_command_line_is_one_that_there_is() -> None:
+    lines = {command.id: command.cli for command in COMMANDS if command.cli}
+    assert {"check.run", "recovery.preview", "view.units"} <= lines.keys()
+    assert all(line[0] in {*CLI_COMMANDS, "view"} and line[1] == "STORE" for line in lines.values())
+
+
+NOT_YET = {
+    "bookmark.edit",
+    "bookmark.remove",
+    "copy.out",
+    "lab.copyTwo",
+    "pipeline.cancel",
+    "recovery.again",
+    "recovery.open",
+}
+"""What a view answers only once there is something to do it with."""
+
+
+def test_what_the_view_in_front_does_is_done_by_some_view(run, window: MainWindow, golden) -> None:
+    """A command that no view answers is grey for ever."""
+    assert run(window.open(golden("broker-orders")))
+    window.stages.make_all()
+    answered = {name for view in window.panes for name in window.awake(view).commands()}
+    assert {command.id for command in COMMANDS if command.does is None} - answered == NOT_YET
 
 
 def test_every_command_is_an_action_of_the_window(window: MainWindow) -> None:
@@ -38,13 +80,39 @@ def test_every_command_is_an_action_of_the_window(window: MainWindow) -> None:
         action = window.findChild(QAction, command.id)
         assert action is not None, command.id
         assert action.text() == command.text
-    assert set(deeds(window)) == set(BY_ID)
+    assert window.actions_by_id.keys() == BY_ID.keys()
+
+
+def test_a_command_that_is_given_is_done_and_noted(window: MainWindow, monkeypatch) -> None:
+    done = []
+    monkeypatch.setattr(window.desk, "close", lambda: done.append("close"))
+    monkeypatch.setattr(window, "zoom", done.append)
+    for name in ("window.close", "zoom.reset", "help.keys"):
+        window.actions_by_id[name].trigger()
+    assert done == ["close", 100]
+    sheet = window.findChild(QDialog, "keys.sheet")
+    assert len(sheet.findChildren(Key)) > len([command for command in COMMANDS if command.keys])
+    sheet.close()
+    assert [one.id for one in window.news.operations.list] == ["window.close", "zoom.reset", "help.keys"]
+
+
+def test_whatever_a_part_may_ask_of_its_window_the_window_answers() -> None:
+    asked = [name for base in (StoreWindow, FramedWindow) for name in vars(base) if not name.startswith("_")]
+    assert len(asked) > 20
+    assert [name for name in asked if _only_said(name)] == []
+
+
+def _only_said(name: str) -> bool:
+    """Whether a base only says what a method would do."""
+    found = inspect.getattr_static(MainWindow, name)
+    function = found.fget if isinstance(found, property) else found
+    return getattr(function, "__isabstractmethod__", False)
 
 
 def test_without_a_store_only_what_needs_none_can_be_done(window: MainWindow) -> None:
     window.show_welcome()
     able = {command.id for command in COMMANDS if window.actions_by_id[command.id].isEnabled()}
-    assert able == {command.id for command in COMMANDS if not command.needs and not command.view}
+    assert able == {command.id for command in COMMANDS if not command.needs and command.does is not None}
 
 
 def test_key_caps_are_what_stands_on_keys() -> None:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.rules.catalogue import RULES
 from viewer.look import assets
-from viewer.shell.commands import BY_ID
+from viewer.shell.commands import BY_ID, in_words
 from viewer.shell.help_box import HelpPage, help_text, linked, open_help
 
 
@@ -37,9 +37,9 @@ def test_both_languages_say_the_same(dressed: QApplication) -> None:
 
 
 def test_commands_stand_in_words_with_their_keys(dressed: QApplication) -> None:
-    assert "**Where is my message** (Ctrl Shift M)" in help_text("en")
+    assert "**Where is my message** (Ctrl Shift M)" in help_text("en", in_words)
     assets.set_language("zh_CN")
-    page = HelpPage("zh_CN")
+    page = HelpPage("zh_CN", in_words)
     assert "我的消息在哪里" in page.toPlainText()
     assert "{" not in page.toPlainText()
     page.deleteLater()
@@ -51,7 +51,7 @@ def help_box(dressed: QApplication, qtbot):
     parent.resize(1280, 720)
     parent.show()
     qtbot.addWidget(parent)
-    box = open_help(parent)
+    box = open_help(parent, in_words)
     yield box
     box.close()
 
@@ -84,7 +84,7 @@ def test_a_rule_that_is_named_leads_to_its_page_and_chapters_come_back(help_box)
     help_box.list.setCurrentRow(line)
     assert help_box.page.verticalScrollBar().value() > 100
     assert "Who reads, and how far?" in help_box.page.toPlainText()
-    assert open_help(help_box.parentWidget(), "RP01") is help_box, "one help a window"
+    assert open_help(help_box.parentWidget(), in_words, "RP01") is help_box, "one help a window"
     assert help_box.page.toPlainText().startswith("RP01")
 
 

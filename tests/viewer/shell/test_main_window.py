@@ -20,8 +20,8 @@ from viewer.look.theme import theme
 from viewer.runtime import places
 from viewer.shell.error_page import ErrorPage
 from viewer.shell.main_window import MainWindow
-from viewer.shell.palette_source import apply_filter
 from viewer.shell.welcome import WelcomePage
+from viewer.shell.workspace import apply_filter
 from viewer.widgets.record_view import RecordView
 
 Run = Callable[[Any], Any]

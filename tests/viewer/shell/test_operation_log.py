@@ -6,17 +6,23 @@ from PySide6.QtGui import QAction
 
 from viewer.runtime import places
 from viewer.shell import operation_log as operations
-from viewer.shell.commands import COMMANDS
+from viewer.shell.commands import BY_ID, COMMANDS
 from viewer.shell.operation_log import Operations
 from viewer.shell.views import BY_COMMAND
 
 
+def give(log: Operations, *names: str) -> None:
+    """Give these commands."""
+    for name in names:
+        action = QAction(name)
+        action.setObjectName(name)
+        log.listen(action, BY_ID[name].cli)
+        action.trigger()
+
+
 def test_commands_are_noted_with_their_command_line(qtbot) -> None:
     log = Operations(lambda: "/a store")
-    actions = {name: QAction(name) for name in ("check.run", "view.queues", "list.next", "zoom.in")}
-    log.listen(actions)
-    for action in actions.values():
-        action.trigger()
+    give(log, "check.run", "view.queues", "zoom.in")
     log.note(
         "filter.apply", "Apply", {"filter": "size > 3", "empty": ""}, "storescope units '/a store' --where 'size > 3'"
     )
@@ -60,10 +66,7 @@ def test_every_view_that_can_be_opened_has_its_equal_command_line(qtbot) -> None
     named = {command.id for command in COMMANDS if command.id.startswith("view.")}
     assert named == BY_COMMAND.keys() | NO_VIEW.keys()
     log = Operations(lambda: "/store")
-    actions = {name: QAction(name) for name in BY_COMMAND}
-    log.listen(actions)
-    for action in actions.values():
-        action.trigger()
+    give(log, *BY_COMMAND)
     assert {one.id for one in log.list if one.cli} == BY_COMMAND.keys()
     for one in log.list:
         *command, last = one.cli.split()

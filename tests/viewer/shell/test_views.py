@@ -28,6 +28,7 @@ def test_every_kind_of_place_is_a_view_or_is_shown_in_one() -> None:
 def test_a_view_is_opened_by_one_command_of_its_own(view: View) -> None:
     command = BY_ID[view.command]
     assert (command.text, command.icon, command.keys) == (view.asks or view.title, view.icon, (view.keys,))
+    assert command.cli == view.command_line
     assert sum(other.command == view.command for other in VIEWS) == 1
 
 

@@ -1,82 +1,37 @@
-"""Actions, menus and the strip that holds them; at its right the one promise that matters."""
+"""The menus and the strip that holds them; at its right the one promise that matters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QMenuBar
 
 from viewer.look.assets import tr
 from viewer.look.theme import follow, px, ui
-from viewer.shell.command_handlers import deeds
-from viewer.shell.commands import COMMANDS, MENUS, MNEMONICS
-from viewer.widgets.basics import Elided, Glyph, Label, Paper, icon
+from viewer.widgets.basics import Elided, Glyph, Label, Paper
 
 if TYPE_CHECKING:
     from viewer.runtime.settings import RecentStore
-    from viewer.shell.main_window import MainWindow
 
 MOST_RECENT = 10
 
 
-def make_actions(window: MainWindow) -> dict[str, QAction]:
-    """One QAction below the window for each command, with its id as its name."""
-    made: dict[str, QAction] = {}
-    todo = deeds(window)
-    for command in COMMANDS:
-        action = QAction(window)
-        action.setObjectName(command.id)
-        action.setCheckable(command.checkable)
-        action.setShortcuts([QKeySequence(keys) for keys in command.keys])
-        action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
-        action.triggered.connect(todo[command.id])
-        window.addAction(action)
-        made[command.id] = action
-    retranslate_actions(made)
-    window.news.operations.listen(made)
-    return made
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """One menu: its English name, the letter that opens it, and its actions with the number of their group."""
+
+    name: str
+    letter: str
+    lines: Sequence[tuple[int, QAction]]
 
 
-def retranslate_actions(actions: Mapping[str, QAction]) -> None:
-    """Words in the language in force."""
-    for command in COMMANDS:
-        action = actions[command.id]
-        action.setText(tr(command.text))
-        action.setToolTip(tr(command.tip or command.text))
-
-
-def draw_icons(actions: Mapping[str, QAction]) -> None:
-    """Icons in the colours in force; nobody sees them before a menu opens."""
-    for command in COMMANDS:
-        if command.icon:
-            actions[command.id].setIcon(icon(command.icon, "text2", 18))
-
-
-def enable_actions(window: MainWindow) -> None:
-    """Grey what cannot be done now: without a store, or where the view in front does not answer it."""
-    answered = window.pane_commands()
-    is_open = window.session is not None and window.pages.currentIndex() == 0
-    able = {
-        "go.back": is_open and window.history.can_go_back,
-        "go.forward": is_open and window.history.can_go_forward,
-        "jobs.cancel": bool(window.jobs.list),
-        **window.lab.able(),
-        **window.desk.edits.able(),
-    }
-    for command in COMMANDS:
-        enabled = (is_open or not command.needs) and (not command.view or command.id in answered)
-        window.actions_by_id[command.id].setEnabled(able.get(command.id, enabled))
-    window.top.back.setEnabled(able["go.back"])
-    window.top.forward.setEnabled(able["go.forward"])
-    window.lab.show_words()
-
-
-def _with_letter(name: str) -> str:
+def _with_letter(name: str, letter: str) -> str:
     """A menu's name with the letter that opens it, behind it where the name is not written in letters."""
-    said, letter = tr(name), MNEMONICS[name]
+    said = tr(name)
     return said.replace(letter, f"&{letter}", 1) if letter in said else f"{said}(&{letter})"
 
 
@@ -85,7 +40,7 @@ class MenuStrip(Paper):
 
     storeAsked = Signal(str)
 
-    def __init__(self, actions: Mapping[str, QAction]) -> None:
+    def __init__(self, menus: Sequence[Menu]) -> None:
         super().__init__("window")
         self.setObjectName("menuStrip")
         self._slim = False
@@ -94,8 +49,8 @@ class MenuStrip(Paper):
         self.bar = QMenuBar()
         self.bar.setNativeMenuBar(False)
         self.menus: list[QMenu] = []
-        for name in MENUS:
-            self.menus.append(self._menu(name, actions))
+        for one in menus:
+            self.menus.append(self._menu(one))
         self.lock = Glyph("lock", "ok", 15)
         self.promise = Label(tr("Read-only"), 12, "ok", 600)
         self.promise.setObjectName("promise")
@@ -114,20 +69,19 @@ class MenuStrip(Paper):
         self._fit()
         follow(self, self._fit)
 
-    def _menu(self, name: str, actions: Mapping[str, QAction]) -> QMenu:
-        menu = self.bar.addMenu(_with_letter(name))
-        menu.setObjectName(f"menu.{name.lower()}")
-        group = 0
-        for command in COMMANDS:
-            if command.menu == name:
-                if command.group != group:
-                    menu.addSeparator()
-                    group = command.group
-                menu.addAction(actions[command.id])
-                if command.id == "store.openFile":
-                    self._recent = menu.addMenu(tr("Open recent"))
-                    self._recent.setObjectName("menu.recent")
-                    self._recent.aboutToShow.connect(self._fill_recent)
+    def _menu(self, one: Menu) -> QMenu:
+        menu = self.bar.addMenu(_with_letter(one.name, one.letter))
+        menu.setObjectName(f"menu.{one.name.lower()}")
+        before = 0
+        for group, action in one.lines:
+            if group != before:
+                menu.addSeparator()
+                before = group
+            menu.addAction(action)
+            if action.objectName() == "store.openFile":
+                self._recent = menu.addMenu(tr("Open recent"))
+                self._recent.setObjectName("menu.recent")
+                self._recent.aboutToShow.connect(self._fill_recent)
         return menu
 
     def _fill_recent(self) -> None:
