@@ -58,7 +58,6 @@ def test_a_command_line_is_one_that_there_is() -> None:
 NOT_YET = {
     "bookmark.edit",
     "bookmark.remove",
-    "copy.out",
     "lab.copyTwo",
     "pipeline.cancel",
     "recovery.again",
