@@ -99,7 +99,7 @@ def test_row_43_a_session_is_recorded_replayed_and_exported(run: Run, walker: Wa
         live.go_live()
         assert live.shown is live.history
         for name in ("samples.csv", "samples.jsonl"):
-            export_samples(pane, tmp_path / name)
+            export_samples(pane, pane.over_time, tmp_path / name)
         await walker.until((tmp_path / "samples.jsonl").exists, "the samples are written")
         await walker.rest()
         rows = list(csv.DictReader((tmp_path / "samples.csv").read_text("utf-8").splitlines()))

@@ -13,12 +13,7 @@ SUBJECTS = ("log", "queues", "index", "positions", "findings", "space", "groups"
 KNOWN_CIRCLES = {
     "engine.inspection.snapshot": 10,
     "engine.store.commit_log": 3,
-    "viewer.runtime.store_session": 3,
-    "viewer.widgets.live_plot": 3,
     "engine.inspection.space.cache": 2,
-    "viewer.positions.pane": 2,
-    "viewer.widgets.record_view": 2,
-    "viewer.widgets.row_table": 2,
 }
 """Files that import each other in a circle, imports for types counted: one of each, and how many they are at most. No
 circle may be added or grow; what is opened leaves the list.

@@ -155,7 +155,7 @@ class RecoveryPanel(Paper):
     def _show(self) -> None:
         job = self._job
         plan = job.plan if job is not None else None
-        lab = self._session is not None and lab_of(self._session) is not None
+        lab = self._session is not None and lab_of(self._session.path) is not None
         plan = without_own_lock(plan) if plan is not None and lab else plan
         layout = self._chips.box
         empty(layout)

@@ -143,7 +143,7 @@ class IncidentCard(Paper):
         """The four answers, where something is lost; nothing is said over what could not be read."""
         session = self._session
         self._found = None
-        if session is not None and not session.unread and lab_of(session) is None:
+        if session is not None and not session.unread and lab_of(session.path) is None:
             self._found = incident_of(session.incident, complete=session.findings_complete)
         self._show()
 

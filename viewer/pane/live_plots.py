@@ -13,7 +13,7 @@ from viewer.pane.position_facts import NAMES, ROLES
 from viewer.runtime.live_history import DISPATCH_ALARM, FLUSH_ALARM, LATE_FLUSH, LiveHistory
 from viewer.runtime.position_look import KEYS
 from viewer.runtime.sample_ring import PeakSeries
-from viewer.widgets.live_plot import Line, LiveFrame, Trace
+from viewer.widgets.live_frame import Line, LiveFrame, Trace
 
 if TYPE_CHECKING:
     from viewer.runtime.position_look import Look

@@ -32,7 +32,8 @@ from viewer.positions.time_slider import Tick, TimeBar
 from viewer.runtime.live_history import LiveHistory, Mark, fill
 from viewer.runtime.position_look import Look
 from viewer.widgets.basics import splitter
-from viewer.widgets.live_plot import LiveFrame, LivePlot
+from viewer.widgets.live_frame import LiveFrame
+from viewer.widgets.live_plot import LivePlot
 from viewer.widgets.stepwise import Step, Turns
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
+    from viewer.pane import Pane
     from viewer.positions.live import LivePositions
-    from viewer.positions.pane import PositionsPane
 
 MOST_SHOWN = 200
 EVERY = 0.25
@@ -197,34 +197,27 @@ def cursor_facts(look: Look, history: LiveHistory) -> Iterator[Fact]:
 # ---- commands --------------------------------------------------------------------------------------------------------
 
 
-def live_commands(pane: PositionsPane) -> dict[str, Callable[[], object]]:
-    """What the commands of the live positions do."""
-    live = pane.over_time
+def live_commands(pane: Pane, live: LivePositions, fit: Callable[[], object]) -> dict[str, Callable[[], object]]:
+    """What the commands of the live positions in ``pane`` do; ``fit()`` shows all that ruler and plots have."""
     return {
-        "live.pause": live.pause, "live.fit": lambda: fit(pane), "live.now": live.go_live, "live.play": live.play,
-        "live.record": live.record, "live.load": live.ask_recording, "live.export": lambda: ask_samples(pane),
+        "live.pause": live.pause, "live.fit": fit, "live.now": live.go_live, "live.play": live.play,
+        "live.record": live.record, "live.load": live.ask_recording, "live.export": lambda: ask_samples(pane, live),
     }  # fmt: skip
 
 
-def fit(pane: PositionsPane) -> None:
-    """Ruler and plots show all that they have."""
-    pane.ruler.fit()
-    pane.over_time.fit()
-
-
-def ask_samples(pane: PositionsPane) -> None:
+def ask_samples(pane: Pane, live: LivePositions) -> None:
     """Ask for a file and write every sample that is held to it."""
     dialog = QFileDialog(pane, tr("Export the samples"), str(Path.home() / "positions.csv"))
     dialog.setObjectName("positions.exportDialog")
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setNameFilters([tr("CSV (*.csv)"), tr("JSON lines (*.jsonl)")])
-    dialog.fileSelected.connect(lambda path: export_samples(pane, Path(path)))
+    dialog.fileSelected.connect(lambda path: export_samples(pane, live, Path(path)))
     dialog.open()
 
 
-def export_samples(pane: PositionsPane, path: Path) -> None:
+def export_samples(pane: Pane, live: LivePositions, path: Path) -> None:
     """Write the samples as CSV, or as JSON lines where the name ends so; off the loop, never into the store."""
-    session, history = pane.session, pane.over_time.shown
+    session, history = pane.session, live.shown
     if session is None or session.path in path.resolve().parents:
         pane.statusMessage.emit(tr("A recording is not written into the store that is looked at."))
         return

@@ -23,7 +23,7 @@ from viewer.pane.plan_words import headline, plan_rows, release_name, without_ow
 from viewer.pane.position_facts import PositionRow, look, rows, ruler_view
 from viewer.positions.live import LivePositions
 from viewer.positions.live_rows import renew_rows
-from viewer.positions.live_side import LiveSide, fit, live_commands
+from viewer.positions.live_side import LiveSide, live_commands
 from viewer.positions.plots import draw_gaps, draw_positions
 from viewer.runtime import places
 from viewer.runtime.lab_session import lab_of
@@ -194,9 +194,14 @@ class PositionsPane(Pane):
             **table_commands(
                 self, lambda: self.beside.marks if self.beside.marks.hasFocus() else self.now, "positions.jsonl"
             ),
-            **live_commands(self),
+            **live_commands(self, self.over_time, self._fit),
             "recovery.preview": lambda: self._plan.ask() if self._plan is not None else None,
         }
+
+    def _fit(self) -> None:
+        """Ruler and plots show all that they have."""
+        self.ruler.fit()
+        self.over_time.fit()
 
     def status(self) -> str:
         """The end of the log, and what lags behind it."""
@@ -227,7 +232,7 @@ class PositionsPane(Pane):
         if self._parts_live and event.key() == Qt.Key.Key_Space:
             self.over_time.pause()
         elif event.key() == Qt.Key.Key_F and not event.modifiers():
-            fit(self)
+            self._fit()
         else:
             super().keyPressEvent(event)
 
@@ -363,7 +368,7 @@ class PositionsPane(Pane):
         layout = self._plan_chips.box
         empty(layout)
         plan = job.plan if job is not None else None
-        lab = self.session is not None and lab_of(self.session) is not None
+        lab = self.session is not None and lab_of(self.session.path) is not None
         plan = without_own_lock(plan) if plan is not None and lab else plan
         able = job is not None and job.possible and not job.running
         self._plan_button.setVisible(able and job is not None and (plan is None or job.stale))

@@ -9,7 +9,8 @@ from viewer.look.assets import tr
 from viewer.look.formats import size
 from viewer.pane.position_facts import NAMES, ROLES, TIME_FLAGS, gap_list
 from viewer.runtime.position_look import Look
-from viewer.widgets.live_plot import Bar, Curve, Line, LivePlot
+from viewer.widgets.live_frame import Line
+from viewer.widgets.live_plot import Bar, Curve, LivePlot
 
 MIB = 1 << 20
 

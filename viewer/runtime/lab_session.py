@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from viewer.runtime.lab_client import LabClient
     from viewer.runtime.live_history import LiveHistory
     from viewer.runtime.put_form import PutForm
-    from viewer.runtime.store_session import StoreSession
 
 SAMPLE_SECONDS = 0.1
 PUTS_KEPT = 200
@@ -402,6 +401,6 @@ class LabDesk(QObject):
 _desks: dict[Path, LabDesk] = {}
 
 
-def lab_of(session: StoreSession) -> LabDesk | None:
-    """The desk that has the session's store open for writing; None where nobody of this program has."""
-    return _desks.get(session.path.absolute())
+def lab_of(store: Path) -> LabDesk | None:
+    """The desk that has the store open for writing; None where nobody of this program has."""
+    return _desks.get(store.absolute())

@@ -102,7 +102,7 @@ class StoreSession(QObject):
         self._held: list[Callable[[], object]] | None = None
         self._closed = False
         self._seen: tuple[int, int] | None = None
-        self.tail = TailWatch(self)
+        self.tail = TailWatch(self, self)
         self.tail.moved.connect(self.tailed)
         self._timer = QTimer(self)
         self._timer.setInterval(POLL_MS)

@@ -280,7 +280,7 @@ class StoreTreePane(QWidget):
 
     def _show_standing(self, session: StoreSession) -> None:
         if session.survey is not None:
-            lab = lab_of(session) is not None
+            lab = lab_of(session.path) is not None
             whole = session.findings_complete
             self.card.show_standing(*standing(session.survey, session.counts(), complete=whole, lab=lab))
 

@@ -16,7 +16,7 @@ from viewer.look.theme import C
 from viewer.widgets.live_sheet import Sheet, bars_of, runs, strokes_of
 
 if TYPE_CHECKING:
-    from viewer.widgets.live_plot import LiveFrame, Trace
+    from viewer.widgets.live_frame import LiveFrame, Trace
 
 Floats = npt.NDArray[np.float64]
 DENSE = 700

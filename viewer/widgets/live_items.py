@@ -29,7 +29,7 @@ from viewer.widgets.live_axes import paint_axes
 from viewer.widgets.live_curves import ROUND, TRIANGLES, LiveCurves, late_of
 
 if TYPE_CHECKING:
-    from viewer.widgets.live_plot import Line, LiveFrame, Trace
+    from viewer.widgets.live_frame import Line, LiveFrame, Trace
 
 LATE = 40
 """Late dots that are drawn at most as triangles of their own."""

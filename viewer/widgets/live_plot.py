@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
@@ -19,10 +19,7 @@ from viewer.look.formats import clock, day
 from viewer.look.theme import C, follow, mono, px, tokens, ui
 from viewer.widgets.basics import Elided, Label, Paper, empty
 from viewer.widgets.live_axes import value_words
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+from viewer.widgets.live_frame import Line, LiveFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,55 +33,6 @@ class Curve:
     last: str = ""
     filled: bool = False
     dots: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A marked value: ``upright`` at a place of the x axis, else across at a value of the y axis."""
-
-    at: float
-    role: str
-    words: str
-    upright: bool = True
-    dashed: bool = True
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Trace:
-    """A curve of a live frame, its arrays not longer than the plot is wide: ``kind`` is line, dots or bars; dots from
-    ``late`` on are marked; ``value`` stands in the legend.
-    """
-
-    name: str
-    role: str
-    xs: npt.NDArray[np.float64]
-    ys: npt.NDArray[np.float64]
-    value: str = ""
-    kind: str = "line"
-    filled: bool = False
-    late: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LiveFrame:
-    """All that a live plot shows at once: x is seconds from now (negative: before), y from ``bottom`` to ``top``.
-
-    ``ticks`` are small triangles on the time axis, ``lines`` marked values, ``cursor`` the place that all plots share.
-    ``at`` is the time of the right edge in s since the epoch: what was drawn moves with it. ``breaks`` are the times
-    (from, to) in which nobody sampled.
-    """
-
-    traces: tuple[Trace, ...]
-    begin: float
-    end: float
-    top: float
-    bottom: float = 0.0
-    ticks: npt.NDArray[np.float64] | tuple[()] = ()
-    tick_role: str = "posLog3"
-    lines: tuple[Line, ...] = ()
-    cursor: float | None = None
-    at: float = 0.0
-    breaks: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

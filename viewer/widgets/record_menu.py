@@ -6,16 +6,16 @@ import json
 import shlex
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QProxyStyle, QStyle, QStyleHintReturn, QStyleOption, QWidget
 
 from viewer.look.assets import tr
 from viewer.widgets.beside import elsewhere
 from viewer.widgets.cell_filter import HOWS
-from viewer.widgets.columns import Record
+from viewer.widgets.columns import Record, RecordKind
 from viewer.widgets.row_commands import (
     FILTER,
     NEEDS_STORE,
@@ -28,12 +28,28 @@ from viewer.widgets.row_commands import (
     name_of,
     parts_of,
 )
-
-if TYPE_CHECKING:
-    from viewer.widgets.record_view import RecordView
+from viewer.widgets.row_table import RowTable
 
 
-def text_of(view: RecordView, what: str, row: Record, section: int) -> str | None:
+class MenuTable(RowTable):
+    """A table whose cells have a menu, and what its owner sets for that; ``termRequested(how, term)`` where the rows
+    are filtered by a condition of a cell.
+    """
+
+    termRequested = Signal(str, str)
+
+    def __init__(self, name: str, kind: RecordKind, parent: QWidget | None = None) -> None:
+        super().__init__(name, kind, parent)
+        self.copier: Callable[[str, Record], str | None] | None = None
+        self.filters = False
+        """Whether the rows are those of a filter line; else a cell's condition leads to ``filter_place``."""
+        self.filter_place: Callable[[str, str], object] | None = None
+        self.doer: Doer | None = None
+        """The view of a store that does what the menu offers; None in a dialog."""
+        self.menuRequested.connect(lambda row, section, at: open_menu(self, row, section, at))
+
+
+def text_of(view: MenuTable, what: str, row: Record, section: int) -> str | None:
     """What a copy of ``cell``, ``row``, ``json`` or ``cli`` gives; None where there is none, or the pane fetches it."""
     kind = view.kind
     if view.copier is not None and what in ("json", "cli"):
@@ -51,7 +67,7 @@ def text_of(view: RecordView, what: str, row: Record, section: int) -> str | Non
     return None
 
 
-def copy_text(view: RecordView, what: str, row: Record, section: int) -> str | None:
+def copy_text(view: MenuTable, what: str, row: Record, section: int) -> str | None:
     """Put what :func:`text_of` gives on the clipboard."""
     text = text_of(view, what, row, section)
     if text is not None:
@@ -59,7 +75,7 @@ def copy_text(view: RecordView, what: str, row: Record, section: int) -> str | N
     return text
 
 
-def open_menu(view: RecordView, row: Record, section: int, at: QPoint) -> None:
+def open_menu(view: MenuTable, row: Record, section: int, at: QPoint) -> None:
     """Show the menu of a cell at ``at`` (global); it deletes itself when it closes."""
     menu = build_menu(view, row, section)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -78,7 +94,7 @@ class Doer(Protocol):
 Run = Callable[[str, Facts], object]
 
 
-def build_menu(view: RecordView, row: Record, section: int) -> QMenu:
+def build_menu(view: MenuTable, row: Record, section: int) -> QMenu:
     """The menu of a cell."""
     column = view.kind.columns[section] if 0 <= section < len(view.kind.columns) else None
     able = view.doer.able() if view.doer is not None else frozenset()
@@ -198,7 +214,7 @@ def _tell_reasons(menu: QMenu, doer: Doer | None) -> None:
     menu.aboutToHide.connect(lambda: say(None))
 
 
-def _add_filters(view: RecordView, menu: QMenu, facts: Facts) -> None:
+def _add_filters(view: MenuTable, menu: QMenu, facts: Facts) -> None:
     """What can be done with the condition that a cell makes: here where the rows are filtered, else in the log."""
     if not view.filters:
         menu = menu.addMenu(tr("In the log"))
@@ -216,7 +232,7 @@ def add_terms(menu: QMenu, term: str, use: Callable[[str, str], object]) -> None
         action.setObjectName(f"filter.{how}")
 
 
-def use_term(view: RecordView, how: str, term: str) -> None:
+def use_term(view: MenuTable, how: str, term: str) -> None:
     """Filter by ``term``: in the table itself, or through a place of the log."""
     if how == "copy":
         QGuiApplication.clipboard().setText(term)

@@ -15,10 +15,9 @@ from PySide6.QtWidgets import QWidget
 
 from viewer.widgets.beside import elsewhere
 from viewer.widgets.columns import Record, RecordKind
-from viewer.widgets.record_menu import Doer, copy_text, open_menu
+from viewer.widgets.record_menu import MenuTable, copy_text
 from viewer.widgets.row_finder import RowFinder
 from viewer.widgets.row_span import Bounds
-from viewer.widgets.row_table import RowTable
 from viewer.widgets.row_window import JUMPS, ListSource, Page, RowSource, Want, Window
 from viewer.widgets.runner import Runner, run_here
 
@@ -27,7 +26,7 @@ WHOLE = 20_000
 Then = Callable[[], None] | None
 
 
-class RecordView(RowTable):
+class RecordView(MenuTable):
     """Rows of a :class:`RowSource` under a :class:`RecordKind`: ``rowChosen(record or None)``, ``placeRequested`` of a
     link, ``moved(first, last)`` positions on the screen, ``termRequested(how, term)``, ``failed(error)``, ``filled()``
     as rows have come, ``rowsDrawn()`` as the first ones of a source were painted.
@@ -35,7 +34,6 @@ class RecordView(RowTable):
 
     rowChosen = Signal(object)
     moved = Signal(object, object)
-    termRequested = Signal(str, str)
     failed = Signal(object)
     filled = Signal()
     rowsDrawn = Signal()
@@ -43,12 +41,6 @@ class RecordView(RowTable):
     def __init__(self, name: str, kind: RecordKind, parent: QWidget | None = None, runner: Runner = run_here) -> None:
         super().__init__(name, kind, parent)
         self.runner = runner
-        self.copier: Callable[[str, Record], str | None] | None = None
-        self.filters = False
-        """Whether the rows are those of a filter line; else a cell's condition leads to ``filter_place``."""
-        self.filter_place: Callable[[str, str], object] | None = None
-        self.doer: Doer | None = None
-        """The view of a store that does what the menu offers; None in a dialog."""
         self._window: Window[Record] = Window(ListSource(), whole=WHOLE)
         self._asked: tuple[Want, Then] | None = None
         self._next: tuple[Want, Then] | None = None
@@ -66,7 +58,6 @@ class RecordView(RowTable):
         self.selectionModel().currentChanged.connect(self._current_changed)
         self.verticalScrollBar().valueChanged.connect(self._scrolled)
         self.horizontalHeader().sectionClicked.connect(self._head_clicked)
-        self.menuRequested.connect(lambda row, section, at: open_menu(self, row, section, at))
 
     # ---- what a pane calls -------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QWidget
 
 from viewer.look.theme import C, scale, ui
 from viewer.look.topic_colours import colours_of
@@ -32,7 +32,7 @@ from viewer.widgets.record_state import IN_TABLE, State, StateLine
 from viewer.widgets.record_table import RecordTable
 from viewer.widgets.row_painter import ROW, RowPainter, RowState, Slot
 from viewer.widgets.row_span import Bounds, RowSpan
-from viewer.widgets.table_columns import TableColumns
+from viewer.widgets.table_columns import SizedTable, TableColumns
 
 HEAD = 26
 BAR = 12
@@ -49,7 +49,7 @@ class _Head(QHeaderView):
         p.end()
 
 
-class RowTable(QTableView):
+class RowTable(SizedTable):
     """Paints the rows of a :class:`RecordTable` and turns keys and clicks into calls of its subclass."""
 
     placeRequested = Signal(object)
@@ -102,10 +102,6 @@ class RowTable(QTableView):
         head.setFirstSectionMovable(False)
         head.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.horizontalScrollBar().valueChanged.connect(self._forget_slots)
-
-    @property
-    def kind(self) -> RecordKind:
-        return self.table.kind
 
     def row_key(self, number: int) -> object:
         """What names the row ``number`` of the window for as long as it is there."""

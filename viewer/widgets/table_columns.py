@@ -6,12 +6,12 @@ until another source comes widths only grow, so that nothing jumps while somebod
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QMenu, QTableView
 
 from viewer.look.assets import tr
 from viewer.look.theme import scale
@@ -30,10 +30,9 @@ from viewer.widgets.column_fit import (
     kept_columns,
     rank_of,
 )
-from viewer.widgets.columns import Column
-
-if TYPE_CHECKING:
-    from viewer.widgets.row_table import RowTable
+from viewer.widgets.columns import Column, RecordKind
+from viewer.widgets.record_table import RecordTable
+from viewer.widgets.row_painter import RowPainter
 
 NARROW = 1100
 """Width in px at 100 % below which slim columns leave."""
@@ -59,14 +58,42 @@ class _Seen:
         self.names: set[str] = set()
 
 
+class SizedTable(QTableView):
+    """A table whose columns are sized by what it shows."""
+
+    table: RecordTable
+    painter: RowPainter
+
+    @property
+    def kind(self) -> RecordKind:
+        """The columns that are shown, and what is said of their rows."""
+        return self.table.kind
+
+    @abstractmethod
+    def visible_rows(self) -> int:
+        """Rows that fit on the screen."""
+
+    @abstractmethod
+    def bar_width(self) -> int:
+        """Px of the right edge that the long bar covers."""
+
+    @abstractmethod
+    def columns_moved(self) -> None:
+        """Columns have other places or widths."""
+
+    @abstractmethod
+    def set_lines(self, lines: int) -> None:
+        """Rows of this many lines."""
+
+
 class TableColumns(QObject):
-    """Sizes the columns of a :class:`RowTable`; ``changed()`` as a person did something that is to be remembered."""
+    """Sizes the columns of a :class:`SizedTable`; ``changed()`` as a person did something that is to be remembered."""
 
     changed = Signal()
     made = Signal()
     """Other columns are wanted: the names are ``kept.added``."""
 
-    def __init__(self, view: RowTable) -> None:
+    def __init__(self, view: SizedTable) -> None:
         super().__init__(view)
         self._view = view
         self.kept = KeptColumns()

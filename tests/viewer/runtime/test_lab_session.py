@@ -79,9 +79,9 @@ def test_it_looks_on_its_own_and_is_found_by_the_directory(qapp: object, client:
         assert desk.alive
         assert desk.plug_possible
         session: Any = SimpleNamespace(path=tmp_path / "store")
-        assert lab_of(session) is desk
+        assert lab_of(session.path) is desk
         await desk.close()
-        assert lab_of(session) is None
+        assert lab_of(session.path) is None
         assert ("close",) in client.asked
 
     _on_desk(tmp_path, walk)

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from viewer.widgets.live_plot import Bar, Curve, Line, LivePlot
+from viewer.widgets.live_frame import Line
+from viewer.widgets.live_plot import Bar, Curve, LivePlot
 
 
 @pytest.fixture

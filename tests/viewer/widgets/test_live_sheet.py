@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPolygonF
 
 from viewer.runtime.sample_ring import PeakSeries
 from viewer.widgets.live_curves import LiveCurves
-from viewer.widgets.live_plot import LiveFrame, Trace
+from viewer.widgets.live_frame import LiveFrame, Trace
 from viewer.widgets.live_sheet import Sheet, bars_of, runs, strokes_of
 
 BLUE, RED = QColor("#2060B0"), QColor("#C04010")
