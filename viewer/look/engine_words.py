@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,6 +21,8 @@ from viewer.look import assets
 DEEPEST = 4
 PARTS = (" · ", "; ")
 """What the engine joins sentences with, and the translation too."""
+SAYING = 4
+"""Letters of its own from which on a pattern says something; others only join sentences: ``{place}: {said_role}``"""
 
 UNITS = {
     "ms": assets.words("{n} ms"),
@@ -54,14 +57,21 @@ def engine_words(text: str, depth: int = 0) -> str:
             return known
     if PARTS[0] in text:
         return PARTS[0].join(engine_words(part, depth + 1) for part in text.split(PARTS[0]))
-    for pattern in _patterns(assets.language()):
+    patterns = _patterns(assets.language())
+    bare = next((n for n, one in enumerate(patterns) if one.letters < SAYING), len(patterns))
+    said = _fitted(patterns[:bare], forms, depth)
+    if said is None and PARTS[1] in text:
+        return PARTS[1].join(engine_words(part, depth + 1) for part in text.split(PARTS[1]))
+    return said or _fitted(patterns[bare:], forms, depth) or text
+
+
+def _fitted(patterns: Iterable[_Pattern], forms: Iterable[str], depth: int) -> str | None:
+    for pattern in patterns:
         for form in forms:
             found = pattern.fits.fullmatch(form)
             if found is not None:
                 return pattern.translation.format(**_filled(found.groupdict(), depth))
-    if PARTS[1] in text:
-        return PARTS[1].join(engine_words(part, depth + 1) for part in text.split(PARTS[1]))
-    return text
+    return None
 
 
 def _exactly(text: str) -> str | None:

@@ -5,6 +5,7 @@ The answers are those that a check ends with; there is a card only where message
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -55,10 +56,10 @@ def incident_of(told: Told | None, *, complete: bool) -> Incident | None:
     lost, starts = told["lostAlready"], {like: one for like, one in told["lostByNextStart"].items() if one}
     if not (lost and lost["messages"]) and not any(one["messages"] for one in starts.values()):
         return None
-    said, _, why = engine_words(told["whatHappened"]).partition(": ")
+    said, *why = re.split(": |：", engine_words(told["whatHappened"]), maxsplit=1)
     steps = tuple((engine_words(step["text"]), step["command"] or "") for step in told["firstSteps"])
     return Incident(
-        Answer("error", said, capital(why)),
+        Answer("error", said, capital("".join(why))),
         _lost(lost, complete=complete),
         _start(starts),
         steps,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from engine.store.recovery.plan import Loss, RecoveryPlan
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, number, size
 from viewer.runtime import places
@@ -20,17 +19,6 @@ MOST_QUEUES = 40
 """Queues whose losses are listed."""
 LOCK_TAKEN = "MQ already started"
 """How a broker's words end where another process holds the store."""
-WHYS = (
-    (r"abnormal exit: the last file whose first unit was stored at or before (\d+) \((.*)\)",
-     words("abnormal exit: the last file whose first unit was stored at or before {at} ({note})")),
-    (r"abnormal exit: no file's first unit was stored at or before (\d+) \((.*)\): the first file",
-     words("abnormal exit: no file's first unit was stored at or before {at} ({note}): the first file")),
-    (r"normal exit: the last file that begins at or before ([\d,]+), the end of what the queues know",
-     words("normal exit: the last file that begins at or before {at}, the end of what the queues know")),
-    (r"normal exit: the queues know the log up to ([\d,]+), no later file begins at or before that",
-     words("normal exit: the queues know the log up to {at}, no later file begins at or before that")),
-)  # fmt: skip
-"""Why recovery starts where it does: what the planner says, and the same with names in the place of values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +102,10 @@ def plan_rows(plan: RecoveryPlan, took: float = 0.0, *, harmed: bool) -> list[Pl
     ]
     clean = plan.exit == "normal"
     exit_why = tr("no abort file: the last stop was clean") if clean else tr("abort is there: the store was not closed")
-    rows.append(PlanRow("ok" if clean else "warn", tr("Last exit"), tr(plan.exit), exit_why))
-    start, why = places.log(plan.start_offset), why_words(plan.why)
+    rows.append(
+        PlanRow("ok" if clean else "warn", tr("Last exit"), tr("normal") if clean else tr("abnormal"), exit_why)
+    )
+    start, why = places.log(plan.start_offset), engine_words(plan.why)
     rows.append(PlanRow("ok", tr("Start file"), plan.start_file or tr("none"), why, start))
     rows.append(_end_row(plan))
     rows.append(
@@ -364,13 +354,3 @@ def headline(plan: RecoveryPlan, *, harmed: bool) -> list[tuple[str, str]]:
     if chips:
         return chips
     return [("note", tr("the start loses nothing more"))] if harmed else [("ok", tr("nothing would be lost"))]
-
-
-def why_words(text: str) -> str:
-    """The planner's reason for its start file, in the language of the window."""
-    for pattern, said in WHYS:
-        found = re.fullmatch(pattern, text)
-        if found is not None:
-            at, *note = found.groups()
-            return tr(said, at=at, note=engine_words(note[0]) if note else "")
-    return engine_words(text)

@@ -321,6 +321,8 @@ def _start(source: RecoverySource, files: list[ReadOnlyFile], known: int, like: 
             if files[number].start_offset <= known:
                 why = f"normal exit: the last file that begins at or before {known:,}, the end of what the queues know"
                 return number, why, 0
+        if known < 0:
+            return 0, "normal exit: no queue knows of the log: the first file", 0
         return 0, f"normal exit: the queues know the log up to {known:,}, no later file begins at or before that", 0
     config = source.config
     safe = config.message_index_enable and config.message_index_safe

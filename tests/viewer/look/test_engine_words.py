@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,12 @@ from PySide6.QtWidgets import QApplication
 from engine.codec.words import lasting
 from engine.counted import one_of
 from engine.inspection.findings import check
+from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
 from engine.rules.catalogue import RULES
 from engine.rules.causes import CAUSES
 from engine.rules.findings import Finding, Summary
+from engine.store.recovery.plan import Release
 from viewer.look import assets
 from viewer.look.engine_words import engine_words
 
@@ -29,6 +32,14 @@ SAID = (
     (
         "The body's CRC is 7, the unit says 9: would be explained by bit 2 of byte 79 of the body",
         "消息体的 CRC 为 7，单元记为 9：消息体第 79 字节的第 2 位翻转可以解释",
+    ),
+    (
+        "9 messages lost: A/0 1–2, B/1 3–4 and 12 more queues; the next message of g (A/0/1) is one of them",
+        "丢失 9 条消息：A/0 1–2, B/1 3–4 以及另外 12 个队列; g (A/0/1) 的下一条消息就在其中",
+    ),
+    (
+        "abnormal exit: the last file whose first unit was stored at or before 8Z (the checkpoint's time less 3 s)",
+        "异常退出：首个单元存储时间不晚于 8Z（checkpoint 时间减 3 秒）的最后一个文件",
     ),
     ("Queue A/0, entry 5 is empty, and entries follow it", "队列 A/0，条目 5 是空的，其后还有条目"),
 )
@@ -132,8 +143,26 @@ def test_what_happened_somewhere_is_said_in_chinese(dressed: QApplication, rule:
     root = made.write(tmp_path / "store")
     BROKEN[rule](root, made)
     with open_store(root, CONFIG.get(rule)) as store:
-        *_, summary = check(store)
+        *found, summary = check(store)
     assert isinstance(summary, Summary)
+    told = [summary.incident["whatHappened"]] if summary.incident is not None else []
+    said_in_chinese([*told, *(one.message for one in found if isinstance(one, Finding))])
+
+
+@pytest.mark.parametrize("like", ["5.3", "4.9"])
+@pytest.mark.parametrize("rule", sorted(BROKEN))
+def test_a_plan_is_told_in_chinese(dressed: QApplication, rule: str, like: Release, tmp_path: Path) -> None:
+    """Why a start begins where it does stayed English once times were dates, and where no queue is left."""
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    BROKEN[rule](root, made)
+    with open_store(root, CONFIG.get(rule)) as store:
+        found = plan(store, like)
+    said_in_chinese([found.why, found.end_reason, *found.notes, *(one.message for one in found.blockers)])
+
+
+def said_in_chinese(texts: Sequence[str]) -> None:
     assets.set_language("zh_CN")
-    said = summary.incident["whatHappened"] if summary.incident is not None else ""
-    assert not re.search("[a-z]{3,} [a-z]{3,}", engine_words(said)), engine_words(said)
+    for said in map(engine_words, texts):
+        bare = re.sub(r"\([^()]*storescope [^()]*\)|\S*/\S+", "", said)
+        assert not re.search(r"\b[a-z]{3,} [a-z]{2,} [a-z]{2,}\b", bare), said

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from PySide6.QtWidgets import QApplication
+
+from viewer.look import assets
 from viewer.pane.incident_words import incident_of
 
 
@@ -40,3 +43,13 @@ def test_a_store_that_loses_nothing_has_no_incident() -> None:
     assert incident_of(told(), complete=True) is None
     assert incident_of(told(starts=False), complete=True) is None
     assert incident_of(None, complete=True) is None
+
+
+def test_what_happened_and_why_are_two_lines_in_chinese_too(dressed: QApplication) -> None:
+    """Chinese has a colon of its own, at which nothing was split."""
+    assets.set_language("zh_CN")
+    text = "The commit log is empty or gone: its disk is not mounted, or its files were deleted, in s/commitlog (CL12)."
+    found = incident_of(told(lost=1) | {"whatHappened": text}, complete=True)
+    assert found is not None
+    assert found.happened.said == "CommitLog 为空或不存在"
+    assert found.happened.why == "磁盘未挂载，或文件已被删除，位于 s/commitlog（CL12）。"
