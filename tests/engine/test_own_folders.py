@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from engine import own_folders
-from engine.codec import compiled_cache
 from engine.own_folders import find_own, holds_own_only, is_own, own_folder
 
 NOBODY = 65534
@@ -91,24 +90,3 @@ def test_what_belongs_to_another_user_is_not_ones_own(place):
     assert find_own(place, "cache", "storescope") == folder
     os.chown(place / "cache", NOBODY, NOBODY)
     assert find_own(place, "cache", "storescope") is None
-
-
-def test_machine_code_is_kept_where_nobody_else_writes(place, monkeypatch):
-    """Machine code that others can write runs in this process: a shared ``NUMBA_CACHE_DIR`` is passed over."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
-    own = place / "cache" / "storescope" / "numba" / compiled_cache._fingerprint()
-    for given, expected in ((place / "mine", place / "mine"), (place / "shared", own), (None, own)):
-        if given is None:
-            monkeypatch.delenv("NUMBA_CACHE_DIR")
-        else:
-            given.mkdir()
-            given.chmod(0o777 if given.name == "shared" else 0o700)
-            monkeypatch.setenv("NUMBA_CACHE_DIR", str(given))
-        compiled_cache.prepare()
-        assert os.environ["NUMBA_CACHE_DIR"] == str(expected)
-    (own / "theirs.nbi").touch()
-    own.chmod(0o777)
-    monkeypatch.delenv("NUMBA_CACHE_DIR")
-    monkeypatch.setattr(own_folders.tempfile, "gettempdir", lambda: str(place / "tmp"))
-    compiled_cache.prepare()
-    assert Path(os.environ["NUMBA_CACHE_DIR"]).is_relative_to(place / "tmp")

@@ -12,7 +12,6 @@ import pytest
 from engine import scratch
 from engine.cli.pipeline_jobs import staged_output
 from engine.scratch import KEPT_DAYS, growing, hold_new, take_old_logs
-from engine.staging import staged
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
@@ -48,16 +47,6 @@ def test_what_a_killed_run_left_goes_at_the_next_into_the_same_place(running, tm
     with staged_output(str(tmp_path / "out"), "export") as folder:
         assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == [folder.name]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "out"]
-
-
-def test_the_folder_of_a_living_run_is_never_touched(running, tmp_path):
-    _, held = running
-    with staged_output(str(tmp_path / "out"), "export"):
-        assert (held / "rows").read_text() == "half of them"
-    with pytest.raises(ZeroDivisionError), staged(tmp_path / "out2", ".part"):
-        raise ZeroDivisionError
-    assert (held / "rows").is_file()
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([held.name, "out"])
 
 
 def test_a_new_folder_is_held_even_where_somebody_looks_whether_it_is_dead(tmp_path, monkeypatch):

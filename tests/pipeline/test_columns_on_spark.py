@@ -4,12 +4,10 @@ The golden store as read whole, laid into Spark as a table of its own, is what e
 """
 
 import re
-import warnings
 
 import pytest
 
 from engine.pipeline import register
-from engine.pipeline.insides import one_read_each
 
 pytestmark = pytest.mark.spark
 KINDS = {"commitlog": "clean-5.3.3", "consumequeue": "multi-queue-ext-5.3.3", "index": "clean-5.3.3"}
@@ -150,28 +148,6 @@ def test_other_peoples_sources_get_their_whole_schema(tables):
     tables.dataSource.register(Pairs)
     frame = tables.read.format("pairs").load()
     assert [row.word for row in frame.select("word").collect()] == ["one"]
-
-
-def test_a_spark_without_a_place_for_the_rule_reads_all_and_says_so(golden, spark, monkeypatch):
-    """Spark 4.0 could not read at all: now the formats ask for nothing that it has not, and lose no row."""
-    monkeypatch.setattr(one_read_each, "_INJECTED", "spark.storescope.nothing")
-    monkeypatch.setattr(one_read_each, "_RULE", "public class Other {}")
-    try:
-        with pytest.warns(UserWarning, match=r"this Spark \(4.* hands the formats no columns and no conditions"):
-            register(spark)
-        for kind, (store, condition) in {
-            "commitlog": ("clean-5.3.3", "topic = 'TopicA'"), "consumequeue": ("clean-5.3.3", "topic = 'TopicA'"),
-            "index": ("clean-5.3.3", "phyOffset > 100000"),
-        }.items():  # fmt: skip
-            frame = spark.read.format(f"rocketmq-{kind}").load(str(golden(store)))
-            both = frame.where(condition).count(), frame.where(f"NOT ({condition})").count()
-            assert all(both)
-            assert sum(both) == frame.count()
-            assert all("conditions: []" in one for one in plan_of(frame.where(condition)))
-    finally:
-        monkeypatch.undo()
-        with warnings.catch_warnings():
-            register(spark)
 
 
 def test_a_spark_before_4_is_told(spark, monkeypatch):

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import ast
 import importlib
-import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 
 import pyspark
 import pytest
-from pyspark import java_gateway
 
 import engine
-from engine.pipeline.insides import RELEASES, TRICKS, java_process
+from engine.pipeline.insides import RELEASES, TRICKS
 
 ROOT = Path(engine.__file__).parent
 ROOM = ROOT / "pipeline" / "insides"
@@ -83,28 +80,3 @@ def test_the_releases_are_those_that_the_readme_names():
     said = (ROOT.parent / "README.md").read_text("utf-8")
     assert f"Tried with Spark {', '.join(RELEASES[:-1])} and {RELEASES[-1]}." in said
     assert pyspark.__version__.rpartition(".")[0] in {one.rpartition(".")[0] for one in RELEASES}
-
-
-def test_a_launcher_without_that_name_starts_all_the_same(monkeypatch):
-    started: list[subprocess.Popen[bytes]] = []
-    monkeypatch.delattr(java_gateway, "Popen")
-    with java_process.noted(started):
-        assert not hasattr(java_gateway, "Popen")
-    assert started == []
-
-
-def test_a_session_without_those_names_is_taken_at_its_word():
-    spark = SimpleNamespace(sparkContext=SimpleNamespace())
-    java_process.without_last_words(spark)
-    assert java_process.gives_an_executor(spark) is True
-
-
-def test_a_session_that_has_ended_gives_no_executor():
-    ended = SimpleNamespace(isStopped=lambda: True)
-    context = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: ended))
-    assert java_process.gives_an_executor(SimpleNamespace(sparkContext=context)) is None
-
-
-def test_a_path_too_long_for_a_socket_is_no_setting(tmp_path):
-    assert java_process.by_unix_socket(Path("/tmp/" + "a" * 80)) == {}
-    assert java_process.by_unix_socket(Path("/tmp/a"))["spark.python.unix.domain.socket.dir"] == "/tmp/a"

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
 
-from py4j import java_gateway
+import py4j.java_gateway
+from pyspark import java_gateway
 
 from engine.pipeline.insides import java_process
 
@@ -20,11 +24,36 @@ def test_only_what_py4j_itself_says_is_kept_quiet_and_only_while_a_session_runs(
     java_process.hear_py4j()
     before = list(root.filters)
     with java_process.own_interrupts():
-        assert not root.filter(record(java_gateway.__file__))
+        assert not root.filter(record(py4j.java_gateway.__file__))
         assert root.filter(record("/home/somebody/py4j-tools/own.py"))
     assert root.filters != before, "lost connections are told while the session runs"
     java_process.hear_py4j()
     assert root.filters == before
-    assert root.filter(record(java_gateway.__file__))
+    assert root.filter(record(py4j.java_gateway.__file__))
     if others:
         root.addFilter(java_process._no_py4j)
+
+
+def test_a_launcher_without_that_name_starts_all_the_same(monkeypatch):
+    started: list[subprocess.Popen[bytes]] = []
+    monkeypatch.delattr(java_gateway, "Popen")
+    with java_process.noted(started):
+        assert not hasattr(java_gateway, "Popen")
+    assert started == []
+
+
+def test_a_session_without_those_names_is_taken_at_its_word():
+    spark = SimpleNamespace(sparkContext=SimpleNamespace())
+    java_process.without_last_words(spark)
+    assert java_process.gives_an_executor(spark) is True
+
+
+def test_a_session_that_has_ended_gives_no_executor():
+    ended = SimpleNamespace(isStopped=lambda: True)
+    context = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: ended))
+    assert java_process.gives_an_executor(SimpleNamespace(sparkContext=context)) is None
+
+
+def test_a_path_too_long_for_a_socket_is_no_setting(tmp_path):
+    assert java_process.by_unix_socket(Path("/tmp/" + "a" * 80)) == {}
+    assert java_process.by_unix_socket(Path("/tmp/a"))["spark.python.unix.domain.socket.dir"] == "/tmp/a"

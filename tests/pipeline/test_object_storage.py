@@ -4,13 +4,12 @@ import pytest
 from pyspark.testing import assertDataFrameEqual
 from s3_server import KEYS, s3_server, upload
 
-from engine.errors import CannotRead, NotAStore
+from engine.errors import NotAStore
 from engine.pipeline import register, schema, storage
 from engine.pipeline.files import find_stores
 from engine.pipeline.options import LogOptions, Options
 from engine.pipeline.rows import rows_of
-from engine.pipeline.splits import LOOK_BACK, plan
-from engine.pipeline.storage import opened, storage_of
+from engine.pipeline.splits import plan
 
 pytestmark = pytest.mark.spark
 NAMES = ("crash-flip-5.3.3", "multi-queue-ext-5.3.3")
@@ -55,35 +54,6 @@ def test_rows_are_those_of_the_disk(s3, golden, name):
     for split_bytes in ("67108864", "200000"):
         there = rows(f"s3://fleet/{name}/store", splitBytes=split_bytes, blanks="true", body="true")
         assert there == rows(str(golden(name)), splitBytes=split_bytes, blanks="true", body="true")
-
-
-def test_only_ranges_are_asked_for(s3, golden, monkeypatch):
-    """Never more at once than a block or the look back, whatever the length of the object."""
-    asked = []
-    read = storage.ObjectFile.read
-
-    def noted(self, position, size):
-        asked.append(size)
-        return read(self, position, size)
-
-    monkeypatch.setattr(storage.ObjectFile, "read", noted)
-    options = LogOptions({"path": f"s3://fleet/{NAMES[0]}/store", "splitBytes": "50000", "columns": "topic"})
-    split = plan(options.stores(), options.split_bytes).splits[3]
-    asked.clear()
-    assert list(rows_of([split], options.columns, options))
-    assert 0 < max(asked) <= LOOK_BACK
-
-
-def test_what_cannot_be_had_is_said_in_a_line(s3, monkeypatch):
-    with pytest.raises(CannotRead, match="cannot be read") as caught, opened("s3://fleet/nothing"):
-        pass
-    assert "\n" not in str(caught.value)
-    storage._arrow_root.cache_clear()
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", s3 + "0")
-    files, path = storage_of("s3://fleet/a/store")
-    with pytest.raises(CannotRead, match="cannot be"):
-        files.listing(path)
 
 
 @pytest.mark.spark_full

@@ -2,22 +2,13 @@
 
 import json
 import re
-import sys
-from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from engine.errors import NotAStore, UsageError
-from engine.pipeline import filters, options, schema, workers
+from engine.pipeline import options, schema
 from engine.pipeline.files import find_stores
-from engine.pipeline.java import CannotStart
 from engine.pipeline.options import LogOptions, Options
 
 pytestmark = pytest.mark.spark
@@ -117,109 +108,6 @@ def test_a_folder_that_is_called_like_a_pattern_is_itself(tmp_path, name):
     (path / "broker").mkdir()
     inner = store(path / "broker" / "store")
     assert found(f"{path}/*/store") == [(str(inner), "broker")]
-
-
-@pytest.mark.parametrize("path", ["hdfs://name/x", "hdfs:/x", "viewfs://x/y", "https://x/y"])
-def test_a_storage_that_nothing_reads_is_told_in_a_sentence(path):
-    """It was "Unable to load libjvm", behind 1,000 characters of stack."""
-    with pytest.raises(UsageError, match=r"is not read here: give the path of a disk that all machines see"):
-        Options({"path": path}, schema.CQ)
-    with pytest.raises(UsageError, match="is not read here"):
-        find_stores(path)
-
-
-def fields(*given):
-    return StructType([StructField(name, kind, nullable) for name, kind, nullable in given])
-
-
-def test_a_schema_that_cannot_be_is_refused():
-    """``queueId long`` failed in a task."""
-    for asked, told in (
-        (("queueId", LongType(), True), "queueId is int, the schema that was given says bigint"),
-        (("colour", StringType(), True), "colour is no column; there are type, physicalOffset"),
-        (("topic", StringType(), False), "topic is null in some rows, the schema that was given says NOT NULL"),
-    ):
-        with pytest.raises(UsageError, match=told):
-            schema.given(schema.UNIT, fields(asked))
-    mine = fields(("queueId", IntegerType(), True), ("type", StringType(), True), ("store", StringType(), False))
-    assert schema.given(schema.UNIT, mine) == {"queueId": "int", "type": "string", "store": "string NOT NULL"}
-
-
-@pytest.mark.parametrize("columns", [schema.UNIT, schema.CQ, schema.INDEX])
-def test_every_column_has_a_comment(columns):
-    assert columns.keys() <= schema.COMMENTS.keys()
-    assert all(kind.endswith(" NOT NULL") == (name in ("type", "store")) for name, kind in columns.items())
-
-
-MS = st.integers(-(10**15), 10**15)
-COMPARED = {
-    EqualTo: np.equal, GreaterThan: np.greater, GreaterThanOrEqual: np.greater_equal, LessThan: np.less,
-    LessThanOrEqual: np.less_equal,
-}  # fmt: skip
-
-
-@settings(max_examples=300)
-@given(
-    st.sampled_from(list(COMPARED)),
-    st.integers(-(10**13), 10**13),
-    st.integers(-1500, 1500),
-    st.sampled_from([-12, 0, 5.5, 14]),
-)
-def test_a_condition_on_a_time_is_one_on_its_ms(kind, ms, micros, zone):
-    """Whichever zone the time is told in, and between two ms."""
-    there = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms, microseconds=micros)
-    (one,) = filters.conditions([kind(("storeTime",), there.astimezone(timezone(timedelta(hours=zone))))])
-    near = np.arange(ms - 3, ms + 4)
-    assert one.column == "storeTimestamp"
-    assert (filters._compared(near, one) == COMPARED[kind](near * 1000, ms * 1000 + micros)).all()
-
-
-def test_one_of_several_times():
-    times = tuple(datetime(1970, 1, 1, 0, 0, 1, micro, tzinfo=UTC) for micro in (0, 1, 2000))
-    (one,) = filters.conditions([In(("bornTime",), times)])
-    assert one == filters.Condition("bornTimestamp", "among", (1000, 1002))
-
-
-@given(st.lists(MS, min_size=1))
-def test_times_that_pandas_cannot_hold_are_null(ms):
-    import pandas as pd
-
-    found = schema.time_array(np.array(ms, np.int64))
-    first, last = pd.Timestamp("1678-01-01", tz="UTC"), pd.Timestamp("2262-01-01", tz="UTC")
-    expected = [
-        pd.Timestamp(one, unit="ms", tz="UTC") if first.value <= one * 10**6 < last.value else None for one in ms
-    ]
-    assert [None if value is pd.NaT else value for value in found.to_pandas()] == expected
-
-
-def python(tmp_path, lines):
-    path = tmp_path / "python3"
-    path.write_text("#!/bin/sh\n" + lines)
-    path.chmod(0o755)
-    return str(path)
-
-
-def told(name):
-    context = SimpleNamespace(pythonExec=name, pythonVer=f"{sys.version_info[0]}.{sys.version_info[1]}")
-    workers.must_serve(SimpleNamespace(sparkContext=context))
-
-
-def test_workers_of_another_python_are_told(tmp_path):
-    """The first ``load`` died in a worker: ``ModuleNotFoundError: No module named 'engine'``."""
-    remedy = f"set PYSPARK_PYTHON={sys.executable} before the session begins"
-    told(sys.executable)
-    for name, why in (
-        (str(tmp_path / "none"), "and there is none that runs"),
-        (python(tmp_path, "exit 1"), "which does not run"),
-    ):
-        with pytest.raises(CannotStart, match=f"{name}.*{why}: {remedy}"):
-            told(name)
-    with pytest.raises(CannotStart, match=f"a Python 3.9, and this is 3.*: {remedy}"):
-        told(python(tmp_path, "echo 3.9; echo"))
-    here = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    with pytest.raises(CannotStart, match=f"which does not have engine.pipeline, numpy: {remedy}"):
-        told(python(tmp_path, f"echo {here}; echo engine.pipeline, numpy"))
-    told(python(tmp_path, f'exec "{sys.executable}" "$@"'))
 
 
 def test_the_readme_names_the_options_that_there_are():

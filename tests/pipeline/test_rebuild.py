@@ -1,6 +1,5 @@
 """Rebuilding from splits: byte for byte what the engine's dispatch writes, whole or not at all."""
 
-import json
 import shutil
 
 import pytest
@@ -10,15 +9,11 @@ from raw_units import raw_log
 from rebuilt_stores import Here, dispatched, figures, rebuilt, tree
 
 from engine.cli.pipeline_rebuild import labels
-from engine.codec.index import Geometry
-from engine.errors import StoreError, UsageError
+from engine.errors import UsageError
 from engine.pipeline import rebuild as module
 from engine.pipeline import rebuild_parts, rebuild_queues
 from engine.pipeline.files import StorePlace
-from engine.pipeline.rebuild import QueueTask, ranges
-from engine.pipeline.rebuild_index import plan_index
-from engine.pipeline.rebuild_parts import Part
-from engine.pipeline.rebuild_staging import staged
+from engine.pipeline.rebuild import QueueTask
 
 
 def assert_same(store, tmp_path, split_bytes):
@@ -129,51 +124,6 @@ def test_a_run_that_was_killed_is_gone_on_with(golden, tmp_path, monkeypatch):
     assert stored(tmp_path / "new") == stored(tmp_path / "engine")
     assert figures(done) == figures(theirs)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["engine", "new"]
-
-
-def test_what_another_plan_left_is_begun_anew(tmp_path):
-    with staged(tmp_path / "out", "one", lambda: 1) as (staging, _):
-        kept = json.loads((staging / "plan.json").read_text())
-    assert kept == {"plan": "one", "begun": 1}
-    left = tmp_path / ".out.rebuild"
-    (left / "work").mkdir(parents=True)
-    (left / "work" / "part").write_text("x")
-    (left / "plan.json").write_text(json.dumps(kept))
-    with staged(tmp_path / "out", "one", lambda: 2) as (staging, begun):
-        assert (begun, (staging / "work" / "part").exists()) == (1, True)
-        second = staged(tmp_path / "out", "one", lambda: 3)
-        with pytest.raises(StoreError, match="another rebuild"):
-            second.__enter__()
-    assert not left.exists()
-    left.mkdir()
-    (left / "plan.json").write_text(json.dumps(kept))
-    with staged(tmp_path / "out", "two", lambda: 2) as (staging, begun):
-        assert (begun, list((staging / "work").iterdir())) == (2, [])
-
-
-def test_ranges_of_queues_hold_about_the_same(monkeypatch):
-    weights = {("T", number): 10 for number in range(6)}
-    assert ranges(weights, 2) == [(("T", 0), ("T", 3), 30), (("T", 3), None, 30)]
-    monkeypatch.setattr(module, "RANGE_BYTES", 20)
-    assert len(ranges(weights, 2)) == 3
-    assert ranges({}, 2) == []
-
-
-@pytest.mark.parametrize(
-    ("parts", "spans"),
-    [
-        pytest.param([Part()], [], id="no unit, no file"),
-        pytest.param([Part(units=3)], [(0, 0)], id="units without keys make one file"),
-        pytest.param([Part(units=3, keys=4)], [(0, 4)], id="a full file has no follower yet"),
-        pytest.param([Part(units=3, keys=4, later_units=True)], [(0, 4), (4, 4)], id="a unit behind a full file"),
-        pytest.param([Part(units=3, keys=4), Part(units=1)], [(0, 4), (4, 4)], id="or one of the next part"),
-        pytest.param([Part(units=3, keys=4), Part(units=2, keys=1)], [(0, 4), (4, 5)], id="the next key goes on"),
-    ],
-)
-def test_index_files_are_made_when_the_last_one_is_full(parts, spans):
-    plans = plan_index(parts, Geometry(10, 5), 1_700_000_000_000)
-    assert [(plan.first, plan.stop) for plan in plans] == spans
-    assert len({plan.name for plan in plans}) == len(plans)
 
 
 def test_each_of_several_stores_has_a_folder_of_its_own():

@@ -1,6 +1,5 @@
 """The data sources give the rows that the engine's own commands tell."""
 
-import os
 import random
 import shutil
 import struct
@@ -10,7 +9,7 @@ import pytest
 from golden_stores import names
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
-from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThanOrEqual, StringStartsWith
+from pyspark.sql.datasource import EqualTo, GreaterThan, In, LessThanOrEqual, StringStartsWith
 from raw_units import raw_log
 
 from engine.codec.message import Unit
@@ -224,28 +223,6 @@ def test_queues_and_times_leave_parts_of_a_log_unread(tmp_path, capsys):
         assert "bytes are left unread: nothing of the" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["first-files-deleted-5.3.3", "crash-late-5.3.3", "multi-queue-ext-5.3.3"])
-def test_filters_on_queues_and_index_leave_files_unread_and_lose_no_row(golden, name, capsys):
-    entries, index = source_rows("cq", golden(name)), source_rows("index", golden(name))
-    topic, middle = entries[len(entries) // 2]["topic"], index[len(index) // 2]
-    for kind, everything, filters in (
-        ("cq", entries, [EqualTo(("topic",), topic)]),
-        ("cq", entries, [EqualTo(("topic",), topic), EqualTo(("queueId",), 0), GreaterThan(("queueOffset",), 7)]),
-        ("cq", entries, [LessThanOrEqual(("queueOffset",), 3)]),
-        ("cq", entries, [EqualTo(("topic",), "no such topic")]),
-        ("index", index, [GreaterThan(("phyOffset",), middle["phyOffset"])]),
-        ("index", index, [LessThanOrEqual(("phyOffset",), -1)]),
-        ("index", index, [GreaterThanOrEqual(("storeTimestamp",), middle["storeTimestamp"])]),
-        ("index", index, [LessThanOrEqual(("storeTimestamp",), index[0]["storeTimestamp"] - 3_600_000)]),
-    ):
-        assert kind == "cq" or source_rows(kind, golden(name), filters) == everything
-        rows = source_rows(kind, golden(name), filters, headers="trust")
-        assert [row for row in rows if meets(row, filters)] == [row for row in everything if meets(row, filters)]
-        if kind == "cq" or filters[0].value < index[0][filters[0].attribute[0]]:
-            assert len(rows) < len(everything)
-            assert "bytes are left unread: nothing of the" in capsys.readouterr().err
-
-
 def test_other_brokers_stores_are_not_read(golden, tmp_path):
     for name in ("clean-4.9.8", "clean-5.3.3"):
         (tmp_path / name).symlink_to(golden(name).parent)
@@ -257,24 +234,6 @@ def test_other_brokers_stores_are_not_read(golden, tmp_path):
     assert log_rows(path, [In(("store",), (of_one[0]["store"],))]) == of_one
     assert source_rows("cq", path, [EqualTo(("broker",), "nobody")]) == []
     assert source_rows("index", path, [EqualTo(("broker",), "nobody")]) == []
-
-
-def test_queue_and_index_files_that_go_while_they_are_read_are_damage(golden, tmp_path):
-    path = shutil.copytree(golden("clean-5.3.3"), tmp_path / "store")
-    for source, columns, folder, cut in (
-        (QueueReader, schema.CQ, "consumequeue", 45), (IndexReader, schema.INDEX, "index", 2000),
-    ):  # fmt: skip
-        reader = source(Options({"path": str(path)}, columns), list(columns))
-        whole = all_rows(reader)
-        parts = reader.partitions()
-        files = sorted(file for file in (path / folder).rglob("*") if file.is_file())
-        os.truncate(files[0], cut)
-        files[-1].unlink()
-        rows = [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
-        damage = {row["file"]: row["reason"] for row in rows if row["type"] == "damage"}
-        assert "No such file" in damage[files[-1].name] or "cut short" in damage[files[-1].name]
-        assert any(row in whole for row in rows) or len(files) == 1
-        assert len(rows) < len(whole)
 
 
 @settings(max_examples=8, phases=[Phase.explicit, Phase.reuse, Phase.generate])

@@ -33,7 +33,6 @@ from engine.pipeline.files import find_stores
 from engine.pipeline.splits import plan
 from engine.rules import catalogue, log_rules
 from engine.rules.findings import Summary
-from engine.rules.proofs import KeyDigest, Proof, ProofLine
 
 KINDS = {**planted_in_log.KINDS, **planted_in_queues.KINDS, **planted_in_index.KINDS}
 ROUNDS = int(os.environ.get("STORESCOPE_FLIPS", "5"))
@@ -206,18 +205,6 @@ def test_the_check_tells_the_same_however_often_it_looks_at_its_rows(kind, golde
     assert by_engine(store) == seldom
 
 
-def test_proofs_are_asked_for_along_the_log():
-    made = [Proof(first, first + 10, 1, 10, 0, 0, None, (), 0, "") for first in (0, 10, 30)]
-    line = ProofLine(made)
-    assert line.at(0) is made[0]
-    assert line.at(10) is made[1]
-    assert line.behind(10) is made[2]
-    assert line.at(20) is None
-    assert line.at(30) is made[2]
-    assert line.behind(30) is None
-    assert ProofLine().at(0) is None
-
-
 def test_a_proof_travels_as_it_is(golden):
     places = find_stores(str(golden("clean-5.3.3")))
     splits = plan(places, 100_000).splits
@@ -225,14 +212,3 @@ def test_a_proof_travels_as_it_is(golden):
     proof = proving.prove(splits[1], facts)
     assert proof is not None
     assert proving.PackedProof.of(proof).unpacked() == proof
-
-
-def test_the_digest_of_keys_knows_their_order():
-    def digest(*pairs):
-        made = KeyDigest()
-        for offsets, hashes in pairs:
-            made.add(np.array(offsets, np.int64), np.array(hashes, np.int64))
-        return made.count, made.text
-
-    assert digest(([1, 2], [5, 6]), ([3], [7])) == digest(([1], [5]), ([2, 3], [6, 7]))
-    assert digest(([1, 2], [6, 5])) != digest(([1, 2], [5, 6]))

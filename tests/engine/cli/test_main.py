@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,8 +12,6 @@ from pathlib import Path
 import agree
 import made_stores
 import pytest
-
-from engine.cli.commands.mqadmin import moment
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -61,15 +58,6 @@ def test_wrong_usage_is_one_line_and_exit_2(store, arguments, said):
     assert err.startswith("storescope: ")
     assert err.count("\n") == 1
     assert said in err
-
-
-NUMBERS = ["144", "0x90", "0b10010000", "1_4_4", " 144 "]
-
-
-@pytest.mark.parametrize("text", NUMBERS)
-def test_numbers_as_people_write_them(store, text):
-    first = agree.ask("units", store, "--from", text, "--limit", 1)[0]
-    assert first["physicalOffset"] == 144
 
 
 def test_keys_may_begin_with_a_dash_behind_two(tmp_path):
@@ -143,76 +131,7 @@ def test_an_interrupt_ends_at_once_with_130(tmp_path):
     process.stderr.close()
 
 
-def test_an_interrupted_snapshot_leaves_nothing(tmp_path):
-    path = made_stores.healthy().write(tmp_path / "store")
-    big = path / "commitlog" / f"{1 << 40:020d}"
-    with big.open("wb") as file:
-        for _ in range(64):
-            file.write(os.urandom(1 << 20))
-    process = start("snapshot", path, tmp_path / "copy")
-    while not (tmp_path / "copy").exists() and process.poll() is None:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    code = process.wait(60)
-    assert process.stderr.read() == b""
-    process.stdout.close()
-    process.stderr.close()
-    assert code == 0 or (code == 130 and not (tmp_path / "copy").exists())
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_every_command(shell):
-    status, out, err = agree.command("completion", shell)
-    assert (status, err) == (0, "")
-    for word in ("info", "units", "queryMsgByKey", "where"):
-        assert word in out
-    if shell == "bash":
-        check = "complete -p storescope; COMP_WORDS=(storescope units --li); COMP_CWORD=2; "
-        check += "_storescope; echo ${COMPREPLY[@]}"
-        said = subprocess.run(["bash", "-c", out + check], capture_output=True, text=True, check=True).stdout
-        assert "-F _storescope" in said
-        assert said.endswith("--limit\n")
-
-
 # -- mqadmin's names
-
-
-def test_mqadmin_options_are_spelt_as_mqadmin_spells_them(store):
-    unit = agree.ask("units", store, "--topic", "Orders", "--limit", 1)[0]
-    place = ["-t", "Orders"]
-    for arguments in (
-        ["queryMsgByKey", *place, "-k", unit["keys"][0]],
-        ["queryMsgByKey", "--topic", "Orders", "--msgKey", unit["keys"][0]],
-        ["queryMsgById", "-i", unit["offsetMsgId"]],
-        ["queryMsgById", "--msgId", unit["offsetMsgId"]],
-        ["queryMsgByUniqueKey", *place, "-i", unit["uniqueKey"]],
-        ["queryMsgByOffset", *place, "-i", unit["queueId"], "-o", unit["queueOffset"]],
-        ["queryMsgByOffset", *place, "--queueId", unit["queueId"], "--offset", unit["queueOffset"]],
-        ["queryCq", *place, "-q", unit["queueId"], "-i", 0, "-c", 3],
-        ["queryCq", *place, "--queue", unit["queueId"], "--index", 0, "--count", 3],
-        ["printMsg", *place],
-        ["printMsgByQueue", *place, "-i", unit["queueId"]],
-        ["topicStatus", *place],
-    ):
-        status, out, err = agree.command(*arguments, "-s", store, "--json")
-        assert (status, err) == (0, ""), arguments
-        records = [json.loads(line) for line in out.splitlines()]
-        assert records
-        if arguments[0] != "topicStatus":
-            assert any(unit["physicalOffset"] == record["physicalOffset"] for record in records)
-
-
-def test_mqadmin_takes_several_ids(store):
-    ids = [unit["offsetMsgId"] for unit in agree.ask("units", store, "--limit", 2)[:2]]
-    status, out, _ = agree.command("queryMsgById", "-s", store, "-i", ",".join(ids), "--json")
-    assert status == 0
-    assert [json.loads(line)["offsetMsgId"] for line in out.splitlines()] == ids
-    assert agree.command("queryMsgById", "-s", store, "-i", f"{ids[0]},{'0' * 32}")[0] == 1
-
-
-def test_a_time_as_mqadmin_writes_it():
-    assert moment("2023-11-14#22:13:20:123") % 1000 == 123
-    assert moment("1700000000000") == 1_700_000_000_000
 
 
 NOTHING = [
@@ -240,24 +159,3 @@ def test_debug_adds_the_traceback_and_nothing_else_does(tmp_path):
     assert "Traceback" not in err
     _, _, err = agree.command("info", tmp_path, "--debug")
     assert "Traceback" in err
-
-
-@pytest.mark.parametrize("command", [["units", "STORE", "--body"], ["get", "STORE", "Orders", "0", "0"]])
-def test_a_mask_hides_what_it_names_and_no_more(store, command):
-    """Bodies, keys and hosts are gone from each record and from the table, places and topics are there."""
-    command = [str(store) if word == "STORE" else word for word in command]
-    plain, masked = agree.ask(*command), agree.ask(*command, "--mask", "bodies,keys,hosts")
-    assert [list(one) for one in plain] == [list(one) for one in masked]
-    units = [(one, other) for one, other in zip(plain, masked, strict=True) if one["type"] == "unit"]
-    assert units
-    for one, other in units:
-        for name in ("physicalOffset", "topic", "queueOffset", "storeTimestamp", "tags"):
-            assert one[name] == other[name]
-        for name in ("bornHost", "storeHost", "offsetMsgId", "bodySha256"):
-            assert one[name] != other[name]
-        assert not set(one["keys"]) & set(other["keys"])
-    _, shown, _ = agree.command(*command, "--markdown")
-    _, hidden, _ = agree.command(*command, "--markdown", "--mask", "keys")
-    key = units[0][0]["keys"][0]
-    assert key in shown
-    assert key not in hidden

@@ -12,8 +12,8 @@ import pytest
 from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, StoreError, StoreLocked, UsageError
-from engine.lab.lab_store import MARKER, LabStore, NotALab, delete_lab, is_lab, read_marker, remove_part
-from engine.lab.presets import PRESETS, changes_of, config_rows, with_changes
+from engine.lab.lab_store import MARKER, LabStore, NotALab, delete_lab, is_lab, remove_part
+from engine.lab.presets import PRESETS
 
 TINY = PRESETS[3].config
 
@@ -131,23 +131,6 @@ def test_a_process_that_died_while_its_plug_was_pulled_lost_nothing_more(tmp_pat
     (tmp_path / "lab/store").rename(tmp_path / "lab/before")
     LabStore.open(tmp_path / "lab").close()
     assert (tmp_path / "lab/store/checkpoint").exists()
-
-
-def test_every_value_has_a_row(tmp_path: Path) -> None:
-    rows = {row.key: row for row in config_rows()}
-    assert len(rows) > 100
-    assert rows["flushDiskType"].choices == ("ASYNC_FLUSH", "SYNC_FLUSH")
-    assert (rows["syncFlushTimeout"].default, rows["syncFlushTimeout"].low) == (5000, 0)
-    assert all(row.meaning for row in rows.values())
-    assert rows["storePathCommitLog"].fixed
-    for preset in PRESETS:
-        assert set(changes_of(preset.config)) == {row.key for row in rows.values() if row.attribute in preset.changes}
-        LabStore.create(tmp_path / preset.name, preset.config).close()
-        assert read_marker(tmp_path / preset.name).config == preset.config
-
-
-def test_changes_count_as_given() -> None:
-    assert "flushDiskType" in with_changes(MessageStoreConfig(), {"flush_disk_type": "SYNC_FLUSH"}).given
 
 
 @pytest.mark.parametrize("linked", ["store", "store/commitlog"])

@@ -2,49 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from panes import on_store, settled
 
-from engine.rules.catalogue import RULES
-from engine.rules.findings import SEVERITIES, Finding
 from viewer.findings.pane import FindingsPane
-from viewer.look import assets
-from viewer.pane.finding_facts import (
-    Fold,
-    evidence_facts,
-    finding_markdown,
-    finding_rows,
-    fold_words,
-    next_steps,
-    place_of,
-    place_text,
-)
-from viewer.pane.plan_words import fates, headline, plan_rows
+from viewer.pane.plan_words import fates, plan_rows
 from viewer.runtime import places
 from viewer.runtime.places import Place
-from viewer.runtime.recovery_plan import recovery_of
-
-
-def finding(id_: str, file: str | None, offset: int | None = None, **evidence: object) -> Finding:
-    return RULES[id_].found("said", file, offset, evidence)
-
-
-def test_what_explains_the_others_stands_first() -> None:
-    found = [
-        finding("CL01", "/s/commitlog/0", 5),
-        finding("CL10", "/s/commitlog/0", 4),
-        finding("CL07", "/s/commitlog/9", 9),
-    ]
-    assert [row.finding.id for row in finding_rows(found, frozenset(SEVERITIES))] == ["CL07", "CL01", "CL10"]
-
-
-def test_times_and_tables_of_values_are_readable() -> None:
-    one = finding("CK02", None, None, found={"physicMsgTimestamp": 1_700_000_000_000, "logicsMsgTimestamp": 0}, bytes=5)
-    (_, said), *_ = evidence_facts(one)
-    assert said.startswith("physicMsgTimestamp 2023-11-1")
-    assert said.endswith(" · logicsMsgTimestamp 0")
 
 
 @pytest.mark.golden
@@ -62,24 +26,6 @@ def test_a_wrong_crc_is_found_shown_and_followed_to_its_bytes(qapp, golden) -> N
         assert asked == [places.log(row.finding.offset)] * 2
         assert pane.detail._steps.count() == 2
         assert "complete" in pane.status()
-
-    on_store(qapp, FindingsPane, golden("crash-flip-5.3.3"), drive)
-
-
-@pytest.mark.golden
-def test_recovery_says_what_goes_in_numbers(qapp, golden) -> None:
-    async def drive(pane, session) -> None:
-        plan = recovery_of(session).plan
-        lines = {row.what: row for row in pane.recovery.plan.source.rows}
-        assert lines["Units dropped"].value == f"{plan.units_dropped:,}"
-        assert lines["End of log"].place == places.log(plan.end_offset)
-        assert f"{plan.units_dropped:,} units would go" in [words for _, words in headline(plan, harmed=True)]
-        gone = [row.name for row in pane.recovery.files.source.rows if row.mark == "error"]
-        assert len(gone) == len(plan.files_deleted) + len(plan.index_deleted)
-        pane.recovery._choose("4.9")
-        await settled(session.jobs)
-        assert recovery_of(session).plan.like == "4.9"
-        assert "4.9.8" in pane.recovery.head.note.text()
 
     on_store(qapp, FindingsPane, golden("crash-flip-5.3.3"), drive)
 
@@ -103,19 +49,6 @@ def test_severities_can_be_left_out_and_come_back(qapp, golden) -> None:
 
 
 @pytest.mark.golden
-def test_a_healthy_store_says_that_nothing_is_wrong(qapp, golden) -> None:
-    async def drive(pane, session) -> None:
-        assert not [one for one in session.findings if one.severity in {"warn", "error"}]
-        assert session.findings_complete
-        if not session.findings:
-            assert "Nothing to complain about" in pane.table.note.state.text
-        plan = recovery_of(session).plan
-        assert headline(plan, harmed=session.harmed) == [("ok", "nothing would be lost")]
-
-    on_store(qapp, FindingsPane, golden("clean-5.3.3"), drive)
-
-
-@pytest.mark.golden
 def test_a_check_that_is_stopped_says_so_and_can_be_run_again(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         session.set_findings((), complete=False)
@@ -125,79 +58,6 @@ def test_a_check_that_is_stopped_says_so_and_can_be_run_again(qapp, golden) -> N
         assert session.findings_complete
 
     on_store(qapp, FindingsPane, golden("clean-5.3.3"), drive)
-
-
-def test_findings_stand_by_group_the_gravest_first() -> None:
-    log = "/s/commitlog/00000000000000000000"
-    found = [finding("CQ08", log, 5), finding("CL03", log, 9), finding("AB01", "/s/abort")]
-    rows = finding_rows(found, frozenset(SEVERITIES))
-    assert [row.finding.id for row in rows] == ["CL03", "AB01", "CQ08"]
-    assert all(row.first and row.of == 1 for row in rows)
-    assert [row.finding.id for row in finding_rows(found, frozenset({"error"}))] == ["CL03"]
-
-
-def test_what_follows_is_folded_below_its_cause_and_opened_by_its_line() -> None:
-    log, queue = "/s/commitlog/00000000000000000000", "/s/consumequeue/T/0"
-    lost, seen = finding("CQ03", queue, 5), finding("IX03", "/s/index/20261121081849110", 9)
-    found = [finding("CL07", log, 9), finding("AB01", "/s/abort"), lost.follows("CL07"), seen.follows("CQ03")]
-    rows = finding_rows(found, frozenset(SEVERITIES))
-    assert [(row.finding.id, len(row.folded)) for row in rows] == [("CL07", 0), ("CL07", 2), ("AB01", 0)]
-    assert fold_words(rows[1]) == "▸ 2 more follow from it: CQ03 1×, IX03 1×"
-    assert rows[1].place == Fold("CL07")
-    opened = finding_rows(found, frozenset(SEVERITIES), frozenset({"CL07"}))
-    assert [row.finding.id for row in opened] == ["CL07", "CL07", "CQ03", "IX03", "AB01"]
-    assert fold_words(opened[1]).startswith("▾")
-    alone = finding_rows(found, frozenset({"note"}))
-    assert [row.finding.id for row in alone] == ["CQ03", "CQ03"], "without its cause a follower leads its own"
-
-
-@pytest.mark.parametrize(
-    ("one", "place", "text"),
-    [
-        (finding("CL03", "/s/commitlog/00000000000000001024", 1030), places.log(1030), "1,030"),
-        (finding("CQ06", "/s/consumequeue/T/3/00000000000000006000", 40), places.queue("T", 3, 302), "T/3/302"),
-        (finding("CQ06", "/s/consumequeue/T/3"), places.queue("T", 3), "T/3"),
-        (finding("IX03", "/s/index/2026", 80, entry=7), places.index("2026", "entry", 7), "2026"),
-        (finding("AB01", "/s/abort"), Place("checkpoint"), "abort"),
-        (finding("CF01", "/s/config/topics.json", 9), Place("config", name="topics.json"), "topics.json"),
-        (finding("CF01", None), None, ""),
-    ],
-)  # fmt: skip
-def test_a_finding_leads_where_it_is_seen(one, place, text) -> None:
-    assert place_of(one) == place
-    assert place_text(one) == text
-
-
-def test_the_first_step_on_a_damaged_store_is_a_snapshot() -> None:
-    steps = next_steps(finding("CL03", "/s/commitlog/00000000000000000000", 1), "/data/store")
-    assert steps[0][0] == "Take a snapshot"
-    assert "/data/store" in steps[0][1]
-    assert len(next_steps(finding("CQ08", None), "/data/store")) == 1
-
-
-def test_what_a_finding_says_is_not_said_again_as_evidence_in_any_language(dressed) -> None:
-    """In Chinese the explanation of a wrong CRC stood there twice: its translation was looked for in English words."""
-    explained = "would be explained by bit 2 of byte 79 of the body"
-    one = replace(finding("CL03", None, None, explanation=explained, bodyOffset=5), message=f"a wrong CRC: {explained}")
-    assets.set_language("zh_CN")
-    assert [value for _, value in evidence_facts(one)] == ["bodyOffset 5"]
-
-
-def test_a_line_of_the_brokers_log_stays_as_the_broker_wrote_it(dressed) -> None:
-    """Its colons were made Chinese ones, and its words translated where they fitted: nobody finds such a line."""
-    line = (
-        "load exception java.lang.RuntimeException: The queue type of topic: Orders should be SimpleCQ, but is BatchCQ"
-    )
-    assets.set_language("zh_CN")
-    assert evidence_facts(finding("CQ11", None, None, brokerLog=line))[-1][1].endswith(line)
-
-
-def test_evidence_gives_expected_and_found_first_and_cuts_what_is_long() -> None:
-    facts = evidence_facts(finding("CL03", None, None, bodyOffset=5, found=[1, 2], expected="x" * 1000))
-    assert [name for name, _ in facts] == ["Expected", "Found", "Also seen"]
-    assert len(facts[0][1]) < 500
-    assert facts[1][1] == "1, 2"
-    assert "body offset 5" in facts[2][1]
 
 
 @pytest.mark.golden
@@ -247,21 +107,3 @@ def test_the_bytes_of_a_finding_take_the_room_that_is_free_in_whole_rows(qapp, g
             assert hex_view.height_of(rows) == height
 
     on_store(qapp, FindingsPane, golden("crash-flip-5.3.3"), drive)
-
-
-def test_a_finding_is_copied_as_markdown(dressed) -> None:
-    one = finding("CL03", "/s/commitlog/0", 4096, expected="0x1", found="0x2")
-    said = finding_markdown(one)
-    assert said.startswith("### CL03 · error · Wrong body CRC")
-    assert RULES["CL03"].explanation in said
-    assert "- Expected: 0x1" in said
-
-
-def test_what_was_lost_is_a_line_a_queue_with_the_sum_and_nothing_is_cut() -> None:
-    rows = [{"queue": f"Audit/{n}", "first": 10, "last": 10 + n, "messages": n + 1} for n in range(40)]
-    one = replace(finding("CL07", "/s/commitlog/9", 9), evidence={"lost": rows, "queueEntries": 820, "happened": "x"})
-    facts = dict(evidence_facts(one))
-    first, *lines = facts["Lost"].split("\n")
-    assert first == "820 messages · 40 queues"
-    assert (lines[0], lines[-1], len(lines)) == ("Audit/0 10–10 (1 message)", "Audit/39 10–49 (40 messages)", 40)
-    assert "happened" not in str(facts)

@@ -14,10 +14,8 @@ from engine.codec.message import Unit
 from engine.inspection import open_store
 from engine.inspection.findings import check
 from engine.rules.findings import Finding
-from viewer.index import trace_lanes
 from viewer.index.pane import IndexPane
 from viewer.index.trace_lanes import Question, lanes
-from viewer.index.trace_words import command_of
 from viewer.runtime import places
 from viewer.widgets.basics import Link
 
@@ -70,82 +68,6 @@ def test_a_key_is_traced_to_its_units_and_every_step_is_a_row(qapp, golden, qtbo
 
 
 @pytest.mark.golden
-def test_a_chain_that_runs_in_a_circle_is_drawn_and_said(qapp, golden, tmp_path) -> None:
-    store = tmp_path / "store"
-    shutil.copytree(golden("clean-5.3.3"), store)
-    from engine.inspection import open_store
-
-    with open_store(store) as snapshot:
-        topic, key = some_key(snapshot)
-        for reader in snapshot.index_files():
-            slot = index_key_hash(topic, key) % reader.slots
-            chain, number = [], reader.slot(slot)
-            while number > 0:
-                chain.append(number)
-                number = reader.entry(number).prev
-            if len(chain) >= 3:
-                break
-        at = reader.geometry.entry_position(chain[-1]) + 16
-        file = reader.path
-    with open(file, "r+b") as handle:
-        handle.seek(at)
-        handle.write(struct.pack(">i", chain[0]))
-
-    async def drive(pane, session) -> None:
-        pane.show_place(places.trace(topic, key))
-        await settled(session.jobs)
-        loops = [step for step in pane.answer.steps if step.verdict == "loop"]
-        assert [step.entry for step in loops] == [chain[0]]
-        lane = next(lane for lane in lanes(pane.answer) if lane.loop_to is not None)
-        assert lane.loop_to == chain[0]
-        assert "circle" in pane.status()
-        pane.canvas.grab()
-
-    on_store(qapp, IndexPane, store, drive)
-
-
-@pytest.mark.golden
-def test_a_trace_from_an_old_unit_reaches_it_behind_newer_ones(qapp, golden, monkeypatch) -> None:
-    """The newest matches are as many as a broker gives; the unit that the key came from lies behind them."""
-    monkeypatch.setattr(trace_lanes, "AROUND", 2_000)
-
-    async def drive(pane, session) -> None:
-        uses = [u for u in session.snapshot.units() if isinstance(u, Unit) and "AaAa" in u.keys]
-        old, newest = uses[3], uses[-1]
-        assert len(uses) > 40
-        pane.show_place(places.trace(old.topic, "AaAa", old.offset, old.store_timestamp))
-        await settled(session.jobs)
-        assert pane.steps.current_row().phy_offset == old.offset
-        assert pane.form.begin.text() == str(old.store_timestamp - 2_000)
-        pane.show_place(places.trace(newest.topic, "AaAa", newest.offset, newest.store_timestamp))
-        await settled(session.jobs)
-        assert pane.steps.current_row().phy_offset == newest.offset
-        assert pane.form.begin.text() == ""
-
-    on_store(qapp, IndexPane, golden("broker-crash"), drive)
-
-
-@pytest.mark.golden
-def test_a_window_passes_files_over_and_a_wrong_time_is_marked(qapp, golden) -> None:
-    async def drive(pane, session) -> None:
-        topic, key = some_key(session.snapshot)
-        oldest = session.snapshot.index_files()[0].header
-        pane.form.show_question(topic, key)
-        pane.form.begin.setText(str(oldest.begin_timestamp))
-        pane.form.end.setText(str(oldest.begin_timestamp))
-        pane.form.ask()
-        await settled(session.jobs)
-        passed = [lane for lane in lanes(pane.answer) if not lane.chosen]
-        assert passed
-        assert all("passed over" in lane.why for lane in passed)
-        pane.form.end.setText("soon")
-        assert pane.form.question() is None
-        assert "Expected a time" in pane.form.end.toolTip()
-
-    on_store(qapp, IndexPane, golden("clean-5.3.3"), drive)
-
-
-@pytest.mark.golden
 def test_a_slot_shows_its_chain_with_the_keys_of_its_units(qapp, golden) -> None:
     async def drive(pane, session) -> None:
         reader = session.snapshot.index_files()[0]
@@ -171,11 +93,6 @@ def test_a_store_without_an_index_says_so(qapp, golden) -> None:
         assert "no index files" in pane.steps.note.state.text
 
     on_store(qapp, IndexPane, golden("queues-gone-5.3.3"), drive)
-
-
-def test_the_equal_command_quotes_its_words() -> None:
-    text = command_of(Question("my topic", "-k'1", 5, None, 7), "/a b")
-    assert text == """storescope trace '/a b' --begin 5 --max 7 -- 'my topic' '-k'"'"'1'"""
 
 
 @pytest.mark.golden

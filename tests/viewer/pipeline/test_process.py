@@ -13,9 +13,7 @@ from typing import Any
 import pipeline_lines as lines
 import pytest
 
-from viewer.pipeline import process as pipeline_run
 from viewer.pipeline.jobs import PipelineDesk
-from viewer.pipeline.preview import look
 from viewer.pipeline.request import Wish
 from viewer.pipeline.state import JobState
 
@@ -142,22 +140,6 @@ def test_our_own_command_line_runs_from_anywhere_and_says_what_is_wrong(
     assert "expected an absent or empty directory" in job.why
 
 
-def test_the_end_of_a_window_waits_for_its_jobs(run: Run, tmp_path: Path) -> None:
-    made = PipelineDesk()
-    made.command = lines.player(tmp_path, lines.stats()[:1], hangs=True)
-
-    async def walk() -> None:
-        jobs = [made.start(WISH), made.start(WISH)]
-        await until(lambda: all(job.progress for job in jobs))
-        await made.end()
-        await until(lambda: not made.running)
-        assert [job.standing for job in jobs] == ["cancelled", "cancelled"]
-        made.forget_ended()
-        assert made.jobs == []
-
-    run(walk())
-
-
 def test_a_flood_of_lines_waits_for_the_loop(run: Run, desk: PipelineDesk, tmp_path: Path) -> None:
     count = 30_000
     script = tmp_path / "flood.py"
@@ -166,25 +148,3 @@ def test_a_flood_of_lines_waits_for_the_loop(run: Run, desk: PipelineDesk, tmp_p
     job = run(_started(desk))
     assert job.counts["whereResult"] == count
     assert [row["n"] for row in job.rows["whereResult"][:3]] == [0, 1, 2]
-
-
-def test_what_a_job_would_do_is_looked_at_before(tmp_path: Path, golden: Callable[[str], Path]) -> None:
-    store = golden("clean-5.3.3")
-    found = look(Wish("rebuild", (str(store),), out=str(tmp_path / "new")))
-    size = sum(path.stat().st_size for path in (store / "commitlog").iterdir())
-    assert (found.stores, found.log_bytes, found.fault, found.out_fault) == (1, size, "", "")
-    assert found.built_bytes > 0
-    assert found.free is not None
-    (tmp_path / "there").write_text("")
-    assert look(Wish("export", (str(store),), out=str(tmp_path / "there"))).out_fault == "there"
-    assert "commitlog" in look(Wish("stats", (str(tmp_path),))).fault
-    assert look(Wish("import", (str(tmp_path),), out=str(tmp_path / "new"))).fault == "no export"
-    assert look(Wish("stats", ("s3://bucket/store",))).remote
-
-
-def test_packages_are_looked_for_without_being_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    from viewer.pipeline import preview as pipeline_look
-
-    monkeypatch.setattr(pipeline_look.importlib.util, "find_spec", lambda name: None)
-    assert pipeline_look.missing() == ("pyspark", "pandas", "pyarrow")
-    assert pipeline_run.program()[0] == sys.executable

@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from viewer.shell.view_stack import ViewStack, parts
-from viewer.widgets.stepwise import Turns
 
 
 def view_of(*heights: int) -> QWidget:
@@ -82,16 +81,3 @@ def test_large_parts_are_taken_apart_and_small_ones_left_out(dressed: QApplicati
     dressed.processEvents()
     assert [part.height() for part in parts(view)] == [80, 80]
     stack.close()
-
-
-def test_what_is_new_takes_the_place_of_what_waits(dressed: QApplication) -> None:
-    done: list[int] = []
-    turns = Turns(dressed)
-    turns.take([lambda: done.append(1), lambda: done.append(2)])
-    assert done == [1]
-    assert turns.busy
-    turns.take([lambda: done.append(3), lambda: done.append(4)], spread=False)
-    for _ in range(20):
-        dressed.processEvents()
-    assert done == [1, 3, 4]
-    assert not turns.busy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,20 +10,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QRect
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from viewer.look import assets
-from viewer.pane.table_export_box import TableExportBox
-from viewer.shell import windows
 from viewer.shell.commands import BY_ID, MENUS, MNEMONICS
 from viewer.shell.main_window import MainWindow
 from viewer.shell.palette_box import Entry, PaletteBox
 from viewer.shell.views import AT_FOOT, ON_RAIL
-from viewer.widgets.basics import Button
-from viewer.widgets.fault_note import FaultNote
 from viewer.widgets.record_view import RecordView
 
 Run = Callable[[Any], Any]
@@ -59,30 +54,6 @@ def test_every_menu_opens_by_its_letter_and_f10_opens_the_first(run: Run, window
     window.strip.menus[0].close()
 
 
-def test_quit_closes_every_window_and_ctrl_w_one(run: Run, window: MainWindow, golden: Golden) -> None:
-    """Quit closed the window in front, and four others stayed."""
-
-    async def close() -> None:
-        path = golden("broker-orders")
-        await opened(window, path)
-        others = [windows.open_beside(window, path, "log") for _ in range(2)]
-        assert all(others)
-        for other in others:
-            assert other is not None
-            await other.settled(30)
-        assert others[0] is not None
-        others[0].actions_by_id["window.close"].trigger()
-        assert [one is not None and one.closed for one in others] == [True, False]
-        assert not window.closed
-        window.actions_by_id["app.quit"].trigger()
-        assert window.closed
-        assert all(one is not None and one.closed for one in others)
-        await windows.close_all()
-
-    assert BY_ID["window.close"].keys == ("Ctrl+W",)
-    run(close())
-
-
 def test_stores_that_were_opened_stand_in_the_file_menu(run: Run, window: MainWindow, golden: Golden) -> None:
     async def look() -> None:
         path = golden("broker-orders")
@@ -103,33 +74,6 @@ def test_stores_that_were_opened_stand_in_the_file_menu(run: Run, window: MainWi
     run(look())
 
 
-def test_a_fault_stands_under_the_field_and_goes_with_the_next_key(
-    run: Run, window: MainWindow, golden: Golden
-) -> None:
-    """It stood in the far lower left corner, and the red text stayed when the view was changed."""
-
-    async def go() -> None:
-        await opened(window, golden("broker-orders"))
-        field = window.top.goto
-        for leave in (lambda: QTest.keyClick(field, Qt.Key.Key_A), lambda: window.show_view("findings")):
-            field.setText("no-such-message")
-            assert not await window.go_to_text("no-such-message")
-            note = window.findChild(FaultNote, "goto.fault")
-            assert note is not None
-            assert note.isVisible()
-            assert "no-such-message" in note.text()
-            assert field.accessibleDescription() == note.text()
-            below = field.mapTo(window, QPoint(0, field.height()))
-            assert QRect(below, note.size()).left() == note.geometry().left()
-            assert 0 <= note.geometry().top() - below.y() <= 8
-            assert "no-such-message" not in window.status.message.text()
-            leave()
-            assert not note.isVisible()
-            assert field.property("state") == ""
-
-    run(go())
-
-
 def test_the_tree_has_no_line_chosen_for_a_view_that_is_not_in_it(run: Run, window: MainWindow, golden: Golden) -> None:
     """Config stayed chosen in the tree while Findings stood beside it."""
 
@@ -141,23 +85,6 @@ def test_the_tree_has_no_line_chosen_for_a_view_that_is_not_in_it(run: Run, wind
             assert bool(window.side.tree.selectionModel().selectedIndexes()) == line, view
 
     run(look())
-
-
-def test_in_a_dialog_that_writes_nothing_the_deed_answers_enter(dressed: object) -> None:
-    def box(kind: str) -> tuple[QDialog, QPushButton]:
-        made, go, cancel = QDialog(), Button("Do", kind), Button("Cancel", "flat")
-        layout = QVBoxLayout(made)
-        layout.addWidget(cancel)
-        layout.addWidget(go)
-        made.show()
-        return made, go
-
-    plain, go = box("primary")
-    assert go.isDefault()
-    asks, danger = box("danger")
-    assert not danger.isDefault()
-    for one in (plain, asks):
-        one.close()
 
 
 def test_an_archive_is_called_by_its_own_name(run: Run, window: MainWindow, golden: Golden, tmp_path: Path) -> None:
@@ -213,31 +140,6 @@ def test_the_shadow_of_the_palette_leaves_nothing_behind(dressed: object) -> Non
     window.close()
 
 
-def test_tied_windows_say_so_until_they_are_untied(
-    run: Run, window: MainWindow, golden: Golden, tmp_path: Path
-) -> None:
-    async def tie() -> None:
-        path = golden("broker-orders")
-        await opened(window, path)
-        store = Path(shutil.copytree(path, tmp_path / "other"))
-        other = window.desk.comparison.begin(store)
-        assert other is not None
-        for _ in range(1000):
-            await asyncio.sleep(0.01)
-            if other.session is not None and str(store) in window.tied.accessibleName():
-                break
-        assert str(store) in window.tied.accessibleName()
-        assert str(path) in other.tied.accessibleName()
-        assert not window.tied.isHidden()
-        window.tied.step(1)
-        assert window.tied.isHidden()
-        assert other.tied.isHidden()
-        assert window.desk.comparison.other is None
-        await windows.close_all()
-
-    run(tie())
-
-
 def test_half_of_a_small_screen_is_enough_for_a_tied_window(run: Run, window: MainWindow, golden: Golden) -> None:
     """Below 1,800 px tied windows overlapped: none could be made narrower than 900 px."""
 
@@ -279,34 +181,6 @@ def test_no_name_in_a_view_moves_the_splitter_of_the_tree(run: Run, window: Main
         assert window.side.width() == before
 
     run(widen())
-
-
-def test_a_table_is_exported_by_the_box_of_exports(
-    run: Run, window: MainWindow, golden: Golden, tmp_path: Path
-) -> None:
-    """From Bookmarks a bare dialog of files came up, without the forms."""
-
-    async def export() -> None:
-        await opened(window, golden("broker-orders"))
-        window.show_view("groups")
-        await window.settled(10)
-        window.actions_by_id["export.table"].trigger()
-        box = window.findChild(TableExportBox, "export.box")
-        assert box is not None
-        go = box.findChild(QPushButton, "export.go")
-        assert go is not None
-        assert go.isDefault()
-        box.form.setCurrentIndex(1)
-        assert box.path.text().endswith(".csv")
-        box.path.setText(str(tmp_path / "rows.csv"))
-        QTest.keyClick(box.path, Qt.Key.Key_Return)
-        for _ in range(500):
-            await asyncio.sleep(0.01)
-            if (tmp_path / "rows.csv").exists():
-                break
-        assert (tmp_path / "rows.csv").read_text("utf-8").startswith("group,topic,queueId,")
-
-    run(export())
 
 
 def test_the_first_window_comes_inside_the_screen_though_its_frame_comes_late(

@@ -13,9 +13,7 @@ from viewer.widgets.column_fit import (
     apart,
     fitted,
     kept_columns,
-    rank_of,
 )
-from viewer.widgets.columns import chip_column, number_column, text_column, time_column, topic_column
 
 OFFSET, TOPIC, WHY, TEXT = (
     Need(120, 120, WHOLE),
@@ -55,21 +53,6 @@ def test_a_very_long_name_gives_way_before_the_heads_of_others():
 
 def test_a_head_longer_than_its_figures_gives_way_before_a_name():
     assert fitted([Need(140, 60, WHOLE), Need(200, 80, NAME, easy=220)], 280) == [80, 200]
-
-
-@pytest.mark.parametrize(
-    ("column", "rank"),
-    [
-        (number_column("queueOffset", "Queue offset", 90), WHOLE),
-        (time_column("storeTimestamp", "Stored"), WHOLE),
-        (chip_column("crc", "CRC", 70, lambda _row: None), WHOLE),
-        (topic_column(), NAME),
-        (text_column("why", "Why", 200), SENTENCE),
-        (text_column("body", "Body", 200, slim=True), BODY),
-    ],
-)
-def test_what_a_column_is_follows_from_how_it_is_made(column, rank):
-    assert rank_of(column) == rank
 
 
 def test_names_are_not_cut_to_where_two_of_them_look_alike():

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QGuiApplication
 
-from viewer.widgets.hex_pages import FieldMap, HexField, Pages, hex_fields, hex_text, python_literal
+from viewer.widgets.hex_pages import HexField, hex_text, python_literal
 from viewer.widgets.hex_view import HexView
 
 FAR = (1 << 43) + 5
@@ -130,40 +130,6 @@ def test_an_empty_view_copies_and_says_nothing(qtbot):
     view.copy()
     assert view.spoken() == ""
     view.grab()
-
-
-def test_pages_tell_what_is_missing_and_give_what_is_here():
-    pages = Pages(FAR - 10, FAR + 10_000)
-    assert len(pages.missing(FAR, FAR + 9000)) == 3
-    for page in pages.missing(FAR - 100, FAR + 99_999):
-        start, size = pages.span(page)
-        assert start >= FAR - 10
-        assert start + size <= FAR + 10_000
-        pages.put(page, bytes([page % 256]) * size)
-    assert pages.missing(FAR, FAR + 9000) == []
-    got = pages.get(FAR - 12, 4096)
-    assert got[:2] == [None, None]
-    assert None not in got[2:]
-
-
-def test_a_page_that_came_short_ends_with_nothing():
-    pages = Pages(0, 8192)
-    pages.put(0, b"abc")
-    assert pages.get(1, 4) == [98, 99, None, None]
-
-
-def test_fields_are_found_by_byte_and_by_row():
-    fields = FieldMap(FIELDS)
-    assert fields.at(3).name == "totalSize"
-    assert fields.at(47).name == "body"
-    assert fields.at(64) is None
-    assert fields.at(-1) is None
-    assert [f.name for f in fields.beginning_in(0, 16)] == ["totalSize", "magicCode", "body"]
-
-
-def test_properties_alternate_their_fill():
-    groups = [f.group for f in hex_fields([("properties.A", 0, 2), ("properties.B", 2, 2), ("queueId", 4, 4)])]
-    assert groups == ["props", "propsAlt", "id"]
 
 
 def test_python_source_of_bytes_gives_the_bytes_again():

@@ -67,11 +67,6 @@ def test_words_of_an_edge_stand_in_their_column(table):
     assert table.index(2, 2).data() == "cut here"
 
 
-def test_dictionaries_are_read_by_rocketmqs_spelling():
-    model = RecordTable(RecordKind("cq", (number_column("queueOffset", "Queue offset", 10),)), [{"queueOffset": FAR}])
-    assert model.data(model.index(0, 0), ValueRole) == FAR
-
-
 def test_the_model_keeps_qts_promises_while_rows_change(qtbot, table):
     tester = QAbstractItemModelTester(table, QAbstractItemModelTester.FailureReportingMode.Warning)
     table.set_rows([Entry(n, "t") for n in range(500)])

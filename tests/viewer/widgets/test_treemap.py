@@ -5,13 +5,9 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 
-from engine.inspection.file_map import FileMap, MapCell
-from viewer.space.day_bars import DayBar, DayBars
-from viewer.space.file_strip import FileStrip
 from viewer.space.space_line import Block, LineFlag, SpaceLine
 from viewer.widgets.areas import Area
 from viewer.widgets.log_line import LineFile, LogLine
-from viewer.widgets.skew_bars import SkewBars, skew_words
 from viewer.widgets.treemap import Treemap
 
 LEFT = Qt.MouseButton.LeftButton
@@ -178,80 +174,3 @@ def test_a_line_without_files_says_why(qtbot):
     made.show_files(LogLine(0, 0, 0), (), (), "The log has no files.")
     made.grab()
     assert made.words_under(QPointF(5, 5)) == "The log has no files."
-
-
-CELLS = tuple(
-    MapCell(n * 100, (n + 1) * 100, (("Orders", 60), ("Paid", 20)) if n < 8 else (), int(n == 3), 20 if n == 5 else 0,
-            10 if n == 7 else 0, 0 if n < 8 else 100, 100 if n < 8 else 0)
-    for n in range(10)
-)  # fmt: skip
-
-
-@pytest.fixture
-def strip(qtbot):
-    made = FileStrip()
-    qtbot.addWidget(made)
-    made.resize(800, 52)
-    made.show()
-    made.show_map(FileMap("0", 0, 1000, CELLS, 20, (333,), ((520, 20),), True))
-    made.grab()
-    return made
-
-
-def test_row_85_a_click_goes_to_the_trouble_or_the_first_byte(strip, qtbot):
-    for cell, offset in ((1, 100), (3, 333), (5, 520)):
-        with qtbot.waitSignal(strip.placed) as placed:
-            qtbot.mouseClick(strip, LEFT, pos=QPoint(round(strip._left(cell)) + 6, 25))
-        assert placed.args[0] == offset
-
-
-def test_row_85_the_strip_tells_topics_crcs_and_holes(strip, qtbot):
-    assert "Orders 60%" in strip.words_of(0)
-    assert "1 wrong CRC" in strip.words_of(3)
-    assert "damaged 20 B" in strip.words_of(5)
-    assert "a hole" in strip.words_of(9)
-    strip.setFocus()
-    for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Left):
-        qtbot.keyClick(strip, key)
-    assert strip.accessibleDescription().startswith("100 – 200")
-    with qtbot.waitSignal(strip.placed):
-        qtbot.keyClick(strip, Qt.Key.Key_Return)
-
-
-def test_a_strip_without_a_map_says_why(strip, qtbot):
-    strip.show_map(None, "stopped")
-    strip.grab()
-    qtbot.keyClick(strip, Qt.Key.Key_Right)
-    assert strip.accessibleDescription() == "stopped"
-
-
-def test_a_day_is_gone_to(qtbot):
-    made = DayBars()
-    qtbot.addWidget(made)
-    made.resize(500, 100)
-    made.show()
-    made.show_days([DayBar("2026-11-18", 100, 3, (("Orders", 100),)), DayBar("2026-11-19", 50, 1, (("Paid", 50),))])
-    made.grab()
-    with qtbot.waitSignal(made.dayChosen) as chosen:
-        qtbot.mouseClick(made, LEFT, pos=QPoint(100, 15))
-    assert chosen.args[0] == "2026-11-18"
-    qtbot.keyClick(made, Qt.Key.Key_Down)
-    with qtbot.waitSignal(made.dayChosen) as chosen:
-        qtbot.keyClick(made, Qt.Key.Key_Return)
-    assert chosen.args[0] == "2026-11-19"
-    assert "Orders 100 B" in made.words_of(made.days[0])
-    made.show_days((), "no message")
-    made.grab()
-    assert made.accessibleDescription() == "no message"
-
-
-def test_skew_is_said_in_words(qtbot):
-    assert skew_words([100, 101, 99]).startswith("evenly fed")
-    assert skew_words([100, 0]).startswith("unevenly fed: 0.00 to 2.00")
-    assert skew_words([7]) == skew_words([0, 0]) == ""
-    made = SkewBars("test.skew")
-    qtbot.addWidget(made)
-    made.resize(300, 56)
-    made.show_bars([("0", 100), ("1", 50)])
-    made.grab()
-    assert "unevenly" in made.accessibleDescription()

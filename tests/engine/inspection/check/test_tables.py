@@ -15,7 +15,6 @@ from engine.cli.main import main
 from engine.config import read_properties
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
-from engine.rules.causes import by_cause
 from engine.rules.findings import Finding, at_least
 
 pytestmark = pytest.mark.golden
@@ -279,16 +278,6 @@ def test_one_unit_bears_a_brokers_mark(store, monkeypatch):
     monkeypatch.setattr("engine.inspection.check.tables._Seen._marked", lambda _: 1)
     shutil.rmtree(root / "config")
     assert only(root).evidence["witnesses"][0] == "1 of the first units bears a broker's mark (CLUSTER)"
-
-
-def test_of_several_torn_tables_the_topics_are_mended_first(store):
-    root = store()
-    for name in ("consumerOffset.json", "topics.json", "subscriptionGroup.json"):
-        (root / "config" / name).write_bytes(b"{")
-        (root / "config" / f"{name}.bak").unlink(missing_ok=True)
-    commands = [one.command or "" for one in by_cause(grave(root)) if one.id == "CF01"]
-    named = [command.split()[-1].rsplit("/", 1)[1] for command in commands]
-    assert named == ["topics.json", "subscriptionGroup.json", "consumerOffset.json"]
 
 
 def test_commands_name_the_configuration_that_the_store_was_opened_with(store, tmp_path):

@@ -85,23 +85,6 @@ def test_tags_of_one_hash_code_are_told_apart(tmp_path):
     assert {one.name for one in space.producers} == {"127.0.0.1"}
 
 
-def test_days_are_those_of_the_store_times(tmp_path):
-    made, root = _made(tmp_path)
-    from engine.inspection.space.log import local_day
-
-    with open_store(root) as store:
-        space = space_of(store)
-    expected: Counter[str | None] = Counter()
-    for unit in made.units:
-        expected[local_day(unit.store_timestamp)] += unit.size
-    found: Counter[str | None] = Counter()
-    for row in space.rows:
-        if row.part == "units":
-            found[row.day] += row.bytes
-    assert found == expected
-    assert len(found) >= 3
-
-
 def test_files_tell_their_own_parts(tmp_path):
     _, root = _made(tmp_path)
     with open_store(root) as store:
@@ -244,23 +227,3 @@ def test_a_store_that_loses_a_file_while_it_is_counted_still_answers(tmp_path):
         space = space_of(store, progress=progress)
     assert space.counted == space.bytes
     assert space.changed == 1
-
-
-def test_what_a_broker_wrote_behind_the_walk_is_not_called_damage(tmp_path):
-    from engine.inspection.space.log import walk_space
-
-    made, root = _made(tmp_path)
-    last = max((root / "commitlog").iterdir())
-    at = made.end % 4096
-
-    def write_on(done: int, _total: int) -> None:
-        if done >= made.end - 1:
-            with last.open("r+b") as file:
-                file.seek(at + 100)
-                file.write(b"new bytes")
-
-    with open_store(root) as store:
-        found = walk_space(store.log, progress=write_on, live=True)
-    one = found.files[-1]
-    assert one.unreadable == 0
-    assert one.written + one.blank + one.zero == 4096 - 109

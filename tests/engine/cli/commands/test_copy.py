@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from explicit_plans import account, write_conf
 
-from engine.cli import copying
 from engine.cli.main import main
 from engine.codec.message import Unit
 from engine.inspection.snapshot import open_store
@@ -167,9 +166,3 @@ def test_lost_queues_are_told_from_deleted_topics(golden, tmp_path, capsys):
     (source / "abort").unlink()
     shutil.rmtree(source / "consumequeue")
     assert copied(capsys, source, tmp_path / "three")["deletedTopics"] == []
-
-
-def test_an_empty_store_is_copied(tmp_path, capsys):
-    (tmp_path / "source" / "commitlog").mkdir(parents=True)
-    assert copied(capsys, tmp_path / "source", tmp_path / "copy")["units"] == 0
-    assert copying.Copied(0, 0, 0, 0, 0, ()).units == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import io
 import json
 import shutil
 from pathlib import Path
@@ -12,7 +11,6 @@ import golden_stores
 import pytest
 import recovered_stores
 
-from engine.cli import consent
 from engine.cli.main import main
 from engine.cli.output import Progress
 from engine.codec.encode import Message
@@ -103,17 +101,6 @@ def test_where_a_broker_would_not_start_nothing_is_done(crashed, capsys):
     assert records(said.out)[0]["willStart"] is False
     assert "no-number" in said.err
     assert same(crashed, before)
-
-
-@pytest.mark.parametrize(("answer", "code"), [("n\n", 2), ("\n", 2), ("y\n", 0)])
-def test_a_person_is_asked(crashed, capsys, monkeypatch, answer, code):
-    terminal = io.StringIO(answer)
-    terminal.isatty = lambda: True
-    monkeypatch.setattr(consent.sys, "stdin", terminal)
-    monkeypatch.setattr(consent.sys.stderr, "isatty", lambda: True, raising=False)
-    assert main(["recover", str(crashed), "--apply"]) == code
-    assert "[y/N]" in capsys.readouterr().err
-    assert (crashed / "abort").exists() == (code == 2)
 
 
 def test_an_empty_last_queue_file_goes_as_when_the_engine_opens_the_store(tmp_path, capsys):

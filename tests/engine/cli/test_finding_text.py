@@ -1,17 +1,13 @@
-"""``check`` on a terminal: rows, what is folded, and what each rule says."""
+"""Findings as people read them: one row each, what follows folded below its cause, and what each rule means."""
 
 from __future__ import annotations
 
 import io
 
-import pytest
-
 from engine.cli.finding_text import tell
-from engine.cli.main import main
 from engine.cli.output import Output
 from engine.rules.catalogue import RULES
 from engine.rules.findings import Finding, summarise
-from engine.rules.masking import Masking
 
 
 def told(*found: Finding, **options: bool) -> str:
@@ -23,7 +19,11 @@ def told(*found: Finding, **options: bool) -> str:
 
 
 CAUSE = RULES["CQ10"].found("65 units").of_store("/s")
+
+
 FOLLOWERS = [RULES["CF02"].found(f"group {n}", caused_by="CQ10") for n in range(16)]
+
+
 LONE = RULES["CL10"].found("a blank")
 
 
@@ -52,18 +52,3 @@ def test_each_rule_that_spoke_is_explained_once_with_its_command() -> None:
     assert "Follows from CQ10" in said
     assert "Known: apache/rocketmq#405, apache/rocketmq#1434" in said
     assert "**CQ10 " in told(CAUSE, markdown=True)
-
-
-def test_a_masked_command_hides_the_folders() -> None:
-    record = RULES["CQ10"].found("65 units").of_store("/home/me/store").record()
-    assert "/home/me/store" in record["command"]
-    assert record["command"] != Masking(hosts=True).record(record)["command"]
-    assert "/home/me" not in str(Masking(hosts=True).record(record))
-
-
-@pytest.mark.golden
-def test_a_damaged_store_says_what_to_do(golden, capsys) -> None:
-    assert main(["check", str(golden("crash-power-5.3.3"))]) == 1
-    said = capsys.readouterr().out
-    assert "storescope recover " in said
-    assert "--plan" in said

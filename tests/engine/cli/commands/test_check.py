@@ -1,0 +1,24 @@
+"""``check`` on a terminal: rows, what is folded, and what each rule says."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.cli.main import main
+from engine.rules.catalogue import RULES
+from engine.rules.masking import Masking
+
+
+def test_a_masked_command_hides_the_folders() -> None:
+    record = RULES["CQ10"].found("65 units").of_store("/home/me/store").record()
+    assert "/home/me/store" in record["command"]
+    assert record["command"] != Masking(hosts=True).record(record)["command"]
+    assert "/home/me" not in str(Masking(hosts=True).record(record))
+
+
+@pytest.mark.golden
+def test_a_damaged_store_says_what_to_do(golden, capsys) -> None:
+    assert main(["check", str(golden("crash-power-5.3.3"))]) == 1
+    said = capsys.readouterr().out
+    assert "storescope recover " in said
+    assert "--plan" in said

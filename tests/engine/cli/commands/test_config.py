@@ -1,0 +1,17 @@
+"""``config``: the tables below ``config/``, as a broker has left them."""
+
+from __future__ import annotations
+
+import agree
+
+
+def test_a_store_without_tables_says_so(asked):
+    assert asked("config") == []
+    assert "no tables" in asked.words("config")
+
+
+def test_each_table_of_a_broker_is_a_record(golden):
+    found = {one["table"]: one for one in agree.ask("config", golden("broker-orders"))}
+    assert {"topics", "subscriptionGroup", "consumerOffset", "delayOffset"} <= found.keys()
+    assert {one["used"] for one in found.values() if one.get("willLoad")} == {"main"}
+    assert "dataVersion" in found["topics"]["value"]

@@ -1,0 +1,18 @@
+"""``groups``: how far each consumer group has come in each queue."""
+
+from __future__ import annotations
+
+import agree
+
+
+def test_a_store_without_groups_has_no_row(asked):
+    assert asked("groups") == []
+
+
+def test_what_a_group_has_not_read_is_the_queue_s_end_less_its_offset(golden):
+    rows = [one for one in agree.ask("groups", golden("broker-orders")) if one["mode"] == "cluster"]
+    assert {"behind", "caughtUp"} <= {row["state"] for row in rows}
+    for row in rows:
+        if row["state"] in {"behind", "caughtUp"}:
+            assert row["behind"] == row["maxOffset"] - row["offset"], row
+            assert (row["oldestUnreadTimestamp"] is None) == (row["behind"] == 0), row

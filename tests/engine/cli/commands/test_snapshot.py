@@ -1,0 +1,46 @@
+"""``snapshot``: a copy that is whole or not there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import made_stores
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A small healthy store."""
+    return made_stores.healthy().write(tmp_path / "store")
+
+
+def start(*arguments, **how):
+    """The command as a process."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "engine.cli", *map(str, arguments)],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how,
+    )  # fmt: skip
+
+
+def test_an_interrupted_snapshot_leaves_nothing(tmp_path):
+    path = made_stores.healthy().write(tmp_path / "store")
+    big = path / "commitlog" / f"{1 << 40:020d}"
+    with big.open("wb") as file:
+        for _ in range(64):
+            file.write(os.urandom(1 << 20))
+    process = start("snapshot", path, tmp_path / "copy")
+    while not (tmp_path / "copy").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    code = process.wait(60)
+    assert process.stderr.read() == b""
+    process.stdout.close()
+    process.stderr.close()
+    assert code == 0 or (code == 130 and not (tmp_path / "copy").exists())

@@ -1,0 +1,59 @@
+"""What follows from another finding stands below it as a note."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+from engine.rules.catalogue import CL10, RULES
+from engine.rules.causes import by_cause
+from engine.rules.findings import Finding, at_least, in_order
+
+
+def test_what_follows_is_a_note_that_points_to_its_cause():
+    follower = RULES["CF02"].found("text", caused_by="CQ10")
+    assert (follower.severity, follower.caused_by, follower.command) == ("note", "CQ10", None)
+    assert follower.next_step == "Do what CQ10 says."
+    assert RULES["CQ08"].found("text", caused_by="CQ10").severity == "chat"
+
+
+def test_a_cause_stands_right_before_what_follows_from_it():
+    cause, other, lone = RULES["CQ10"].found("a"), RULES["CL03"].found("b"), CL10.found("c")
+    first, second = RULES["CF02"].found("d", caused_by="CQ10"), RULES["CQ13"].found("e", caused_by="CF02")
+    assert in_order([second, lone, cause, first, other]) == [other, cause, first, second, lone]
+    assert in_order([first, lone]) == [first, lone]
+    assert len(in_order([RULES["CQ10"].found("a", caused_by="CF02"), first])) == 2
+
+
+pytestmark = pytest.mark.golden
+
+
+@pytest.fixture
+def store(golden, tmp_path) -> Callable[..., Path]:
+    """A copy of a broker's store to spoil; its timer wheel stays where it is, it says nothing here."""
+
+    def copy(name: str = "broker-orders") -> Path:
+        at = tmp_path / "the store"
+        return Path(shutil.copytree(golden(name), at, ignore=shutil.ignore_patterns("timerwheel")))
+
+    return copy
+
+
+def grave(root: Path, least: str = "warn") -> list[Finding]:
+    with open_store(root) as opened:
+        return [one for one in check(opened) if isinstance(one, Finding) and at_least(one.severity, least)]
+
+
+def test_of_several_torn_tables_the_topics_are_mended_first(store):
+    root = store()
+    for name in ("consumerOffset.json", "topics.json", "subscriptionGroup.json"):
+        (root / "config" / name).write_bytes(b"{")
+        (root / "config" / f"{name}.bak").unlink(missing_ok=True)
+    commands = [one.command or "" for one in by_cause(grave(root)) if one.id == "CF01"]
+    named = [command.split()[-1].rsplit("/", 1)[1] for command in commands]
+    assert named == ["topics.json", "subscriptionGroup.json", "consumerOffset.json"]

@@ -1,0 +1,50 @@
+"""Conditions that Spark hands down."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta, timezone
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
+
+from engine.pipeline import filters, workers
+
+pytestmark = pytest.mark.spark
+
+
+COMPARED = {
+    EqualTo: np.equal, GreaterThan: np.greater, GreaterThanOrEqual: np.greater_equal, LessThan: np.less,
+    LessThanOrEqual: np.less_equal,
+}  # fmt: skip
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from(list(COMPARED)),
+    st.integers(-(10**13), 10**13),
+    st.integers(-1500, 1500),
+    st.sampled_from([-12, 0, 5.5, 14]),
+)
+def test_a_condition_on_a_time_is_one_on_its_ms(kind, ms, micros, zone):
+    """Whichever zone the time is told in, and between two ms."""
+    there = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms, microseconds=micros)
+    (one,) = filters.conditions([kind(("storeTime",), there.astimezone(timezone(timedelta(hours=zone))))])
+    near = np.arange(ms - 3, ms + 4)
+    assert one.column == "storeTimestamp"
+    assert (filters._compared(near, one) == COMPARED[kind](near * 1000, ms * 1000 + micros)).all()
+
+
+def test_one_of_several_times():
+    times = tuple(datetime(1970, 1, 1, 0, 0, 1, micro, tzinfo=UTC) for micro in (0, 1, 2000))
+    (one,) = filters.conditions([In(("bornTime",), times)])
+    assert one == filters.Condition("bornTimestamp", "among", (1000, 1002))
+
+
+def told(name):
+    context = SimpleNamespace(pythonExec=name, pythonVer=f"{sys.version_info[0]}.{sys.version_info[1]}")
+    workers.must_serve(SimpleNamespace(sparkContext=context))

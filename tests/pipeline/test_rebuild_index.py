@@ -1,0 +1,26 @@
+"""Index files of a rebuild."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.codec.index import Geometry
+from engine.pipeline.rebuild_index import plan_index
+from engine.pipeline.rebuild_parts import Part
+
+
+@pytest.mark.parametrize(
+    ("parts", "spans"),
+    [
+        pytest.param([Part()], [], id="no unit, no file"),
+        pytest.param([Part(units=3)], [(0, 0)], id="units without keys make one file"),
+        pytest.param([Part(units=3, keys=4)], [(0, 4)], id="a full file has no follower yet"),
+        pytest.param([Part(units=3, keys=4, later_units=True)], [(0, 4), (4, 4)], id="a unit behind a full file"),
+        pytest.param([Part(units=3, keys=4), Part(units=1)], [(0, 4), (4, 4)], id="or one of the next part"),
+        pytest.param([Part(units=3, keys=4), Part(units=2, keys=1)], [(0, 4), (4, 5)], id="the next key goes on"),
+    ],
+)
+def test_index_files_are_made_when_the_last_one_is_full(parts, spans):
+    plans = plan_index(parts, Geometry(10, 5), 1_700_000_000_000)
+    assert [(plan.first, plan.stop) for plan in plans] == spans
+    assert len({plan.name for plan in plans}) == len(plans)

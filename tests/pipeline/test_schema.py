@@ -1,0 +1,70 @@
+"""Columns of the formats, their comments and types."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+
+from engine.errors import UsageError
+from engine.pipeline import schema, workers
+from engine.pipeline.files import find_stores
+
+pytestmark = pytest.mark.spark
+
+
+def store(folder):
+    (folder / "commitlog").mkdir(parents=True)
+    return folder
+
+
+def found(*paths):
+    return [(place.path, place.broker) for place in find_stores([str(path) for path in paths])]
+
+
+def fields(*given):
+    return StructType([StructField(name, kind, nullable) for name, kind, nullable in given])
+
+
+def test_a_schema_that_cannot_be_is_refused():
+    """``queueId long`` failed in a task."""
+    for asked, told in (
+        (("queueId", LongType(), True), "queueId is int, the schema that was given says bigint"),
+        (("colour", StringType(), True), "colour is no column; there are type, physicalOffset"),
+        (("topic", StringType(), False), "topic is null in some rows, the schema that was given says NOT NULL"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            schema.given(schema.UNIT, fields(asked))
+    mine = fields(("queueId", IntegerType(), True), ("type", StringType(), True), ("store", StringType(), False))
+    assert schema.given(schema.UNIT, mine) == {"queueId": "int", "type": "string", "store": "string NOT NULL"}
+
+
+@pytest.mark.parametrize("columns", [schema.UNIT, schema.CQ, schema.INDEX])
+def test_every_column_has_a_comment(columns):
+    assert columns.keys() <= schema.COMMENTS.keys()
+    assert all(kind.endswith(" NOT NULL") == (name in ("type", "store")) for name, kind in columns.items())
+
+
+MS = st.integers(-(10**15), 10**15)
+
+
+@given(st.lists(MS, min_size=1))
+def test_times_that_pandas_cannot_hold_are_null(ms):
+    import pandas as pd
+
+    found = schema.time_array(np.array(ms, np.int64))
+    first, last = pd.Timestamp("1678-01-01", tz="UTC"), pd.Timestamp("2262-01-01", tz="UTC")
+    expected = [
+        pd.Timestamp(one, unit="ms", tz="UTC") if first.value <= one * 10**6 < last.value else None for one in ms
+    ]
+    assert [None if value is pd.NaT else value for value in found.to_pandas()] == expected
+
+
+def told(name):
+    context = SimpleNamespace(pythonExec=name, pythonVer=f"{sys.version_info[0]}.{sys.version_info[1]}")
+    workers.must_serve(SimpleNamespace(sparkContext=context))

@@ -1,0 +1,76 @@
+"""Storages that stores lie on."""
+
+from __future__ import annotations
+
+import pytest
+from s3_server import KEYS, s3_server, upload
+
+from engine.errors import CannotRead, UsageError
+from engine.pipeline import schema, storage
+from engine.pipeline.files import find_stores
+from engine.pipeline.options import LogOptions, Options
+from engine.pipeline.rows import rows_of
+from engine.pipeline.splits import LOOK_BACK, plan
+from engine.pipeline.storage import opened, storage_of
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("path", ["hdfs://name/x", "hdfs:/x", "viewfs://x/y", "https://x/y"])
+def test_a_storage_that_nothing_reads_is_told_in_a_sentence(path):
+    """It was "Unable to load libjvm", behind 1,000 characters of stack."""
+    with pytest.raises(UsageError, match=r"is not read here: give the path of a disk that all machines see"):
+        Options({"path": path}, schema.CQ)
+    with pytest.raises(UsageError, match="is not read here"):
+        find_stores(path)
+
+
+NAMES = ("crash-flip-5.3.3", "multi-queue-ext-5.3.3")
+
+
+@pytest.fixture(scope="module")
+def server(golden):
+    """A server that holds two stores as ``fleet/NAME/store``."""
+    with s3_server() as url:
+        for name in NAMES:
+            upload(golden(name), "fleet", f"{name}/store", url)
+        yield url
+
+
+@pytest.fixture
+def s3(server, monkeypatch):
+    """The environment that says where the server is."""
+    for name, value in {**KEYS, "AWS_ENDPOINT_URL": server, "AWS_REGION": "us-east-1"}.items():
+        monkeypatch.setenv(name, value)
+    storage._arrow_root.cache_clear()
+    yield server
+    storage._arrow_root.cache_clear()
+
+
+def test_only_ranges_are_asked_for(s3, golden, monkeypatch):
+    """Never more at once than a block or the look back, whatever the length of the object."""
+    asked = []
+    read = storage.ObjectFile.read
+
+    def noted(self, position, size):
+        asked.append(size)
+        return read(self, position, size)
+
+    monkeypatch.setattr(storage.ObjectFile, "read", noted)
+    options = LogOptions({"path": f"s3://fleet/{NAMES[0]}/store", "splitBytes": "50000", "columns": "topic"})
+    split = plan(options.stores(), options.split_bytes).splits[3]
+    asked.clear()
+    assert list(rows_of([split], options.columns, options))
+    assert 0 < max(asked) <= LOOK_BACK
+
+
+def test_what_cannot_be_had_is_said_in_a_line(s3, monkeypatch):
+    with pytest.raises(CannotRead, match="cannot be read") as caught, opened("s3://fleet/nothing"):
+        pass
+    assert "\n" not in str(caught.value)
+    storage._arrow_root.cache_clear()
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3 + "0")
+    files, path = storage_of("s3://fleet/a/store")
+    with pytest.raises(CannotRead, match="cannot be"):
+        files.listing(path)

@@ -1,0 +1,41 @@
+"""The panels of the lab by themselves: what they ask for, and what they show. No engine runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtWidgets import QApplication, QWidget
+
+from engine.codec.encode import Message
+from engine.lab.presets import PRESETS
+from engine.message_store import MessageStore
+from viewer.lab.pane import LabPane, unit_parts
+
+NAMES = ("lab.put", "lab.flush", "lab.commit", "lab.load", "lab.plug", "lab.recover", "lab.hex", "lab.comparison",
+         "lab.put.topic", "lab.put.body", "lab.put.kind", "lab.mode", "lab.make", "lab.write")  # fmt: skip
+
+
+def test_every_name_is_there_and_speaks_before_a_store_is(qapp: QApplication) -> None:
+    pane = LabPane()
+    for name in NAMES:
+        part = pane.findChild(QWidget, name)
+        assert part is not None, name
+        assert part.accessibleName(), name
+    assert not pane.put.put.isEnabled()
+    assert not pane.load.start.isEnabled()
+    assert pane.status() == "No store is open for writing"
+    pane.deleteLater()
+
+
+def test_the_units_of_a_batch_are_painted_one_behind_the_other(tmp_path: Path) -> None:
+    with MessageStore(tmp_path, PRESETS[3].config, services=False) as store:
+        first = store.put_message(Message("T", b"one", keys="k"))
+        second = store.put_message(Message("T", b"two"))
+        assert first.append is not None
+        assert second.append is not None
+        raw = next((tmp_path / "commitlog").iterdir()).read_bytes()[: second.append.end_offset]
+    found = unit_parts(raw)
+    bodies = [raw[position : position + length] for name, position, length in found if name == "body"]
+    assert bodies == [b"one", b"two"]
+    assert unit_parts(raw[:-1])[-1][1] < first.append.size
+    assert unit_parts(b"\0" * 200) == []

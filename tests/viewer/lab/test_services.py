@@ -1,0 +1,49 @@
+"""What a lab store's services do."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QApplication
+
+from engine.codec.checkpoint import Checkpoint
+from engine.config import MessageStoreConfig
+from engine.lab.presets import PRESETS
+from engine.lab.samples import PositionSample, ServiceState
+from engine.store.latency import Histogram
+from engine.store.positions import Positions
+from viewer.lab.services import ServicesPanel
+
+AT = 1_700_000_000_000
+
+
+POSITIONS = Positions(
+    0, 9000, 6000, 4000, 6000, 6000, 6000, 5900, Checkpoint(AT, AT, AT), 4, 0, Histogram(), Histogram()
+)
+
+
+def test_services_say_what_they_did_and_what_waits(qapp: QApplication) -> None:
+    panel = ServicesPanel()
+    panel.show_store(PRESETS[2].config, able=True)
+    services = {
+        "commit": ServiceState(True, 10 << 20, AT - 6500, 314_573, "bytes"),
+        "reput": ServiceState(False, 0, AT, 274, "units"),
+        "queues": ServiceState(False, None, AT - 400, 1, "queues", 1097),
+    }
+    panel.show_sample(PositionSample(AT, POSITIONS, services=services))
+    assert panel.lines["commit"].accessibleName() == "Commit paused. 307 KiB, 6.5 s ago. 10.0 MiB waiting"
+    assert panel.lines["reput"].accessibleName() == "Dispatch . 274 units, now. nothing waits"
+    assert "1,097 queues waiting" in panel.lines["queues"].accessibleName()
+    assert "not there" in panel.lines["flush"].accessibleName()
+    assert "pool" in panel.now.accessibleDescription()
+    asked: list[object] = []
+    panel.pauseAsked.connect(lambda name, on: asked.append((name, on)))
+    panel.stepAsked.connect(asked.append)
+    panel.reopenAsked.connect(asked.append)
+    panel.lines["commit"].pause.click()
+    panel.lines["reput"].step.click()
+    panel.mode.click()
+    panel.pool.click()
+    assert asked == [("commit", False), "reput", {"flush_disk_type": "SYNC_FLUSH"},
+                     {"transient_store_pool_enable": False}]  # fmt: skip
+    panel.show_store(MessageStoreConfig(), able=True)
+    assert not panel.commit.isEnabled()
+    panel.deleteLater()

@@ -1,0 +1,41 @@
+"""What fields mean, in words."""
+
+from __future__ import annotations
+
+import re
+
+from engine.query import FIELDS as FILTER_FIELDS
+from viewer.look.assets import catalogue
+from viewer.look.field_words import FIELDS, explained
+
+
+def test_every_field_of_a_unit_an_entry_and_an_index_file_is_explained():
+    from engine.codec.message import parts
+    from tests.support.made_stores import unit_bytes
+
+    drawn = {name for name, _, _ in parts(unit_bytes("T", 0, 0, 0, 1, properties={"KEYS": "K", "x": "y"}))}
+    assert [name for name in sorted(drawn) if explained("field", name) is None] == []
+    asked = set(FILTER_FIELDS) - {"file", "transaction", "compressed", "batch", "delayed", "retry", "deadLetter"}
+    assert [name for name in sorted(asked) if explained("field", name) is None] == []
+    for kind, names in {
+        "cq": ("queueOffset", "physicalOffset", "size", "tagsCode"),
+        "indexFile": (
+            "beginTimestamp",
+            "endTimestamp",
+            "beginPhyOffset",
+            "endPhyOffset",
+            "hashSlotCount",
+            "indexCount",
+        ),
+        "indexEntry": ("keyHash", "phyOffset", "storeTimestamp", "prev"),
+    }.items():
+        assert [name for name in names if explained(kind, name) is None] == []
+    assert explained("cq", "size") != explained("unit", "size")
+
+
+def test_explanations_are_sentences_with_a_chapter_in_both_languages():
+    chinese = catalogue("zh_CN")
+    for name, (text, section) in FIELDS.items():
+        assert text.endswith("."), name
+        assert re.fullmatch(r"\d+(\.\d+)?", section), name
+        assert chinese.get(text), name

@@ -1,0 +1,30 @@
+"""Jobs as rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from viewer.pipeline.job_rows import JobList, JobRole
+from viewer.pipeline.request import Wish
+from viewer.pipeline.state import JobState
+
+
+def job(wish: Wish | None = None, number: int = 1) -> JobState:
+    return JobState(number, wish or Wish("stats", ("/data/store",)), 1_795_248_000.0, 100.0)
+
+
+def test_the_list_keeps_qts_promises_while_jobs_come_and_go(qtbot: Any, qtmodeltester: Any) -> None:
+    model = JobList(lambda one: (one.wish.job, Path(one.wish.places[0]).name, one.standing))
+    qtmodeltester.data_display_may_return_none = True
+    qtmodeltester.check(model)
+    jobs = [job(number=number) for number in range(4)]
+    for shown in (jobs[:1], jobs[1::-1], [jobs[3], *jobs[1::-1]], [jobs[3], jobs[0]], jobs[2:3], []):
+        model.set_jobs(shown)
+        assert [model.index(row).data(JobRole) for row in range(model.rowCount())] == shown
+    model.set_jobs(jobs)
+    jobs[1].end(0, 101.0)
+    with qtbot.waitSignal(model.dataChanged):
+        model.changed(jobs[1])
+    said = model.index(1).data(11)
+    assert said.startswith("done. stats ")

@@ -1,0 +1,42 @@
+"""The plan of a recovery as the window knows it."""
+
+from __future__ import annotations
+
+import pytest
+from panes import on_store, settled
+
+from viewer.findings.pane import FindingsPane
+from viewer.pane.plan_words import headline
+from viewer.runtime import places
+from viewer.runtime.recovery_plan import recovery_of
+
+
+@pytest.mark.golden
+def test_recovery_says_what_goes_in_numbers(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        plan = recovery_of(session).plan
+        lines = {row.what: row for row in pane.recovery.plan.source.rows}
+        assert lines["Units dropped"].value == f"{plan.units_dropped:,}"
+        assert lines["End of log"].place == places.log(plan.end_offset)
+        assert f"{plan.units_dropped:,} units would go" in [words for _, words in headline(plan, harmed=True)]
+        gone = [row.name for row in pane.recovery.files.source.rows if row.mark == "error"]
+        assert len(gone) == len(plan.files_deleted) + len(plan.index_deleted)
+        pane.recovery._choose("4.9")
+        await settled(session.jobs)
+        assert recovery_of(session).plan.like == "4.9"
+        assert "4.9.8" in pane.recovery.head.note.text()
+
+    on_store(qapp, FindingsPane, golden("crash-flip-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_a_healthy_store_says_that_nothing_is_wrong(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        assert not [one for one in session.findings if one.severity in {"warn", "error"}]
+        assert session.findings_complete
+        if not session.findings:
+            assert "Nothing to complain about" in pane.table.note.state.text
+        plan = recovery_of(session).plan
+        assert headline(plan, harmed=session.harmed) == [("ok", "nothing would be lost")]
+
+    on_store(qapp, FindingsPane, golden("clean-5.3.3"), drive)

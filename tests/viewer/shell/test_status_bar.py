@@ -1,0 +1,28 @@
+"""The status bar: what it says, and for how long."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QApplication
+
+from viewer.shell.status_bar import StatusStrip
+
+
+def test_the_status_bar_says_it_on_the_inverse_chip(dressed: QApplication) -> None:
+    strip = StatusStrip()
+    strip.set_unread("7 files cannot be read")
+    assert strip.unread.accessibleName() == "7 files cannot be read"
+    assert not strip.unread.isHidden()
+    strip.set_unread("")
+    assert strip.unread.isHidden()
+
+
+def test_newer_figures_replace_older_ones_only(dressed: QApplication) -> None:
+    strip = StatusStrip()
+    strip.say_anew("A/0 · 10 entries")
+    strip.say_anew("A/0 · 20 entries · complete")
+    assert strip.message.text() == "A/0 · 20 entries · complete"
+    strip.say_anew("A/1 · 5 entries")
+    assert strip.message.text() == "A/1 · 5 entries"
+    strip.say("Layout saved")
+    strip.say_anew("A/1 · 6 entries")
+    assert strip.message.text() == "Layout saved"

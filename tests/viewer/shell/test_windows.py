@@ -1,0 +1,72 @@
+"""Several windows of one program."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from viewer.shell import windows
+from viewer.shell.commands import BY_ID
+from viewer.shell.main_window import MainWindow
+
+Run = Callable[[Any], Any]
+
+
+Golden = Callable[..., Path]
+
+
+async def opened(window: MainWindow, path: Path) -> None:
+    assert await window.open(path)
+    assert await window.settled(30)
+
+
+def test_quit_closes_every_window_and_ctrl_w_one(run: Run, window: MainWindow, golden: Golden) -> None:
+    """Quit closed the window in front, and four others stayed."""
+
+    async def close() -> None:
+        path = golden("broker-orders")
+        await opened(window, path)
+        others = [windows.open_beside(window, path, "log") for _ in range(2)]
+        assert all(others)
+        for other in others:
+            assert other is not None
+            await other.settled(30)
+        assert others[0] is not None
+        others[0].actions_by_id["window.close"].trigger()
+        assert [one is not None and one.closed for one in others] == [True, False]
+        assert not window.closed
+        window.actions_by_id["app.quit"].trigger()
+        assert window.closed
+        assert all(one is not None and one.closed for one in others)
+        await windows.close_all()
+
+    assert BY_ID["window.close"].keys == ("Ctrl+W",)
+    run(close())
+
+
+def test_tied_windows_say_so_until_they_are_untied(
+    run: Run, window: MainWindow, golden: Golden, tmp_path: Path
+) -> None:
+    async def tie() -> None:
+        path = golden("broker-orders")
+        await opened(window, path)
+        store = Path(shutil.copytree(path, tmp_path / "other"))
+        other = window.desk.comparison.begin(store)
+        assert other is not None
+        for _ in range(1000):
+            await asyncio.sleep(0.01)
+            if other.session is not None and str(store) in window.tied.accessibleName():
+                break
+        assert str(store) in window.tied.accessibleName()
+        assert str(path) in other.tied.accessibleName()
+        assert not window.tied.isHidden()
+        window.tied.step(1)
+        assert window.tied.isHidden()
+        assert other.tied.isHidden()
+        assert window.desk.comparison.other is None
+        await windows.close_all()
+
+    run(tie())

@@ -1,0 +1,31 @@
+"""Columns of tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from viewer.widgets.column_fit import BODY, NAME, SENTENCE, WHOLE, rank_of
+from viewer.widgets.columns import RecordKind, chip_column, number_column, text_column, time_column, topic_column
+from viewer.widgets.record_table import RecordTable, ValueRole
+
+FAR = (1 << 62) + 3
+
+
+def test_dictionaries_are_read_by_rocketmqs_spelling():
+    model = RecordTable(RecordKind("cq", (number_column("queueOffset", "Queue offset", 10),)), [{"queueOffset": FAR}])
+    assert model.data(model.index(0, 0), ValueRole) == FAR
+
+
+@pytest.mark.parametrize(
+    ("column", "rank"),
+    [
+        (number_column("queueOffset", "Queue offset", 90), WHOLE),
+        (time_column("storeTimestamp", "Stored"), WHOLE),
+        (chip_column("crc", "CRC", 70, lambda _row: None), WHOLE),
+        (topic_column(), NAME),
+        (text_column("why", "Why", 200), SENTENCE),
+        (text_column("body", "Body", 200, slim=True), BODY),
+    ],
+)
+def test_what_a_column_is_follows_from_how_it_is_made(column, rank):
+    assert rank_of(column) == rank

@@ -1,0 +1,17 @@
+"""Bars of queues of unequal length."""
+
+from __future__ import annotations
+
+from viewer.widgets.skew_bars import SkewBars, skew_words
+
+
+def test_skew_is_said_in_words(qtbot):
+    assert skew_words([100, 101, 99]).startswith("evenly fed")
+    assert skew_words([100, 0]).startswith("unevenly fed: 0.00 to 2.00")
+    assert skew_words([7]) == skew_words([0, 0]) == ""
+    made = SkewBars("test.skew")
+    qtbot.addWidget(made)
+    made.resize(300, 56)
+    made.show_bars([("0", 100), ("1", 50)])
+    made.grab()
+    assert "unevenly" in made.accessibleDescription()
