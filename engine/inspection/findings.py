@@ -6,7 +6,7 @@ Memory does not grow with the store: the log goes by in blocks, queue entries an
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -25,6 +25,7 @@ from engine.inspection.check import incident
 from engine.inspection.check import keys as check_keys
 from engine.inspection.check import losses as check_losses
 from engine.inspection.check import offsets as check_offsets
+from engine.inspection.check import other_logs as check_other_logs
 from engine.inspection.check import release as check_release
 from engine.inspection.check import state as check_state
 from engine.inspection.check import tables as check_tables
@@ -32,7 +33,7 @@ from engine.inspection.check import tail as check_tail
 from engine.inspection.check import timer as check_timer
 from engine.inspection.check.fold import QueueFold
 from engine.inspection.check.index import IndexCheck
-from engine.inspection.check.log import LogCheck
+from engine.inspection.check.log import LogCheck, OtherFile
 from engine.inspection.check.queues import QueueCheck
 from engine.inspection.check.start import Starts, agree
 from engine.inspection.snapshot import StoreSnapshot
@@ -76,6 +77,11 @@ def check(
         clock = check_clock.Clock(check_clock.latest_credible(store, now))
         items = list(_all(store, cancel, progress, proofs, starts, clock))
         if not (left and store.look_again()):
+            others = _of_other_logs(store, items, starts)
+            if others:
+                starts = Starts(store)
+                clock = check_clock.Clock(check_clock.latest_credible(store, now))
+                items = list(_all(store, cancel, progress, (), starts, clock, others))
             break
         proofs = ()
     found = [one for one in items if isinstance(one, Finding)]
@@ -85,6 +91,7 @@ def check(
         with contextlib.suppress(CannotRead):
             found += check_losses.findings(store, starts, found)
         found = list(_without_the_log(agree(starts, found)))
+        found = list(check_other_logs.follow(found, starts.log.others if starts.log is not None else ()))
     found = found if only is None else list(_asked(found, only))
     told = [one.of_store(str(store.path), store.config_file) for one in in_order(_told(store, found))]
     yield from told
@@ -93,6 +100,15 @@ def check(
         with contextlib.suppress(CannotRead):
             summary = replace(summary, incident=incident.of(store, starts, told, starts.log))
     yield summary if not store.unread else replace(summary, complete=False, incident=None)
+
+
+def _of_other_logs(store: StoreSnapshot, items: list[Finding | int | None], starts: Starts) -> list[OtherFile]:
+    """Files of the log that are of another: with them the check begins again."""
+    if starts.log is None or None in items:
+        return []
+    with contextlib.suppress(CannotRead):
+        return check_other_logs.find(store, [one for one in items if isinstance(one, Finding)], starts.log)
+    return []
 
 
 def _asked(found: Iterable[Finding], only: Collection[str]) -> Iterator[Finding]:
@@ -132,6 +148,7 @@ def _all(
     proofs: Iterable[Proof],
     starts: Starts,
     clock: check_clock.Clock,
+    others: Sequence[OtherFile] = (),
 ) -> Iterator[Finding | int | None]:
     """All findings in no order, and how many units there were; None where the walk was stopped before its end."""
     missed: list[Finding] = []
@@ -146,7 +163,7 @@ def _all(
     for note in foreign.notes(store):
         yield catalogue.DK02.found(note, str(store.path), None, {"found": note})
     topics = TopicTable()
-    log = LogCheck(store, clock)
+    log = LogCheck(store, clock, others)
     queues = QueueCheck(store, topics)
     index = IndexCheck(store.index_files(), topics)
     stop = _walk(store, topics, _Checks(log, queues, index), cancel, progress, proofs)

@@ -14,7 +14,7 @@ from engine.inspection.check.log import LogCheck
 from engine.inspection.snapshot import StoreSnapshot
 
 FOREVER = 1 << 62
-GONE = frozenset({"damage", "gap", "stale", "cut"})
+GONE = frozenset({"damage", "gap", "stale", "cut", "other"})
 """Kinds of broken places in which no message can be read any more."""
 
 

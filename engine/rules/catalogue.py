@@ -55,6 +55,12 @@ CL05 = _rule(
     "find out how the bytes came here (reused file, copy, restore) before any broker starts on the store.",
     "apache/rocketmq#10017",
     "apache/rocketmq#10038",
+    kinds={
+        "file": Kind(
+            step="bring back this log's own file from a backup or a replica, or move this one out where the log ended "
+            "in front of it; do not build the queues again: they tell which messages are lost."
+        ),
+    },
 )
 CL06 = _rule(
     "CL06",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +32,32 @@ MOST_READ = 4 << 20
 _GAP = "no file holds these bytes"
 
 
-class LogCheck:
-    """Fed with the blocks of one walk; :meth:`findings` tells what they showed."""
+def _span_of(store: StoreSnapshot, other: OtherFile) -> Span:
+    file = store.log.sequence.find(other.start)
+    return Span(other.start, file.end_offset if file is not None else other.start, "other", other.why)
 
-    def __init__(self, store: StoreSnapshot, clock: Clock) -> None:
+
+class OtherFile(NamedTuple):
+    """A file of the log, by where it begins, that is of another log: why that is known, and where its first unit says
+    that it belongs (−1 where it says that it belongs here).
+    """
+
+    start: int
+    why: str
+    says: int
+
+
+class LogCheck:
+    """Fed with the blocks of one walk; :meth:`findings` tells what they showed. Units of files that are known to be of
+    an ``others`` log are passed over.
+    """
+
+    def __init__(self, store: StoreSnapshot, clock: Clock, others: Sequence[OtherFile] = ()) -> None:
         self._store = store
         self._clock = clock
+        self._others = {one.start: (one, _span_of(store, one)) for one in others}
+        self._own: set[int] = set()
+        """Files (by where they begin) with a unit that is where it says."""
         self.spans = Spans()
         self._found: list[Finding] = []
         self._counts: dict[str, int] = {}
@@ -80,14 +101,48 @@ class LogCheck:
     def block(self, columns: UnitColumns) -> NDArray[np.bool_]:
         """Look at one block; gives which of its units stand where they say they stand."""
         rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == BLANK)
+        if columns.count and (span := self._of_another(int(columns.offset[0]))) is not None:
+            self._begin(span, self._last_time)
+            self._blank = None
+            self.units += rows
+            span.units += rows
+            return np.zeros(rows, np.bool_)
         stale = log_rules.stale(columns, rows)
         if rows:
+            self._note_own(columns.offset[:rows][~stale])
             self._after_blank(int(columns.size[0]))
             self._units(columns, rows, stale)
         if rows < columns.count:
             self._take_blank(int(columns.offset[rows]), int(columns.size[rows]))
         mask: NDArray[np.bool_] = ~stale
         return mask
+
+    def _of_another(self, offset: int) -> Span | None:
+        """The file that is of another log and holds ``offset``; a block never reaches into a second file."""
+        if not self._others:
+            return None
+        file = self._store.log.sequence.find(offset)
+        known = self._others.get(file.start_offset) if file is not None else None
+        return known[1] if known is not None else None
+
+    def _note_own(self, offsets: NDArray[np.int64]) -> None:
+        for offset in offsets[:: max(len(offsets) - 1, 1)].tolist():
+            file = self._store.log.sequence.find(offset)
+            if file is not None:
+                self._own.add(file.start_offset)
+
+    def elsewhere(self) -> Iterator[tuple[ReadOnlyFile, int]]:
+        """Files of which no unit is where it says, and how many there are."""
+        for span in self.spans.spans:
+            file = self._store.log.sequence.find(span.start) if span.kind == "stale" else None
+            if file is not None and span.start == file.start_offset and file.start_offset not in self._own:
+                units = sum(one.units for one in self.spans.spans if file.start_offset <= one.start < file.end_offset)
+                yield file, units
+
+    @property
+    def others(self) -> list[tuple[int, int]]:
+        """First byte and end of files that are of another log."""
+        return [(span.start, span.end) for _, span in self._others.values()]
 
     def accepts(self, proof: Proof) -> bool:
         """Whether a stretch that was proven can be passed over here."""
@@ -98,6 +153,7 @@ class LogCheck:
     def pass_over(self, proof: Proof) -> None:
         """As if the blocks of the stretch had gone by."""
         self._after_blank(proof.first_size)
+        self._note_own(np.array([proof.first, proof.behind - 1], np.int64))
         self.units += proof.units
         self._close(proof.first_time)
         self._newest = self._last_time = self.newest_time = proof.last_time
@@ -193,6 +249,9 @@ class LogCheck:
 
     def damage(self, item: Damage) -> None:
         """Bytes that are no unit."""
+        if (other := self._of_another(item.offset)) is not None:
+            self._begin(other, self._last_time)
+            return
         if item.reason == _GAP or item.unread:
             for _, span in self._files:
                 if span.start <= item.offset < span.end:
@@ -219,6 +278,7 @@ class LogCheck:
         if ends and self._store.kind == "store" and not live:
             self._next_is_missing(self._store.log.files[-1])
         self.spans.spans.extend(span for _, span in self._files if span.end > span.start)
+        self.spans.spans.extend(span for _, span in self._others.values())
         self.spans.arrange()
 
     def _next_is_missing(self, last: ReadOnlyFile) -> None:
@@ -308,6 +368,8 @@ class LogCheck:
             text = f"{span.units:,} units from here on belong elsewhere: {span.reason}"
             evidence = {"expected": span.start, **span.evidence(), HAPPENED: self._stale_kind(span)}
             return catalogue.CL05.found(text, file, span.start, evidence)
+        if span.kind == "other":
+            return self._of_other(span)
         if span.kind == "left":
             text = f"{span.units:,} units from here on are in no queue: {span.reason}"
             evidence = {
@@ -331,7 +393,22 @@ class LogCheck:
             text += f" · {zeros[1]:,} bytes from {zeros[0]:,} on are zero: whole pages, as of a write that was lost"
             evidence |= {"zeroFrom": zeros[0], "zeroBytes": zeros[1]}
         text += f" · {span.lost}" if span.lost else ""
-        return catalogue.CL01.found(text, file, span.start, evidence)
+        before_another = span.end in self._others and not any(data)  # the log ended here
+        cause = catalogue.CL05.id if before_another and not span.entries else None
+        return catalogue.CL01.found(text, file, span.start, evidence, caused_by=cause)
+
+    def _of_other(self, span: Span) -> Finding:
+        """A file that is of another log."""
+        other, _ = self._others[span.start]
+        file = self._file(span.start)
+        name = Path(file or "").name
+        evidence: dict[str, Any] = {"expected": f"units of this log from {span.start:,} on", **span.evidence()}
+        evidence[HAPPENED] = f"the file {name} of the commit log is not this log's"
+        if other.says >= 0:
+            evidence["physicalOffset"] = other.says
+        text = f"The file {name} is not of this log: {span.reason}"
+        text += f" · {span.lost}" if span.lost else ""
+        return catalogue.CL05.found(text, file, span.start, evidence, kind="file")
 
     def _bytes(self, span: Span) -> bytes:
         return self._store.log.read(span.start, min(span.end - span.start, MOST_READ))

@@ -19,7 +19,7 @@ class Span:
 
     start: int
     end: int
-    kind: str  # damage, gap, stale, cut
+    kind: str  # damage, gap, stale, cut, other
     reason: str
     units: int = 0
     entries: int = 0

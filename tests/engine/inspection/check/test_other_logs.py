@@ -1,0 +1,84 @@
+"""A file of another store's log among the files of this one is one finding, which tells what is lost; nobody is told to
+build the queues again from it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+from engine.rules.findings import Finding, Summary, at_least
+
+pytestmark = pytest.mark.golden
+SIZE = 1_048_576
+
+
+def name(start: int) -> str:
+    return f"{start:020d}"
+
+
+def told(root: Path) -> tuple[list[Finding], Summary]:
+    with open_store(root) as store:
+        *found, summary = check(store)
+    return found, summary
+
+
+def put_in(golden, target: Path, mine: str, other: str, source: int, start: int) -> Path:
+    """A copy of the store ``mine``, with the file ``source`` of the store ``other`` as its file ``start``."""
+    shutil.copytree(golden(mine), target)
+    shutil.copyfile(golden(other) / "commitlog" / name(source), target / "commitlog" / name(start))
+    return target
+
+
+CASES = [
+    pytest.param("broker-orders", "broker-transactions", 0, SIZE, 1200, id="of another place, in the middle"),
+    pytest.param("broker-orders", "broker-orders-4.9.7", SIZE, 2 * SIZE, 412, id="of another place, at the end"),
+    pytest.param("broker-orders-4.9.7", "clean-4.9.8", 0, SIZE, 1148, id="of another place, 4.9"),
+    pytest.param("broker-orders", "multi-queue-ext-5.3.3", 0, 0, 1196, id="of the same place, the first"),
+    pytest.param("broker-orders", "multi-queue-ext-5.3.3", SIZE, SIZE, 1200, id="of the same place, in the middle"),
+    pytest.param("broker-orders", "multi-queue-ext-5.3.3", 2 * SIZE, 2 * SIZE, 412, id="of the same place, at the end"),
+    pytest.param("broker-orders-4.9.7", "clean-4.9.8", SIZE, SIZE, 1148, id="of the same place, 4.9"),
+    pytest.param("crash-5.3.3", "broker-orders", SIZE, SIZE, 1274, id="of the same place, crashed"),
+]
+
+
+@pytest.mark.parametrize(("mine", "other", "source", "start", "lost"), CASES)
+def test_it_is_one_finding_that_says_what_is_lost(golden, tmp_path, mine, other, source, start, lost):
+    """It gave up to 21 errors, "lost already: nothing", and the advice to build the queues again from the wrong log."""
+    found, summary = told(put_in(golden, tmp_path / "store", mine, other, source, start))
+    alone = [one for one in found if at_least(one.severity, "warn") and one.id != "AB01"]
+    assert [(one.id, one.offset) for one in alone] == [("CL05", start)]
+    assert f"The file {name(start)} is not of this log" in alone[0].message
+    assert "do not build the queues again" in alone[0].next_step
+    assert alone[0].command is None
+    assert all(one.caused_by == "CL05" for one in found if one.id in ("RP01", "CK02", "CL01"))
+    assert summary.incident["lostAlready"]["messages"] == alone[0].evidence["queueEntries"] == lost
+    assert f"the file {name(start)} of the commit log is not this log's" in summary.incident["whatHappened"].lower()
+
+
+def test_a_copy_of_a_file_of_this_log_is_told_as_one(golden, tmp_path):
+    found, _ = told(put_in(golden, tmp_path / "store", "broker-orders", "broker-orders", 0, SIZE))
+    (one,) = [one for one in found if at_least(one.severity, "warn")]
+    assert one.message.partition(" · ")[0].endswith(f"it is a copy of {name(0)}")
+
+
+def test_a_file_of_another_log_behind_the_end_explains_the_end(golden, tmp_path):
+    found, summary = told(put_in(golden, tmp_path / "store", "broker-orders", "broker-orders-4.9.7", 0, 3 * SIZE))
+    assert [one.id for one in found if at_least(one.severity, "warn")] == ["CL05"]
+    assert [one.caused_by for one in found if one.id == "CL01"] == ["CL05"]
+    assert summary.incident["lostAlready"]["messages"] == 0
+
+
+@pytest.mark.parametrize("part", ["consumequeue", "index"])
+def test_queues_or_an_index_of_another_store_do_not_accuse_the_log(golden, tmp_path, part):
+    root = tmp_path / "store"
+    shutil.copytree(golden("broker-orders"), root)
+    shutil.rmtree(root / part)
+    shutil.copytree(golden("multi-queue-ext-5.3.3") / part, root / part)
+    found, _ = told(root)
+    assert found
+    assert not [one for one in found if one.id == "CL05"]
