@@ -46,6 +46,7 @@ COMMANDS = (
     "copy",
     "pipeline",
     "mqadmin",
+    "namesrv",
     "completion",
 )
 

@@ -1,0 +1,64 @@
+"""``namesrv``: a name server on the loopback, for brokers and clients of RocketMQ."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+from typing import Any
+
+from engine.cli.options import common, number
+from engine.cli.output import Output
+from engine.namesrv.config import PORT, NameServerConfig, read_config
+from engine.namesrv.routes import Change
+from engine.namesrv.server import LOOPBACK, ListeningNameServer
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser("namesrv", parents=[common(store=False)], help="a name server for brokers and clients")
+    parser.add_argument("--host", default=LOOPBACK, help=f"the address that it listens on ({LOOPBACK})")
+    parser.add_argument("--port", type=number, help=f"0 takes a free one ({PORT}, or what the configuration says)")
+    parser.add_argument("--config", metavar="namesrv.conf", help="a name server's configuration")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    config, unknown = read_config(args.config) if args.config else (NameServerConfig(), [])
+    if unknown and not out.as_json and not args.quiet:
+        out.line(f"without effect here: {', '.join(unknown)}")
+    asyncio.run(_serve(args, config, out))
+    return 0
+
+
+async def _serve(args: argparse.Namespace, config: NameServerConfig, out: Output) -> None:
+    """Until Ctrl+C or TERM."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(one, ended.set)
+
+    def told(change: Change) -> None:
+        if out.as_json:
+            _record(
+                out, {"type": "broker", "state": change.word, "brokerName": change.broker, "address": change.address}
+            )
+        else:
+            _line(out, f"{change.broker} at {change.address}: {change.word}")
+
+    async with ListeningNameServer(config, args.host, args.port, told) as server:
+        if out.as_json:
+            _record(out, {"type": "serving", "namesrv": server.address, "pid": os.getpid()})
+        else:
+            _line(out, f"serving: name server {server.address}, pid {os.getpid()}; Ctrl+C ends it")
+        await ended.wait()
+
+
+def _record(out: Output, record: dict[str, Any]) -> None:
+    out.record(record)
+    out.flush()
+
+
+def _line(out: Output, text: str) -> None:
+    out.line(text)
+    out.flush()

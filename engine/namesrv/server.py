@@ -1,0 +1,71 @@
+"""A name server that listens: requests to answers, silent brokers dropped, broken connections told."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Self
+
+from engine.errors import CannotRead
+from engine.namesrv.config import NameServerConfig
+from engine.namesrv.processor import NameServer
+from engine.namesrv.routes import Change
+from engine.remoting.connection import Connection, Server, not_supported
+from engine.remoting.frame import Command
+
+LOOPBACK = "127.0.0.1"
+
+
+class ListeningNameServer:
+    """``async with``: accepts from the first line of the block on, and ends with it."""
+
+    def __init__(
+        self,
+        config: NameServerConfig | None = None,
+        host: str = LOOPBACK,
+        port: int | None = None,
+        changed: Callable[[Change], None] | None = None,
+    ) -> None:
+        self.names = NameServer(lambda: int(time.time() * 1000), config)
+        if changed is not None:
+            self.names.changed = changed
+        self._server = Server(self._answer)
+        self._server.on_close = self.names.disconnected
+        self._host = host
+        self._port = self.names.config.listen_port if port is None else port
+        self._scan: asyncio.Task[None] | None = None
+        self.address = ""
+        """``ip:port``, once it accepts."""
+
+    async def __aenter__(self) -> Self:
+        """Accept. Raises :class:`CannotRead` where the port is taken."""
+        try:
+            port = await self._server.listen(self._host, self._port)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise CannotRead(f"cannot listen on {self._host}:{self._port}: {why}") from error
+        self.address = f"{self._host}:{port}"
+        self._scan = asyncio.create_task(self._look_for_silent())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Accept no more; connections end."""
+        if self._scan is not None:
+            self._scan.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._scan
+        await self._server.close()
+
+    def _answer(self, request: Command, connection: Connection) -> Command:
+        if not self.names.knows(request.code):
+            return not_supported(request)
+        return self.names.answer(request, connection)
+
+    async def _look_for_silent(self) -> None:
+        while True:
+            await asyncio.sleep(self.names.config.scan_interval / 1000)
+            for connection in self.names.expire():
+                if isinstance(connection, Connection):
+                    connection.close()

@@ -1,0 +1,5 @@
+"""RocketMQ's remoting: frames and commands as values, and connections on which both sides may ask (protocol 1).
+
+``frame`` turns bytes into commands and back, without a socket or a clock; ``codes`` is the one table of requests;
+``connection`` carries both over asyncio.
+"""

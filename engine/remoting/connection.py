@@ -1,0 +1,226 @@
+"""A connection on which both sides may ask, over asyncio: requests answered as they come, answers matched by opaque.
+
+What one read brings is answered in one write. Whoever does not read is not read: requests wait in the peer's own
+buffers, and the memory of this side is bounded. Java: ``NettyRemotingServer``, ``NettyRemotingClient``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.remoting.codes import Answer, WrongRequest
+from engine.remoting.frame import LARGEST, Command, Fault, FrameReader, answer_to, encode
+
+IDLE = 120.0
+"""Seconds without a read or a write after which a connection is closed."""
+MOST_CONNECTIONS = 10_000
+PATIENCE = 3.0
+"""Seconds that an answer is waited for."""
+
+Handler = Callable[[Command, "Connection"], Command | None]
+"""Gives the answer to a request; None where there is none (yet)."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Limits:
+    """What a side takes from the other."""
+
+    largest_frame: int = LARGEST
+    idle: float = IDLE
+    connections: int = MOST_CONNECTIONS
+
+
+class Connection(asyncio.Protocol):
+    """One side of a connection. ``handler`` answers what the other side asks."""
+
+    def __init__(self, handler: Handler, limits: Limits | None = None, opened: set[Connection] | None = None) -> None:
+        self._handler = handler
+        self._limits = limits or Limits()
+        self._opened = opened
+        self._reader = FrameReader(self._limits.largest_frame)
+        self._waiting: dict[int, asyncio.Future[Command]] = {}
+        self._opaques = itertools.count(1)
+        self._heard = 0.0
+        self._watch: asyncio.TimerHandle | None = None
+        self._transport: asyncio.Transport | None = None
+        self._paused = False
+        self.peer = ""
+        """``ip:port`` of the other side."""
+        self.closed = asyncio.Event()
+        self.on_close: list[Callable[[Connection], None]] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """asyncio: the connection stands."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self.peer = _spelled(transport.get_extra_info("peername"))
+        if self._opened is not None:
+            if len(self._opened) >= self._limits.connections:
+                _log.warning("%s is sent away: %d connections stand", self.peer, len(self._opened))
+                transport.abort()
+                return
+            self._opened.add(self)
+        self._heard = asyncio.get_running_loop().time()
+        self._look_idle()
+
+    def _look_idle(self) -> None:
+        loop = asyncio.get_running_loop()
+        left = self._heard + self._limits.idle - loop.time()
+        if left <= 0:
+            self.close()
+        else:
+            self._watch = loop.call_later(left, self._look_idle)
+
+    def data_received(self, data: bytes) -> None:
+        """asyncio: bytes came."""
+        self._heard = asyncio.get_running_loop().time()
+        self._reader.feed(data)
+        out: list[bytes | memoryview] = []
+        fault: Fault | None = None
+        for told in self._reader.commands():
+            if isinstance(told, Fault):
+                fault = told
+            elif told.is_answer:
+                waiting = self._waiting.pop(told.opaque, None)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(told)
+            elif (answer := self._answer(told)) is not None:
+                out += self._encoded(told, answer)
+        self._write(out)
+        if fault is not None:
+            _log.warning("%s: %s (offset %d)", self.peer, fault.reason, fault.offset)
+            self.close()
+
+    def _answer(self, request: Command) -> Command | None:
+        """What the handler says; a one-way request gets no answer, not even an error."""
+        try:
+            answer = self._handler(request, self)
+        except WrongRequest as error:
+            answer = answer_to(request, Answer.SYSTEM_ERROR, remark=str(error))
+        except Exception as error:  # noqa: BLE001  RocketMQ answers with its text, and goes on
+            _log.exception("request %d of %s", request.code, self.peer)
+            answer = answer_to(request, Answer.SYSTEM_ERROR, remark=f"{type(error).__name__}: {error}")
+        return None if request.is_one_way else answer
+
+    def _encoded(self, request: Command, answer: Command) -> list[bytes | memoryview]:
+        try:
+            return encode(answer)
+        except ValueError as error:
+            return encode(answer_to(request, Answer.SYSTEM_ERROR, remark=str(error)))
+
+    def _write(self, pieces: list[bytes | memoryview]) -> None:
+        transport = self._transport
+        if pieces and transport is not None and not transport.is_closing():
+            transport.writelines(pieces)
+            self._heard = asyncio.get_running_loop().time()
+
+    def send(self, command: Command) -> None:
+        """Write ``command``: an answer that was held, or a one-way request."""
+        self._write(encode(command))
+
+    async def ask(self, request: Command, patience: float = PATIENCE) -> Command:
+        """The other side's answer. Raises ``TimeoutError``, and ``ConnectionError`` where the connection ends first."""
+        if self.closed.is_set():
+            raise ConnectionError(f"the connection to {self.peer} is closed")
+        request.opaque = next(self._opaques)
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting[request.opaque] = waiting
+        try:
+            self.send(request)
+            return await asyncio.wait_for(waiting, patience)
+        finally:
+            self._waiting.pop(request.opaque, None)
+
+    def pause_writing(self) -> None:
+        """asyncio: the other side does not read; nothing more is taken from it."""
+        if self._transport is not None and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """asyncio: it reads again."""
+        if self._transport is not None and self._paused:
+            self._paused = False
+            with contextlib.suppress(RuntimeError):  # it closes
+                self._transport.resume_reading()
+
+    def close(self) -> None:
+        """End the connection when what was written is sent."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        """asyncio: the connection has ended."""
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._opened is not None:
+            self._opened.discard(self)
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(ConnectionError(f"the connection to {self.peer} has ended"))
+        self._waiting.clear()
+        self.closed.set()
+        for told in self.on_close:
+            told(self)
+
+
+def _spelled(address: tuple[str, int] | None) -> str:
+    return f"{address[0]}:{address[1]}" if address else ""
+
+
+async def connect(host: str, port: int, handler: Handler | None = None, limits: Limits | None = None) -> Connection:
+    """A connection to a server; ``handler`` answers what that side asks. Raises ``OSError``."""
+    made = asyncio.get_running_loop().create_connection(
+        lambda: Connection(handler or _nothing_served, limits), host, port
+    )
+    _, connection = await asyncio.wait_for(made, PATIENCE)
+    return connection
+
+
+def not_supported(request: Command) -> Command:
+    """What RocketMQ answers to a request that it does not know (1.7)."""
+    return answer_to(request, Answer.REQUEST_CODE_NOT_SUPPORTED, remark=f" request type {request.code} not supported")
+
+
+def _nothing_served(request: Command, _connection: Connection) -> Command:
+    return not_supported(request)
+
+
+class Server:
+    """A listening address: every connection's requests go to one handler."""
+
+    def __init__(self, handler: Handler, limits: Limits | None = None) -> None:
+        self._handler = handler
+        self._limits = limits or Limits()
+        self._server: asyncio.Server | None = None
+        self.connections: set[Connection] = set()
+        self.on_close: Callable[[Connection], None] | None = None
+
+    async def listen(self, host: str, port: int) -> int:
+        """Accept on ``host``; the port (that was asked for, or a free one for 0). Raises ``OSError``."""
+        self._server = await asyncio.get_running_loop().create_server(self._made, host, port, reuse_address=True)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    def _made(self) -> Connection:
+        connection = Connection(self._handler, self._limits, self.connections)
+        if self.on_close is not None:
+            connection.on_close.append(self.on_close)
+        return connection
+
+    async def close(self) -> None:
+        """Accept no more, and end what stands."""
+        if self._server is None:
+            return
+        self._server.close()
+        ending = list(self.connections)
+        for connection in ending:
+            connection.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*(one.closed.wait() for one in ending)), 1.0)
+        await self._server.wait_closed()

@@ -1,0 +1,263 @@
+"""Frames of the remoting protocol: bytes in, commands out, and the other way round; no socket, no clock (protocol 1).
+
+Java: ``RemotingCommand``, ``RocketMQSerializable``, ``NettyDecoder``. A fault is a value: the connection ends with it,
+for there is no error frame.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+JSON, BINARY = 0, 1
+"""Serialize types: the first byte of the header's length."""
+ANSWER, ONE_WAY = 1, 2
+"""Bits of ``flag``."""
+LARGEST = 16 << 20
+"""Bytes of a frame with its own length field; a longer one ends the connection (``frameMaxLength``)."""
+LANGUAGES = (
+    "JAVA", "CPP", "DOTNET", "PYTHON", "DELPHI", "ERLANG", "RUBY", "OTHER", "HTTP", "GO", "PHP", "OMS", "RUST",
+    "NODE_JS",
+)  # fmt: skip
+VERSION = 479
+"""Ordinal of 5.3.3, which answers name (1.5): below 233 a Java client asks nothing that filters by SQL92."""
+
+_TLS_HELLO = 0x16
+_PROXY = (b"PROXY ", b"\r\n\r\n\x00\r\nQUIT\n")
+_LONGEST_KEY = 0x7FFF
+_HEAD = struct.Struct(">HBHiii")
+
+
+@dataclass(slots=True)
+class Command:
+    """A request or an answer. ``fields`` are the header fields as text, ``body`` is empty where there is none.
+
+    ``flag`` holds :data:`ANSWER` and :data:`ONE_WAY`; ``opaque`` ties an answer to its request; ``form`` is the way
+    that the header was written (:data:`JSON` or :data:`BINARY`).
+    """
+
+    code: int
+    fields: dict[str, str] = field(default_factory=dict)
+    body: bytes | memoryview = b""
+    opaque: int = 0
+    flag: int = 0
+    remark: str | None = None
+    language: str = "JAVA"
+    version: int = VERSION
+    form: int = JSON
+
+    @property
+    def is_answer(self) -> bool:
+        return bool(self.flag & ANSWER)
+
+    @property
+    def is_one_way(self) -> bool:
+        return bool(self.flag & ONE_WAY)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why the bytes at ``offset`` of a connection are no frame; nothing behind them is read."""
+
+    reason: str
+    offset: int
+
+
+class FrameReader:
+    """The frames of one connection, as its bytes come: :meth:`feed`, then :meth:`commands`."""
+
+    def __init__(self, largest: int = LARGEST) -> None:
+        self._bytes = bytearray()
+        self._largest = largest
+        self._offset = 0
+        """Bytes of the connection in front of those that are held."""
+        self.fault: Fault | None = None
+
+    @property
+    def held(self) -> int:
+        """Bytes of a frame that has not come whole."""
+        return len(self._bytes)
+
+    def feed(self, data: bytes | memoryview) -> None:
+        """Take what the connection gave; behind a fault it is dropped."""
+        if self.fault is None:
+            self._bytes += data
+
+    def commands(self) -> Iterator[Command | Fault]:
+        """What came whole, in order; a fault is the last of it."""
+        at = 0
+        while self.fault is None:
+            told = self._next(at)
+            if told is None:
+                break
+            found, at = told
+            if isinstance(found, Fault):
+                self.fault = found
+                at = len(self._bytes)
+            yield found
+        self._offset += at
+        del self._bytes[:at]
+
+    def _next(self, at: int) -> tuple[Command | Fault, int] | None:
+        data = self._bytes
+        if self._offset == 0 and at == 0 and (spoken := _other_protocol(data)):
+            return Fault(spoken, 0), at
+        if len(data) - at < 4:
+            return None
+        total = int.from_bytes(data[at : at + 4], "big", signed=True)
+        place = self._offset + at
+        if total < 4:
+            return Fault(f"the frame's length is {total:,}, and its header's length alone takes 4 bytes", place), at
+        if total + 4 > self._largest:
+            return Fault(f"the frame has {total + 4:,} bytes, more than {self._largest:,}", place), at
+        if len(data) - at < 8:
+            return None
+        form, length = data[at + 4], int.from_bytes(data[at + 5 : at + 8], "big")
+        if form not in (JSON, BINARY):
+            return Fault(f"the header's type is {form}, neither 0 (JSON) nor 1 (binary)", place), at
+        if length > total - 4:
+            return Fault(f"the header has {length:,} bytes in a frame of {total:,}", place), at
+        end = at + 4 + total
+        if len(data) < end:
+            return None
+        header = bytes(data[at + 8 : at + 8 + length])
+        try:
+            command = _read_json(header) if form == JSON else _read_binary(header)
+        except (ValueError, RecursionError, struct.error) as error:
+            return Fault(f"the header cannot be read: {str(error)[:200] or type(error).__name__}", place), at
+        command.body = bytes(data[at + 8 + length : end])
+        return command, end
+
+
+def _other_protocol(data: bytearray) -> str | None:
+    if data[:1] == bytes([_TLS_HELLO]):
+        return "the client begins with TLS, which is not served here"
+    if any(data and (data.startswith(sign) or (len(data) < 4 and sign.startswith(bytes(data)))) for sign in _PROXY):
+        return "a PROXY header comes first, which is not taken here" if len(data) >= 4 else None
+    return None
+
+
+def _read_json(header: bytes) -> Command:
+    told = json.loads(header.decode("utf-8", "replace"))
+    if not isinstance(told, dict):
+        raise ValueError(f"it is {type(told).__name__}, not an object")
+    extra = told.get("extFields")
+    remark = told.get("remark")
+    return Command(
+        code=_whole(told.get("code")),
+        fields={name: _text(value) for name, value in extra.items() if value is not None}
+        if isinstance(extra, dict)
+        else {},
+        opaque=_whole(told.get("opaque")),
+        flag=_whole(told.get("flag")),
+        remark=None if remark is None else _text(remark),
+        language=str(told.get("language") or "JAVA"),
+        version=_whole(told.get("version")),
+        form=JSON,
+    )
+
+
+def _whole(value: Any) -> int:
+    """A number of 32 bits, as Java's ``int`` wraps."""
+    number = 0 if value is None else int(value)
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def _text(value: Any) -> str:
+    """A header field: some clients send numbers and booleans, which Java takes for their text."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _read_binary(header: bytes) -> Command:
+    code, language, version, opaque, flag, length = _HEAD.unpack_from(header)
+    at = _HEAD.size
+    remark, at = _piece(header, at, length)
+    (size,) = struct.unpack_from(">i", header, at)
+    at += 4
+    if size < 0 or at + size > len(header):
+        raise ValueError(f"its fields have {size:,} bytes, and {len(header) - at:,} are there")
+    end, fields = at + size, {}
+    while at < end:
+        (length,) = struct.unpack_from(">h", header, at)
+        name, at = _piece(header, at + 2, length)
+        (length,) = struct.unpack_from(">i", header, at)
+        value, at = _piece(header, at + 4, length)
+        if name and value:
+            fields[name] = value
+    if at != end:
+        raise ValueError("a field ends behind all fields")
+    return Command(
+        code=code - (1 << 16) if code > _LONGEST_KEY else code,
+        fields=fields,
+        opaque=opaque,
+        flag=flag,
+        remark=remark or None,
+        language=LANGUAGES[language] if language < len(LANGUAGES) else "OTHER",
+        version=version,
+        form=BINARY,
+    )
+
+
+def _piece(header: bytes, at: int, length: int) -> tuple[str, int]:
+    if length < 0 or at + length > len(header):
+        raise ValueError(f"a text has {length:,} bytes, and {len(header) - at:,} are there")
+    return header[at : at + length].decode("utf-8", "replace"), at + length
+
+
+def encode(command: Command) -> list[bytes | memoryview]:
+    """The frame, in pieces that are written one behind the other: what comes before the body, then the body as it is.
+
+    A code that the binary form has no room for (above 32,767) goes as JSON. Raises ``ValueError`` where the frame would
+    be longer than any peer takes.
+    """
+    form = command.form if command.code <= _LONGEST_KEY else JSON
+    header = _json(command) if form == JSON else _binary(command)
+    total = 4 + len(header) + len(command.body)
+    if total + 4 > LARGEST or len(header) > 0xFFFFFF:
+        raise ValueError(f"the frame would have {total + 4:,} bytes, more than {LARGEST:,}")
+    head = b"".join((total.to_bytes(4, "big"), bytes([form]), len(header).to_bytes(3, "big"), header))
+    return [head, command.body] if command.body else [head]
+
+
+def _json(command: Command) -> bytes:
+    told: dict[str, Any] = {"code": command.code}
+    if command.fields:
+        told["extFields"] = command.fields
+    told |= {"flag": command.flag, "language": command.language, "opaque": command.opaque}
+    if command.remark is not None:
+        told["remark"] = command.remark
+    told |= {"serializeTypeCurrentRPC": "JSON", "version": command.version}
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _binary(command: Command) -> bytes:
+    remark = (command.remark or "").encode("utf-8", "replace")
+    pieces = []
+    for name, value in command.fields.items():
+        key, text = name.encode("utf-8", "replace"), value.encode("utf-8", "replace")
+        if len(key) > _LONGEST_KEY:
+            raise ValueError(f"a field's name has {len(key):,} bytes, more than {_LONGEST_KEY:,}")
+        pieces += [len(key).to_bytes(2, "big"), key, len(text).to_bytes(4, "big"), text]
+    fields = b"".join(pieces)
+    language = LANGUAGES.index(command.language) if command.language in LANGUAGES else LANGUAGES.index("OTHER")
+    head = _HEAD.pack(
+        command.code & 0xFFFF, language, command.version & 0xFFFF, command.opaque, command.flag, len(remark)
+    )
+    return b"".join((head, remark, len(fields).to_bytes(4, "big"), fields))
+
+
+def answer_to(
+    request: Command,
+    code: int = 0,
+    *,
+    fields: dict[str, str] | None = None,
+    body: bytes = b"",
+    remark: str | None = None,
+) -> Command:
+    """The answer to ``request``, in the form that it came in."""
+    return Command(code, fields or {}, body, opaque=request.opaque, flag=ANSWER, remark=remark, form=request.form)

@@ -1,0 +1,59 @@
+"""Real brokers and real clients find each other through our name server, as through RocketMQ's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import real_cluster
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def namesrv():
+    """``storescope namesrv`` as a user starts it: (address, the lines that it says behind the first)."""
+    words = [sys.executable, "-m", "engine.cli", "namesrv", "--port", "0", "--json"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+    try:
+        said = json.loads(process.stdout.readline())
+        assert said["type"] == "serving"
+        assert said["pid"] == process.pid
+        yield said["namesrv"], process.stdout
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert process.stderr.read() == ""
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+@pytest.mark.parametrize("release", ["5.3.3", "4.9.7"])
+def test_real_clients_are_told_the_same_by_both_name_servers(namesrv, release, tmp_path, request):
+    """One scenario of sends, batches, groups and admin questions, with a real broker behind our name server; in full
+    form the same once more behind RocketMQ's own, and what the clients were told must not differ.
+    """
+    address, lines = namesrv
+    port = real_cluster.free_port()
+    options = ("--port", port, "--namesrv", address, "--small", "--for", "orders")
+    with real_cluster.real(tmp_path / "ours", *options, release=release):
+        assert json.loads(lines.readline()) == {
+            "type": "broker", "state": "registered", "brokerName": "broker-a", "address": f"127.0.0.1:{port}",
+        }  # fmt: skip
+        told = real_cluster.traffic("orders", 2, tmp_path / "told-ours", address, release)
+    assert [one for one in told if one["kind"] == "failure"] == []
+    assert sum(one["kind"] == "received" for one in told) > 500
+    assert json.loads(lines.readline())["state"] == "gone"
+    if not request.config.getoption("--clients-full"):
+        return
+    options = ("--namesrv-port", real_cluster.free_port(), "--port", port, "--small", "--for", "orders")
+    with real_cluster.real(tmp_path / "theirs", *options, release=release) as said:
+        real_cluster.traffic("orders", 2, tmp_path / "told-theirs", said["namesrv"], release)
+    status, difference = real_cluster.same(tmp_path / "told-theirs", tmp_path / "told-ours")
+    assert status == 0, difference[:4000]

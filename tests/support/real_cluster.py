@@ -1,0 +1,77 @@
+"""The real name server, broker and Java clients of RocketMQ (``tests/clients/java``), started and ended by tests."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import peer
+
+JAVA = Path(__file__).resolve().parent.parent / "clients" / "java"
+CACHE = os.environ.get("TRAFFIC_CACHE") or str(Path(peer.BUILD).parent / "traffic")
+PATIENCE = 300.0
+_LEAN = "-Xms256m -Xmx512m -XX:MaxDirectMemorySize=512m -XX:TieredStopAtLevel=1"
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "TRAFFIC_CACHE": CACHE, "CLUSTER_JVM": _LEAN}
+
+
+def free_port() -> int:
+    """A port that nobody listens on, with its neighbours: a broker takes three."""
+    while True:
+        with socket.socket() as first:
+            first.bind(("127.0.0.1", 0))
+            port = int(first.getsockname()[1])
+        if 20_000 < port < 60_000 and all(_free(port + step) for step in (-2, 0, 1)):
+            return port
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) != 0
+
+
+@contextlib.contextmanager
+def real(folder: Path, *options: object, release: str = "5.3.3") -> Iterator[dict[str, Any]]:
+    """A real name server, a broker, or both; what it says of itself once it accepts. Ended cleanly behind the block."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "said.log").open("wb") as log:
+        words = ["bash", str(JAVA / "cluster"), release, str(folder), *map(str, options)]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=log, text=True, env=environment())
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line, (folder / "said.log").read_text("utf-8", "replace")[-2000:]
+            yield json.loads(line)
+        finally:
+            process.terminate()
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            process.stdout.close()
+
+
+def traffic(scenario: str, seed: int, out: Path, namesrv: str, release: str = "5.3.3") -> list[dict[str, Any]]:
+    """The lines of what real Java clients were told in one scenario."""
+    words = ["bash", str(JAVA / "traffic"), release, scenario, str(seed), str(out), "--namesrv", namesrv]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
+    lines = (out / "truth.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def same(one: Path, other: Path) -> tuple[int, str]:
+    """How two records of one scenario differ: 0 where they do not."""
+    done = subprocess.run(
+        ["python3", str(JAVA / "same"), str(one), str(other)], capture_output=True, text=True, timeout=60, check=False
+    )
+    return done.returncode, done.stdout
