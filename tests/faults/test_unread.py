@@ -75,7 +75,7 @@ ASKED = {
         ["topicStatus", "-s", "STORE", "-t", "Orders"],
     ],
 }
-NO_STORE = {"bench", "completion"}
+NO_STORE = {"bench", "completion", "namesrv"}
 """Commands that read no store of anybody's."""
 ON_SPARK = {"pipeline"}
 """Reads in other processes, through :mod:`engine.pipeline.storage`; its own suite asks it."""

@@ -34,15 +34,17 @@ def no_spark() -> str | None:
 
 
 PARTNERS: dict[str, Callable[[], str | None]] = {"peer": peer.missing, "display": no_display, "spark": no_spark}
+LONGEST = {"--spark-full": "spark_full", "--clients-full": "clients_full"}
+"""Options, and the tests that run with them only."""
 _LACKS = pytest.StashKey[dict[str, str]]()
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take from ``items`` what cannot run here, unless CI is to hear of it, and Spark's longest tests without
-    ``--spark-full``; pytest's closing line counts both.
+    """Take from ``items`` what cannot run here, unless CI is to hear of it, and the longest tests without their option;
+    pytest's closing line counts both.
     """
-    if not config.getoption("--spark-full"):
-        long = [item for item in items if item.get_closest_marker("spark_full")]
+    for option, marker in LONGEST.items():
+        long = [item for item in items if item.get_closest_marker(marker)] if not config.getoption(option) else []
         if long:
             config.hook.pytest_deselected(items=long)
             items[:] = [item for item in items if item not in long]

@@ -13,6 +13,7 @@ from suite_minutes import folder_of
 LONGEST_FIRST = (
     "cluster",
     "peer",
+    "clients",
     "journeys",
     "pipeline",
     "golden_agree",

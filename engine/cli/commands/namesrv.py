@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import ipaddress
 import os
 import signal
 from typing import Any
@@ -14,21 +15,39 @@ from engine.namesrv.config import PORT, NameServerConfig, read_config
 from engine.namesrv.routes import Change
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
 
+LAST_PORT = 65_535
+
 
 def register(commands: Any) -> None:
     parser = commands.add_parser("namesrv", parents=[common(store=False)], help="a name server for brokers and clients")
     parser.add_argument("--host", default=LOOPBACK, help=f"the address that it listens on ({LOOPBACK})")
-    parser.add_argument("--port", type=number, help=f"0 takes a free one ({PORT}, or what the configuration says)")
+    parser.add_argument("--port", type=_port, help=f"0 takes a free one ({PORT}, or what the configuration says)")
     parser.add_argument("--config", metavar="namesrv.conf", help="a name server's configuration")
     parser.set_defaults(run=run)
 
 
+def _port(text: str) -> int:
+    value = number(text)
+    if not 0 <= value <= LAST_PORT:
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to {LAST_PORT:,}, found '{text}'")
+    return value
+
+
 def run(args: argparse.Namespace, out: Output) -> int:
     config, unknown = read_config(args.config) if args.config else (NameServerConfig(), [])
-    if unknown and not out.as_json and not args.quiet:
-        out.line(f"without effect here: {', '.join(unknown)}")
+    if unknown:
+        out.say(f"{args.config}: without effect here: {', '.join(unknown)}")
+    if not _is_loopback(args.host):
+        out.say(f"listening on {args.host}: whoever reaches it may register brokers and change routes")
     asyncio.run(_serve(args, config, out))
     return 0
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 async def _serve(args: argparse.Namespace, config: NameServerConfig, out: Output) -> None:
@@ -36,7 +55,7 @@ async def _serve(args: argparse.Namespace, config: NameServerConfig, out: Output
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(one, ended.set)
+        signal.signal(one, lambda *_: loop.call_soon_threadsafe(ended.set))
 
     def told(change: Change) -> None:
         if out.as_json:

@@ -1,0 +1,84 @@
+"""``storescope namesrv`` as a user starts it, configures it and ends it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+
+import agree
+import pytest
+
+START = [sys.executable, "-m", "engine.cli", "namesrv"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_it_says_where_it_serves_and_ends_quietly(how, words):
+    process = subprocess.Popen(
+        [*START, "--port", "0", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    line = process.stdout.readline()
+    if words:
+        said = json.loads(line)
+        assert {name: said[name] for name in ("type", "pid")} == {"type": "serving", "pid": process.pid}
+        address = said["namesrv"]
+    else:
+        assert line.startswith("serving: name server 127.0.0.1:")
+        address = line.split()[3].rstrip(",")
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port)), 10):
+        process.send_signal(how)
+        rest, errors = process.communicate(timeout=20)
+    assert (process.returncode, rest, errors) == (0, "", "")
+
+
+def test_a_port_that_is_taken_is_one_line():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        status, _, errors = agree.command("namesrv", "--port", str(port))
+    assert status == 3
+    assert f"cannot listen on 127.0.0.1:{port}: " in errors
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("listenPort=many\n", "line 1, listenPort: expected a number, found 'many'"),
+        ("\norderMessageEnable=1\n", "line 2, orderMessageEnable: expected true or false, found '1'"),
+        ("kvConfigPath=KV\n", "expected the key-value table of a name server"),
+    ],
+)
+def test_a_wrong_configuration_is_one_line_with_its_place(tmp_path, text, words):
+    kept = tmp_path / "kv.json"
+    kept.write_text("[]")
+    file = tmp_path / "namesrv.conf"
+    file.write_text(text.replace("KV", str(kept)))
+    status, _, errors = agree.command("namesrv", "--port", "0", "--config", file)
+    assert status == 2
+    assert words in errors
+    assert errors.count("\n") == 1
+
+
+def test_a_configuration_that_is_not_there_and_a_port_that_is_none():
+    assert agree.command("namesrv", "--config", "/nowhere/namesrv.conf")[0] == 3
+    status, _, errors = agree.command("namesrv", "--port", "70000")
+    assert status == 2
+    assert "expected a port from 0 to 65,535, found '70000'" in errors
+
+
+def test_keys_without_effect_and_a_host_beyond_the_loopback_are_told(tmp_path):
+    """The address is one that no machine has: nothing listens beyond the loopback here."""
+    file = tmp_path / "namesrv.conf"
+    file.write_text("clusterTest=true\nserverWorkerThreads=8\nlistenPort=0\n")
+    status, _, errors = agree.command("namesrv", "--host", "192.0.2.1", "--config", file)
+    assert status == 3
+    assert f"{file}: without effect here: clusterTest, serverWorkerThreads" in errors
+    assert "whoever reaches it may register brokers" in errors
+    assert "cannot listen on 192.0.2.1:0" in errors
+    assert "whoever" not in agree.command("namesrv", "--host", "127.0.0.1", "--port", "70000")[2]
