@@ -63,15 +63,19 @@ class LogCount(QObject):
             session.jobs.start(self._count(session))
 
     def grow(self) -> None:
-        """The log has grown: count the rows that came, where they are few; :attr:`grew` follows in any case."""
+        """The log has grown: count the rows that came, where they are few; :attr:`grew` follows in any case. Those of a
+        small log that nobody has counted yet are counted, too: beside a broker the worker may be long in coming.
+        """
         session, model = self._session, self._model
         if session is None or self._growing:
             return
-        log, start = session.snapshot.log, model.upto
+        log = session.snapshot.log
         end = log.known_end
-        if end is not None and end < start:
+        if end is not None and end < model.upto:
             model.upto = -1  # the log was cut
-        if end is None or model.upto < 0 or not 0 < end - start <= MOST_AT_ONCE:
+        counted, rows = model.upto, model.rows if model.upto >= 0 else 0
+        start = counted if counted >= 0 else max(log.min_offset, 0)
+        if end is None or not 0 < end - start <= MOST_AT_ONCE:
             self.grew.emit()
             return
         self._growing = True
@@ -80,8 +84,8 @@ class LogCount(QObject):
             self._growing = False
             if session is not self._session:
                 return
-            if model.upto == start:
-                model.rows, model.upto = model.rows + many, end
+            if model.upto == counted:
+                model.rows, model.upto = rows + many, end
             self.grew.emit()
 
         def failed(_error: Exception) -> None:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
 AT_A_TIME = 24
-WORTH = 20
-"""The log is sampled again when it has grown by one part of so many."""
+WORTH = 100
+"""The log is sampled again when it has grown by one part of so many: what is on the screen lies on what was sampled."""
 LOOK_SECONDS = 3.0
 """Between two looks at a line that grows."""
-REST_SECONDS = 10.0
+REST_SECONDS = 2.0
 """Between two samplings of a log that grows."""
 CACHED_FILES = 32
 """Newest files whose pages are asked about."""
@@ -114,6 +114,7 @@ class LogSurvey(QObject):
         self._line = replace(line, written=end)
         self._strip.set_line(self._line)
         self.lined.emit(self._line)
+        self._sample(line)
 
     def show_damage(self, spans: Sequence[tuple[int, int]]) -> None:
         """Spans (offset, length) that the count of the rows could not read."""
@@ -134,22 +135,27 @@ class LogSurvey(QObject):
             self._strip.set_broken(broken)
 
     def _show(self, line: LogLine) -> None:
-        grown, self._line = line != self._line, line
+        before, self._line = self._line, line
         self._strip.set_line(line)
         self.lined.emit(line)
         self.show_findings()
+        self._sample(before)
+
+    def _sample(self, before: LogLine) -> None:
+        """Sample what nobody has sampled yet, where the line, ``before`` until now, has grown by a piece worth it."""
+        line = self._line
         covered = max((high for _, high in self._sampled), default=line.low)
         behind = line.written - covered
         if self._sampled and behind < max(1, (line.written - line.low) // WORTH):
             return  # a store that is being written grows at each look: its end is sampled now and then
-        if not self._sampled and not grown:
-            return
+        if self._todo or (not self._sampled and line == before):
+            return  # what is being sampled comes first
         wait = self._rest - time.monotonic()
         if self._sampled and wait > 0:
             self._due.start(round(wait * 1000) + 1)
             return
         self._rest = time.monotonic() + REST_SECONDS
-        self._todo = [place for place in sample_places(line) if not self._sampled or place[1] > covered]
+        self._todo = [(max(low, covered), high) for low, high in sample_places(line) if high > covered]
         self._read_times()
         self._pause.start()
 
@@ -192,7 +198,11 @@ class LogSurvey(QObject):
                 self._tell_topics(mixes)
                 self._pause.start()
 
-        self._session.jobs.read(lambda: [sample(log, *place) for place in places], done, lambda _error: None)
+        def failed(_error: Exception) -> None:
+            if turn == self._turn:
+                self._pause.start()
+
+        self._session.jobs.read(lambda: [sample(log, *place) for place in places], done, failed)
 
     def _tell_topics(self, mixes: Sequence[Mix]) -> None:
         """Topics that no queue tells of, as in a log by itself, have colours too."""

@@ -96,7 +96,7 @@ class LineStrip(Canvas):
         """What was sampled."""
         self._mixes += mixes
         if len(self._mixes) > MOST_MIXES:
-            self._mixes = joined(self._mixes, 2 * (self._line.high - self._line.low) // MOST_MIXES)
+            self._mixes = joined(self._mixes, 2 * (self._line.written - self._line.low) // MOST_MIXES)
         if self._ground is not None and self._ground.size() == self.size() * self.devicePixelRatioF():
             p = QPainter(self._ground)
             self._paint_mixes(p, mixes)
@@ -224,7 +224,7 @@ class LineStrip(Canvas):
         if line.high <= line.low:
             return
         top, height = px(TOP), px(BAND)
-        p.fillRect(QRectF(self._x(line.low), top, self._x(line.written) - self._x(line.low), height), C("line", 0.55))
+        p.fillRect(QRectF(self._x(line.low), top, self._x(line.written) - self._x(line.low), height), C("line"))
         if line.high > line.written:
             p.fillRect(
                 QRectF(self._x(line.written), top, self._x(line.high) - self._x(line.written), height), C("sunken")

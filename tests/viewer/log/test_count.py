@@ -56,5 +56,33 @@ def test_its_numbers_grow_with_the_store(qapp: object, golden: Callable[..., Pat
         assert low < line.written
         assert high <= line.high
         assert line.share(low) < 1.0, "the frame lies over the data, not behind them"
+        for _ in range(500):
+            if max(mix.end for mix in pane.line._mixes) == full:
+                break
+            await asyncio.sleep(0.02)
+        mixes = sorted(pane.line._mixes, key=lambda mix: mix.start)
+        assert [mix.start for mix in mixes] == [line.low, *(mix.end for mix in mixes[:-1])], "sampled once, without gaps"
+        assert mixes[-1].end == full
+
+    on_store(qapp, UnitsPane, store, drive)
+
+
+@pytest.mark.golden
+def test_rows_are_known_though_the_worker_is_long_in_coming(qapp: object, golden: Callable[..., Path]) -> None:
+    """Beside a broker it gets little of the processor: rows of a small log are counted in the window then."""
+    store = golden("clean-5.3.3")
+
+    async def drive(pane: UnitsPane, session: StoreSession) -> None:
+        log = session.snapshot.log
+        for _ in range(300):
+            if log.known_end is not None and pane._extent is not None:
+                break
+            await asyncio.sleep(0.02)
+        pane.count.set_session(session)
+        pane.count._busy = True  # the worker has not answered yet
+        assert "rows" not in pane.status()
+        pane.count.grow()
+        await settled(session.jobs)
+        assert pane.status().endswith(f" · {rows_between(log, log.min_offset, log.max_offset):,} rows")
 
     on_store(qapp, UnitsPane, store, drive)

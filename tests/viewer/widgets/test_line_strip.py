@@ -134,3 +134,14 @@ def test_the_focus_is_a_frame_and_no_fill(strip, qtbot):
     still = strip.grab().toImage().pixelColor(600, 8)
     strip.hasFocus = lambda: True
     assert strip.grab().toImage().pixelColor(600, 8) == still
+
+
+def test_samples_of_a_small_log_in_large_files_stay_apart(qtbot):
+    """The zero tail behind it counted, too: of a log that had grown one sample was left, one colour from end to end."""
+    made = LineStrip()
+    qtbot.addWidget(made)
+    written = 3_000_000
+    made.set_line(LogLine(0, written, GIB, (LineFile("0" * 20, 0, GIB),)))
+    edges = [written * n // 600 for n in range(601)]
+    made.add_mixes([Mix(start, end, (("orders", 1.0),)) for start, end in itertools.pairwise(edges)])
+    assert 200 < len(made._mixes) <= 600
