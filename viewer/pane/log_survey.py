@@ -94,11 +94,14 @@ class LogSurvey(QObject):
         self._late = self._line.high > self._line.low and not self._strip.isVisible()
         if self._session is None or self._late:
             return
-        turn, log = self._turn, self._session.snapshot.log
+        turn, log, before = self._turn, self._session.snapshot.log, self._line
 
         def done(line: LogLine) -> None:
-            if turn == self._turn:
-                self._show(line)
+            if turn != self._turn:
+                return
+            if self._line is not before and line.written < self._line.written <= line.high:
+                line = replace(line, written=self._line.written)  # the end was found meanwhile
+            self._show(line)
 
         self._session.jobs.read(lambda: line_of(log), done, lambda _error: None)
 
@@ -144,6 +147,9 @@ class LogSurvey(QObject):
     def _sample(self, before: LogLine) -> None:
         """Sample what nobody has sampled yet, where the line, ``before`` until now, has grown by a piece worth it."""
         line = self._line
+        if line.low != before.low or line.written < before.written:
+            self._turn += 1  # another beginning, or the log was cut: the strip has nothing left
+            self._todo, self._sampled = [], set()
         covered = max((high for _, high in self._sampled), default=line.low)
         behind = line.written - covered
         if self._sampled and behind < max(1, (line.written - line.low) // WORTH):
@@ -189,20 +195,22 @@ class LogSurvey(QObject):
             self._ask_cache()
             return
         turn, log = self._turn, self._session.snapshot.log
-        places, self._todo = self._todo[:AT_A_TIME], self._todo[AT_A_TIME:]
+        places = self._todo[:AT_A_TIME]
 
         def done(mixes: list[Mix]) -> None:
+            if turn != self._turn:
+                return
+            self._sampled.update(places)
+            self._strip.add_mixes(mixes)
+            self._tell_topics(mixes)
+            go_on()
+
+        def go_on(_error: Exception | None = None) -> None:
             if turn == self._turn:
-                self._sampled.update(places)
-                self._strip.add_mixes(mixes)
-                self._tell_topics(mixes)
+                del self._todo[: len(places)]
                 self._pause.start()
 
-        def failed(_error: Exception) -> None:
-            if turn == self._turn:
-                self._pause.start()
-
-        self._session.jobs.read(lambda: [sample(log, *place) for place in places], done, failed)
+        self._session.jobs.read(lambda: [sample(log, *place) for place in places], done, go_on)
 
     def _tell_topics(self, mixes: Sequence[Mix]) -> None:
         """Topics that no queue tells of, as in a log by itself, have colours too."""

@@ -13,6 +13,7 @@ from panes import on_store, settled
 from engine.inspection import open_store
 from viewer.log.count import rows_between
 from viewer.log.pane import UnitsPane
+from viewer.pane import log_survey
 from viewer.runtime.store_session import StoreSession
 from viewer.shell.following import LogFollow
 
@@ -20,7 +21,9 @@ MANY = 400
 
 
 @pytest.mark.golden
-def test_its_numbers_grow_with_the_store(qapp: object, golden: Callable[..., Path], tmp_path: Path) -> None:
+def test_its_numbers_grow_with_the_store(
+    qapp: object, golden: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), store)
     file = sorted(next(store.rglob("commitlog")).iterdir())[-1]
@@ -34,7 +37,7 @@ def test_its_numbers_grow_with_the_store(qapp: object, golden: Callable[..., Pat
 
     async def drive(pane: UnitsPane, session: StoreSession) -> None:
         follow = LogFollow(pane)
-        for _ in range(300):
+        for _ in range(3000):
             if pane.model.upto >= 0:
                 break
             await asyncio.sleep(0.02)
@@ -42,10 +45,18 @@ def test_its_numbers_grow_with_the_store(qapp: object, golden: Callable[..., Pat
         for done, end in ((3, ends[3]), (MANY, full)):
             file.write_bytes(whole[: end - int(file.name)].ljust(len(whole), b"\0"))
             session.tail.look()
-            for _ in range(300):
+            for _ in range(3000):
                 if session.snapshot.log.known_end == end:
                     break
                 await asyncio.sleep(0.02)
+            older = pane.line._given
+            with monkeypatch.context() as look:  # it was begun before the follower found the end
+                look.setattr(log_survey, "line_of", lambda _log, older=older: older)
+                pane.survey.look()
+                follow._act()
+                await settled(session.jobs)
+            assert pane.line._line.written == end
+            assert pane.line._mixes, "samples stay"
             follow._act()
             await settled(session.jobs)
             assert pane.status().endswith(f"0 to {end:,} · {every - MANY + done:,} rows")
@@ -56,7 +67,7 @@ def test_its_numbers_grow_with_the_store(qapp: object, golden: Callable[..., Pat
         assert low < line.written
         assert high <= line.high
         assert line.share(low) < 1.0, "the frame lies over the data, not behind them"
-        for _ in range(500):
+        for _ in range(3000):
             if max(mix.end for mix in pane.line._mixes) == full:
                 break
             await asyncio.sleep(0.02)
@@ -74,7 +85,7 @@ def test_rows_are_known_though_the_worker_is_long_in_coming(qapp: object, golden
 
     async def drive(pane: UnitsPane, session: StoreSession) -> None:
         log = session.snapshot.log
-        for _ in range(300):
+        for _ in range(3000):
             if log.known_end is not None and pane._extent is not None:
                 break
             await asyncio.sleep(0.02)
