@@ -41,14 +41,14 @@ class LogCount(QObject):
         self._session: StoreSession | None = None
         self._busy = False
         self._end = -1
-        self._growing = False
+        self._growing = self._asking = False
         self._rest = QTimer(self, singleShot=True)
         self._rest.timeout.connect(self._look_again)
 
     def set_session(self, session: StoreSession | None) -> None:
         """Another store, or none."""
         self._session = session
-        self._busy = self._growing = False
+        self._busy = self._growing = self._asking = False
         self._end = -1
         self._rest.stop()
 
@@ -58,7 +58,9 @@ class LogCount(QObject):
         if session is None or self._busy or self._rest.isActive() or not session.snapshot.log.files:
             return
         end = session.snapshot.log.known_end
-        if end is not None and end != self._end:
+        if end is None:
+            self._look_again()  # a look at the directory has just forgotten it
+        elif end != self._end:
             self._busy, self._end = True, end
             session.jobs.start(self._count(session))
 
@@ -96,9 +98,19 @@ class LogCount(QObject):
     def _look_again(self) -> None:
         """After the rest; where the log ends now is found off the loop."""
         session = self._session
-        if session is not None:
-            log = session.snapshot.log
-            session.jobs.read(lambda: log.max_offset, lambda _end: self.look(), lambda _error: None)
+        if session is None or self._asking:
+            return
+        self._asking, log = True, session.snapshot.log
+
+        def done(_end: object) -> None:
+            self._asking = False
+            if session is self._session:
+                self.look()
+
+        def failed(_error: Exception) -> None:
+            self._asking = False
+
+        session.jobs.read(lambda: log.max_offset, done, failed)
 
     async def _count(self, session: StoreSession) -> None:
         cache = default_cache() / FOLDER

@@ -211,9 +211,23 @@ class LogSource:
         return self.counted.offset_of(number) if self.counted is not None else None
 
     def read(self, position: int, before: int, after: int) -> Page[LogRow]:
-        """Rows around the item that holds the byte at ``position``; reads the disk."""
+        """Rows around the item that holds the byte at ``position``; reads the disk. What was still being written when
+        its bytes came is no damage: the rows are read again then, once.
+        """
         if self.reader.min_offset < 0:
             return Page([], 0, True, True)
+        page = self._page(position, before, after)
+        return self._page(position, before, after) if any(map(self._whole_now, page.rows)) else page
+
+    def _whole_now(self, row: LogRow) -> bool:
+        """Whether a unit stands whole where it was not."""
+        hurt = row.kind == "damage" if isinstance(row, EdgeRow) else row.crc == "bad"
+        if not hurt:
+            return False
+        now = self.reader.unit_at(row.offset, crc=isinstance(row, UnitRow))
+        return isinstance(now, Unit) and now.crc != "bad"
+
+    def _page(self, position: int, before: int, after: int) -> Page[LogRow]:
         start = self._item_at(position)
         ahead, last = self._rows_from(start, after) if after else ([], False)
         back = self._rows_before(start, before) if before else []

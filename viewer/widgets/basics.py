@@ -161,6 +161,13 @@ class Button(QPushButton):
         if self.property("kind") == "primary" and isinstance(box, QDialog) and not _has_default(box):
             self.setDefault(True)
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter presses the button that has the focus; a dialog would press its default, another one."""
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and event.modifiers() in _PLAIN:
+            self.click()
+            return
+        super().keyPressEvent(event)
+
     def retheme(self) -> None:
         """Take the fonts and colours in force."""
         kind = self.property("kind")
@@ -169,6 +176,9 @@ class Button(QPushButton):
             role = {"primary": "accentText", "danger": "error", "flat": "accent"}.get(kind, "text2")
             self.setIcon(icon(self._icon, role, 18))
             self.setIconSize(QSize(px(18), px(18)))
+
+
+_PLAIN = {Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier}
 
 
 def _has_default(box: QDialog) -> bool:

@@ -37,15 +37,15 @@ def test_its_numbers_grow_with_the_store(
 
     async def drive(pane: UnitsPane, session: StoreSession) -> None:
         follow = LogFollow(pane)
-        for _ in range(3000):
-            if pane.model.upto >= 0:
+        for _ in range(800):
+            if pane.model.upto >= 0 and pane.line._mixes:
                 break
             await asyncio.sleep(0.02)
         assert pane.status().endswith(f"0 to {ends[0]:,} · {every - MANY:,} rows")
         for done, end in ((3, ends[3]), (MANY, full)):
             file.write_bytes(whole[: end - int(file.name)].ljust(len(whole), b"\0"))
             session.tail.look()
-            for _ in range(3000):
+            for _ in range(800):
                 if session.snapshot.log.known_end == end:
                     break
                 await asyncio.sleep(0.02)
@@ -67,12 +67,12 @@ def test_its_numbers_grow_with_the_store(
         assert low < line.written
         assert high <= line.high
         assert line.share(low) < 1.0, "the frame lies over the data, not behind them"
-        for _ in range(3000):
+        for _ in range(800):
             if max(mix.end for mix in pane.line._mixes) == full:
                 break
             await asyncio.sleep(0.02)
         mixes = sorted(pane.line._mixes, key=lambda mix: mix.start)
-        assert [mix.start for mix in mixes] == [line.low, *(mix.end for mix in mixes[:-1])], "sampled once, without gaps"
+        assert [mix.start for mix in mixes] == [line.low, *(mix.end for mix in mixes[:-1])], "no gap, no overlap"
         assert mixes[-1].end == full
 
     on_store(qapp, UnitsPane, store, drive)
@@ -85,7 +85,7 @@ def test_rows_are_known_though_the_worker_is_long_in_coming(qapp: object, golden
 
     async def drive(pane: UnitsPane, session: StoreSession) -> None:
         log = session.snapshot.log
-        for _ in range(3000):
+        for _ in range(800):
             if log.known_end is not None and pane._extent is not None:
                 break
             await asyncio.sleep(0.02)
