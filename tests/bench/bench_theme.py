@@ -81,7 +81,8 @@ async def drive(window):
         seconds = time.perf_counter() - begun
         await asyncio.sleep(LATER.get(name, AFTER))
         print(json.dumps({
-            "type": "bench", "name": name, "windows": 5, "longestMs": round(waits.clock * 1000), "longestCpuMs": round(waits.cpu * 1000),
+            "type": "bench", "name": name, "windows": 5,
+            "longestMs": round(waits.clock * 1000), "longestCpuMs": round(waits.cpu * 1000),
             "over100": waits.over, "over100Cpu": waits.over_cpu,
             "dressedSeconds": round(seconds, 2),
             "load": round(os.getloadavg()[0], 1),

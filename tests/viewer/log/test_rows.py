@@ -153,7 +153,10 @@ def test_what_was_still_being_written_is_no_damage(golden, tmp_path):
                 file.write_bytes(whole)
                 yield item
 
-    for torn in (bytes(late.size), whole[late.offset : late.offset + 92] + bytes(8) + whole[late.offset + 100 : late.end]):
+    for torn in (
+        bytes(late.size),
+        whole[late.offset : late.offset + 92] + bytes(8) + whole[late.offset + 100 : late.end],
+    ):
         file.write_bytes(whole[: late.offset] + torn + whole[late.end :])
         with open_store(store) as snapshot:
             seen = LogSource(snapshot.log).read(0, 0, 40).rows
