@@ -86,10 +86,11 @@ def test_rows_are_known_though_the_worker_is_long_in_coming(qapp: object, golden
     async def drive(pane: UnitsPane, session: StoreSession) -> None:
         log = session.snapshot.log
         for _ in range(800):
-            if log.known_end is not None and pane._extent is not None:
+            if log.known_end is not None and pane.model.extent is not None:
                 break
             await asyncio.sleep(0.02)
         pane.count.set_session(session)
+        pane.model.upto = -1
         pane.count._busy = True  # the worker has not answered yet
         assert "rows" not in pane.status()
         pane.count.grow()
