@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_name("without_a_test_file.txt")
-LEAST = 0.58
+LEAST = 0.61
 """Share of the modules that have a file of their own, at least."""
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
 
 from viewer.look import assets
 from viewer.look.theme import theme
@@ -66,3 +67,20 @@ def window(run: Run, settings: Settings) -> Iterator[MainWindow]:
     run(made.jobs.drain())
     made.deleteLater()
     QApplication.sendPostedEvents(None, 52)  # DeferredDelete
+
+
+@pytest.fixture
+def shown(qtbot: QtBot) -> Callable[..., QWidget]:
+    """``shown(widget, width=900)``: the widget as high as it wants to be, painted once."""
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    theme.apply(app)
+
+    def show(widget: QWidget, width: int = 900) -> QWidget:
+        qtbot.addWidget(widget)
+        widget.resize(width, widget.sizeHint().height())
+        widget.show()
+        widget.grab()
+        return widget
+
+    return show

@@ -16,7 +16,6 @@ from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
 from viewer.pane.copying import command_copier, table_commands
-from viewer.pane.table_reading import read_into
 from viewer.runtime.places import Place
 from viewer.widgets.basics import PaneHead, splitter, stacked
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, gutter, text_column
@@ -154,8 +153,19 @@ class ConfigPane(Pane):
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the tables again."""
-        read_into(self, self.table, _read, self._fill)
+        """Read the tables again, where somebody looks; for the store that is still open then."""
+        session = self.session
+        if session is None or not self.isVisible():
+            return
+
+        def done(tables: list[Told]) -> None:
+            if session is self.session:
+                self._fill(tables)
+
+        def failed(error: Exception) -> None:
+            self.table.set_state(State("error", str(error)))
+
+        session.jobs.read(lambda: _read(session.snapshot), done, failed)
 
     def _fill(self, tables: list[Told]) -> None:
         self._tables = tables

@@ -1,47 +1,12 @@
 from __future__ import annotations
 
-import base64
 import zlib
-from datetime import UTC, timedelta, timezone
-from typing import Any
+from datetime import UTC
 
 import pytest
+from asked_units import STORED, record, unit
 
-from engine.codec.message import Unit
-from engine.codec.properties import encode
-from engine.query import FIELDS, parse
-
-STORED = 1_795_167_667_250  # 2026-11-20T09:41:07.250Z
-CHINA = timezone(timedelta(hours=8))
-
-
-def unit(body: bytes = b'{"order":"O-1042","note":"refunded \xe9\x87\x91"}', **changes: Any) -> Unit:
-    properties = changes.pop(
-        "properties", {"KEYS": "O-1042 AaAa", "TAGS": "Paid", "UNIQ_KEY": "7F0001", "region": "eu", "amount": "120"}
-    )
-    values: dict[str, Any] = {
-        "offset": 4096, "size": 310, "version": 1, "body_crc": 77, "queue_id": 3, "flag": 0, "queue_offset": 12,
-        "physical_offset": 4096, "sys_flag": 0, "born_timestamp": STORED - 3000,
-        "born_host_raw": bytes([127, 0, 0, 1, 0, 0, 0, 80]),
-        "store_timestamp": STORED, "store_host_raw": bytes([127, 0, 0, 1, 0, 0, 42, 159]), "reconsume_times": 0,
-        "prepared_transaction_offset": 0, "topic": "OrderPaid", "crc": "ok",
-    }  # fmt: skip
-    return Unit(**values | {"body": body, "properties": properties, "properties_raw": encode(properties)} | changes)
-
-
-def record(item: Unit) -> dict[str, Any]:
-    """As JSON's ``unit`` has it, with the body."""
-    return {
-        "type": "unit", "physicalOffset": item.offset, "size": item.size, "version": item.version, "file": None,
-        "topic": item.topic, "queueId": item.queue_id, "queueOffset": item.queue_offset, "flag": item.flag,
-        "sysFlag": item.sys_flag, "bornTimestamp": item.born_timestamp, "bornHost": item.born_host,
-        "storeTimestamp": item.store_timestamp, "storeHost": item.store_host, "reconsumeTimes": item.reconsume_times,
-        "preparedTransactionOffset": item.prepared_transaction_offset, "bodyCRC": item.body_crc, "crc": item.crc,
-        "bodyLength": len(item.body), "properties": item.properties, "tags": item.tags, "keys": item.keys,
-        "uniqueKey": item.unique_key, "tagsCode": item.tags_code, "offsetMsgId": item.offset_msg_id,
-        "body": base64.b64encode(item.body).decode(),
-    }  # fmt: skip
-
+from engine.query import parse
 
 PAID = unit()
 BARE = unit(b"", properties={}, sys_flag=0)
@@ -212,20 +177,3 @@ def test_the_file_of_a_unit_is_known_where_the_caller_tells_it():
     assert test(PAID) is True
     assert test(record(PAID)) is False
     assert test(record(PAID) | {"file": "00000000000000004096"}) is True
-
-
-def test_times_without_an_offset_are_the_readers():
-    assert parse('storeTimestamp = "2026-11-20 17:41:07.250"', zone=CHINA).matches(PAID) is True
-    assert parse('storeTimestamp = "2026-11-20 17:41:07.250"', zone=UTC).matches(PAID) is False
-
-
-def test_the_fields_asked_for_are_named():
-    assert parse('size > 1 and (keys = "x" or properties.a is null)').fields == {"size", "keys", "properties.a"}
-    assert parse("").takes_all
-    assert not parse("size > 1").takes_all
-
-
-def test_every_field_can_be_asked_of_a_unit_and_of_a_record():
-    for name, spec in FIELDS.items():
-        text = name if spec.kind == "condition" else f"{name} is null"
-        assert parse(text).matches(PAID) is parse(text).matches(record(PAID)), name

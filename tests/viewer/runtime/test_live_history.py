@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from made_looks import FILES, START, look
 
-from engine.inspection.positions import Position, Positions
 from viewer.look import assets
-from viewer.pane.live_plots import Range, positions_frame, rate_frame
-from viewer.positions.recording import NoRecording, Recorder, read_recording
-from viewer.runtime.live_feed import Feed
+from viewer.pane.live_plots import Range, rate_frame
 from viewer.runtime.live_history import DISPATCH_ALARM, LiveHistory, checkpoint_age, fill
 from viewer.runtime.position_look import KEYS, Flush, Look, Service, gaps_of
-
-START = 1_795_280_000_000
-FILES = ((0, 1 << 20, "0" * 20), (1 << 20, 2 << 20, f"{1 << 20:020d}"))
-
-
-def look(number: int = 0, *, lab: bool = True, checkpoint: int = START, live: bool = True, **more) -> Look:
-    """A look 100 ms times ``number`` after the start."""
-    told = {"wrote": 1000 * number, "committed": 900 * number, "flushed": 500 * number, "confirm": 900 * number,
-            "dispatched": 800 * number, "queue_max": 800 * number, "index_end": 800 * number, "min": 0}  # fmt: skip
-    told |= {key: value for key, value in more.items() if key in told}
-    found = {key: Position(value, "told") if value is not None else Position(None, why="nobody tells")
-             for key, value in told.items()}  # fmt: skip
-    at = {"physicMsgTimestamp": Position(100, "by time", timestamp=checkpoint)}
-    rest = {key: value for key, value in more.items() if key not in told}
-    settled = {"files": FILES, "heads": ((START, 0), (START + 100 * number, told["wrote"])), **rest}
-    return Look(Positions(checkpoint=at, **found), at=START + 100 * number, live=live, lab=lab, units=10 * number,
-                **settled)  # fmt: skip
 
 
 def names(history: LiveHistory) -> list[str]:
@@ -123,50 +103,6 @@ def test_marks_speak_chinese() -> None:
         assets.set_language("en")
 
 
-def test_a_recording_keeps_the_answers(tmp_path) -> None:
-    recorder = Recorder(tmp_path / "seen.jsonl", "/store")
-    for number in (1, 2, 3):
-        recorder.add(look(number, statuses={"PUT_OK": 4 if number < 3 else 9}))
-    recorder.write()
-    lines = (tmp_path / "seen.jsonl").read_text("utf-8").splitlines()
-    assert ["statuses" in line for line in lines[1:]] == [True, False, True]
-    assert [one.puts for one in read_recording(tmp_path / "seen.jsonl")[1]] == [4, 4, 9]
-
-
-def test_a_recording_gives_back_what_was_looked_at(tmp_path) -> None:
-    looks = [look(n, flushes=(Flush(START + n, n, n, 1.5, 2),) if n % 3 == 0 else ()) for n in range(30)]
-    recorder = Recorder(tmp_path / "one.jsonl", "/a/store")
-    for one in looks:
-        recorder.add(one)
-        if one.at % 500 == 0:
-            recorder.write()
-    recorder.write()
-    store, found = read_recording(recorder.path)
-    assert store == "/a/store"
-    assert [one.offsets() for one in found] == [one.offsets() for one in looks]
-    assert [one.flushes for one in found] == [one.flushes for one in looks]
-    assert {one.files for one in found} == {FILES}
-    assert fill(LiveHistory(), found).gaps["flush"].values[-1] == gaps_of(looks[-1]).flush
-
-
-def test_a_recording_that_was_cut_off_still_opens(tmp_path) -> None:
-    recorder = Recorder(tmp_path / "one.jsonl", "/a/store")
-    for number in range(3):
-        recorder.add(look(number))
-    recorder.write()
-    text = recorder.path.read_text("utf-8")
-    recorder.path.write_text(text[:-20], encoding="utf-8")
-    assert len(read_recording(recorder.path)[1]) == 2
-
-
-@pytest.mark.parametrize("text", ["", "no json\n", '{"type": "unit"}\n', '{"type": "recording", "version": 9}\n'])
-def test_what_is_no_recording_is_said_to_be_none(tmp_path, text: str) -> None:
-    path = tmp_path / "one.jsonl"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(NoRecording):
-        read_recording(path)
-
-
 def test_every_position_has_a_place_in_a_look() -> None:
     assert len(look(3).offsets()) == len(KEYS) == 9
 
@@ -194,24 +130,3 @@ def test_rates_are_not_taken_from_files_to_the_engine() -> None:
     history = fill(LiveHistory(), [replace(look(n, lab=False), units=1_000_000) for n in range(20)])
     fill(history, [look(n, statuses={"PUT_OK": 5}) for n in range(20, 40)])
     assert np.nanmax(history.puts.values) == 0
-
-
-def test_what_was_done_by_hand_is_marked_in_both_plots() -> None:
-    history = fill(LiveHistory(), [look(n) for n in range(30)])
-    history.note("live", "flushed", "by hand", at=START + 1000)
-    history.note("error", "plug pulled", at=START + 2000)
-    shown = Range((START + 2900) / 1000, 60)
-    for frame in (rate_frame(history, shown, 400, messages=True), positions_frame(history, shown, 400)):
-        assert [line.words for line in frame.lines] == ["plug pulled", "flushed"]
-
-
-def test_all_windows_of_a_store_show_one_series_from_its_start(tmp_path: Path) -> None:
-    first, second = Feed(tmp_path), Feed(tmp_path)
-    first.add(look(0))
-    assert second.history is first.history
-    second.add(look(0))
-    assert len(second.history) == 1
-    first.close()
-    second.add(look(1))
-    assert len(second.history) == 2
-    assert Feed(tmp_path / "other").history is not second.history

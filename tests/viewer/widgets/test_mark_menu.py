@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 
-import pytest
 from PySide6.QtCore import QPointF
-from PySide6.QtWidgets import QApplication
 
 from engine.inspection.file_map import FileMap, MapCell
 from engine.query import parse
 from viewer.look.broken import Broken
-from viewer.look.theme import theme
 from viewer.queues.queue_line import QueueFlag, QueueLine, QueueSpan
 from viewer.space.file_strip import FileStrip
 from viewer.space.space_line import Block, SpaceLine
-from viewer.widgets.areas import Area
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.log_line import LineFile, LogLine, Pin
-from viewer.widgets.marks import area_mark, broken_mark, entry_mark, node_mark
-from viewer.widgets.row_commands import BY_ID, MARKS, deeds_of
+from viewer.widgets.row_commands import deeds_of
 from viewer.widgets.ruler import Ruler, RulerFlag, RulerView
-from viewer.widgets.store_tree_rows import Node
-from viewer.widgets.treemap import Treemap
 
 FILES = (LineFile("00000000000000000000", 0, 1000), LineFile("00000000000000001000", 1000, 2000))
-
-
-@pytest.fixture
-def shown(qtbot):
-    app = QApplication.instance()
-    assert isinstance(app, QApplication)
-    theme.apply(app)
-
-    def show(widget):
-        qtbot.addWidget(widget)
-        widget.resize(900, widget.sizeHint().height())
-        widget.show()
-        widget.grab()
-        return widget
-
-    return show
 
 
 def reasons(mark):
@@ -121,28 +97,3 @@ def test_a_file_of_space_s_line_goes_to_its_first_byte(shown) -> None:
     assert line.mark_at(QPointF(line._x(1500), 20))[0].facts.offset == 1000
     line.choose(FILES[0].name)
     assert line.mark_at(None)[0].value == FILES[0].name
-
-
-def test_an_area_s_menu_is_its_topic_s(shown) -> None:
-    root = Area("", "", 300, children=(Area("Orders", "Orders", 200, 3, "Orders"), Area("\0o", "others", 100)))
-    treemap = shown(Treemap())
-    treemap.show_areas(root)
-    assert treemap.mark_at(None) is None
-    treemap.choose(("Orders",))
-    mark = treemap.mark_at(None)[0]
-    assert mark.facts.term == 'topic = "Orders"'
-    assert area_mark(None, "\0others", "", "").facts.term is None
-
-
-def test_every_mark_has_conditions_that_can_be_asked_and_reasons_for_the_rest() -> None:
-    place = SimpleNamespace(kind="queue", topic='a "b"', queue_id=3)
-    marks = [
-        node_mark(Node('queue/a "b"/3', "Queue 3", place=place)), entry_mark("T", 0, 5, "entry 5"),
-        entry_mark("T", 0, 5, "g", "g"), broken_mark(Broken(0, 5, "unread")), area_mark(None, "", "x", "x"),
-    ]  # fmt: skip
-    for mark in marks:
-        assert mark.facts.kind in MARKS
-        assert mark.facts.term is None or parse(mark.facts.term) is not None
-        assert all(reason.endswith(".") for reason in reasons(mark).values())
-        assert json.loads(json.dumps(mark.record))["value"] == mark.value
-    assert BY_ID["explain.field"].without(marks[0].facts) == ""

@@ -1,0 +1,41 @@
+"""Commands that write into a store keep what they change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from undone_stores import kept_in, made
+
+from engine.cli.main import COMMANDS, build_parser, main
+
+PUT = ["--topic", "Orders", "--body", "one more"]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return made(tmp_path / "store")
+
+
+@pytest.mark.parametrize("command", [["recover", "--apply"], ["dispatch"], ["put", *PUT]])
+def test_no_backup_does_without(store, tmp_path, command):
+    assert main([command[0], str(store), *command[1:], "--yes", "--no-backup"]) == 0
+    assert kept_in(tmp_path) == []
+
+
+WRITES_ANEW = {"copy", "snapshot", "pipeline", "bench"}
+
+
+def test_every_command_that_writes_into_a_store_can_do_it_with_and_without_keeping():
+    """A command that asks before it writes has the three words; one that says that it writes asks, or makes its own."""
+    for name in set(COMMANDS) - {"mqadmin"}:  # that one is many names for reading commands
+        parser = build_parser(name)
+        known = parser._subparsers._group_actions[0].choices
+        words = {option for action in known[name]._actions for option in action.option_strings}
+        asks = "--yes" in words
+        assert asks == ("--no-backup" in words) == ("--empty-log" in words), name
+        source = Path("engine/cli/commands").joinpath(f"{name}.py").read_text("utf-8")
+        if asks:
+            assert "with keeping(" in source, name
+        elif name not in WRITES_ANEW:
+            assert "MessageStore" not in source, name

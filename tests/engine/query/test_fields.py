@@ -1,0 +1,21 @@
+"""Fields that a filter can ask for."""
+
+from __future__ import annotations
+
+from asked_units import record, unit
+
+from engine.query import FIELDS, parse
+
+PAID = unit()
+
+
+def test_the_fields_asked_for_are_named():
+    assert parse('size > 1 and (keys = "x" or properties.a is null)').fields == {"size", "keys", "properties.a"}
+    assert parse("").takes_all
+    assert not parse("size > 1").takes_all
+
+
+def test_every_field_can_be_asked_of_a_unit_and_of_a_record():
+    for name, spec in FIELDS.items():
+        text = name if spec.kind == "condition" else f"{name} is null"
+        assert parse(text).matches(PAID) is parse(text).matches(record(PAID)), name

@@ -1,0 +1,45 @@
+"""Stores that commands have changed, what they have kept of them, and whether all of it came back."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import golden_stores
+from made_stores import healthy
+
+from engine.cli.main import main
+
+
+def like(name: str) -> str:
+    return "4.9" if "-4.9" in name else "5.3"
+
+
+def kept_in(place: Path) -> list[Path]:
+    return sorted(place.glob("*.kept-*"))
+
+
+def same(store: Path, before: golden_stores.Fingerprint) -> list[str]:
+    return golden_stores.changes(before, golden_stores.fingerprint(store))
+
+
+def undone(store: Path, before: golden_stores.Fingerprint) -> None:
+    (folder,) = kept_in(store.parent)
+    assert main(["recover", str(store), "--undo", str(folder), "--yes"]) == 0
+    assert same(store, before) == []
+
+
+def made(root: Path) -> Path:
+    """A store that recovery cuts, deletes files of and dispatches again, small enough to try every step."""
+    root = healthy().write(root)
+    log = max((root / "commitlog").iterdir())
+    data = log.read_bytes()
+    used = len(data.rstrip(b"\0"))
+    log.write_bytes(data[: used - 200] + b"torn" * 50 + data[used:])
+    queue = root / "consumequeue" / "Orders" / "0"
+    (queue / f"{int(max(file.name for file in queue.iterdir())) + 400:020d}").write_bytes(bytes(400))
+    shutil.rmtree(root / "consumequeue" / "Payments" / "1")
+    (root / "abort").write_text("4711")
+    (root / "config").mkdir(exist_ok=True)
+    (root / "config" / "topics.json").write_text('{"topicConfigTable":{}}')
+    return root
