@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import ipaddress
 import os
 import signal
+from collections.abc import Iterator
 from typing import Any
 
 from engine.cli.options import common, number
@@ -52,10 +54,6 @@ def _is_loopback(host: str) -> bool:
 
 async def _serve(args: argparse.Namespace, config: NameServerConfig, out: Output) -> None:
     """Until Ctrl+C or TERM."""
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, lambda *_: loop.call_soon_threadsafe(ended.set))
 
     def told(change: Change) -> None:
         if out.as_json:
@@ -65,12 +63,28 @@ async def _serve(args: argparse.Namespace, config: NameServerConfig, out: Output
         else:
             _line(out, f"{change.broker} at {change.address}: {change.word}")
 
-    async with ListeningNameServer(config, args.host, args.port, told) as server:
-        if out.as_json:
-            _record(out, {"type": "serving", "namesrv": server.address, "pid": os.getpid()})
-        else:
-            _line(out, f"serving: name server {server.address}, pid {os.getpid()}; Ctrl+C ends it")
-        await ended.wait()
+    with _ended_by_signals() as ended:
+        async with ListeningNameServer(config, args.host, args.port, told) as server:
+            if out.as_json:
+                _record(out, {"type": "serving", "namesrv": server.address, "pid": os.getpid()})
+            else:
+                _line(out, f"serving: name server {server.address}, pid {os.getpid()}; Ctrl+C ends it")
+            await ended.wait()
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[asyncio.Event]:
+    """Set by Ctrl+C and TERM; behind the block they do what they did before."""
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+    before = {
+        one: signal.signal(one, lambda *_: loop.call_soon_threadsafe(ended.set))
+        for one in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield ended
+    finally:
+        for one, what in before.items():
+            signal.signal(one, what)
 
 
 def _record(out: Output, record: dict[str, Any]) -> None:
