@@ -24,6 +24,7 @@ from engine.codec.crc import crc31
 from engine.codec.java import i64, utf8
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_fields import COLUMNS
+from engine.codec.unit_flavours import BY_VERSION
 from engine.codec.unit_scan import Blank, Stop, find_unit, look
 
 Buffer = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
@@ -126,7 +127,8 @@ class UnitColumns:
 
     def raw_topic(self, row: int) -> bytes:
         """Topic of a row, as stored."""
-        at = int(self.body_position[row]) + int(self.body_length[row]) + int(self.version[row])
+        width = BY_VERSION[int(self.version[row])].topic_width
+        at = int(self.body_position[row]) + int(self.body_length[row]) + width
         return self.buffer[at : int(self.properties_position[row]) - 2].tobytes()
 
     def add_blank(self, offset: int, size: int, position: int) -> None:

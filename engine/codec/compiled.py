@@ -25,9 +25,12 @@ from engine.codec.intrinsics import (
     put64,
     u8,
 )
+from engine.codec.message import MAGIC_BLANK
 from engine.codec.unit_fields import COLUMNS
+from engine.codec.unit_flavours import MAGICS
 
-_V1, _V2, _BLANK = np.uint32(0xDAA320A7), np.uint32(0xDAA320AB), np.uint32(0xCBD43194)
+_V1, _V2 = (np.uint32(magic) for magic in MAGICS)
+_BLANK = np.uint32(MAGIC_BLANK)
 _LARGEST = 128 << 20
 _TAGS = np.uint32(int.from_bytes(b"TAGS", "little"))
 _KEYS = np.uint32(int.from_bytes(b"KEYS", "little"))

@@ -15,7 +15,7 @@ from engine.own_folders import find_own, for_a_while, own_folder, user_cache
 
 _SOURCES = (
     "compiled.py", "compiled_chains.py", "compiled_gather.py", "compiled_write.py", "gather_job.py", "intrinsics.py",
-    "intrinsics_write.py", "unit_fields.py", "write_job.py",
+    "intrinsics_write.py", "unit_fields.py", "unit_flavours.py", "write_job.py",
 )  # fmt: skip
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from engine.codec.unit_flavours import MAGICS
+
 FOLDER_PREFIX = "dledger-"
 HEADER_SIZE = 48
 INDEX_UNIT_SIZE = 32
@@ -19,7 +21,6 @@ HEAD_BYTES = HEADER_SIZE + 8
 _HEADER = struct.Struct(">iiqqqiiii")
 _MAGIC = 1
 _BLANK_MAGIC = -1
-_MESSAGE_MAGICS = (0xDAA320A7, 0xDAA320AB)
 _NAME_DIGITS = 20
 
 
@@ -104,7 +105,7 @@ def wraps_message(head: bytes | bytearray | memoryview) -> bool:
     if header is None or len(head) < HEAD_BYTES:
         return False
     size, magic = struct.unpack_from(">iI", head, HEADER_SIZE)
-    return magic in _MESSAGE_MAGICS and size == header.body_size
+    return magic in MAGICS and size == header.body_size
 
 
 def recognise(folder: str, files: Iterable[NamedFile], head: bytes = b"") -> DLedgerLog | None:

@@ -15,11 +15,12 @@ from functools import lru_cache
 from engine.codec import batch
 from engine.codec import properties as props
 from engine.codec.crc import crc31
-from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2, STORE_HOST_V6, Unit
+from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Unit
+from engine.codec.unit_flavours import BY_VERSION
 
 LONGEST_PROPERTIES = 32_767
 """Bytes: PROPLEN is a signed 16-bit field."""
-LONGEST_V1_TOPIC = 127
+LONGEST_V1_TOPIC = BY_VERSION[1].longest_topic
 """UTF-16 units, and bytes, of a topic in a unit of version 1."""
 CRC_TAIL = 20
 """Bytes that the property CRC takes at the end of a unit (spec 2.5)."""
@@ -140,10 +141,11 @@ class TopicField:
     def __init__(self, topic: str, auto_version: bool = True) -> None:
         raw = topic.encode()
         long = auto_version and utf16_length(topic) > LONGEST_V1_TOPIC
-        if len(raw) > (LONGEST_PROPERTIES if long else LONGEST_V1_TOPIC):
+        flavour = BY_VERSION[2 if long else 1]
+        if len(raw) > flavour.longest_topic:
             raise ValueError(f"a topic of {len(raw)} bytes does not fit its length field")
-        self.magic = MAGIC_V2 if long else MAGIC_V1
-        self.raw = (_I16.pack(len(raw)) if long else bytes([len(raw)])) + raw
+        self.magic = flavour.magic
+        self.raw = flavour.topic_length.pack(len(raw)) + raw
         self.fixed = HEAD_SIZE + len(self.raw) + 2
         """Bytes of a unit with IPv4 hosts beside body and properties."""
 

@@ -15,12 +15,10 @@ from engine.codec import properties as props
 from engine.codec.crc import crc31
 from engine.codec.java import jhash, utf8
 from engine.codec.unit_fields import OF_BYTES
+from engine.codec.unit_flavours import BY_MAGIC, BY_VERSION, FLAVOURS
 from engine.errors import CorruptUnit
 
-MAGIC_V1 = 0xDAA320A7
-MAGIC_V2 = 0xDAA320AB
 MAGIC_BLANK = 0xCBD43194
-MAGIC_NAMES = {MAGIC_V1: "V1", MAGIC_V2: "V2", MAGIC_BLANK: "BLANK"}
 
 COMPRESSED = 0x1
 MULTI_TAGS = 0x2
@@ -49,6 +47,7 @@ _AFTER_HOSTS = struct.Struct(">iqi")  # RECONSUMETIMES, PREPAREDTRANSACTIONOFFSE
 _I32 = struct.Struct(">i")
 _I16 = struct.Struct(">h")
 _HEAD_SIZE = _HEAD.size
+_EXPECTED = " or ".join(f"0x{one.magic:08X}" for one in FLAVOURS)
 
 Crc = Literal["ok", "bad", "unchecked"]
 
@@ -192,12 +191,12 @@ def measure(buf: bytes | bytearray | memoryview, at: int, limit: int) -> Frame |
     if room < _HEAD_SIZE + 40:
         return f"cut off: {room} bytes left, a unit has at least {MIN_UNIT_SIZE}"
     size, magic = struct.unpack_from(">iI", buf, at)
-    if magic not in (MAGIC_V1, MAGIC_V2):
-        return f"no unit: magic code 0x{magic:08X}, expected 0x{MAGIC_V1:08X} or 0x{MAGIC_V2:08X}"
+    flavour = BY_MAGIC.get(magic)
+    if flavour is None:
+        return f"no unit: magic code 0x{magic:08X}, expected {_EXPECTED}"
     if size < MIN_UNIT_SIZE or size > LARGEST_UNIT:
         return f"length field says {size:,}, a unit has {MIN_UNIT_SIZE} to {LARGEST_UNIT:,} bytes"
     (sys_flag,) = _I32.unpack_from(buf, at + 36)
-    version = 1 if magic == MAGIC_V1 else 2
     store_time = _HEAD_SIZE + (20 if sys_flag & BORN_HOST_V6 else 8)
     after_hosts = store_time + 8 + (20 if sys_flag & STORE_HOST_V6 else 8)
     body = after_hosts + 16
@@ -205,14 +204,12 @@ def measure(buf: bytes | bytearray | memoryview, at: int, limit: int) -> Frame |
         return f"cut off: {room} bytes left, the fixed fields need {body}"
     (body_length,) = _I32.unpack_from(buf, at + body - 4)
     topic_field = body + body_length
-    topic = topic_field + version  # length of the topic: one byte in V1, two in V2
+    topic = topic_field + flavour.topic_length.size
     if body_length < 0 or topic + 2 > size:
         return f"bodyLength says {body_length:,} in a unit of {size:,} bytes"
     if topic > room:
         return f"cut off: the unit has {size:,} bytes, {room:,} are here"
-    topic_length = buf[at + topic_field] if version == 1 else _I16.unpack_from(buf, at + topic_field)[0]
-    if version == 1 and topic_length > 127:
-        topic_length -= 256
+    (topic_length,) = flavour.topic_length.unpack_from(buf, at + topic_field)
     properties = topic + topic_length + 2
     if topic_length < 0 or properties > size:
         return f"topicLength says {topic_length:,} in a unit of {size:,} bytes"
@@ -224,7 +221,16 @@ def measure(buf: bytes | bytearray | memoryview, at: int, limit: int) -> Frame |
     if size > room:
         return f"cut off: the unit has {size:,} bytes, {room:,} are here"
     return Frame(
-        size, version, store_time, after_hosts, body, body_length, topic, topic_length, properties, properties_length
+        size,
+        flavour.version,
+        store_time,
+        after_hosts,
+        body,
+        body_length,
+        topic,
+        topic_length,
+        properties,
+        properties_length,
     )
 
 
@@ -283,7 +289,7 @@ def parts(buf: bytes | bytearray | memoryview, at: int = 0) -> list[Part]:
         "bornHost": frame.store_timestamp - _HEAD_SIZE,
         "storeHost": frame.after_hosts - frame.store_timestamp - 8,
         "body": frame.body_length,
-        "topicLength": frame.version,
+        "topicLength": BY_VERSION[frame.version].topic_width,
         "topic": frame.topic_length,
     }
     found, position = [], 0

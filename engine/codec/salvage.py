@@ -17,8 +17,6 @@ from engine.codec.crc import crc31
 from engine.codec.message import (
     BORN_HOST_V6,
     LARGEST_UNIT,
-    MAGIC_V1,
-    MAGIC_V2,
     MIN_UNIT_SIZE,
     STORE_HOST_V6,
     Frame,
@@ -28,6 +26,7 @@ from engine.codec.message import (
     measure,
     parts,
 )
+from engine.codec.unit_flavours import BY_MAGIC, MAGICS
 
 _I32, _I16, _U32 = struct.Struct(">i"), struct.Struct(">h"), struct.Struct(">I")
 _SIZE, _MAGIC, _CRC, _PHYSICAL, _SYS_FLAG = 0, 4, 8, 28, 36
@@ -135,7 +134,7 @@ def _guesses(raw: bytes, sizes: Sequence[int]) -> Iterator[tuple[_Patch, ...]]:
     """Sets of mended fields, those that change least first."""
     for magic in _magics(raw):
         for flags in _sys_flags(raw):
-            version = 1 if (magic.data if magic else raw[_MAGIC : _MAGIC + 4]) == _U32.pack(MAGIC_V1) else 2
+            version = BY_MAGIC[_U32.unpack(magic.data if magic else raw[_MAGIC : _MAGIC + 4])[0]].version
             head = tuple(patch for patch in (magic, flags) if patch is not None)
             after = bytearray(raw)
             for patch in head:
@@ -149,10 +148,11 @@ def _guesses(raw: bytes, sizes: Sequence[int]) -> Iterator[tuple[_Patch, ...]]:
 def _magics(raw: bytes) -> Iterator[_Patch | None]:
     """The magic as it is where there is such a one, then the others: of two versions one may have become the other."""
     says = _U32.unpack_from(raw, _MAGIC)[0]
-    if says in {MAGIC_V1, MAGIC_V2}:
+    if says in MAGICS:
         yield None
-    for magic in {MAGIC_V1: (MAGIC_V2,), MAGIC_V2: (MAGIC_V1,)}.get(says, (MAGIC_V1, MAGIC_V2)):
-        yield _Patch(_MAGIC, _U32.pack(magic), Wrong("magicCode", says, magic))
+    for magic in MAGICS:
+        if magic != says:
+            yield _Patch(_MAGIC, _U32.pack(magic), Wrong("magicCode", says, magic))
 
 
 def _sys_flags(raw: bytes) -> Iterator[_Patch | None]:

@@ -10,15 +10,14 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.codec.message import MAGIC_BLANK, MAGIC_V1, MAGIC_V2, Unit, cut, measure
+from engine.codec.message import MAGIC_BLANK, Unit, cut, measure
+from engine.codec.unit_flavours import MAGIC_BYTES, PREFIX
 
 Bytes = bytes | bytearray | memoryview
 
 _PAIR = struct.Struct(">iI")
 _I64 = struct.Struct(">q")
-_MAGICS = (MAGIC_V1.to_bytes(4, "big"), MAGIC_V2.to_bytes(4, "big"))
 _BLANK = MAGIC_BLANK.to_bytes(4, "big")
-_PREFIX = b"\xda\xa3\x20"
 BLANK_SIZE = 8
 
 
@@ -102,7 +101,7 @@ def find_unit(buf: Bytes, base: int, start: int, file_end: int) -> int:
     unit, blank = -2, -2
     while at + BLANK_SIZE <= limit:
         if unit != -1 and unit < at + 4:
-            unit = data.find(_PREFIX, at + 4)
+            unit = data.find(PREFIX, at + 4)
         if blank != -1 and blank < at + 4:
             blank = data.find(_BLANK, at + 4)
         hits = [hit for hit in (unit, blank) if hit >= 0]
@@ -118,7 +117,7 @@ def find_unit(buf: Bytes, base: int, start: int, file_end: int) -> int:
 def _is_real(data: Bytes, at: int, limit: int, base: int, file_end: int) -> bool:
     if data[at + 4 : at + 8] == _BLANK:
         return bool(base + at + _PAIR.unpack_from(data, at)[0] == file_end)
-    if bytes(data[at + 4 : at + 8]) not in _MAGICS or at + 36 > limit:
+    if bytes(data[at + 4 : at + 8]) not in MAGIC_BYTES or at + 36 > limit:
         return False
     size = _PAIR.unpack_from(data, at)[0]
     if _I64.unpack_from(data, at + 28)[0] != base + at or base + at + size > file_end:

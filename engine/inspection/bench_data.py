@@ -21,8 +21,9 @@ from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.crc import crc31
 from engine.codec.dtypes import CQ_UNIT, INDEX_ENTRY
 from engine.codec.key_hashes import key_hashes
-from engine.codec.message import MAGIC_BLANK, MAGIC_V1
+from engine.codec.message import MAGIC_BLANK
 from engine.codec.topic_table import TopicTable
+from engine.codec.unit_flavours import BY_VERSION
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.layout import CONSUME_QUEUE_FILE_SIZE, INDEX_ENTRIES, INDEX_SLOTS, StorePaths, queue_file_name
@@ -51,7 +52,7 @@ def units(low: int, high: int, base: int, number: int = 0, seed: int = 7) -> Ite
         size = 91 + len(body) + len(name) + len(text)
         place = topic * QUEUES + queue
         head = _FIXED.pack(
-            size, MAGIC_V1, crc31(body), queue, 0, queue_offsets[place], base, 0,
+            size, BY_VERSION[1].magic, crc31(body), queue, 0, queue_offsets[place], base, 0,
             BEGIN + number // 10, 0x7F000001, 50_000, BEGIN + number // 10 + 1, 0x7F000001, 10_911, 0, 0, len(body),
         )  # fmt: skip
         yield b"".join((head, body, bytes((len(name),)), name, _I16.pack(len(text)), text))

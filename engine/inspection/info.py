@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
-from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2, STORE_HOST_V6, Unit
+from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Unit
+from engine.codec.unit_flavours import BY_VERSION, MAGICS
 from engine.errors import CannotRead, StoreError
 from engine.inspection import foreign
 
@@ -35,7 +36,7 @@ FLAVOURS = (
     "multiPath",
     "rocksdbCq",
 )
-_LONG_TOPIC = 127
+_LONG_TOPIC = BY_VERSION[1].longest_topic
 _SAMPLED_QUEUES = 256
 
 
@@ -177,7 +178,7 @@ def flavour(store: StoreSnapshot) -> list[str]:
     """
     seen: set[str] = set()
     for unit in _sample(store):
-        seen.add("v1" if unit.version == 1 else "v2")
+        seen.add(BY_VERSION[unit.version].word.lower())
         if unit.sys_flag & (BORN_HOST_V6 | STORE_HOST_V6):
             seen.add("ipv6")
         if unit.properties_raw[-20:].startswith(b"__CRC32#\x01"):
@@ -227,7 +228,7 @@ def _magic(store: StoreSnapshot, offset: int) -> bool:
         head = store.log.sequence.read(offset, 8)
     except CannotRead:
         return False
-    return int.from_bytes(head[4:8], "big") in (MAGIC_V1, MAGIC_V2)
+    return int.from_bytes(head[4:8], "big") in MAGICS
 
 
 def messages_in(info: StoreInfo) -> int:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from engine.codec.message import MAGIC_V1, MAGIC_V2, measure
+from engine.codec.message import measure
+from engine.codec.unit_flavours import MAGIC_BYTES
 from engine.errors import CannotRead, NotAStore
 from engine.layout import FILE_NAME_DIGITS, parse_file_name
 from engine.mapped.reading import Reading
@@ -24,7 +25,6 @@ SEARCH_FOLDERS = 2000
 _STORE_MARKS = ("consumequeue", "index", "checkpoint", "config", "lock", "abort")
 _TAIL_SEARCH = 8 << 20
 _NEITHER = "expected a store directory or a file of a commit log, found neither"
-_MAGICS = (MAGIC_V1.to_bytes(4, "big"), MAGIC_V2.to_bytes(4, "big"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def guess_base(file: Path, reading: Reading) -> int | None:
     data = _head(file, _TAIL_SEARCH, reading)
     at = 0
     while True:
-        hits = [hit for hit in (data.find(magic, at + 4) for magic in _MAGICS) if hit >= 0]
+        hits = [hit for hit in (data.find(magic, at + 4) for magic in MAGIC_BYTES) if hit >= 0]
         if not hits:
             return None
         at = min(hits) - 4
@@ -159,7 +159,7 @@ def _looks_like_units(folder: Path, names: list[str], reading: Reading) -> bool:
     for name in names:
         if len(name) == FILE_NAME_DIGITS and parse_file_name(name) is not None:
             head = _head(folder / name, 8, reading)
-            if head[4:8] in _MAGICS or guess_base(folder / name, reading) is not None:
+            if head[4:8] in MAGIC_BYTES or guess_base(folder / name, reading) is not None:
                 return True
     return False
 

@@ -14,7 +14,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from engine.codec.message import MAGIC_BLANK, MAGIC_V1, MAGIC_V2, Unit
+from engine.codec.message import MAGIC_BLANK, Unit
+from engine.codec.unit_flavours import MAGICS
 from engine.codec.unit_scan import Blank
 from engine.errors import CannotRead, CorruptUnit
 from engine.inspection.positions import (
@@ -39,7 +40,6 @@ STEP = 1 << 16
 PROBE = 512
 HEAD = 36
 _HEAD = struct.Struct(">iI20xq")
-_MAGICS = (MAGIC_V1, MAGIC_V2)
 WARM = 64
 """Looks for which a queue that grew is asked each time."""
 COLD_AT_ONCE = 64
@@ -204,7 +204,7 @@ def _hop(data: bytes, base: int) -> tuple[bool, int, int | None]:
         if at + HEAD > limit:
             break
         size, magic, offset = _HEAD.unpack_from(data, at)
-        if magic not in _MAGICS or offset != base + at or size < HEAD or at + size > limit:
+        if magic not in MAGICS or offset != base + at or size < HEAD or at + size > limit:
             break
         last = base + at
         at += size

@@ -13,13 +13,13 @@ from typing import Protocol
 import numpy as np
 
 from engine.codec.file_walk import find_in_file
-from engine.codec.message import LARGEST_UNIT, MIN_UNIT_SIZE, Unit
+from engine.codec.message import LARGEST_UNIT, MAGIC_BLANK, MIN_UNIT_SIZE, Unit
+from engine.codec.unit_flavours import PREFIX
 from engine.codec.unit_scan import look
 from engine.errors import CannotRead
 from engine.pipeline.storage import OpenFile
 
-_BLANK_MAGIC = (0xCB, 0xD4, 0x31, 0x94)
-_UNIT_MAGIC = (0xDA, 0xA3, 0x20)
+_BLANK_MAGIC = MAGIC_BLANK.to_bytes(4, "big")
 
 
 class LogPart(Protocol):
@@ -49,7 +49,7 @@ def anchor(split: LogPart, file: OpenFile, cut: int, look_back: int, near: int) 
 def _is_whole(split: LogPart, file: OpenFile, position: int) -> bool:
     head = file.read(position, MIN_UNIT_SIZE)
     size = int.from_bytes(head[:4], "big", signed=True)
-    if tuple(head[4:8]) == _BLANK_MAGIC:
+    if head[4:8] == _BLANK_MAGIC:
         return position + size == split.file_size
     data = file.read(position, max(size, 0)) if size <= LARGEST_UNIT else b""
     return isinstance(look(data, 0, len(data), split.file_start + position), Unit)
@@ -68,10 +68,10 @@ def _is_hidden(split: LogPart, file: OpenFile, position: int, look_back: int) ->
         blanks = blanks[head[blanks + i] == _BLANK_MAGIC[i]]
     if len(blanks):
         return True
-    units = np.flatnonzero(head[:-3] == _UNIT_MAGIC[0])
+    units = np.flatnonzero(head[:-3] == PREFIX[0])
     units = units[units < position - low]
-    for i in (1, 2):
-        units = units[head[units + i] == _UNIT_MAGIC[i]]
+    for i in range(1, len(PREFIX)):
+        units = units[head[units + i] == PREFIX[i]]
     sizes = np.zeros(len(units), np.int64)
     for i in range(4):
         sizes = sizes << 8 | data[units + i]

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.codec.encode import HEADS, HOST_BITS, host_bits, host_raw
-from engine.codec.message import MAGIC_V1, MAGIC_V2
 from engine.codec.unit_fields import INSTEAD, OF_BYTES, OF_RECORDS
+from engine.codec.unit_flavours import BY_VERSION
 from engine.errors import StoreError
 from engine.pipeline.export import COLUMNS, CSV, SCHEMA, arrow_schema
 from engine.pipeline.insides.worker_process import settling
@@ -104,11 +104,11 @@ def unit_bytes(row: dict[str, Any]) -> bytes:
     try:
         born, stored = host_raw(row["bornHost"]), host_raw(row["storeHost"])
         flags = row["sysFlag"] & ~HOST_BITS | host_bits(born, stored)
-        long = row["version"] == 2
-        named = struct.pack(">h" if long else ">b", len(topic)) + topic
+        flavour = BY_VERSION[row["version"]]
+        named = flavour.topic_length.pack(len(topic)) + topic
         size = 72 + len(born) + len(stored) + len(body) + len(named) + 2 + len(text)
         head = HEADS[flags & HOST_BITS].pack(
-            size, MAGIC_V2 if long else MAGIC_V1, row["bodyCRC"],
+            size, flavour.magic, row["bodyCRC"],
             row["queueId"], row["flag"], row["queueOffset"], row["physicalOffset"], flags, row["bornTimestamp"], born,
             row["storeTimestamp"], stored, row["reconsumeTimes"], row["preparedTransactionOffset"], len(body),
         )  # fmt: skip

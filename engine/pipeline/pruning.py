@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2
+from engine.codec.message import BORN_HOST_V6
+from engine.codec.unit_flavours import MAGICS
 from engine.errors import CannotRead
 from engine.pipeline.files import LogFile, StorePlace, log_files
 from engine.pipeline.splits import Ranges
@@ -108,7 +109,7 @@ def _first_time(file: LogFile) -> int | None:
             head = lent.read(0, 80)
     except CannotRead:
         return None
-    if len(head) < 80 or int.from_bytes(head[4:8], "big") not in (MAGIC_V1, MAGIC_V2):
+    if len(head) < 80 or int.from_bytes(head[4:8], "big") not in MAGICS:
         return None
     at = 48 + (20 if int.from_bytes(head[36:40], "big") & BORN_HOST_V6 else 8)
     return int.from_bytes(head[at : at + 8], "big", signed=True)

@@ -18,12 +18,11 @@ from engine.codec.message import (
     BORN_HOST_V6,
     DEFAULT_DELAY_LEVELS,
     MAGIC_BLANK,
-    MAGIC_V1,
-    MAGIC_V2,
     SCHEDULE_TOPIC,
     STORE_HOST_V6,
     tags_code_of,
 )
+from engine.codec.unit_flavours import BY_MAGIC, READ_BY
 
 Release = Literal["5.3", "4.9"]
 Bytes = bytes | bytearray | memoryview
@@ -35,7 +34,6 @@ _I64 = struct.Struct(">q")
 _I16 = struct.Struct(">h")
 _CRC_RESERVED = 20
 _DUP_INFO = "DUP_INFO"
-_VERSION_2 = "a version-2 unit, for topic names over 127 bytes, which RocketMQ 4.9 cannot read"
 
 
 class Rules(NamedTuple):
@@ -97,10 +95,10 @@ def check(buf: Bytes, at: int, room: int, rules: Rules = STANDARD, body: bool = 
         return Refusal(-1, f"the length field says {total:,}, {room:,} bytes are left in the file")
     if magic == MAGIC_BLANK:
         return BLANK
-    if magic != MAGIC_V1 and (magic != MAGIC_V2 or rules.release == "4.9"):
+    if magic not in READ_BY[rules.release]:
         if total == 0 and magic == 0:
             return Refusal(-1, "zero bytes: nothing was written here")
-        newer = f": {_VERSION_2}" if magic == MAGIC_V2 else ""
+        newer = f": {BY_MAGIC[magic].newer}" if magic in BY_MAGIC else ""
         return Refusal(-1, f"magic code 0x{magic:08X}{newer}")
     if total < 0 or total > room:
         return Refusal(-1, f"the length field says {total:,}, {room:,} bytes are left in the file")
@@ -129,11 +127,9 @@ def _parse(buf: Bytes, at: int, limit: int, rules: Rules, body: bool) -> Request
             if computed != stored_crc:
                 return Refusal(-1, f"CRC of the body is {computed}, the unit says {stored_crc}")
         here += body_length
-    version = 1 if magic == MAGIC_V1 else 2
-    topic_length = buf[here] if version == 1 else _I16.unpack_from(buf, here)[0]
-    if version == 1 and topic_length > 127:
-        topic_length -= 256
-    here += version
+    length_field = BY_MAGIC[magic].topic_length
+    (topic_length,) = length_field.unpack_from(buf, here)
+    here += length_field.size
     if not 0 <= topic_length <= total or here + topic_length > limit:
         return Refusal(-1, f"topicLength says {topic_length:,}")
     topic = utf8(bytes(buf[here : here + topic_length]))

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from engine.codec.message import COMMIT, TRANSACTION_MASK
+from engine.codec.unit_flavours import unread_versions
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.rules import unit_check
 from engine.rules.unit_check import Refusal, Request, Rules
@@ -228,8 +229,8 @@ class ReputMessage:
         import numpy as np
 
         wrong = columns.topic_id[:rows] < 0
-        if self._rules.release == "4.9":
-            wrong |= columns.version[:rows] == 2
+        for version in unread_versions(self._rules.release):
+            wrong |= columns.version[:rows] == version
         bad = np.flatnonzero(wrong)
         return int(bad[0]) if len(bad) else rows
 

@@ -6,7 +6,8 @@ import struct
 import zlib
 
 from engine.codec.crc import crc31
-from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, STORE_HOST_V6
+from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, STORE_HOST_V6
+from engine.codec.unit_flavours import BY_VERSION
 
 _V4 = bytes([192, 168, 1, 2])
 _V6 = bytes.fromhex("20010db8000000000000000000000042")
@@ -33,7 +34,7 @@ def raw_unit(
     born_host = (_V6 if sys_flag & BORN_HOST_V6 else _V4) + struct.pack(">i", 50_000)
     store_host = (_V6 if sys_flag & STORE_HOST_V6 else b"\x7f\0\0\1") + struct.pack(">i", 10_911)
     crc = crc31(body) if body_crc is None else body_crc
-    magic = MAGIC_V1 if version == 1 else MAGIC_V2
+    magic = BY_VERSION[version].magic
     rest = struct.pack(">Iiiiqqiq", magic, crc, queue_id, flag, queue_offset, offset, sys_flag, born) + born_host
     rest += struct.pack(">q", stored) + store_host + struct.pack(">iqi", reconsume, prepared, len(body)) + body
     rest += struct.pack(">b" if version == 1 else ">h", len(topic)) + topic
@@ -70,6 +71,6 @@ def properties_length_position(unit: bytes) -> int:
     at = 48 + (20 if sys_flag & BORN_HOST_V6 else 8) + 8 + (20 if sys_flag & STORE_HOST_V6 else 8) + 12
     (body,) = struct.unpack_from(">i", unit, at)
     at += 4 + body
-    if struct.unpack_from(">I", unit, 4)[0] == MAGIC_V1:
+    if struct.unpack_from(">I", unit, 4)[0] == BY_VERSION[1].magic:
         return at + 1 + unit[at]
     return at + 2 + struct.unpack_from(">h", unit, at)[0]

@@ -19,6 +19,7 @@ from engine.codec.flips import Explanation
 from engine.codec.java import jhash
 from engine.codec.message import Unit
 from engine.codec.salvage import Wrong
+from engine.codec.unit_flavours import BY_VERSION
 from engine.codec.words import HALF_TOPIC, OP_TOPIC, Word, op_offsets
 from viewer.log.words import say
 from viewer.look.assets import tr, words
@@ -26,7 +27,6 @@ from viewer.look.formats import full_moment, hexadecimal, moment, number, plain,
 
 MOST_MEMBERS = 200
 """Messages of a batch that are listed."""
-MAGIC = {1: "V1", 2: "V2"}
 LINKED_TOPICS = (properties.REAL_TOPIC, properties.RETRY_TOPIC)
 
 
@@ -143,11 +143,11 @@ def _identity(decoded: Decoded, links: Links) -> tuple[Line, ...]:
         )
     else:
         where = Line("physicalOffset", number(unit.physical_offset), tr("equals its place"))
-    magic = message.MAGIC_V1 if unit.version == 1 else message.MAGIC_V2
+    flavour = BY_VERSION[unit.version]
     return (
         where,
         Line("totalSize", number(unit.size), tr("bytes")),
-        Line("magicCode", hexadecimal(magic), MAGIC.get(unit.version, "")),
+        Line("magicCode", hexadecimal(flavour.magic), flavour.word),
         _crc_line(decoded),
         Line("queueId", number(unit.queue_id)),
         Line("flag", number(unit.flag), tr("the application's own") if unit.flag else ""),

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2
+from engine.codec.message import BORN_HOST_V6
+from engine.codec.unit_flavours import READ_BY
 from engine.codec.words import when
 from engine.mapped.read_only import ReadOnlyFile
 from engine.rules.unit_check import Release, Rules
@@ -341,7 +342,7 @@ def _first_store_time(file: ReadOnlyFile, like: Release) -> int:
     if len(head) < _HEAD_BYTES:
         return 0
     magic = struct.unpack_from(">I", head, 4)[0]
-    if magic != MAGIC_V1 and (magic != MAGIC_V2 or like == "4.9"):
+    if magic not in READ_BY[like]:
         return 0
     (sys_flag,) = struct.unpack_from(">i", head, 36)
     stored: int = struct.unpack_from(">q", head, 48 + (20 if sys_flag & BORN_HOST_V6 else 8))[0]

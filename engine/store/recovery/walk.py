@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.codec.columns import BAD, BLANK, UnitColumns, scan_block
-from engine.codec.message import MAGIC_V1
 from engine.codec.topic_table import TopicTable
+from engine.codec.unit_flavours import READ_BY, unread_versions
 from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
 from engine.rules import unit_check
@@ -164,8 +164,8 @@ class LogWalk:
         """How many rows a broker takes too, up to the first that it may not."""
         columns = self._columns
         wrong = (columns.crc[:rows] == BAD) & (columns.body_length[:rows] > 0)
-        if self._rules.release == "4.9":
-            wrong |= columns.version[:rows] == 2
+        for version in unread_versions(self._rules.release):
+            wrong |= columns.version[:rows] == version
         wrong |= columns.topic_id[:rows] < 0
         bad = np.flatnonzero(wrong)
         return int(bad[0]) if len(bad) else rows
@@ -184,7 +184,7 @@ def asked_for(file: ReadOnlyFile, position: int, rules: Rules) -> int:
     if rules.release != "4.9" or len(head) < _PAIR.size:
         return 0
     total, magic = _PAIR.unpack(head)
-    return max(int(total), 0) if magic == MAGIC_V1 else 0
+    return max(int(total), 0) if magic in READ_BY[rules.release] else 0
 
 
 def _room(length: int) -> NDArray[np.uint8]:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from raw_units import raw_unit
 
-from engine.codec.message import BORN_HOST_V6, MAGIC_V1, MAGIC_V2, STORE_HOST_V6, Frame, Unit, decode, measure, parts
+from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Frame, Unit, decode, measure, parts
 from engine.codec.salvage import salvage
+from engine.codec.unit_flavours import MAGICS
 
 BASE = 123_456
 NAMES = st.text("abcXYZ019_-%", min_size=1, max_size=40)
@@ -41,7 +42,7 @@ def spoiled(raw: bytes, field: str, number: int) -> bytes | None:
     if field == "sysFlag":
         value = int.from_bytes(raw[36:40], "big") ^ (BORN_HOST_V6, STORE_HOST_V6, 48)[number % 3]
     data[part.position : part.position + part.length] = (value % (1 << 8 * part.length)).to_bytes(part.length, "big")
-    magics = [data[4:8]] if field == "magicCode" else [struct.pack(">I", one) for one in (MAGIC_V1, MAGIC_V2)]
+    magics = [data[4:8]] if field == "magicCode" else [struct.pack(">I", one) for one in MAGICS]
     whole = any(isinstance(measure(data[:4] + magic + data[8:], 0, len(data)), Frame) for magic in magics)
     return None if whole or bytes(data) == raw else bytes(data)
 
@@ -132,7 +133,7 @@ def test_what_is_wrong_says_what_it_would_be() -> None:
     assert told is not None
     assert [(one.field, one.says, one.would_be) for one in told.wrong] == [
         ("totalSize", 77, len(raw)),
-        ("magicCode", 0x1234, MAGIC_V1),
+        ("magicCode", 0x1234, MAGICS[0]),
     ]
     assert told.unit.body == b'{"a": 1}'
     assert told.unit.keys == ["k1"]

@@ -1,0 +1,130 @@
+"""One list of a unit's flavours, and the places that must know a flavour themselves: all of them, and no other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from raw_units import raw_unit
+
+from engine.codec import compiled, unit_flavours
+from engine.codec.message import decode
+from engine.codec.unit_flavours import BY_MAGIC, BY_VERSION, FLAVOURS, MAGIC_BYTES, PREFIX, READ_BY, unread_versions
+
+ROOT = Path(__file__).resolve().parents[3]
+PLACES = {
+    "engine/codec/compiled.py": "the compiled walk: its magic number, the width of the topic's length, the first byte "
+    "that the search for units looks for",
+    "engine/codec/encode.py": "which topic is written in which flavour",
+    "engine/codec/salvage.py": "a length byte that cannot be read as it is: which others are tried",
+    "engine/codec/words.py": "what is said of a unit of a flavour that not every release reads",
+    "engine/inspection/bench_data.py": "what a measurement is made of",
+    "engine/inspection/check/release.py": "DK03: units that 4.9 takes for damage",
+    "engine/inspection/info.py": "from which name of a topic on all its queues are looked at",
+    "viewer/runtime/survey.py": "the oldest release that writes it",
+}
+"""File → what a further flavour asks for there. All else follows from ``engine/codec/unit_flavours.py``."""
+
+
+def test_versions_and_magic_numbers_are_one_each():
+    assert len(BY_MAGIC) == len(BY_VERSION) == len(FLAVOURS)
+    assert len(PREFIX) == 3
+    assert all(magic.startswith(PREFIX) for magic in MAGIC_BYTES)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: flavour.word)
+def test_a_unit_of_each_flavour_is_read(flavour):
+    unit = decode(raw_unit(version=flavour.version))
+    assert unit.version == flavour.version
+    assert bool(flavour.unread_by) == bool(flavour.newer)
+
+
+def test_a_release_reads_what_it_knows():
+    assert READ_BY["5.3"] == set(BY_MAGIC)
+    assert READ_BY["4.9"] == {BY_VERSION[1].magic}
+    assert (unread_versions("4.9"), unread_versions("5.3")) == ((2,), ())
+
+
+def test_the_compiled_twin_knows_as_many():
+    assert {int(compiled._V1), int(compiled._V2)} == set(BY_MAGIC)
+
+
+def flavour_uses(source: str) -> Iterator[int]:
+    """Lines where one flavour is told from another, or its numbers are typed out."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Compare(left=left, comparators=others):
+                sides = [left, *others]
+                if any(map(_is_version, sides)) and any(map(_is_number, sides)):
+                    yield node.lineno
+            case ast.BinOp(left=left, right=right) if _is_version(left) or _is_version(right):
+                yield node.lineno
+            case ast.Subscript(value=ast.Name(id="BY_VERSION"), slice=ast.Constant() | ast.IfExp()):
+                yield node.lineno
+            case ast.Name(id=name) if re.search("(^|_)V1(_|$)", name):
+                yield node.lineno
+            case ast.Constant(value=int(value)) if value in _NUMBERS:
+                yield node.lineno
+            case ast.Constant(value=bytes(value)) if PREFIX[:2] in value:
+                yield node.lineno
+
+
+_NUMBERS = {number for one in FLAVOURS for number in (one.magic, one.magic - (1 << 32), one.magic >> 24)}
+
+
+def _is_version(node: ast.expr) -> bool:
+    """``version`` as a name, a field, a column, a row of a column."""
+    match node:
+        case ast.Name(id="version") | ast.Attribute(attr="version") | ast.Constant(value="version"):
+            return True
+        case ast.Subscript(value=value, slice=key):
+            return _is_version(value) or _is_version(key)
+        case ast.Call(args=[value]):
+            return _is_version(value)
+    return False
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "unit.version == 2",
+        "1 != version",
+        "row['version'] == 2",
+        "columns.version[:rows] == 2",
+        "at + frame.version",
+        "at + int(self.version[row])",
+        "BY_VERSION[2]",
+        "BY_VERSION[2 if long else 1]",
+        "magic == _V1",
+        "len(raw) > LONGEST_V1_TOPIC",
+        "0xDAA320AB",
+        "b'\\xda\\xa3 '",
+    ],
+)
+def test_a_place_that_knows_a_flavour_is_seen(source):
+    assert list(flavour_uses(source))
+
+
+@pytest.mark.parametrize(
+    "source", ["unit.version == other.version", "BY_VERSION[unit.version]", "magic in MAGICS", "IPV6 + version_of(x)"]
+)
+def test_what_follows_from_the_list_is_no_such_place(source):
+    assert not list(flavour_uses(source))
+
+
+def test_every_place_that_knows_a_flavour_is_named():
+    """Where this fails: let the place follow from ``engine/codec/unit_flavours.py``, or name it in PLACES."""
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("engine", "viewer")
+        for path in (ROOT / package).rglob("*.py")
+        if path != Path(unit_flavours.__file__) and any(flavour_uses(path.read_text("utf-8")))
+    }
+    assert found == set(PLACES)
