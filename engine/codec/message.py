@@ -15,7 +15,7 @@ from engine.codec import properties as props
 from engine.codec.crc import crc31
 from engine.codec.java import jhash, utf8
 from engine.codec.unit_fields import OF_BYTES
-from engine.codec.unit_flavours import BY_MAGIC, BY_VERSION, FLAVOURS
+from engine.codec.unit_flavours import BY_VERSION, FLAVOURS
 from engine.errors import CorruptUnit
 
 MAGIC_BLANK = 0xCBD43194
@@ -47,6 +47,7 @@ _AFTER_HOSTS = struct.Struct(">iqi")  # RECONSUMETIMES, PREPAREDTRANSACTIONOFFSE
 _I32 = struct.Struct(">i")
 _I16 = struct.Struct(">h")
 _HEAD_SIZE = _HEAD.size
+_FORMS = {one.magic: (one.version, one.topic_width, one.topic_length.unpack_from) for one in FLAVOURS}
 _EXPECTED = " or ".join(f"0x{one.magic:08X}" for one in FLAVOURS)
 
 Crc = Literal["ok", "bad", "unchecked"]
@@ -191,11 +192,12 @@ def measure(buf: bytes | bytearray | memoryview, at: int, limit: int) -> Frame |
     if room < _HEAD_SIZE + 40:
         return f"cut off: {room} bytes left, a unit has at least {MIN_UNIT_SIZE}"
     size, magic = struct.unpack_from(">iI", buf, at)
-    flavour = BY_MAGIC.get(magic)
-    if flavour is None:
+    form = _FORMS.get(magic)
+    if form is None:
         return f"no unit: magic code 0x{magic:08X}, expected {_EXPECTED}"
     if size < MIN_UNIT_SIZE or size > LARGEST_UNIT:
         return f"length field says {size:,}, a unit has {MIN_UNIT_SIZE} to {LARGEST_UNIT:,} bytes"
+    version, topic_width, length_at = form
     (sys_flag,) = _I32.unpack_from(buf, at + 36)
     store_time = _HEAD_SIZE + (20 if sys_flag & BORN_HOST_V6 else 8)
     after_hosts = store_time + 8 + (20 if sys_flag & STORE_HOST_V6 else 8)
@@ -204,12 +206,12 @@ def measure(buf: bytes | bytearray | memoryview, at: int, limit: int) -> Frame |
         return f"cut off: {room} bytes left, the fixed fields need {body}"
     (body_length,) = _I32.unpack_from(buf, at + body - 4)
     topic_field = body + body_length
-    topic = topic_field + flavour.topic_length.size
+    topic = topic_field + topic_width
     if body_length < 0 or topic + 2 > size:
         return f"bodyLength says {body_length:,} in a unit of {size:,} bytes"
     if topic > room:
         return f"cut off: the unit has {size:,} bytes, {room:,} are here"
-    (topic_length,) = flavour.topic_length.unpack_from(buf, at + topic_field)
+    (topic_length,) = length_at(buf, at + topic_field)
     properties = topic + topic_length + 2
     if topic_length < 0 or properties > size:
         return f"topicLength says {topic_length:,} in a unit of {size:,} bytes"
@@ -221,16 +223,7 @@ def measure(buf: bytes | bytearray | memoryview, at: int, limit: int) -> Frame |
     if size > room:
         return f"cut off: the unit has {size:,} bytes, {room:,} are here"
     return Frame(
-        size,
-        flavour.version,
-        store_time,
-        after_hosts,
-        body,
-        body_length,
-        topic,
-        topic_length,
-        properties,
-        properties_length,
+        size, version, store_time, after_hosts, body, body_length, topic, topic_length, properties, properties_length
     )
 
 

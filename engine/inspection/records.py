@@ -25,25 +25,23 @@ if TYPE_CHECKING:
     from engine.inspection.where.lost import WhereResult
 
 Json = dict[str, Any]
-_UNIT: Json = {field.name: None for field in OF_RECORDS if field.always}
-"""A record of a unit, its fields in order."""
-_NAMES = tuple(field.name for field in OF_RECORDS if field.always and field.attribute)
-_VALUES = attrgetter(*(BY_NAME[name].attribute for name in _NAMES))
+_UNIT: Json = dict.fromkeys(["type", *(field.name for field in OF_RECORDS if field.always)])
+"""A record of a unit: its fields in order."""
+_TOLD = tuple(field.name for field in OF_RECORDS if field.always and field.attribute)
+_VALUES = attrgetter(*(BY_NAME[name].attribute for name in _TOLD))
+"""Gives what a unit tells of itself, for the fields :data:`_TOLD`."""
 
 
 def unit(item: Unit, file: str | None, kind: str = "unit", body: bool = False) -> Json:
     """A unit; ``file`` is the name of the file that holds it; with ``body`` the stored bytes in base64."""
-    record = {"type": kind, **_UNIT, **told(item), "file": file, "bodySha256": hashlib.sha256(item.body).hexdigest()}
+    record = _UNIT.copy()
+    record.update(zip(_TOLD, _VALUES(item), strict=True))
+    record["type"], record["file"], record["bodySha256"] = kind, file, hashlib.sha256(item.body).hexdigest()
     if item.stale:
         record["physicalOffsetField"] = item.physical_offset
     if body:
         record["body"] = base64.b64encode(item.body).decode()
     return record
-
-
-def told(item: Unit) -> Json:
-    """The fields of a unit as it tells them itself, in the order of its record."""
-    return dict(zip(_NAMES, _VALUES(item), strict=True))
 
 
 def blank(item: Blank, file: str | None) -> Json:
