@@ -15,25 +15,26 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.codec.columns import BAD, BLANK, UnitColumns
-from engine.codec.message import PREPARED, ROLLBACK, TRANSACTION_MASK, Unit
+from engine.codec.message import PREPARED, ROLLBACK, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
-from engine.codec.unit_scan import Damage, Stop
+from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, StoreError
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
 from engine.message_store import MessageStore
+from engine.query import Filter
 from engine.rules.unit_check import Request
 from engine.staging import staged
 from engine.store.put.raw_units import with_property_crc
 
 NOTHING_COPIED = "nothing is copied over it"
 _WAIT_MS = 1000.0
-_QUEUELESS = (PREPARED, ROLLBACK)
-Chosen = Callable[[Unit], bool]
+_TAKEN, _PASSED_OVER, _LEFT = 0, 1, 2
 Progress = Callable[[int], None]
 
 
@@ -55,16 +56,16 @@ def copy_store(
     source: StoreSnapshot,
     target: Path,
     config: MessageStoreConfig,
-    chosen: Chosen | None = None,
+    wanted: Filter | None = None,
     progress: Progress | None = None,
 ) -> Copied:
-    """Append every unit of ``source`` (that is ``chosen``) to a new store at ``target``, absent or empty.
+    """Append every unit of ``source`` (that is ``wanted``) to a new store at ``target``, absent or empty.
 
     The store grows in a folder beside ``target`` and gets its name when it is whole. Raises as the engine does; nothing
     is left then.
     """
     with staged(target, ".copy") as staging:
-        done = _Copy(source, staging, config, chosen, progress).run()
+        done = _Copy(source, staging, config, wanted, progress).run()
         _take_tables_along(source, staging)
         source.refuse_unread(NOTHING_COPIED)
     return done
@@ -76,12 +77,12 @@ class _Copy:
         source: StoreSnapshot,
         staging: Path,
         config: MessageStoreConfig,
-        chosen: Chosen | None,
+        wanted: Filter | None,
         progress: Progress | None,
     ) -> None:
         self._source, self._staging, self._config = source, staging, config
-        self._chosen, self._progress = chosen, progress
-        self._in_place = chosen is None and config.mapped_file_size_commit_log == source.log.sequence.file_size
+        self._wanted, self._progress = wanted, progress
+        self._in_place = wanted is None and config.mapped_file_size_commit_log == source.log.sequence.file_size
         self._units = self._size = self._left = self._left_size = 0
         self._end = 0
         self._first_of: dict[str, int] = {}
@@ -117,40 +118,37 @@ class _Copy:
         size = self._config.mapped_file_size_commit_log
         self._end = first - first % size
         stop = None if self._source.abort else log.max_offset
-        if self._chosen is None:
-            self._append_blocks(store, first, stop)
-            return
-        for item in self._source.units(first, stop):
-            if isinstance(item, Unit):
-                self._take(store, item)
-                self._seen(item.end - first)
-            elif isinstance(item, Damage):
-                self._leave_damage(item)
-            elif isinstance(item, Stop):
-                break
+        self._append_blocks(store, first, stop)
 
     def _append_blocks(self, store: MessageStore, first: int, stop: int | None) -> None:
-        """Without a filter the units need not be taken apart: whole runs are appended at once."""
-        topics = TopicTable()
-        for block in scan_log(self._source.log, first, stop, topics=topics):
+        """Units are not taken apart: whole runs are appended at once."""
+        topics, log = TopicTable(), self._source.log
+        taken = None
+        if self._wanted is not None:
+            taken = self._wanted.on_blocks(topics, log.file_name)
+        for block in scan_log(log, first, stop, topics=topics):
             if isinstance(block, Damage):
                 self._leave_damage(block)
             elif isinstance(block, UnitColumns):
-                self._take_block(store, block)
-                self._note_topics(block, topics)
+                chosen = np.ones(block.count, np.bool_)
+                if taken is not None:
+                    rows = taken.rows(block)
+                    chosen[:] = False
+                    chosen[rows[_good(block)[rows]]] = True
+                self._take_block(store, block, chosen)
+                self._note_topics(block, topics, chosen)
                 self._seen(int(block.offset[block.count - 1]) - first)
 
-    def _take_block(self, store: MessageStore, block: UnitColumns) -> None:
+    def _take_block(self, store: MessageStore, block: UnitColumns, chosen: npt.NDArray[np.bool_]) -> None:
         count = block.count
         blank = count > 0 and block.kind[count - 1] == BLANK
         units = count - 1 if blank else count
-        offset = block.offset[:units]
-        good = (block.crc[:units] != BAD) & (block.physical_offset[:units] == offset)
-        edges = [0, *(np.flatnonzero(np.diff(good)) + 1).tolist(), units]
+        fate = np.where(_good(block)[:units], np.where(chosen[:units], _TAKEN, _PASSED_OVER), _LEFT)
+        edges = [0, *(np.flatnonzero(np.diff(fate)) + 1).tolist(), units]
         for begin, end in pairwise(edges):
-            if begin == end:
+            if begin == end or fate[begin] == _PASSED_OVER:
                 continue
-            if good[begin]:
+            if fate[begin] == _TAKEN:
                 self._take_run(store, block, begin, end)
             else:
                 for row in range(begin, end):
@@ -177,11 +175,12 @@ class _Copy:
         self._end = store.append_units(data, sizes, block.store_timestamp[begin:end])
         self._count(end - begin, total)
 
-    def _note_topics(self, block: UnitColumns, topics: TopicTable) -> None:
+    def _note_topics(self, block: UnitColumns, topics: TopicTable, chosen: npt.NDArray[np.bool_]) -> None:
         """Where each topic's first unit that belongs into a queue stands."""
         units = block.count - int(block.kind[block.count - 1] == BLANK)
         kinds = block.sys_flag[:units] & TRANSACTION_MASK
-        rows = np.flatnonzero((kinds != PREPARED) & (kinds != ROLLBACK) & (block.topic_id[:units] >= 0))
+        queued = (kinds != PREPARED) & (kinds != ROLLBACK) & chosen[:units]
+        rows = np.flatnonzero(queued & (block.topic_id[:units] >= 0))
         numbers, first = np.unique(block.topic_id[:units][rows], return_index=True)
         for number, row in zip(numbers.tolist(), rows[first].tolist(), strict=True):
             self._first_of.setdefault(topics.names[number], int(block.offset[row]))
@@ -193,17 +192,6 @@ class _Copy:
     def _count(self, units: int, size: int) -> None:
         self._units += units
         self._size += size
-
-    def _take(self, store: MessageStore, unit: Unit) -> None:
-        if unit.crc == "bad" or unit.stale:
-            self._leave(unit.size)
-            return
-        if self._chosen is not None and not self._chosen(unit):
-            return
-        self._end = store.append_raw(self._source.log.read(unit.offset, unit.size)) + unit.size
-        self._count(1, unit.size)
-        if unit.transaction_type not in _QUEUELESS:
-            self._first_of.setdefault(unit.topic, unit.offset)
 
     def _leave_damage(self, item: Damage) -> None:
         if item.unread:
@@ -239,6 +227,12 @@ class _Copy:
         queue = self._source.queue(request.topic, request.queue_id)
         entry = queue.entry(request.queue_offset) if queue is not None else None
         return entry.ext.bit_map if entry is not None and entry.ext is not None else b""
+
+
+def _good(block: UnitColumns) -> npt.NDArray[np.bool_]:
+    """Which rows are of this place, with the CRC that they say."""
+    good: npt.NDArray[np.bool_] = (block["crc"] != BAD) & (block["physical_offset"] == block["offset"])
+    return good
 
 
 def target_config(source: MessageStoreConfig, given: MessageStoreConfig | None) -> MessageStoreConfig:

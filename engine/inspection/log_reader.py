@@ -78,6 +78,11 @@ class LogReader:
         """Search for the end anew at the next ask."""
         self._max_offset = None
 
+    def file_name(self, offset: int) -> str | None:
+        """Name of the file that holds ``offset``."""
+        file = self.sequence.find(offset)
+        return file.name if file is not None else None
+
     def unit_between(self, file: ReadOnlyFile, low: int, high: int) -> int:
         """Offset of the first real unit or blank at positions [low, high) of ``file``, −1 where there is none."""
         return self._first_unit(file, file.start_offset + low, file.start_offset + high)

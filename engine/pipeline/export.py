@@ -18,9 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec import message
 from engine.codec.columns import UNIT, UnitColumns
-from engine.codec.message import Unit
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_fields import FIELDS, NUMBERS, OF_RECORDS
 from engine.codec.unit_scan import Damage
@@ -129,21 +127,8 @@ def rows_of(splits: Iterable[Split], wish: Wish, counter: Counter | None = None)
 
 def chosen(block: UnitColumns, topics: TopicTable, where: Filter | None, file: str) -> npt.NDArray[np.intp]:
     """The rows of a block that are units of this place (no left-overs in a reused file) and that the filter takes."""
-    here = (block["kind"] == UNIT) & (block["physical_offset"] == block["offset"])
-    if where is None:
-        return np.flatnonzero(here)
-    verdicts = np.where(here, where.vector(block, topics), np.int8(-1))
-    keep = verdicts > 0
-    test = where.compile(lambda _: file)
-    for row in np.flatnonzero(verdicts == 0).tolist():
-        keep[row] = test(unit_of(block, row))
-    return np.flatnonzero(keep)
-
-
-def unit_of(block: UnitColumns, row: int) -> Unit:
-    """The unit of a row, with its CRC checked."""
-    at, size = int(block.offset[row]) - block.base, int(block.size[row])
-    return message.decode(block.buffer[at : at + size].tobytes(), 0, int(block.offset[row]))
+    here = np.flatnonzero((block["kind"] == UNIT) & (block["physical_offset"] == block["offset"]))
+    return here if where is None else where.on_blocks(topics, lambda _: file).rows(block, here)
 
 
 def _parts(block: UnitColumns, rows: npt.NDArray[np.intp]) -> Iterator[npt.NDArray[np.intp]]:

@@ -6,8 +6,8 @@ text is read, and every complaint (:class:`engine.errors.BadFilter`) has the pla
 with an absent value is false, also a negated one (``!=``, ``not in``); ``not (…)`` around it is then true.
 
 Stages, one module each: ``lexer`` (words), ``parse`` (tree, with ``kinds`` and ``times``), ``tree`` (nodes and their
-text), ``evaluate`` (closures), ``vector`` (columns of a scan, the only one that imports numpy), ``complete`` (what to
-type next). Pure but for the clock that ``now`` reads where the caller gives no time.
+text), ``evaluate`` (closures), ``blocks`` (whole blocks of a scan, by ``vector`` and ``vector_texts``: these import
+numpy), ``complete`` (what to type next). Pure but for the clock that ``now`` reads where the caller gives no time.
 """
 
 from engine.query.complete import Completion, complete

@@ -19,11 +19,8 @@ from engine.query.parse import tree_of
 from engine.query.tree import Node
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from engine.codec.columns import UnitColumns
     from engine.codec.topic_table import TopicTable
+    from engine.query.blocks import BlockFilter
 
 Record = Unit | Mapping[str, Any]
 
@@ -58,14 +55,11 @@ class Filter:
         of_record = closure(self.tree, "record")
         return lambda record: of_unit(record) if isinstance(record, Unit) else of_record(record)
 
-    def vector(self, columns: UnitColumns, topics: TopicTable) -> npt.NDArray[np.int8]:
-        """A verdict on each row of a scanned block without decoding it: 1 yes, −1 no, 0 only the unit can tell.
+    def on_blocks(self, topics: TopicTable, file_of: FileOf | None = None, *, crc: bool = True) -> BlockFilter:
+        """The form of :meth:`compile` for whole blocks of a scan: see :class:`engine.query.blocks.BlockFilter`."""
+        from engine.query.blocks import BlockFilter
 
-        The block must have been scanned with topics and tags (``want_tags``). Rows that are no units are −1.
-        """
-        from engine.query.vector import verdicts
-
-        return verdicts(self.tree, columns, topics)
+        return BlockFilter(self.tree, topics, file_of, crc=crc)
 
     @cached_property
     def _test(self) -> Callable[[Record], bool]:
@@ -97,6 +91,16 @@ def condition(name: str, value: object, *, zone: tzinfo | None = None) -> str:
     if isinstance(value, int) and target.kind == "time":
         return f"{target.label} = {_moment(value, zone)}"
     return f"{target.label} = {quote(value) if isinstance(value, str) else int(str(value))}"
+
+
+def only(topic: str | None = None, queue: int | None = None, where: str | None = None) -> Filter | None:
+    """The filter of ``where`` for one topic, or one queue; None where nothing is asked."""
+    asked: list[Node] = [] if where is None else [parse(where).tree]
+    if queue is not None:
+        asked.insert(0, tree.Compare("=", tree.Field("queueId"), tree.Constant(queue, "number")))
+    if topic is not None:
+        asked.insert(0, tree.Compare("=", tree.Field("topic"), tree.Constant(topic, "text")))
+    return Filter(where or "", tree.all_of(*asked)) if asked else None
 
 
 def negate(text: str) -> str:

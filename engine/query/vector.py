@@ -1,7 +1,9 @@
-"""Filter over whole blocks: what the columns of a scan decide, row by row, before any unit is decoded.
+"""Filter over whole blocks: what the columns of a scan and the bytes behind them decide, before any unit is decoded.
 
 Three-valued: 1 yes, -1 no, 0 perhaps. ``and`` is the minimum, ``or`` the maximum, ``not`` the sign, so a part that
-columns cannot decide leaves only those rows open that depend on it.
+cannot be decided here leaves only those rows open that depend on it. The cheap parts of a condition go first; the
+others are asked only of the rows that these leave open. What is asked of texts stands in
+:mod:`engine.query.vector_texts`.
 """
 
 from __future__ import annotations
@@ -13,12 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from engine.codec import block_texts, message
 from engine.codec import columns as unit_columns
-from engine.codec import message
 from engine.codec.columns import UnitColumns
-from engine.codec.java import jhash
 from engine.codec.topic_table import TopicTable
-from engine.query.evaluate import closure
+from engine.query import vector_texts
+from engine.query.evaluate import FileOf, closure
 from engine.query.fields import BY_FLAGS, BY_TOPIC, FIELDS, HALF_TOPIC, OP_TOPIC
 from engine.query.tree import (
     And,
@@ -35,11 +37,14 @@ from engine.query.tree import (
     Or,
     Value,
     fields,
+    kind_of,
+    parts,
 )
+from engine.query.verdicts import NO, PERHAPS, YES, Verdicts
 
-Verdicts = npt.NDArray[np.int8]
 Numbers = npt.NDArray[np.int64]
-YES, PERHAPS, NO = np.int8(1), np.int8(0), np.int8(-1)
+Truths = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
 
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -51,50 +56,74 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     ">=": np.greater_equal,
 }
 _CRC_WORDS = {unit_columns.OK: "ok", unit_columns.BAD: "bad"}
+_COUNTED = ("number", "time", "duration")
 
 
-def verdicts(node: Node, columns: UnitColumns, topics: TopicTable) -> Verdicts:
-    """The verdict of ``node`` on each filled row; rows that are no units are NO."""
-    found = _Block(columns, topics).verdict(node)
-    found[columns["kind"] != unit_columns.UNIT] = NO
-    return found
+def verdicts(node: Node, columns: UnitColumns, topics: TopicTable, file_of: FileOf | None, units: Rows) -> Verdicts:
+    """The verdict of ``node`` on each of the rows ``units``, which are units.
+
+    ``file_of`` names the commit log file of an offset; without it a unit's ``file`` is null.
+    """
+    return _Part(columns, topics, file_of, units).verdict(node) if len(units) else np.empty(0, np.int8)
 
 
-class _Block:
-    """The columns of one block, with what is worked out from them once."""
+class _Part:
+    """Some rows of a block, all of them units."""
 
-    def __init__(self, columns: UnitColumns, topics: TopicTable) -> None:
-        self._columns = columns
+    def __init__(self, block: UnitColumns, topics: TopicTable, file_of: FileOf | None, rows: Rows) -> None:
+        self._block = block
         self._topics = topics
-        self._rows = len(columns)
-        self._topic: npt.NDArray[np.int32] = columns.topic_id[: self._rows]
-        self._flags: Numbers = columns.sys_flag[: self._rows].astype(np.int64)
+        self._file_of = file_of
+        self._at = rows
+        self._rows = len(rows)
 
     def verdict(self, node: Node) -> Verdicts:
         match node:
             case And(items):
-                return reduce(np.minimum, [self.verdict(item) for item in items])
+                return self._join(items, np.minimum, NO)
             case Or(items):
-                return reduce(np.maximum, [self.verdict(item) for item in items])
+                return self._join(items, np.maximum, YES)
             case Not(item):
                 return np.negative(self.verdict(item))
             case Constant(value, _):
                 return self._all(YES if value is True else NO)
-        names = {item.label for item in fields(node)}
-        if names and names <= BY_TOPIC:
+        asked = {item.label for item in fields(node)}
+        if asked and asked <= BY_TOPIC:
             return self._by_topic(node)
-        if names and names <= BY_FLAGS:
+        if asked and asked <= BY_FLAGS:
             return self._by_flags(node)
-        if names == {"crc"}:
+        if asked == {"crc"}:
             return self._by_crc(node)
-        if names == {"transaction"}:
+        if asked == {"transaction"}:
             return self._by_transaction(node)
-        if names == {"tags"}:
-            return self._by_tag(node)
-        return self._by_number(node)
+        if asked == {"file"}:
+            return self._by_file(node)
+        found = self._by_number(node)
+        if found is None:
+            found = vector_texts.verdict(node, self._block, self._at, self._topics)
+        return self._all(PERHAPS) if found is None else found
+
+    def _join(self, items: Sequence[Node], join: Callable[..., Verdicts], settled: np.int8) -> Verdicts:
+        """The parts of a conjunction or disjunction, cheap ones first; rows whose verdict is ``settled`` are done."""
+        first, *others = sorted(items, key=_cost)
+        found = self.verdict(first)
+        for item in others:
+            left = np.flatnonzero(found != settled)
+            if not len(left):
+                break
+            part = self if len(left) == self._rows else self._only(left)
+            found[left] = join(found[left], part.verdict(item))
+        return found
+
+    def _only(self, numbers: Rows) -> _Part:
+        return _Part(self._block, self._topics, self._file_of, self._at[numbers])
 
     def _all(self, verdict: np.int8) -> Verdicts:
         return np.full(self._rows, verdict, np.int8)
+
+    def _column(self, name: str) -> npt.NDArray[Any]:
+        column = self._block[name]
+        return column if len(column) == self._rows else column[self._at]
 
     # -- fields with few values: the test runs once a value
 
@@ -102,12 +131,12 @@ class _Block:
         """Topics without a number (−1) take the last place, which stays open."""
         test = closure(node, "record")
         table = [YES if test({"topic": name}) else NO for name in self._topics.names]
-        return _lookup([*table, PERHAPS], self._topic)
+        return _lookup([*table, PERHAPS], self._column("topic_id"))
 
     def _by_flags(self, node: Node) -> Verdicts:
         test = closure(node, "record")
         kept = message.COMPRESSED | message.INNER_BATCH
-        values, rows = np.unique(self._flags & kept, return_inverse=True)
+        values, rows = np.unique(self._column("sys_flag") & kept, return_inverse=True)
         table = [YES if test({"sysFlag": int(value)}) else NO for value in values]
         return _lookup(table, rows)
 
@@ -116,101 +145,109 @@ class _Block:
         table = [PERHAPS, PERHAPS, PERHAPS]
         for code, word in _CRC_WORDS.items():
             table[code] = YES if test({"crc": word}) else NO
-        return _lookup(table, self._columns["crc"])
+        return _lookup(table, self._column("crc"))
 
     def _by_transaction(self, node: Node) -> Verdicts:
         """The word follows from the flag's two bits (0 none, 1 half, 2 commit, 3 rollback) and two topics."""
         test = closure(node, "record")
         by_bits = [YES if test({"sysFlag": bits << 2, "topic": ""}) else NO for bits in range(4)]
-        found = _lookup(by_bits, self._flags >> 2 & 3)
+        found = _lookup(by_bits, self._column("sys_flag") >> 2 & 3)
+        topic = self._column("topic_id")
         for name in (HALF_TOPIC, OP_TOPIC):
             number = self._topics.find(name)
             if number >= 0:
-                found[self._topic == number] = YES if test({"topic": name}) else NO
-        found[self._topic < 0] = PERHAPS
+                found[topic == number] = YES if test({"topic": name}) else NO
+        found[topic < 0] = PERHAPS
         return found
 
-    def _by_tag(self, node: Node) -> Verdicts:
-        """A tag can only be there where its hash is; a queue of delayed messages holds delivery times instead."""
-        sought: list[object]
-        match node:
-            case Compare("=", Field("tags"), Constant(value, _)) | Compare("=", Constant(value, _), Field("tags")):
-                sought = [value]
-            case In(Field("tags"), items, False):
-                sought = [item.value for item in items]
-            case IsNull(Field("tags"), False):
-                sought = [""]
-            case IsNull(Field("tags"), True):
-                return np.negative(self._by_tag(IsNull(Field("tags"))))
-            case _:
-                return self._all(PERHAPS)
-        hashes = np.array([jhash(tag) for tag in sought if isinstance(tag, str)], np.int64)
-        found = np.where(np.isin(self._columns["tags_code"], hashes), PERHAPS, NO)
-        found[self._unsure_tags_code()] = PERHAPS
-        return found
-
-    def _unsure_tags_code(self) -> npt.NDArray[np.bool_]:
-        unsure: npt.NDArray[np.bool_] = (self._topic < 0) | (self._topic == self._topics.find(message.SCHEDULE_TOPIC))
-        return unsure
+    def _by_file(self, node: Node) -> Verdicts:
+        """The rows of a block lie in one file."""
+        names = {self._file_of(int(self._block.offset[self._at[end]])) if self._file_of else None for end in (0, -1)}
+        if len(names) > 1:
+            return self._all(PERHAPS)
+        return self._all(YES if closure(node, "record")({"file": names.pop()}) else NO)
 
     # -- numbers and times
 
-    def _by_number(self, node: Node) -> Verdicts:
+    def _by_number(self, node: Node) -> Verdicts | None:
+        """None where the node does not compare numbers that stand in columns or in properties."""
         match node:
             case Compare(sign, left, right):
-                return self._compare(sign, left, right)
+                return _told(self._compare(sign, left, right), negated=False)
             case Between(left, low, high, negated):
-                inside: Verdicts = np.minimum(self._compare("<=", low, left), self._compare("<=", left, high))
-                return np.negative(inside) if negated else inside
+                above, below = self._compare("<=", low, left), self._compare("<=", left, high)
+                return None if above is None or below is None else _told(above.both(below), negated)
             case In(left, items, negated):
-                found = reduce(np.maximum, [self._compare("=", left, item) for item in items])
-                return np.negative(found) if negated else found
+                return _told(self._one_of(left, items), negated)
             case IsNull(left, negated):
-                numbers = self._numbers(left)
-                if numbers is None:
-                    return self._all(PERHAPS)
-                return self._all(YES if negated else NO)
-        return self._all(PERHAPS)
+                numbers = self._numbers(left) if kind_of(left) in _COUNTED else None
+                return None if numbers is None else self._all(YES if negated else NO)
+        return None
 
-    def _compare(self, sign: str, left: Node, right: Node) -> Verdicts:
+    def _compare(self, sign: str, left: Value, right: Value) -> _Compared | None:
+        kinds = (kind_of(left), kind_of(right))
+        if kinds[0] not in _COUNTED and kinds[1] not in _COUNTED:
+            return None  # texts, or two properties, which are compared as texts
         a, b = self._numbers(left), self._numbers(right)
         if a is None or b is None:
-            return self._all(PERHAPS)
-        found = np.where(_COMPARISONS[sign](a.values, b.values), YES, NO)
-        found[a.unsure | b.unsure] = PERHAPS
-        return found
+            return None
+        return _Compared(_COMPARISONS[sign](a.values, b.values), a.unsure | b.unsure, a.absent | b.absent)
+
+    def _one_of(self, left: Value, items: tuple[Constant, ...]) -> _Compared | None:
+        if kind_of(left) not in _COUNTED:
+            return None  # a property's text that is no number is in no list of numbers, and so not absent
+        sought = [item.value for item in items]
+        if not all(isinstance(value, int) and _SMALLEST <= value <= _LARGEST for value in sought):
+            return None
+        a = self._numbers(left)
+        return None if a is None else _Compared(np.isin(a.values, np.array(sought, np.int64)), a.unsure, a.absent)
 
     def _numbers(self, node: Node) -> _Known | None:
-        """The value of ``node`` in each row, None where columns do not have it."""
+        """The value of ``node`` in each row, None where it is not to be had."""
         match node:
             case Constant(value, _):
                 return self._constant(value)
             case Now(ms, _):
                 return self._constant(ms)
+            case Field(name, True):
+                return self._property(name)
             case Field(name, False):
                 column = FIELDS[name].column
                 if column is None:
                     return None
-                values = self._columns[column].astype(np.int64)
-                unsure = self._unsure_tags_code() if name == "tagsCode" else np.zeros(self._rows, np.bool_)
-                return _Known(values, unsure)
+                values = self._column(column).astype(np.int64)
+                return _Known(values, self._unsure_tags_code() if name == "tagsCode" else self._none())
             case Arithmetic(sign, left, right, _):
                 return self._sum(sign, left, right)
         return None
 
+    def _none(self) -> Truths:
+        return np.zeros(self._rows, np.bool_)
+
+    def _unsure_tags_code(self) -> Truths:
+        return vector_texts.unsure_tags_code(self._column("topic_id"), self._topics)
+
     def _constant(self, value: int | str | bool) -> _Known | None:
         if isinstance(value, str) or not _SMALLEST <= value <= _LARGEST:
             return None
-        return _Known(np.full(self._rows, value, np.int64), np.zeros(self._rows, np.bool_))
+        return _Known(np.full(self._rows, value, np.int64), self._none())
+
+    def _property(self, name: str) -> _Known | None:
+        sought = block_texts.searchable(name)
+        found = block_texts.property_values(self._block, self._at, sought).numbers() if sought is not None else None
+        if found is None:
+            return None
+        values, states = found
+        return _Known(values, states == block_texts.UNSURE, states == block_texts.NO_NUMBER)
 
     def _sum(self, sign: str, left: Value, right: Value) -> _Known | None:
         """Numbers that leave 64 bits on the way are left open: the unit's test counts without limit."""
         a, b = self._numbers(left), self._numbers(right)
         if a is None or b is None:
             return None
-        unsure = a.unsure | b.unsure
+        unsure, absent = a.unsure | b.unsure, a.absent | b.absent
         if sign == "&":
-            return _Known(a.values & b.values, unsure)
+            return _Known(a.values & b.values, unsure, absent)
         with np.errstate(over="ignore"):
             if sign == "+":
                 values = a.values + b.values
@@ -218,17 +255,51 @@ class _Block:
             else:
                 values = a.values - b.values
                 wrapped = ((a.values ^ b.values) & (a.values ^ values)) < 0
-        return _Known(values, unsure | wrapped)
+        return _Known(values, unsure | wrapped, absent)
 
 
 class _Known:
-    """A number per row, and the rows where it may be another."""
+    """A number per row, the rows where it may be another, and those that have none."""
 
-    __slots__ = ("unsure", "values")
+    __slots__ = ("absent", "unsure", "values")
 
-    def __init__(self, values: Numbers, unsure: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, values: Numbers, unsure: Truths, absent: Truths | None = None) -> None:
         self.values = values
         self.unsure = unsure
+        self.absent = np.zeros(len(values), np.bool_) if absent is None else absent
+
+
+class _Compared:
+    """What a comparison says per row, the rows where it may say otherwise, and those with an absent side."""
+
+    __slots__ = ("absent", "true", "unsure")
+
+    def __init__(self, true: Truths, unsure: Truths, absent: Truths) -> None:
+        self.true = true
+        self.unsure = unsure
+        self.absent = absent
+
+    def both(self, other: _Compared) -> _Compared:
+        """Whether both comparisons hold."""
+        return _Compared(self.true & other.true, self.unsure | other.unsure, self.absent | other.absent)
+
+
+def _told(compared: _Compared | None, negated: bool) -> Verdicts | None:
+    """The verdicts; with an absent side false, negated or not."""
+    if compared is None:
+        return None
+    found: Verdicts = np.where(compared.true != negated, YES, NO)
+    found[compared.unsure] = PERHAPS
+    found[compared.absent & ~compared.unsure] = NO
+    return found
+
+
+def _cost(node: Node) -> int:
+    """Which of several conditions is asked first: columns, then properties, then bodies, patterns last."""
+    below = parts(node)
+    if isinstance(node, Field):
+        return vector_texts.cost(node)
+    return reduce(max, map(_cost, below), vector_texts.cost(node))
 
 
 def _lookup(table: Sequence[np.int8], rows: npt.NDArray[Any]) -> Verdicts:

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from engine.codec.message import Unit, decode
+from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
-from engine.errors import CorruptUnit
 from engine.inspection import records
 from engine.rules.masking import Masking
 from engine.whole_file import whole_file, whole_text
@@ -90,11 +89,11 @@ def _text(control: Control, log: LogReader, plan: Plan, now_ms: int, start: int,
             last = item
         elif isinstance(item, Unit):
             rows += 1
-            writer.write(plan.masking.record(records.unit(item, _name(log, item.offset), body=plan.body)))
+            writer.write(plan.masking.record(records.unit(item, log.file_name(item.offset), body=plan.body)))
         elif plan.form == "jsonl":
             odd += 1
             made = records.blank if isinstance(item, Blank) else records.damage
-            writer.write(made(item, _name(log, item.offset)))  # type: ignore[arg-type]
+            writer.write(made(item, log.file_name(item.offset)))  # type: ignore[arg-type]
     ended = last if last is not None else Stop(end, "end", "every row was written")
     complete = ended.kind in {"end", "zero", "cut", "damage"}
     if plan.form == "jsonl" and plan.offsets is None:
@@ -141,16 +140,15 @@ def _items(control: Control, log: LogReader, plan: Plan, now_ms: int, start: int
 
 
 def _matches(control: Control, log: LogReader, where: str, now_ms: int, start: int, end: int) -> Iterator[Item]:
-    """Units that match, by columns first, as the filter line finds them."""
+    """Units that match, as the filter line finds them."""
     from engine.codec.columns import UnitColumns
     from engine.codec.topic_table import TopicTable
     from engine.inspection.block_scan import scan_log
     from engine.query import parse
-    from viewer.log.filter_work import file_name, matching
 
-    wanted, topics = parse(where, now_ms=now_ms), TopicTable()
-    test = wanted.compile(lambda offset: file_name(log, offset))
-    for block in scan_log(log, log.min_offset, crc=True, topics=topics, rows=2048):
+    topics = TopicTable()
+    taken = parse(where, now_ms=now_ms).on_blocks(topics, log.file_name)
+    for block in scan_log(log, log.min_offset, crc=True, topics=topics):
         control.check()
         if isinstance(block, Stop):
             yield block
@@ -158,24 +156,7 @@ def _matches(control: Control, log: LogReader, where: str, now_ms: int, start: i
         if not isinstance(block, UnitColumns):
             continue
         control.report(max(0, int(block.offset[0]) - start), max(1, end - start))
-        for offset in matching(wanted, block, topics, test, True):
-            at = offset - block.base
-            size = int(block.size[_row_of(block, offset)])
-            try:
-                yield decode(block.buffer[at : at + size].tobytes(), 0, offset, True)
-            except CorruptUnit:
-                continue
-
-
-def _row_of(block: Any, offset: int) -> int:
-    import numpy as np
-
-    return int(np.searchsorted(block["offset"], offset))
-
-
-def _name(log: LogReader, offset: int) -> str | None:
-    file = log.sequence.find(offset)
-    return file.name if file is not None else None
+        yield from taken.units(block)
 
 
 class _Writer:

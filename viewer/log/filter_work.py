@@ -1,24 +1,20 @@
 """Filtering the commit log in the worker process: hits stream back as they are found, a limit cuts the rest off.
 
-Blocks of columns are judged first; only rows that they leave open are decoded. Runs where numba is imported and where
+Runs where numba is imported and where
 no window waits: ``jobs.in_worker(title, "viewer.log.filter_work:scan", …)``. No Qt.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from engine.codec.columns import UnitColumns
-    from engine.codec.message import Unit
-    from engine.codec.topic_table import TopicTable
     from engine.config import MessageStoreConfig
     from engine.inspection.log_reader import LogReader
-    from engine.query import Filter
     from viewer.runtime.control import Emitting
 
 FIRST_HITS = 0.03
@@ -70,15 +66,15 @@ def scan(
     units, found, looked = 0, 0, start
     with open_store(path, config) as store:
         crc = "crc" in wanted.fields
-        test = wanted.compile(lambda offset: file_name(store.log, offset))
-        for block in scan_log(store.log, start, crc=crc, topics=topics, rows=2048):
+        taken = wanted.on_blocks(topics, store.log.file_name, crc=crc)
+        for block in scan_log(store.log, start, crc=crc, topics=topics):
             if isinstance(block, Stop):
                 sender.flush(max(looked, block.offset))
                 return Scanned(max(looked, block.offset), units, True)
             if not isinstance(block, UnitColumns):
                 looked = block.offset + block.size
                 continue
-            hits = matching(wanted, block, topics, test, crc)
+            hits = block.offset[taken.rows(block)].tolist()
             units += int((block["kind"] == UNIT).sum())
             looked = int(block.offset[block.count - 1]) + int(block.size[block.count - 1])
             if found + len(hits) >= most:
@@ -107,7 +103,7 @@ def first_look(log: LogReader, text: str, now_ms: int, start: int, stop: int) ->
     from engine.query import parse
 
     wanted = parse(text, now_ms=now_ms)
-    test = wanted.compile(lambda offset: file_name(log, offset))
+    test = wanted.compile(log.file_name)
     found: list[int] = []
     looked, complete = start, False
     for item in log.walk(start, stop, crc="crc" in wanted.fields):
@@ -118,35 +114,6 @@ def first_look(log: LogReader, text: str, now_ms: int, start: int, stop: int) ->
         if isinstance(item, Unit) and test(item):
             found.append(item.offset)
     return Hits(tuple(found), looked), complete
-
-
-def matching(
-    wanted: Filter, block: UnitColumns, topics: TopicTable, test: Callable[[Unit], bool], crc: bool
-) -> list[int]:
-    """Offsets of the block's units that match: the columns decide, the unit itself where they cannot."""
-    import numpy as np
-
-    verdicts = wanted.vector(block, topics)
-    rows = np.flatnonzero(verdicts >= 0)
-    return [int(block.offset[row]) for row in rows if verdicts[row] > 0 or _unit_matches(test, block, int(row), crc)]
-
-
-def _unit_matches(test: Callable[[Unit], bool], block: UnitColumns, row: int, crc: bool) -> bool:
-    from engine.codec.message import decode
-    from engine.errors import CorruptUnit
-
-    offset, size = int(block.offset[row]), int(block.size[row])
-    at = offset - block.base
-    try:
-        return test(decode(bytes(block.buffer[at : at + size]), 0, offset, crc))
-    except CorruptUnit:
-        return False
-
-
-def file_name(log: LogReader, offset: int) -> str | None:
-    """Name of the log file that holds ``offset``."""
-    file = log.sequence.find(offset)
-    return f"{file.start_offset:020d}" if file is not None else None
 
 
 def _behind(block: UnitColumns, offset: int) -> int:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.codec.message import COMPRESSED, Unit, decode, parts
+from engine.codec.message import COMPRESSED, Unit, parts
 from engine.codec.unit_fields import FIELDS
 from engine.codec.unit_scan import Damage, Stop
-from engine.errors import CorruptUnit
 from viewer.widgets.sought import Sought, Span
 
 if TYPE_CHECKING:
@@ -202,9 +201,8 @@ def _filter(log: LogReader, text: str, now_ms: int) -> Callable[[Unit], bool] | 
     if not text:
         return None
     from engine.query import parse
-    from viewer.log.filter_work import file_name
 
-    return parse(text, now_ms=now_ms).compile(lambda offset: file_name(log, offset))
+    return parse(text, now_ms=now_ms).compile(log.file_name)
 
 
 class _Search:
@@ -216,12 +214,13 @@ class _Search:
         from engine.codec.topic_table import TopicTable  # numpy is not on the way to the first rows
 
         self._control, self._log, self._sought, self._total = control, log, sought, total
-        self._wanted = _filter(log, within, now_ms)
-        self._crc = self._wanted is not None and "crc" in within
-        self._topics = TopicTable()
         from engine.query import parse
 
-        self._parsed = parse(within, now_ms=now_ms) if within else None
+        wanted = parse(within, now_ms=now_ms)
+        self._all = wanted.takes_all
+        self._crc = "crc" in wanted.fields
+        self._topics = TopicTable()
+        self._taken = wanted.on_blocks(self._topics, log.file_name, crc=self._crc)
         self.looked = 0
 
     def first(self, low: int, high: int) -> int | None:
@@ -249,7 +248,7 @@ class _Search:
         if low >= high:
             return
         before, base = low, self.looked
-        for block in scan_log(self._log, low, high, crc=self._crc, topics=self._topics, rows=2048):
+        for block in scan_log(self._log, low, high, crc=self._crc, topics=self._topics):
             if self._control.cancelled:
                 return
             if isinstance(block, UnitColumns):
@@ -259,7 +258,7 @@ class _Search:
                 last = block.count - 1
                 after = int(block.offset[last]) + int(block.size[last])
             elif isinstance(block, Damage):
-                if self._wanted is None and self._sought is not None and self._in_damage(block, self._sought):
+                if self._all and self._sought is not None and self._in_damage(block, self._sought):
                     yield block.offset
                 after = block.offset + block.size
             else:
@@ -269,23 +268,16 @@ class _Search:
             self._control.report(self.looked, self._total)
 
     def _in_block(self, block: UnitColumns) -> Iterator[int]:
-        rows = self._rows_of(block, self._sought)
-        for row in rows:
-            if self._wanted is None or self._matches(block, row):
-                yield int(block.offset[row])
-
-    def _rows_of(self, block: UnitColumns, sought: Sought | None) -> list[int]:
-        if sought is None:
-            return self._open(block)
-        return self._numbers(block, sought) if sought.kind == "number" else self._bytes(block, sought)
-
-    def _open(self, block: UnitColumns) -> list[int]:
-        """Every unit that the filter's columns do not rule out."""
         import numpy as np
 
-        if self._parsed is None:
-            return list(range(block.count))
-        return [int(row) for row in np.flatnonzero(self._parsed.vector(block, self._topics) >= 0)]
+        sought = self._sought
+        if sought is None:
+            rows = None
+        else:
+            found = self._numbers(block, sought) if sought.kind == "number" else self._bytes(block, sought)
+            rows = np.array(found, np.intp)
+        for offset in block.offset[self._taken.rows(block, rows)].tolist():
+            yield int(offset)
 
     def _numbers(self, block: UnitColumns, sought: Sought) -> list[int]:
         import numpy as np
@@ -327,21 +319,10 @@ class _Search:
             rows |= {int(row) for row in packed if int(row) not in rows and self._body_holds(block, int(row), sought)}
         return sorted(rows)
 
-    def _unit(self, block: UnitColumns, row: int) -> Unit | None:
-        offset, size = int(block.offset[row]), int(block.size[row])
-        at = offset - block.base
-        try:
-            return decode(block.buffer[at : at + size].tobytes(), 0, offset, self._crc)
-        except CorruptUnit:
-            return None
-
     def _body_holds(self, block: UnitColumns, row: int, sought: Sought) -> bool:
-        unit = self._unit(block, row)
-        return unit is not None and _in_body(sought, unit)
+        from engine.query.blocks import unit_of
 
-    def _matches(self, block: UnitColumns, row: int) -> bool:
-        unit = self._unit(block, row)
-        return unit is not None and self._wanted is not None and self._wanted(unit)
+        return _in_body(sought, unit_of(block, row, crc=False))
 
     def _in_damage(self, damage: Damage, sought: Sought) -> bool:
         """Whether bytes that are no unit hold it; occurrences over the border of two pieces are seen too."""

@@ -7,13 +7,12 @@ units whose value came later are counted together. Runs in the worker process.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.codec.message import Unit, decode
 from engine.codec.unit_scan import Stop
-from engine.errors import CorruptUnit
 
 if TYPE_CHECKING:
     from engine.codec.columns import UnitColumns
@@ -61,12 +60,10 @@ def count(
     from engine.query import parse
 
     wanted, topics = parse(where, now_ms=now_ms), TopicTable()
-    counter = _Counter(field, wanted, topics)
     looked = start
     with open_store(path, config) as store:
-        counter.test = wanted.compile(lambda offset: _file(store.log, offset))
-        counter.file_of = lambda offset: _file(store.log, offset)
-        for block in scan_log(store.log, start, crc=counter.crc, topics=topics, rows=4096):
+        counter = _Counter(field, wanted, topics, store.log.file_name)
+        for block in scan_log(store.log, start, crc=counter.crc, topics=topics):
             if isinstance(block, Stop):
                 return counter.answer(max(looked, block.offset), True)
             if not isinstance(block, UnitColumns):
@@ -80,25 +77,19 @@ def count(
     return counter.answer(looked, True)
 
 
-def _file(log: Any, offset: int) -> str | None:
-    found = log.sequence.find(offset)
-    return f"{found.start_offset:020d}" if found is not None else None
-
-
 class _Counter:
     """Values counted so far."""
 
-    def __init__(self, field: str, wanted: Filter, topics: TopicTable) -> None:
+    def __init__(self, field: str, wanted: Filter, topics: TopicTable, file_of: Callable[[int], str | None]) -> None:
         from engine.query import FIELDS
         from engine.query.fields import property_getters
 
-        self._wanted, self._topics, self._field = wanted, topics, field
+        self._topics, self._field, self._file_of = topics, field, file_of
         spec = FIELDS.get(field)
         self._get = spec.unit if spec is not None else property_getters(field.removeprefix("properties."))[0]
         self._column = spec.column if spec is not None else None
         self.crc = field == "crc" or "crc" in wanted.fields
-        self.test: Any = None
-        self.file_of: Any = None
+        self._taken = wanted.on_blocks(topics, file_of, crc=self.crc)
         self._counts: Counter[Any] = Counter()
         self._units = self._others = 0
 
@@ -106,35 +97,25 @@ class _Counter:
         """Count the units of a block."""
         import numpy as np
 
-        from engine.codec.columns import UNIT
-
-        verdicts = self._wanted.vector(block, self._topics)
-        sure = (verdicts > 0) & (block["kind"] == UNIT)
+        rows = self._taken.rows(block)
         if self._column is not None:
-            values, times = np.unique(block[self._column][sure], return_counts=True)
+            values, times = np.unique(block[self._column][rows], return_counts=True)
             for value, n in zip(values.tolist(), times.tolist(), strict=True):
                 self._count(value, n)
         elif self._field == "topic":
-            numbers, times = np.unique(block["topic_id"][sure], return_counts=True)
+            numbers, times = np.unique(block["topic_id"][rows], return_counts=True)
             names = self._topics.names
             for number, n in zip(numbers.tolist(), times.tolist(), strict=True):
                 self._count(names[number] if number >= 0 else None, n)
         else:
-            for row in np.flatnonzero(sure):
-                self._add_unit(block, int(row), sure=True)
-        for row in np.flatnonzero((verdicts == 0) & (block["kind"] == UNIT)):
-            self._add_unit(block, int(row), sure=False)
+            for row in rows.tolist():
+                self._add_unit(block, row)
 
-    def _add_unit(self, block: UnitColumns, row: int, *, sure: bool) -> None:
-        offset, size = int(block.offset[row]), int(block.size[row])
-        at = offset - block.base
-        try:
-            unit: Unit = decode(block.buffer[at : at + size].tobytes(), 0, offset, self.crc)
-        except CorruptUnit:
-            return
-        if not sure and not self.test(unit):
-            return
-        value = self.file_of(offset) if self._field == "file" else self._get(unit)
+    def _add_unit(self, block: UnitColumns, row: int) -> None:
+        from engine.query.blocks import unit_of
+
+        unit = unit_of(block, row, self.crc)
+        value = self._file_of(unit.offset) if self._field == "file" else self._get(unit)
         if isinstance(value, list):
             self._units += 1
             for item in value:

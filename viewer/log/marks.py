@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QWidget
 from viewer.log.colour_box import ColourBox
 from viewer.log.colour_rules import Rule, kept, read
 from viewer.log.columns import unit_kind
-from viewer.log.filter_work import file_name
 from viewer.log.log_model import LogModel
 from viewer.log.row_marks import RowMarks, marks_file
 from viewer.log.row_marks import read as read_marks
@@ -105,7 +104,7 @@ class LogMarks(QObject):
         if self._session is not None:
             reader = self._session.snapshot.log
             self._model.made = self._table.fitting.kept.added
-            self._model.dress_log(lambda offset: file_name(reader, offset))
+            self._model.dress_log(reader.file_name)
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Marking, ignoring, the reference, the rules."""

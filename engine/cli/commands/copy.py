@@ -6,7 +6,6 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from engine.cli.commands.units import choose, file_name
 from engine.cli.options import common
 from engine.cli.output import Output, Progress, size_text
 from engine.cli.writing import given_config, refuse_used
@@ -16,6 +15,7 @@ from engine.inspection import records
 from engine.inspection.derived_config import derived_config, quiet
 from engine.inspection.recovery import open_each
 from engine.inspection.snapshot import open_store
+from engine.query import parse
 
 _PLACES = frozenset({"storePathCommitLog", "readOnlyCommitLogStorePaths"})
 
@@ -29,7 +29,9 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    choose(None, None, args.where)  # a mistake in the filter is told before anything is opened
+    wanted = (
+        None if args.where is None else parse(args.where)
+    )  # a mistake in the filter is told before anything is opened
     given = given_config(args, out)
     with open_store(args.store, _places(given)) as source:
         if source.kind != "store":
@@ -40,10 +42,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
         from engine.cli.copying import copy_store, target_config
 
         config = quiet(target_config(_sizes(args.store, given), given))
-        chosen = choose(None, None, args.where, lambda offset: file_name(source, offset))
         total = source.log.end_offset - max(source.log.min_offset, 0)
         with Progress("copy", total, out.quiet) as progress:
-            done = copy_store(source, target, config, chosen, progress.at)
+            done = copy_store(source, target, config, wanted, progress.at)
     left = {
         "leftBehind": done.left_behind,
         "bytesLeftBehind": done.left_size,

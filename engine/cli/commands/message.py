@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.commands.units import file_name
 from engine.cli.options import common, open_given
 from engine.cli.output import Output, Progress, iso, plain, size_text
 from engine.codec.batch import Member, MemberDamage, members
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if found is None:
             out.say_nothing(f"no unit has the id, unique key or offset {args.id}")
             return 1
-        show(found, file_name(store, found.offset), out, args.body)
+        show(found, store.log.file_name(found.offset), out, args.body)
         if store.kind == "store":
             out.line(f"copy it out: {copy_one(str(store.path), found.offset, readable=True)}")
     return 0
@@ -67,7 +66,7 @@ def _searched(store: StoreSnapshot, text: str, out: Output) -> Unit | tuple[Dama
 def _show_lost(store: StoreSnapshot, told: tuple[Damage, list[LostUnit]], out: Output, body: bool) -> None:
     """What can be told of a message that cannot be read: which one it was, what is wrong, its body."""
     item, found = told
-    out.record(records.damage(item, file_name(store, item.offset), found, body=body))
+    out.record(records.damage(item, store.log.file_name(item.offset), found, body=body))
     if out.as_json:
         return
     out.line(f"no unit can be read at {item.offset:,}: {plain(item.reason)}")

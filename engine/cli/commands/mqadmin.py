@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.cli.commands import groups
 from engine.cli.commands.message import show
-from engine.cli.commands.units import emit, file_name
+from engine.cli.commands.units import emit
 from engine.cli.options import common, count, number, open_given
 from engine.cli.output import Column, Output
 from engine.codec.message import Unit
@@ -105,7 +105,7 @@ def _query_by_id(args: argparse.Namespace, out: Output) -> int:
                 out.say_nothing(f"no unit has the offset message id {text}")
                 code = 1
             else:
-                show(unit, file_name(store, unit.offset), out)
+                show(unit, store.log.file_name(unit.offset), out)
     return code
 
 
@@ -124,7 +124,7 @@ def _query_by_offset(args: argparse.Namespace, out: Output) -> int:
         if unit is None:
             out.say_nothing(f"no message at {args.topic}/{args.queue}/{args.offset}")
             return 1
-        show(unit, file_name(store, unit.offset), out)
+        show(unit, store.log.file_name(unit.offset), out)
     return 0
 
 

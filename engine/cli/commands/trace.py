@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.commands.units import file_name
 from engine.cli.options import common, count, number, open_given
 from engine.cli.output import Column, Output, iso
 from engine.codec.java import index_key_hash
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
                         record["verdict"] = "leads on"
                     out.record(record, _STEPS)
                 case Match():
-                    out.record(records.unit(item.unit, file_name(store, item.unit.offset), "match"))
+                    out.record(records.unit(item.unit, store.log.file_name(item.unit.offset), "match"))
                 case TraceEnd():
                     out.record(records.trace_end(item))
                     cut = "" if item.complete else " (cut off: there may be more)"

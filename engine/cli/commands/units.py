@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from engine.cli.options import common, count, masked, number, open_given
 from engine.cli.output import Column, Output, Progress
+from engine.codec.file_walk import Item
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.inspection import records
 from engine.inspection.lost_units import lost_units, was
+from engine.inspection.matching import matching_units
 from engine.inspection.snapshot import StoreSnapshot
+
+if TYPE_CHECKING:
+    from engine.query import Filter
 
 COLUMNS = (
     Column("Physical offset", "physicalOffset", "number"),
@@ -43,24 +48,19 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    choose(args.topic, args.queue, args.where)  # a mistake in the filter is told before anything is opened
+    wanted = choose(args)  # a mistake in the filter is told before anything is opened
     with open_given(args) as store:
-        chosen = choose(args.topic, args.queue, args.where, lambda offset: file_name(store, offset))
         start = args.start if args.start is None else store.log.align(args.start)
         begin = store.log.min_offset if start is None else start
         total = (store.log.end_offset if args.stop is None else args.stop) - begin
         units, last = 0, Stop(max(begin, 0), "end", "the commit log has no files")
         with Progress("units", total, out.quiet or not out.as_json) as progress:
-            for item in store.units(start, args.stop, crc=not args.no_crc):
+            for item in _items(store, wanted, start, args.stop, not args.no_crc, lambda at: progress.at(at - begin)):
                 if isinstance(item, Stop):
                     last = item
                     break
-                progress.at(item.offset - begin)
                 if not isinstance(item, Unit):
-                    if chosen is None:
-                        _odd(store, item, out)
-                    continue
-                if chosen is not None and not chosen(item):
+                    _odd(store, item, out)
                     continue
                 if args.limit is not None and units >= args.limit:
                     out.record(
@@ -77,35 +77,40 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def choose(
-    topic: str | None, queue: int | None, where: str | None, file_of: Callable[[int], str | None] | None = None
-) -> Callable[[Unit], bool] | None:
-    """The test that the options ask for, None where every unit is wanted; ``file_of`` names the file of an offset."""
-    tests: list[Callable[[Unit], bool]] = []
-    if topic is not None:
-        tests.append(lambda unit: unit.topic == topic)
-    if queue is not None:
-        tests.append(lambda unit: unit.queue_id == queue)
-    if where is not None:
-        from engine.query import parse
+def choose(args: argparse.Namespace) -> Filter | None:
+    """The filter that the options ask for, None where everything is wanted."""
+    if args.topic is None and args.queue is None and args.where is None:
+        return None
+    from engine.query.filter import only
 
-        tests.append(parse(where).compile(file_of))
-    return (lambda unit: all(test(unit) for test in tests)) if tests else None
+    return only(args.topic, args.queue, args.where)
+
+
+def _items(
+    store: StoreSnapshot,
+    wanted: Filter | None,
+    start: int | None,
+    stop: int | None,
+    crc: bool,
+    seen: Callable[[int], None],
+) -> Iterator[Item | Stop]:
+    """What is wanted of the log; without a filter also what is no unit."""
+    if wanted is not None:
+        yield from matching_units(store.log, wanted, start, stop, crc=crc, seen=seen)
+        return
+    for item in store.units(start, stop, crc=crc):
+        if not isinstance(item, Stop):
+            seen(item.offset)
+        yield item
 
 
 def emit(store: StoreSnapshot, unit: Unit, out: Output, kind: str = "unit", body: bool = False) -> None:
     """One unit as a record or a row."""
-    out.record(records.unit(unit, file_name(store, unit.offset), kind, body), COLUMNS)
-
-
-def file_name(store: StoreSnapshot, offset: int) -> str | None:
-    """Name of the commit log file that holds ``offset``."""
-    file = store.log.sequence.find(offset)
-    return file.name if file else None
+    out.record(records.unit(unit, store.log.file_name(unit.offset), kind, body), COLUMNS)
 
 
 def _odd(store: StoreSnapshot, item: Blank | Damage, out: Output) -> None:
-    file = file_name(store, item.offset)
+    file = store.log.file_name(item.offset)
     if isinstance(item, Blank):
         out.record(records.blank(item, file), COLUMNS if not out.as_json else None)
         return

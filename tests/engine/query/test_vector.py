@@ -16,6 +16,7 @@ from engine.codec.columns import UNIT, UnitColumns, scan_block_plain
 from engine.codec.topic_table import TopicTable
 from engine.query import parse
 from engine.query.filter import Filter
+from engine.query.vector import verdicts as of_rows
 
 pytestmark = pytest.mark.golden
 
@@ -40,18 +41,25 @@ def blocks(golden: Callable[..., Path]) -> list[Block]:
     return found
 
 
+def verdicts(wanted: Filter, columns: UnitColumns, topics: TopicTable) -> np.ndarray:
+    """The verdict on every row of a block; rows that are no units are −1."""
+    rows = np.flatnonzero(columns["kind"] == UNIT)
+    found = np.full(len(columns), -1, np.int8)
+    found[rows] = of_rows(wanted.tree, columns, topics, None, rows)
+    return found
+
+
 def check(wanted: Filter, block: Block) -> int:
     """Rows that the columns decide; fails where one of them is decided wrongly."""
     columns, topics, units = block
-    verdicts = wanted.vector(columns, topics)
-    assert verdicts.dtype == np.int8
-    assert len(verdicts) == len(units)
-    for verdict, unit in zip(verdicts.tolist(), units, strict=True):
+    found = verdicts(wanted, columns, topics)
+    assert len(found) == len(units)
+    for verdict, unit in zip(found.tolist(), units, strict=True):
         if unit is None:
             assert verdict == -1
         elif verdict:
             assert wanted.matches(unit) is (verdict > 0), f"{wanted.text}: row at {unit.offset}"
-    return int(np.count_nonzero(verdicts))
+    return int(np.count_nonzero(found))
 
 
 DECIDED = [
@@ -79,33 +87,64 @@ def test_columns_alone_decide_these(blocks, text):
         assert check(parse(text, zone=UTC), block) == len(block[2])
 
 
-def test_a_tag_is_ruled_out_by_its_hash(blocks):
-    columns, topics, units = blocks[0]
-    tags = sorted({unit.tags for unit in units if unit is not None and unit.tags})
-    for text in (f'tags = "{tags[0]}"', f'tags in ("{tags[0]}", "none")', "tags is null", "tags is not null"):
-        decided = check(parse(text), (columns, topics, units))
-        assert 0 < decided < len(units), text
+TEXTS = [
+    'keys = "K1"',
+    'keys != "K1"',
+    'not keys in ("K1", "K52", "")',
+    'keys contains "5" or keys endswith "2"',
+    "keys is null",
+    'tags = "TagA" or tags in ("TagB", "none")',
+    "tags is not null",
+    'tags between "TagA" and "TagB"',
+    "tags matches /tag[ab]/i",
+    'uniqueKey startswith "0A01"',
+    "uniqueKey is null",
+    "properties.DELAY > 1",
+    'properties.WAIT != "true"',
+    "properties.DELAY in (1, 2, 3)",
+    "properties.DELAY between 2 and 5",
+    "not properties.DELAY between 2 and 5",
+    'bornHost startswith "127" or storeHost contains ":"',
+    "file is null",
+    'properties.p3 like "sierra%" and keys like "%5%" and not tags like "TagA"',
+    'keys matches /K5/ or uniqueKey contains "\ufffd"',
+]
+"""Conditions on texts that stand in the bytes of every unit as they are."""
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_bytes_of_a_block_decide_what_is_asked_of_its_texts(blocks, text):
+    for block in blocks:
+        assert check(parse(text, zone=UTC), block) == len(block[2])
+
+
+def test_compressed_bodies_are_left_to_the_unit(blocks):
+    for text in ('body contains "e"', 'body = ""', "body is null", "body matches /[a-c]/", 'body < "x"'):
+        for columns, topics, units in blocks:
+            check(parse(text), (columns, topics, units))
+            packed = [unit is not None and bool(unit.sys_flag & message.COMPRESSED) for unit in units]
+            assert not verdicts(parse(text), columns, topics)[packed].any()
 
 
 def test_what_only_the_unit_knows_stays_open(blocks):
-    for text in ('keys = "x"', 'body contains "a"', "properties.a > 1", 'bornHost startswith "1"', 'tags < "x"'):
+    for text in ("body = topic", "properties.a = properties.b", 'offsetMsgId contains "A"', "keys contains tags"):
         assert check(parse(text), blocks[0]) == 0, text
     columns, topics, _ = blocks[0]
-    assert (parse('keys = "x" and size < 0').vector(columns, topics) == -1).all()
+    assert (verdicts(parse("body = topic and size < 0"), columns, topics) == -1).all()
 
 
 def test_an_unchecked_crc_stays_open(golden):
     data = min((golden("broker-orders") / "commitlog").iterdir()).read_bytes()
     columns, topics = UnitColumns(20), TopicTable()
     scan_block_plain(data, len(data), 0, 0, columns, topics, crc=False)
-    assert not parse('crc = "ok"').vector(columns, topics).any()
+    assert not verdicts(parse('crc = "ok"'), columns, topics).any()
 
 
 def test_sums_that_leave_64_bits_stay_open(blocks):
     columns, topics, units = blocks[0]
     wanted = parse("physicalOffset + 9223372036854775807 > 0")
-    verdicts = wanted.vector(columns, topics)
-    open_rows = [unit for unit, verdict in zip(units, verdicts, strict=True) if not verdict]
+    found = verdicts(wanted, columns, topics)
+    open_rows = [unit for unit, verdict in zip(units, found, strict=True) if not verdict]
     assert len(open_rows) >= len(units) - 2
     check(wanted, blocks[0])
     check(parse("size - 9223372036854775807 - 9223372036854775807 > 0"), blocks[0])
@@ -115,14 +154,14 @@ def test_topics_beyond_the_tables_limit_stay_open(golden):
     data = min((golden("broker-orders") / "commitlog").iterdir()).read_bytes()
     columns, topics = UnitColumns(300), TopicTable(limit=1)
     scan_block_plain(data, len(data), 0, 0, columns, topics)
-    for text in ('topic = "x"', "retry", 'transaction = "commit"', 'tags = "x"', "tagsCode = 5"):
-        verdicts = parse(text).vector(columns, topics)
-        assert (verdicts[columns["topic_id"] == -1] <= 0).all()
-        assert (verdicts == 0).any(), text
+    for text in ('topic = "x"', "retry", 'transaction = "commit"', "tagsCode = 5"):
+        found = verdicts(parse(text), columns, topics)
+        assert (found[columns["topic_id"] == -1] <= 0).all()
+        assert (found == 0).any(), text
 
 
 def test_an_empty_block_gives_no_rows():
-    assert len(parse('size > 1 and topic = "x" and not crc = "ok"').vector(UnitColumns(5), TopicTable())) == 0
+    assert len(verdicts(parse('size > 1 and topic = "x" and not crc = "ok"'), UnitColumns(5), TopicTable())) == 0
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -1,0 +1,156 @@
+"""Texts of the units in a block, asked where they stand: bodies and property values, without a unit being decoded.
+
+Questions are asked of bytes. For a text without U+FFFD that is the same as asking the decoded text (malformed bytes
+become U+FFFD, and no byte of a whole character is taken for part of them): equal, contained, at the beginning, at the
+end. With numba the compiled twin answers (:mod:`engine.codec.compiled_texts`); without it :meth:`Texts.ask` and its
+like say None, and whoever asks decodes text by text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import columns
+from engine.codec.columns import UnitColumns
+
+How = Literal["equal", "contains", "startswith", "endswith"]
+Rows = npt.NDArray[np.intp]
+Answers = npt.NDArray[np.int8]
+
+NULL, FALSE, TRUE = -1, 0, 1
+NUMBER, NO_NUMBER, UNSURE = 0, 1, 2
+_HOW: dict[str, int] = {"equal": 0, "contains": 1, "startswith": 2, "endswith": 3}
+_COMMON = b' etaoinsrhldcumfpgwybvkxjqz":,{}0123456789-_.'
+"""Bytes that are found everywhere, the most frequent first; what is not among them is sought first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Where one text of each of some rows stands in ``buffer``: position (−1: the row has none) and bytes."""
+
+    buffer: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def raw(self, number: int) -> bytes | None:
+        """The bytes of one text."""
+        at = int(self.starts[number])
+        return None if at < 0 else self.buffer[at : at + int(self.sizes[number])].tobytes()
+
+    def only(self, numbers: Rows) -> Texts:
+        """Some of them."""
+        return Texts(self.buffer, self.starts[numbers], self.sizes[numbers])
+
+    def ask(self, how: How, sought: bytes, *, keys: bool = False) -> Answers | None:
+        """TRUE, FALSE or NULL (no text) of each; with ``keys`` whether one of the keys in it does."""
+        twin = _twin()
+        if twin is None:
+            return None
+        answers = np.empty(len(self), np.int8)
+        needle = np.frombuffer(sought or b"\0", np.uint8)
+        first, second = _rarest(sought)
+        (twin.ask_keys if keys else twin.ask)(
+            *_span(self.buffer), self.starts, self.sizes, _HOW[how], needle.ctypes.data, len(sought), first, second,
+            answers,
+        )  # fmt: skip
+        return answers
+
+    def numbers(self) -> tuple[npt.NDArray[np.int64], Answers] | None:
+        """The whole number that each text is, and whether it is one: NUMBER, NO_NUMBER, or UNSURE."""
+        twin = _twin()
+        if twin is None:
+            return None
+        values, states = np.empty(len(self), np.int64), np.empty(len(self), np.int8)
+        twin.read_numbers(_span(self.buffer)[0], self.starts, self.sizes, values, states)
+        return values, states
+
+    def compare(self, sought: bytes) -> tuple[Answers, npt.NDArray[np.bool_]] | None:
+        """−1, 0 or 1 for a text before, equal to or behind ``sought``, and where that is sure: of ASCII."""
+        twin = _twin()
+        if twin is None:
+            return None
+        signs, plain = np.empty(len(self), np.int8), np.empty(len(self), np.bool_)
+        needle = np.frombuffer(sought or b"\0", np.uint8)
+        at, _ = _span(self.buffer)
+        twin.compare(at, self.starts, self.sizes, needle.ctypes.data, len(sought), signs, plain)
+        return signs, plain
+
+
+def bodies(block: UnitColumns, rows: Rows) -> Texts:
+    """Bodies as stored."""
+    return Texts(block.buffer, block.body_position[rows], block.body_length[rows])
+
+
+def property_values(block: UnitColumns, rows: Rows, name: bytes) -> Texts:
+    """The value of the property ``name`` in each unit: :func:`engine.codec.properties.decode` of this one name."""
+    positions, lengths = block.properties_position[rows], block.properties_length[rows]
+    twin = _twin()
+    if not name or b"\x01" in name or b"\x02" in name:
+        return Texts(block.buffer, np.full(len(rows), -1, np.int64), np.zeros(len(rows), np.int32))
+    if twin is None:
+        return property_values_plain(block.buffer, positions, lengths, name)
+    starts, sizes = np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
+    needle = np.frombuffer(name, np.uint8)
+    twin.property_values(*_span(block.buffer), positions, lengths, needle.ctypes.data, len(name), starts, sizes)
+    return Texts(block.buffer, starts, sizes)
+
+
+def property_values_plain(
+    buffer: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64], lengths: npt.NDArray[np.int32], name: bytes
+) -> Texts:
+    """:func:`property_values` in plain Python."""
+    head = name + b"\x01"
+    starts, sizes = np.full(len(positions), -1, np.int64), np.zeros(len(positions), np.int32)
+    for number, (position, length) in enumerate(zip(positions.tolist(), lengths.tolist(), strict=True)):
+        raw = buffer[position : position + length].tobytes()
+        at = len(raw)
+        while at >= 0 and starts[number] < 0:
+            begin = raw.rfind(b"\x02", 0, at) + 1
+            if raw.startswith(head, begin, at) and at > begin + len(head):
+                starts[number], sizes[number] = position + begin + len(head), at - begin - len(head)
+            at = begin - 1
+    return Texts(buffer, starts, sizes)
+
+
+def pieces(block: UnitColumns, at: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.bytes_]:
+    """``width`` bytes at each position ``at`` in the buffer; numpy shows them without the zero bytes at their ends."""
+    found = np.ascontiguousarray(block.buffer[at[:, None] + np.arange(width)])
+    return found.view(f"S{width}").reshape(len(at))
+
+
+def searchable(text: str) -> bytes | None:
+    """The bytes to seek for ``text``; None where bytes cannot tell: U+FFFD and lone surrogates."""
+    if "\ufffd" in text:
+        return None
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
+
+
+def _rarest(sought: bytes) -> tuple[int, int]:
+    """Places of the two bytes of ``sought`` that are likely to be rare; the last ones where they are alike."""
+    common = [_COMMON.find(byte) for byte in sought]
+    order = sorted(range(len(sought)), key=lambda i: (-1 if common[i] < 0 else -common[i] + len(_COMMON), -i))
+    return (order[0], order[1]) if len(order) > 1 else (0, 0)
+
+
+def _span(buffer: npt.NDArray[np.uint8]) -> tuple[int, int]:
+    at = buffer.ctypes.data
+    return at, at + len(buffer)
+
+
+def _twin() -> ModuleType | None:
+    if columns.twin() is None:
+        return None
+    from engine.codec import compiled_texts
+
+    return compiled_texts

@@ -1,0 +1,67 @@
+"""The units that a filter takes are the same whether the log is walked unit by unit or by blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.codec.message import Unit
+from engine.codec.unit_scan import Stop
+from engine.inspection import open_store
+from engine.inspection.log_reader import LogReader
+from engine.inspection.matching import matching_units
+from engine.query import parse
+from engine.query.filter import Filter, only
+
+pytestmark = pytest.mark.golden
+
+STORES = ("broker-orders", "crash-flip-5.3.3", "crash-late-5.3.3", "batchcq-5.3.3", "first-files-deleted-5.3.3")
+FILTERS = (
+    "true", "queueId = 1", 'keys contains "1"', 'body contains "e" and not tags = "TagA"', 'crc = "ok"',
+    'crc = "unchecked"', 'file endswith "0"', "size < 0",
+)  # fmt: skip
+
+
+def found(log: LogReader, wanted: Filter, near: int, start: int | None, stop: int | None) -> list[Unit | Stop]:
+    return list(matching_units(log, wanted, start, stop, near=near))
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_near_and_far_are_one_story(golden: Callable[..., Path], name: str) -> None:
+    with open_store(golden(name), None) as store:
+        log = store.log
+        units = [item for item in log.walk() if isinstance(item, Unit)]
+        middle = units[len(units) // 2].offset
+        for text in FILTERS:
+            wanted = parse(text)
+            test = wanted.compile(log.file_name)
+            for start, stop in ((None, None), (middle, None), (None, middle), (units[1].offset, middle)):
+                *plain, last = log.walk(start, stop)
+                expected = [item for item in plain if isinstance(item, Unit) and test(item)]
+                for near in (0, 1, 5000, 1 << 30):
+                    *rows, end = found(log, wanted, near, start, stop)
+                    assert rows == expected, (text, start, stop, near)
+                    assert end == last, (text, start, stop, near)
+
+
+def test_without_crc_units_are_unchecked(golden: Callable[..., Path]) -> None:
+    with open_store(golden("broker-orders"), None) as store:
+        for near in (0, 1 << 30):
+            items = list(matching_units(store.log, parse('crc = "unchecked"'), crc=False, near=near))
+            assert {item.crc for item in items if isinstance(item, Unit)} == {"unchecked"}
+
+
+def test_it_is_told_how_far_the_log_was_looked_at(golden: Callable[..., Path]) -> None:
+    with open_store(golden("broker-orders"), None) as store:
+        seen: list[int] = []
+        list(matching_units(store.log, parse("size < 0"), seen=seen.append, near=3000))
+        assert len(seen) > 3
+        assert seen == sorted(seen)
+
+
+def test_a_topic_a_queue_and_a_condition_are_one_filter() -> None:
+    assert only() is None
+    assert only("a", 2, "size > 1") == parse('topic = "a" and queueId = 2 and size > 1')
+    assert only(where="size > 1 or size < 0", queue=0) == parse("queueId = 0 and (size > 1 or size < 0)")
