@@ -91,8 +91,8 @@ def test_the_columns_of_a_dialog_s_table_come_back_with_it(run: Run, walker: Wal
     async def walk() -> None:
         await walker.open(orders)
         walker.table("units.table").setCurrentIndex(walker.table("units.table").model().index(3, 2))
-        for name, deed in (("operations.table", "view.operations"), ("frequency.table", "frequency.open")):
-            await walker.act(deed)
+        for name, command in (("operations.table", "view.operations"), ("frequency.table", "frequency.open")):
+            await walker.act(command)
             await walker.rest()
             table = walker.table(name)
             head = table.horizontalHeader()
@@ -101,7 +101,7 @@ def test_the_columns_of_a_dialog_s_table_come_back_with_it(run: Run, walker: Wal
             head.moveSection(head.visualIndex(last), 1)
             table.window().close()
             await walker.rest()
-            await walker.act(deed)
+            await walker.act(command)
             await walker.rest()
             again = walker.table(name)
             assert abs(again.horizontalHeader().sectionSize(0) - wide) <= 1, name

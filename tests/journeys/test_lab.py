@@ -48,8 +48,8 @@ class LabWalker:
         return pane
 
     @property
-    def desk(self) -> Any:
-        return self.window.lab.desk
+    def session(self) -> Any:
+        return self.window.lab.session
 
     async def make(self, preset: int) -> None:
         """Make a store by the dialog."""
@@ -59,24 +59,24 @@ class LabWalker:
         assert dialog is not None
         dialog.findChild(Button, f"lab.create.preset.{preset}").click()
         dialog.findChild(Button, "lab.create.make").click()
-        await self.until(lambda: self.window.view == "lab" and self.desk.sample is not None, "the store is made")
+        await self.until(lambda: self.window.view == "lab" and self.session.sample is not None, "the store is made")
         await self.until(lambda: self.window.session and self.window.session.following, "the window follows it")
 
     async def put(self, key: str) -> None:
         """Put a message with this key."""
-        before = len(self.desk.done)
+        before = len(self.session.done)
         self.pane.put.keys.setText(key)
         self.walker.find(QPushButton, "lab.put").click()
-        await self.until(lambda: len(self.desk.done) > before, "the put is answered")
+        await self.until(lambda: len(self.session.done) > before, "the put is answered")
 
     async def until(self, true: Callable[[], object], what: str) -> None:
         await self.walker.until(true, what, 45)
 
-    def answer(self, name: str, deed: str) -> None:
+    def answer(self, name: str, work: str) -> None:
         """Press a button of a question."""
         dialog = self.window.findChild(QDialog, name)
         assert dialog is not None
-        dialog.findChild(Button, f"{name}.{deed}").click()
+        dialog.findChild(Button, f"{name}.{work}").click()
 
     async def leave(self) -> None:
         """Close what is open, and wait until the engines have ended."""
@@ -84,7 +84,7 @@ class LabWalker:
         if two is not None:
             await two.end()
         self.window.close_store()
-        await self.desk.close()
+        await self.session.close()
         while self.window.jobs._last:
             await asyncio.sleep(0.02)
 
@@ -101,7 +101,7 @@ def test_row_68_a_message_is_put_and_seen_as_bytes_and_in_the_log(run: Run, walk
         view = walker.find(HexView, "lab.hex")
         view.choose_field("magicCode")
         await lab.until(lambda: "0xDA" in view.spoken(), "the bytes are read")
-        await lab.until(lambda: lab.desk.sample.positions.dispatched > 0, "the message is dispatched")
+        await lab.until(lambda: lab.session.sample.positions.dispatched > 0, "the message is dispatched")
         walker.window.session.look(anyway=True)
         walker.window.show_view("log")
         await lab.until(lambda: walker.table("units.table").total_rows() >= 1, "the log shows it")
@@ -115,40 +115,40 @@ def test_row_68_a_pulled_plug_is_recovered_and_compared(
 ) -> None:
     async def walk() -> None:
         assert await walker.window.lab.start(tmp_path / "lab" / "pool", PRESETS[2].config, "5.3")
-        await lab.until(lambda: lab.desk.sample is not None, "the engine answers")
+        await lab.until(lambda: lab.session.sample is not None, "the engine answers")
         for name in ("commit", "flush"):
             button = walker.find(QToolButton, f"lab.service.{name}.pause")
             await lab.until(button.isEnabled, "the services are there")
             button.click()
-        await lab.until(lambda: lab.desk.sample.services["flush"].paused, "flush pauses")
+        await lab.until(lambda: lab.session.sample.services["flush"].paused, "flush pauses")
         walker.action("lab.start").trigger()
-        await lab.until(lambda: lab.desk.sample.positions.unflushed > 100_000, "the load runs")
+        await lab.until(lambda: lab.session.sample.positions.unflushed > 100_000, "the load runs")
         await lab.until(lambda: "Paused by hand: Commit, Flush" in walker.said, "the status bar says it")
         walker.action("lab.stop").trigger()
-        await lab.until(lambda: lab.desk.load is None, "the load has stopped")
+        await lab.until(lambda: lab.session.load is None, "the load has stopped")
 
         walker.action("lab.plug").trigger()
         assert lab.window.findChild(QDialog, "lab.plug.dialog").focusWidget().objectName().endswith("cancel")
         lab.answer("lab.plug.dialog", "deed")
-        await lab.until(lambda: lab.desk.unplugged and walker.window.session is not None, "the plug is pulled")
+        await lab.until(lambda: lab.session.unplugged and walker.window.session is not None, "the plug is pulled")
         rows = {row["Figure"]: row for row in walker.rows("lab.comparison")}
         assert rows["end of log"]["After recovery"] == ""
         assert not walker.action("lab.put").isEnabled()
         walker.find(QPushButton, "lab.recover").click()
-        await lab.until(lambda: lab.desk.report.after is not None and lab.desk.alive, "the store is recovered")
+        await lab.until(lambda: lab.session.report.after is not None and lab.session.alive, "the store is recovered")
         rows = {row["Figure"]: row for row in walker.rows("lab.comparison")}
         assert "as ASYNC_FLUSH allows" in rows["units"]["Verdict"]
         assert rows["plan against deed"]["Verdict"].startswith("equal in all")
         await lab.until(lambda: walker.action("lab.recoverAgain").isEnabled(), "it can be recovered again")
         assert not walker.find(QPushButton, "lab.recover").isVisible()
         walker.find(QPushButton, "lab.recoverAgain").click()
-        await lab.until(lambda: lab.desk.report.again is not None, "the kept disk is recovered once more")
+        await lab.until(lambda: lab.session.report.again is not None, "the kept disk is recovered once more")
         rows = {row["Figure"]: row for row in walker.rows("lab.comparison")}
         assert rows["recovered again"]["After recovery"] == rows["end of log"]["After recovery"]
         assert rows["recovered again"]["Verdict"].startswith("the same disk gives the same store: equal in all")
         await lab.until(lambda: walker.action("lab.put").isEnabled(), "messages can be put again")
         await lab.put("ord-2")
-        assert lab.desk.done[-1].ok
+        assert lab.session.done[-1].ok
 
     run(walk())
 
@@ -159,7 +159,7 @@ def test_row_68_answers_are_counted_queues_are_weighed_and_the_store_is_closed(
     async def walk() -> None:
         changes = {"flush_disk_type": "SYNC_FLUSH", "sync_flush_timeout": 500}
         assert await walker.window.lab.start(tmp_path / "lab" / "sync", with_changes(PRESETS[3].config, changes), "5.3")
-        await lab.until(lambda: lab.desk.sample is not None, "the engine answers")
+        await lab.until(lambda: lab.session.sample is not None, "the engine answers")
         walker.find(WordTabs, "lab.tabs").choose("answers")
         fed = lab.pane.fed
         assert "Nothing was put yet." in walker.texts(fed)
@@ -170,18 +170,18 @@ def test_row_68_answers_are_counted_queues_are_weighed_and_the_store_is_closed(
         await lab.until(lambda: fed.topic.currentText() == "OrderPaid", "the topic is there")
         await lab.until(lambda: fed.bars.bars == (("0", 1), ("3", 3)), "its queues are counted")
         assert fed.words.text() == "4 entries in 2 queues · unevenly fed: 0.50 to 1.50 × the mean"
-        await lab.desk.pause("flush", True)
+        await lab.session.pause("flush", True)
         await lab.put("late")
-        await lab.until(lambda: sum(lab.desk.sample.statuses.values()) == 5, "all are counted")
-        assert lab.desk.done[-1].status == "FLUSH_DISK_TIMEOUT"
-        for status, count in lab.desk.sample.statuses.items():
+        await lab.until(lambda: sum(lab.session.sample.statuses.values()) == 5, "all are counted")
+        assert lab.session.done[-1].status == "FLUSH_DISK_TIMEOUT"
+        for status, count in lab.session.sample.statuses.items():
             await lab.until(lambda said=f"{status} {count}": said in walker.texts(fed), "the status stands there")
-        await lab.desk.pause("flush", False)
+        await lab.session.pause("flush", False)
         button = walker.find(QToolButton, "top.lab.close")
         assert button.isVisible()
         assert not walker.window.top.follow.isVisible()
         button.click()
-        await lab.until(lambda: not lab.desk.there, "the store is closed")
+        await lab.until(lambda: not lab.session.there, "the store is closed")
         await walker.rest()
         assert not (tmp_path / "lab" / "sync" / "store" / "abort").exists()
         assert walker.find(QWidget, "promise").text() == "Read-only"
@@ -210,7 +210,7 @@ def test_two_ways_at_once_are_compared_until_both_plugs_are_pulled(
         walker.find(QPushButton, "lab.two.values.b").click()
         values = walker.find(ValuesDialog, "lab.two.dialog")
         assert values.editor.set_value("flushDiskType", "SYNC_FLUSH")
-        values.deed.click()
+        values.agree.click()
         assert walker.find(QPushButton, "lab.two.sync.b").isChecked()
         assert not walker.action("lab.copyTwo").isEnabled()
         two.load.set_value("rate", 1000)
@@ -252,11 +252,11 @@ def test_opening_for_writing_says_who_holds_the_store_and_refuses(
             assert dialog is not None
             said = walker.find(QWidget, "lab.write.holder")
             await lab.until(lambda: "refused" in said.text(), "the holder is named")
-            deed = dialog.findChild(Button, "lab.write.dialog.deed")
+            work = dialog.findChild(Button, "lab.write.dialog.deed")
             await lab.until(lambda: walker.table("lab.write.plan").total_rows() > 0, "the plan is shown")
-            assert not deed.isEnabled()
+            assert not work.isEnabled()
             dialog.findChild(Button, "lab.write.dialog.cancel").click()
-        assert not lab.desk.there
+        assert not lab.session.there
 
     run(walk())
 
@@ -271,16 +271,16 @@ def test_an_own_store_is_written_to_after_the_question_and_has_no_plug(
         end = walker.window.session.snapshot.log.max_offset
         walker.find(QPushButton, "lab.write").click()
         await lab.until(lambda: walker.window.findChild(QDialog, "lab.write.dialog"), "the question is asked")
-        deed = walker.find(Button, "lab.write.dialog.deed")
-        await lab.until(deed.isEnabled, "the plan is there and nobody holds the store")
-        deed.click()
-        await lab.until(lambda: lab.desk.sample is not None and walker.window.session is not None, "it is open")
+        work = walker.find(Button, "lab.write.dialog.deed")
+        await lab.until(work.isEnabled, "the plan is there and nobody holds the store")
+        work.click()
+        await lab.until(lambda: lab.session.sample is not None and walker.window.session is not None, "it is open")
         assert walker.find(QWidget, "promise").text() == "Open for writing"
         assert not walker.action("lab.plug").isEnabled()
         await lab.put("mine")
-        assert lab.desk.done[-1].offset >= end
-        lab.desk.client.kill()
-        await lab.until(lambda: lab.desk.dead, "the death of the engine is told")
+        assert lab.session.done[-1].offset >= end
+        lab.session.client.kill()
+        await lab.until(lambda: lab.session.dead, "the death of the engine is told")
         assert "Open the store for writing again" in walker.texts(lab.pane)
         assert walker.find(QWidget, "promise").text() == "Read-only"
         assert walker.action("lab.write").isEnabled()

@@ -23,7 +23,7 @@ async def watched(walker: Walker, folder: Path) -> PositionsPane:
     lab = walker.window.lab
     assert await lab.start(folder, PRESETS[2].config, "5.3")
     walker.window.show_view("positions")
-    await lab.desk.set_load(LoadSettings(rate=200, body_size=300))
+    await lab.session.set_load(LoadSettings(rate=200, body_size=300))
     pane = walker.window.pane("positions")
     assert isinstance(pane, PositionsPane)
     await walker.until(lambda: len(pane.over_time.history.took) > 2, "flushes come")
@@ -43,7 +43,7 @@ def test_row_37_38_nine_positions_move_on_one_ruler_and_in_five_plots(run: Run, 
         for plot, word in ((live.plot, "flushed"), (live.gaps, "to dispatch"), (live.took, "median"),
                            (live.group, "median"), (live.rate, "messages/s")):  # fmt: skip
             await walker.until(lambda plot=plot, word=word: word in plot.accessibleDescription(), word)
-        await lab.desk.pause("flush", True)
+        await lab.session.pause("flush", True)
         await walker.until(lambda: any("paused" in m.words()[0] for m in live.history.marks), "the pause is marked")
         await walker.until(lambda: "lost" in _texts(pane.beside.power_facts), "losses are said in messages")
         marks = pane.beside.marks.table  # a flush that was under way may have ended after the pause

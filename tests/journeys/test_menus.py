@@ -15,7 +15,7 @@ from viewer.runtime.places import text_of
 from viewer.shell.help_box import HelpBox
 from viewer.widgets.mark_canvas import MarkCanvas
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.row_commands import PARTS, PARTS_OF, deeds_of
+from viewer.widgets.row_commands import PARTS, PARTS_OF, row_commands_of
 from viewer.widgets.store_tree_rows import walk as tree_walk
 
 pytestmark = pytest.mark.journey
@@ -54,8 +54,8 @@ def place(walker: Walker) -> str:
 def whole(menu: QMenu, kind: str) -> None:
     """All deeds of the kind, in order, and a reason for each that is grey."""
     named = [one for one in menu.actions() if one.objectName()]
-    deeds = [one.objectName() for one in named if not one.objectName().startswith("filter.")]
-    assert deeds == [deed.id for deed in deeds_of(kind)], kind
+    commands = [one.objectName() for one in named if not one.objectName().startswith("filter.")]
+    assert commands == [command.id for command in row_commands_of(kind)], kind
     assert [one.text() for one in named if not one.isEnabled() and not one.toolTip().endswith(".")] == []
     lines = sum(one.isSeparator() for one in menu.actions())
     assert lines >= len(PARTS_OF[kind]) - 1

@@ -35,12 +35,12 @@ RESULTS, STATS = "pipeline.results.table", "pipeline.aside.table"
 def none_left(walker: Walker, run: Run) -> Iterator[None]:
     """No job outlives its walk."""
     yield
-    room = walker.window.desk.pipeline
+    room = walker.window.workspace.pipeline
     if room is not None:
-        run(room.desk.end())
-        run(walker.until(lambda: not room.desk.running, "the jobs are gone"))
-        room.desk.command = None
-        room.desk.forget_ended()
+        run(room.runs.end())
+        run(walker.until(lambda: not room.runs.running, "the jobs are gone"))
+        room.runs.command = None
+        room.runs.forget_ended()
 
 
 async def shown(walker: Walker, store: Path) -> PipelinePane:
@@ -70,10 +70,10 @@ async def filled(walker: Walker, job: str, **fields: str) -> None:
 async def played(walker: Walker, folder: Path, job: str, said: list[dict[str, Any]], **how: Any) -> JobState:
     """Run what stands in the form; a process says ``said`` in the place of Spark."""
     pane = walker.find(PipelinePane, "pipeline.pane")
-    assert pane.desk is not None
-    pane.desk.command = lines.player(folder / f"{job}-{time.monotonic_ns()}", said, **how)
+    assert pane.runs is not None
+    pane.runs.command = lines.player(folder / f"{job}-{time.monotonic_ns()}", said, **how)
     walker.find(QPushButton, "pipeline.run.button").click()
-    made = pane.desk.jobs[0]
+    made = pane.runs.jobs[0]
     assert made.wish.job == job
     if not how.get("hangs"):
         await walker.until(lambda: not made.running, f"{job} ends")
@@ -89,8 +89,8 @@ def test_row_82_statistics_are_made_by_spark_and_equal_the_store(run: Run, walke
         pane = await shown(walker, orders)
         await filled(walker, "stats")
         walker.action("pipeline.run").trigger()
-        assert pane.desk is not None
-        return pane.desk.jobs[0]
+        assert pane.runs is not None
+        return pane.runs.jobs[0]
 
     async def looked() -> None:
         for _ in range(100):
@@ -252,10 +252,10 @@ def test_quitting_asks_while_a_job_runs(run: Run, walker: Walker, orders: Path, 
         await walker.rest()
         assert job.running
         assert not walker.window.closed
-        assert walker.window.desk.pipeline is not None
+        assert walker.window.workspace.pipeline is not None
         walker.find(QPushButton, "pipeline.cancel.button").click()
         await walker.until(lambda: not job.running, "it stops")
-        assert not walker.window.desk.pipeline.ask_end()
+        assert not walker.window.workspace.pipeline.ask_end()
 
     run(walk())
 
@@ -279,12 +279,12 @@ def test_a_failure_shows_its_clear_line_and_can_be_run_again(
         words = walker.find(QLabel, "pipeline.results.failure.words").text()
         assert words == "no Java 17 or 21 was found: set JAVA_HOME"
         assert "pip install 'storescope[spark]'" in pane_words(walker)
-        assert pane.desk is not None
-        pane.desk.command = lines.player(tmp_path / "again", lines.stats())
+        assert pane.runs is not None
+        pane.runs.command = lines.player(tmp_path / "again", lines.stats())
         walker.find(QPushButton, "pipeline.results.failure.again").click()
-        await walker.until(lambda: pane.desk.jobs[0].standing == "done", "the second run ends")
+        await walker.until(lambda: pane.runs.jobs[0].standing == "done", "the second run ends")
         await walker.rest()
-        assert len(pane.desk.jobs) == 2
+        assert len(pane.runs.jobs) == 2
         assert len(walker.rows(RESULTS)) == len(lines.TOPICS)
         assert not walker.find(QLabel, "pipeline.results.failure.words").isVisible()
 
@@ -322,7 +322,7 @@ def test_statistics_stand_beside_what_other_jobs_found_and_rates_are_drawn_by_ho
         for key in ("statsQueue", "statsTag", "statsProducer", "statsHour", "statsFile", "statsTopic"):
             pane.results.choose(key)
             await walker.rest()
-            assert len(walker.rows(RESULTS)) == len(pane.desk.jobs[0].rows[key]), key
+            assert len(walker.rows(RESULTS)) == len(pane.runs.jobs[0].rows[key]), key
         pane.rates.measure.choose("bytes")
         assert "/s" in pane.rates.accessibleDescription()
         await filled(walker, "trace", keys="SO-1 SO-2")
@@ -382,9 +382,9 @@ def test_everything_is_reached_by_keys_and_has_a_name(run: Run, walker: Walker, 
             assert part.focusPolicy() & Qt.FocusPolicy.TabFocus, name
         field = walker.find(QLineEdit, "pipeline.master")
         walker.press(field, Qt.Key.Key_Return)
-        assert pane.desk is not None
-        assert len(pane.desk.jobs) == 2
-        await walker.until(lambda: not pane.desk.running, "it ends")
+        assert pane.runs is not None
+        assert len(pane.runs.jobs) == 2
+        await walker.until(lambda: not pane.runs.running, "it ends")
 
     run(walk())
 

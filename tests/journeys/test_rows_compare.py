@@ -42,13 +42,13 @@ def test_row_10_two_stores_go_together_and_differ_in_a_named_byte(
     async def walk() -> None:
         window = walker.window
         await walker.open(orders)
-        assert await window.desk.comparison.find() is None
+        assert await window.workspace.comparison.find() is None
         assert "Nothing to compare with" in walker.said
-        other = window.desk.comparison.begin(store)
+        other = window.workspace.comparison.begin(store)
         assert other is not None
         await walker.until(lambda: other.session is not None and window.view == "log", "the other stands beside")
         await walker.until(lambda: window.jobs.idle and other.jobs.idle, "nothing is under way")
-        first = await window.desk.comparison.find(0)
+        first = await window.workspace.comparison.find(0)
         assert first is not None
         assert (first.offset, (first.here or 0) ^ (first.there or 0)) == (at, 0xFF)
         assert "First difference" in sentence(first)
@@ -59,10 +59,10 @@ def test_row_10_two_stores_go_together_and_differ_in_a_named_byte(
         here = walker.value(LOG, "Physical offset")
         assert here <= at < here + walker.value(LOG, "Size")
         assert beside.value(LOG, "Physical offset") == here, "both stand there"
-        second = await window.desk.comparison.find()
+        second = await window.workspace.comparison.find()
         assert second is not None
         assert second.offset == at + 200_000
-        assert await window.desk.comparison.find() is None
+        assert await window.workspace.comparison.find() is None
         other.go(places.log(unit))
         await asyncio.sleep(0.1)
         await walker.rest()
@@ -94,7 +94,7 @@ def test_pattern_16_a_table_of_all_differences_leads_into_either_store(
         await walker.act("compare.table")
         dialog = walker.find(QFileDialog, "compare.dialog")
         dialog.reject()
-        other = window.desk.comparison.begin(store)
+        other = window.workspace.comparison.begin(store)
         assert other is not None
         await walker.until(lambda: other.session is not None and window.view == "log", "the other stands beside")
         await walker.until(lambda: window.jobs.idle and other.jobs.idle, "nothing is under way")

@@ -64,7 +64,7 @@ def test_row_69_queues_and_index_are_rebuilt_elsewhere_and_compared(
         assert box.isVisible(), "the table stays beside the window"
         walker.table(TABLE).copy_current("json")
         assert json.loads(walker.clipboard)["firstDifference"] == 0
-        assert "dispatch" in walker.window.news.operations.list[-1].cli
+        assert "dispatch" in walker.window.changes.operations.list[-1].cli
         box.reject()
 
     run(walk())

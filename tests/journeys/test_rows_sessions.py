@@ -34,9 +34,9 @@ def test_row_9_a_session_file_brings_place_notes_filter_and_bookmarks_back(
         assert session is not None
         bookmarks_of(session).put(Bookmark("log:1310900", "flipped", "error"))
         bookmarks_of(session).set_notes("asked the replica")
-        window.desk.save(damaged / "no.storescope")
+        window.workspace.save(damaged / "no.storescope")
         assert "Nothing is written into the store" in walker.said
-        window.desk.save(file)
+        window.workspace.save(file)
         await walker.until(file.exists, "it is written")
         assert not (damaged / "no.storescope").exists()
         bookmarks_of(session).remove("log:1310900")
@@ -61,17 +61,17 @@ def test_section_8_the_last_store_comes_back_where_that_was_chosen(run: Run, wal
     async def walk() -> None:
         window = walker.window
         await walker.open(orders, "queue:StockReserved/1/7")
-        assert window.desk.last() is None
+        assert window.workspace.last() is None
         await walker.act("session.restore")
         assert "next start opens" in walker.said
         window.remembers = True
-        window.desk.keep_last()
+        window.workspace.keep_last()
         window.remembers = False
-        file = window.desk.last()
+        file = window.workspace.last()
         assert file is not None
         assert session_file.read(file).place == "queue:StockReserved/1/7"
         await walker.act("session.restore")
-        assert window.desk.last() is None
+        assert window.workspace.last() is None
 
     run(walk())
 

@@ -72,7 +72,7 @@ def test_row_86_data_inspector_and_row_75_copies(run: Run, walker: Walker, order
 
 def test_row_72_operations_are_logged_with_their_command_lines(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
-        walker.window.news.operations.clear()
+        walker.window.changes.operations.clear()
         await walker.open(orders)
         await walker.go("filter:size > 900")
         await ended(walker)

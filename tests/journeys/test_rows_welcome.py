@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QDialog, QLabel, QPushButton, QWi
 from walker import Run, Walker
 
 from viewer.runtime.settings import RecentStore
-from viewer.shell import workspace as desk
+from viewer.shell import workspace
 from viewer.shell.tour import STEPS, Tour
 from viewer.shell.welcome import TOUR
 
@@ -78,10 +78,10 @@ def _stands(walker: Walker, part: str) -> bool:
 def test_section_8_last_words_are_offered_to_be_copied(
     run: Run, walker: Walker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk, "OFFER_AFTER_MS", 0)
+    monkeypatch.setattr(workspace, "OFFER_AFTER_MS", 0)
 
     async def walk() -> None:
-        walker.window.desk.offer_last_words("Fatal Python error: Aborted")
+        walker.window.workspace.offer_last_words("Fatal Python error: Aborted")
         await walker.until(lambda: walker.window.findChild(QDialog, "lastWords.box") is not None, "it is offered")
         box = walker.find(QDialog, "lastWords.box")
         await walker.until(box.isVisible, "it stands there")

@@ -168,14 +168,14 @@ def test_row_41_growth_is_seen_and_followed(
 
 @pytest.mark.parametrize("deed", ["truncate", "delete"])
 def test_files_that_shrink_and_go_are_said_in_words(
-    run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], deed: str
+    run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], how: str
 ) -> None:
     store = copied(orders)
 
     async def walk() -> None:
         await walker.open(store)
         log = sorted((store / "commitlog").iterdir())
-        if deed == "truncate":
+        if how == "truncate":
             os.truncate(log[1], 5_000)
             os.truncate(next((store / "consumequeue" / "OrderPaid" / "0").iterdir()), 50)
             os.truncate(sorted((store / "index").iterdir())[0], 100)
@@ -190,7 +190,7 @@ def test_files_that_shrink_and_go_are_said_in_words(
             await walker.go(text)
         await walker.rest()
         assert walker.window.isVisible()
-        if deed == "truncate":
+        if how == "truncate":
             assert walker.table(LOG).model().rowCount() > 0
         else:
             said = walker.table(LOG).note.state or walker.table(LOG).strip.state

@@ -84,7 +84,7 @@ def test_a_compared_store_has_the_colours_of_the_first(run: Run, walker: Walker,
     async def walk() -> None:
         await walker.open(orders)
         await walker.rest()
-        other = walker.window.desk.comparison.begin(copied(orders))
+        other = walker.window.workspace.comparison.begin(copied(orders))
         assert other is not None
         await walker.until(lambda: other.session is not None and other.session.survey is not None, "it stands")
         assert walker.window.session is not None

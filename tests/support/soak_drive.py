@@ -72,11 +72,11 @@ async def drive(window: Any) -> None:
     """Load, show every view in turn, measure, and leave everything closed."""
     window.settings.lab_folder = FIGURES.parent / "lab"
     assert await window.lab.start(window.settings.lab_folder / "soak", PRESETS[0].config, "5.3")
-    desk = window.lab.desk
+    lab = window.lab.session
     for view in VIEWS:
         window.show_view(view)
         await asyncio.sleep(0.2)
-    await desk.set_load(LoadSettings(producers=2, topics=4, keys=200, body_size=200, batch=4))
+    await lab.set_load(LoadSettings(producers=2, topics=4, keys=200, body_size=200, batch=4))
     begun, seen, warm = time.monotonic(), 0, 0
     gaps = Gaps()
     last = -1
@@ -84,18 +84,18 @@ async def drive(window: Any) -> None:
         window.show_view(VIEWS[seen % len(VIEWS)])
         seen += 1
         await asyncio.sleep(min(1.0, SECONDS / 12))
-        wrote = desk.sample.positions.wrote
+        wrote = lab.sample.positions.wrote
         assert wrote >= last, "positions never fall"
         last = wrote
         if not warm and time.monotonic() - begun > SECONDS * WARM_UP:
             gc.collect()
             warm, gaps.longest = resident(), 0.0
     gaps.stop()
-    await desk.set_load(None)
+    await lab.set_load(None)
     gc.collect()
     figures: dict[str, Any] = {"seen": seen, "put": last, "warm": warm, "end": resident(), "gap": gaps.longest}
     figures["pieces"] = await asyncio.to_thread(largest_pieces)
     window.close_store()
     await asyncio.sleep(0.1)
-    await desk.close()
+    await lab.close()
     await asyncio.to_thread(FIGURES.write_text, json.dumps(figures), "utf-8")

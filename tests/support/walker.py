@@ -28,7 +28,7 @@ NO, CTRL, SHIFT, ALT = (
     Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier,
     Qt.KeyboardModifier.AltModifier,
 )  # fmt: skip
-Deed = Callable[[], object]
+RowCommand = Callable[[], object]
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
@@ -51,7 +51,7 @@ class Walker:
         await self.until(lambda: self.window.jobs.quick_idle, "short reads end", seconds)
         assert await self.window.settled(seconds)
 
-    async def until(self, true: Deed, what: str = "it comes true", seconds: float = 60) -> None:
+    async def until(self, true: RowCommand, what: str = "it comes true", seconds: float = 60) -> None:
         """Wait for something that happens by itself."""
         end = time.monotonic() + seconds
         while not true():

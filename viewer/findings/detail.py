@@ -140,9 +140,9 @@ class FindingDetail(Paper):
 
     def _show_steps(self, one: Finding, path: str) -> None:
         empty(self._steps)
-        for number, (deed, words) in enumerate(next_steps(one, path), 1):
+        for number, (step, words) in enumerate(next_steps(one, path), 1):
             note = Elided("" if words == one.command else words, 12, "text2")  # a command stands below, whole
-            made = row(Label(str(number), 13, "accent", 600), Label(deed, 13, "text", 600 if words else 400), note)
+            made = row(Label(str(number), 13, "accent", 600), Label(step, 13, "text", 600 if words else 400), note)
             made.box.setStretch(2, 1)
             self._steps.addWidget(made)
 

@@ -85,7 +85,7 @@ class FindingsPane(Pane):
         for part in (self.detail, self.recovery):
             part.placeRequested.connect(self.placeRequested)
         self.detail.told.connect(self.statusMessage)
-        self.recovery.deeds.told.connect(self.statusMessage)
+        self.recovery.tools.told.connect(self.statusMessage)
         left = Paper()
         box = QVBoxLayout(left)
         box.setContentsMargins(0, 0, 0, 0)

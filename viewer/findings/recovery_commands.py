@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
 
 
-class RecoveryDeeds(QObject):
+class RecoveryCommands(QObject):
     """The two buttons. ``told(str)`` is a sentence for the status bar, ``wanted()`` asks for a plan where there is none
     yet, ``tried(Trial)`` has what came of recovery on a copy, ``changed()`` says that something else can be done now.
     """
@@ -101,11 +101,11 @@ class RecoveryDeeds(QObject):
         dialog.fileSelected.connect(lambda name: self.try_in(Path(name)))
         dialog.open()
 
-    def _later(self, deed: Callable[[], None]) -> bool:
+    def _later(self, work: Callable[[], None]) -> bool:
         """Whether ``deed`` has to wait for a plan; it is asked for then."""
         if self._plan is not None:
             return False
-        self._wish = deed
+        self._wish = work
         self.wanted.emit()
         return True
 

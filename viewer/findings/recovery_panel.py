@@ -9,7 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.store.recovery.plan import RecoveryPlan
-from viewer.findings.recovery_commands import RecoveryDeeds
+from viewer.findings.recovery_commands import RecoveryCommands
 from viewer.findings.recovery_tried import Outcome
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
@@ -40,12 +40,12 @@ ROOM_FOR_TAIL = 300
 
 class RecoveryPanel(Paper):
     """``placeRequested(place)`` when a line of the plan leads somewhere, ``openAsked(Path)`` to open a copy that was
-    recovered, ``deedsChanged()`` when something else can be done now.
+    recovered, ``commandsChanged()`` when something else can be done now.
     """
 
     placeRequested = Signal(object)
     openAsked = Signal(object)
-    deedsChanged = Signal()
+    commandsChanged = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,8 +57,8 @@ class RecoveryPanel(Paper):
         self._again = Button(tr("Work out the recovery plan"))
         self._again.setObjectName("recovery.run")
         self._again.clicked.connect(self.ask)
-        self.deeds = RecoveryDeeds(self)
-        tools = (self._chips, *self._like, self._again, self.deeds.save, self.deeds.attempt)
+        self.tools = RecoveryCommands(self)
+        tools = (self._chips, *self._like, self._again, self.tools.save, self.tools.attempt)
         self.head = PaneHead(tr("Recovery"), "", *tools)
         self.line = RecoveryLine("recovery.line", tr("What stays of the log, what is read again, what goes"))
         self.tail = RecoveryLine("recovery.tail", tr("The last part of the log"), 22)
@@ -69,11 +69,11 @@ class RecoveryPanel(Paper):
         self.files = RecordView("recovery.files", fate_kind())
         self.files.setAccessibleName(tr("What stays, what goes"))
         self.outcome = Outcome(self.files)
-        self.outcome.againAsked.connect(self.deeds.again)
+        self.outcome.againAsked.connect(self.tools.again)
         self.outcome.openAsked.connect(self.openAsked)
-        self.deeds.wanted.connect(self._want)
-        self.deeds.tried.connect(self.outcome.show_trial)
-        self.deeds.changed.connect(self._deeds_changed)
+        self.tools.wanted.connect(self._want)
+        self.tools.tried.connect(self.outcome.show_trial)
+        self.tools.changed.connect(self._commands_changed)
         self.plan.placeRequested.connect(self.placeRequested)
         self._lines = column(self._log_words, self.line, self._tail_words, self.tail, gap=0, margins=(14, 4, 14, 4))
         plan = QWidget()
@@ -118,19 +118,19 @@ class RecoveryPanel(Paper):
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Saving the plan and trying it; with a copy that was recovered, once more and opening it."""
-        found: dict[str, Callable[[], object]] = {"recovery.preview": self.ask, **self.deeds.commands()}
+        found: dict[str, Callable[[], object]] = {"recovery.preview": self.ask, **self.tools.commands()}
         if self.outcome.trial is not None:
             found["recovery.open"] = self.outcome.open_copy
         return found
 
-    def _deeds_changed(self) -> None:
-        self.outcome.set_busy(self.deeds.running)
-        self.deedsChanged.emit()
+    def _commands_changed(self) -> None:
+        self.outcome.set_busy(self.tools.running)
+        self.commandsChanged.emit()
 
     def _want(self) -> None:
         """A deed waits for the plan."""
         if self._job is None or not self._job.possible:
-            self.deeds.told.emit(tr("Recovery needs a whole store; this is a commit log by itself."))
+            self.tools.told.emit(tr("Recovery needs a whole store; this is a commit log by itself."))
         elif not self._job.running:
             self._job.ask()
 
@@ -183,7 +183,7 @@ class RecoveryPanel(Paper):
             if lab:
                 note = tr("Our own engine holds the lock: this is what a start would do if it ended now.")
         self.head.set_note(note)
-        self.deeds.show_plan(self._session, plan)
+        self.tools.show_plan(self._session, plan)
         if plan is not None:
             self._draw(plan, files)
 

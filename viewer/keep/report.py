@@ -175,7 +175,7 @@ def _where(store: StoreSnapshot, findings: Sequence[Finding]) -> LogLine | None:
 
 def _finding(store: StoreSnapshot, one: Finding, mask: Masking) -> Part:
     rule = RULES.get(one.id)
-    steps = [f"{n}. {deed} {words}".strip() for n, (deed, words) in enumerate(next_steps(one, str(store.path)), 1)]
+    steps = [f"{n}. {step} {words}".strip() for n, (step, words) in enumerate(next_steps(one, str(store.path)), 1)]
     seen = replace(one, evidence=mask.evidence("", one.evidence), file=mask.path(one.file)) if mask.any else one
     facts = [fact for fact in evidence_facts(seen) if fact[0] != tr("File")]
     facts.append((tr("File"), mask.path(one.file) or ""))

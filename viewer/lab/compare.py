@@ -25,7 +25,7 @@ from viewer.lab.values import ValuesDialog, values_words
 from viewer.look.assets import tr
 from viewer.look.formats import size
 from viewer.look.theme import follow, px, ui
-from viewer.runtime.lab_session import LabDesk
+from viewer.runtime.lab_session import LabSession
 from viewer.runtime.live_history import LONG_PAUSE
 from viewer.widgets.basics import Button, Elided, Hairline, Label, PaneHead, Paper, column, row, splitter, stacked
 from viewer.widgets.live_plot import Curve, LivePlot
@@ -165,12 +165,12 @@ class _Ear(QObject):
     def __init__(self, page: TwoWays, number: int) -> None:
         super().__init__(page)
         self._page, self._number = page, number
-        desk = page.desks[number]
-        desk.sampled.connect(self._sampled)
-        desk.counted.connect(self._counted)
-        desk.failed.connect(self._said)
-        desk.died.connect(self._said)
-        desk.changed.connect(self._changed)
+        lab = page.labs[number]
+        lab.sampled.connect(self._sampled)
+        lab.counted.connect(self._counted)
+        lab.failed.connect(self._said)
+        lab.died.connect(self._said)
+        lab.changed.connect(self._changed)
 
     def _sampled(self, sample: PositionSample) -> None:
         self._page.take_sample(self._number, sample)
@@ -200,7 +200,7 @@ class TwoWays(Paper):
         self.folder: Path | None = None
         """Where the two stores are made; the window says it."""
         self.plots_ready = False
-        self.desks = (LabDesk(), LabDesk())
+        self.labs = (LabSession(), LabSession())
         self.sides = [Side(name) for name in NAMES]
         self._made: Path | None = None
         self._busy = False
@@ -217,9 +217,9 @@ class TwoWays(Paper):
         self.load = LoadPanel("lab.two.load")
         self.load.plot.hide()
         self.load.startAsked.connect(self.begin)
-        self.load.changed.connect(lambda settings: self._each(lambda desk: desk.set_load(settings)))
-        self.load.pauseAsked.connect(lambda on: self._each(lambda desk: desk.pause_load(on)))
-        self.load.stopAsked.connect(lambda: self._each(lambda desk: desk.set_load(None)))
+        self.load.changed.connect(lambda settings: self._each(lambda lab: lab.set_load(settings)))
+        self.load.pauseAsked.connect(lambda on: self._each(lambda lab: lab.pause_load(on)))
+        self.load.stopAsked.connect(lambda: self._each(lambda lab: lab.set_load(None)))
         self.panels = (SidePanel(0, 0), SidePanel(1, 2))
         self.plug = Button(tr("Pull both plugs"), "danger", "plug")
         self.plug.setObjectName("lab.two.plug")
@@ -264,7 +264,7 @@ class TwoWays(Paper):
     def begin(self, settings: LoadSettings) -> None:
         """Make both stores where they are not there, and put the load on them."""
         if not self._busy:
-            self.desks[0].begin(self.run(settings))
+            self.labs[0].begin(self.run(settings))
 
     async def run(self, settings: LoadSettings) -> None:
         """Make both stores anew, as chosen, and begin the load on both."""
@@ -280,10 +280,10 @@ class TwoWays(Paper):
                 rates.clear()
             self.said.emit(tr("Making both stores"))
             await asyncio.gather(*(
-                desk.open(folder / name.lower(), panel.config, "5.3")
-                for desk, panel, name in zip(self.desks, self.panels, NAMES, strict=True)
+                lab.open(folder / name.lower(), panel.config, "5.3")
+                for lab, panel, name in zip(self.labs, self.panels, NAMES, strict=True)
             ))  # fmt: skip
-            await asyncio.gather(*(desk.set_load(settings) for desk in self.desks))
+            await asyncio.gather(*(lab.set_load(settings) for lab in self.labs))
             self.said.emit(tr("Both stores get the same load"))
         finally:
             self._busy = False
@@ -300,20 +300,20 @@ class TwoWays(Paper):
 
     def pull(self) -> None:
         """Pull both plugs, and count what is lost."""
-        if not self._busy and all(desk.plug_possible for desk in self.desks):
-            self.desks[0].begin(self.pull_both())
+        if not self._busy and all(lab.plug_possible for lab in self.labs):
+            self.labs[0].begin(self.pull_both())
 
     async def pull_both(self) -> None:
         """The same power loss for both; then each is recovered."""
         self._busy = True
         self.show_state()
         try:
-            await asyncio.gather(*(desk.pull_the_plug(1) for desk in self.desks))
-            await asyncio.gather(*(desk.recover() for desk in self.desks))
+            await asyncio.gather(*(lab.pull_the_plug(1) for lab in self.labs))
+            await asyncio.gather(*(lab.recover() for lab in self.labs))
         finally:
             self._busy = False
-        for side, desk in zip(self.sides, self.desks, strict=True):
-            report = desk.report
+        for side, lab in zip(self.sides, self.labs, strict=True):
+            report = lab.report
             if report is not None:
                 side.take_report(report)
         self.show_state()
@@ -326,8 +326,8 @@ class TwoWays(Paper):
         return self._end(made)
 
     async def _end(self, made: Path | None) -> None:
-        for desk in self.desks:
-            await desk.close()
+        for lab in self.labs:
+            await lab.close()
         if made is not None:
             await asyncio.to_thread(_delete, made)
 
@@ -342,18 +342,18 @@ class TwoWays(Paper):
 
     def _each(self, work: object) -> None:
         assert callable(work)
-        for desk in self.desks:
-            if desk.alive:
-                desk.begin(work(desk))
+        for lab in self.labs:
+            if lab.alive:
+                lab.begin(work(lab))
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
     def show_state(self) -> None:
-        running = all(desk.load is not None for desk in self.desks)
-        paused = all(desk.load_paused for desk in self.desks)
+        running = all(lab.load is not None for lab in self.labs)
+        paused = all(lab.load_paused for lab in self.labs)
         self.load.show_state(able=not self._busy, running=running, paused=paused)
         self.copy.setEnabled(self.seen)
-        able = not self._busy and all(desk.plug_possible and desk.report is None for desk in self.desks)
+        able = not self._busy and all(lab.plug_possible and lab.report is None for lab in self.labs)
         self.plug.setEnabled(able)
         for panel in self.panels:
             panel.set_able(not running and not self._busy)
@@ -366,12 +366,12 @@ class TwoWays(Paper):
 
     def take_sample(self, number: int, sample: PositionSample) -> None:
         """One more look at one of the stores."""
-        if self.desks[number].load is not None and not self.desks[number].load_paused:
+        if self.labs[number].load is not None and not self.labs[number].load_paused:
             self.sides[number].add(sample)
             self._rates[number].append((sample.at_ms / 1000, sample.rates.messages))
         if self.isVisible():
             self.panels[number].show_sample(sample)
-            if number == 0 and self.desks[0].load is not None:
+            if number == 0 and self.labs[0].load is not None:
                 self.load.show_rate(sample.rates.messages)
 
     def take_counts(self, number: int, counts: LoadCounts) -> None:

@@ -21,7 +21,7 @@ from viewer.widgets.word_tabs import WordTabs
 if TYPE_CHECKING:
     from engine.lab.samples import PositionSample, TopicFed
     from viewer.lab.services import ServicesPanel
-    from viewer.runtime.lab_session import LabDesk
+    from viewer.runtime.lab_session import LabSession
 
 MOST_TOPICS = 24
 EVERY_MS = 1000
@@ -73,7 +73,7 @@ class FedPanel(Paper):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("lab.fed")
-        self._desk: LabDesk | None = None
+        self._lab: LabSession | None = None
         self._fed: tuple[TopicFed, ...] = ()
         self.answers = Facts(0)
         self.answers.setObjectName("lab.answers")
@@ -108,11 +108,11 @@ class FedPanel(Paper):
         self.topic.setFont(ui(12))
         self.topic.setFixedHeight(px(26))
 
-    def set_desk(self, desk: LabDesk) -> None:
+    def set_lab(self, lab: LabSession) -> None:
         """The desk whose store is shown; once."""
-        self._desk = desk
-        desk.sampled.connect(self._sampled)
-        desk.changed.connect(self._changed)
+        self._lab = lab
+        lab.sampled.connect(self._sampled)
+        lab.changed.connect(self._changed)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Somebody looks."""
@@ -127,19 +127,19 @@ class FedPanel(Paper):
 
     def look(self) -> None:
         """Ask how the queues are fed."""
-        desk = self._desk
-        if desk is not None and desk.alive:
-            desk.begin(self._ask(desk))
+        lab = self._lab
+        if lab is not None and lab.alive:
+            lab.begin(self._ask(lab))
 
-    async def _ask(self, desk: LabDesk) -> None:
-        self.show_fed(await desk.fed(MOST_TOPICS))
+    async def _ask(self, lab: LabSession) -> None:
+        self.show_fed(await lab.fed(MOST_TOPICS))
 
     def _sampled(self, sample: PositionSample) -> None:
         if self.isVisible():
             self.show_answers(sample.statuses)
 
     def _changed(self) -> None:
-        if self._desk is not None and not self._desk.there:
+        if self._lab is not None and not self._lab.there:
             self.show_answers({})
             self.show_fed(())
 

@@ -51,7 +51,7 @@ from viewer.widgets.record_view import RecordView
 if TYPE_CHECKING:
     from engine.lab.samples import LoadCounts, PositionSample
     from viewer.lab.compare import TwoWays
-    from viewer.runtime.lab_session import LabDesk, PutDone
+    from viewer.runtime.lab_session import LabSession, PutDone
     from viewer.runtime.places import Place
     from viewer.runtime.store_session import StoreSession
 
@@ -70,14 +70,14 @@ class LabPane(Pane):
     recoverAsked = Signal()
     recoverAgainAsked = Signal()
     compareAsked = Signal()
-    deedsChanged = Signal()
+    commandsChanged = Signal()
     left = Signal()
 
     wants_tree = False
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.desk: LabDesk | None = None
+        self.lab: LabSession | None = None
         self.lab_folder: Path | None = None
         self._plots_asked = False
         self._comparing = False
@@ -153,39 +153,39 @@ class LabPane(Pane):
     def _wire(self) -> None:
         self.put.putAsked.connect(self._put)
         self.put.shown.connect(self._show_bytes)
-        self.load.startAsked.connect(lambda settings: self._ask(lambda desk: desk.set_load(settings)))
-        self.load.changed.connect(lambda settings: self._ask(lambda desk: desk.set_load(settings)))
-        self.load.pauseAsked.connect(lambda on: self._ask(lambda desk: desk.pause_load(on)))
-        self.load.stopAsked.connect(lambda: self._ask(lambda desk: desk.set_load(None)))
-        self.services.pauseAsked.connect(lambda name, on: self._ask(lambda desk: desk.pause(name, on)))
-        self.services.stepAsked.connect(lambda name: self._ask(lambda desk: desk.step(name)))
+        self.load.startAsked.connect(lambda settings: self._ask(lambda lab: lab.set_load(settings)))
+        self.load.changed.connect(lambda settings: self._ask(lambda lab: lab.set_load(settings)))
+        self.load.pauseAsked.connect(lambda on: self._ask(lambda lab: lab.pause_load(on)))
+        self.load.stopAsked.connect(lambda: self._ask(lambda lab: lab.set_load(None)))
+        self.services.pauseAsked.connect(lambda name, on: self._ask(lambda lab: lab.pause(name, on)))
+        self.services.stepAsked.connect(lambda name: self._ask(lambda lab: lab.step(name)))
         self.services.flushAsked.connect(self.flush)
         self.services.commitAsked.connect(self.commit)
-        self.services.reopenAsked.connect(lambda changes: self._ask(lambda desk: desk.reopen(changes)))
+        self.services.reopenAsked.connect(lambda changes: self._ask(lambda lab: lab.reopen(changes)))
         self.plug.plugAsked.connect(self.plugAsked)
         self.plug.recoverAsked.connect(self.recoverAsked)
         self.plug.againAsked.connect(self.recoverAgainAsked)
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
-    def set_desk(self, desk: LabDesk) -> None:
+    def set_lab(self, lab: LabSession) -> None:
         """The desk of this window; once."""
-        self.desk = desk
-        self.fed.set_desk(desk)
-        desk.changed.connect(self._show_state)
-        desk.sampled.connect(self._sampled)
-        desk.counted.connect(self._counted)
-        desk.answered.connect(self._answered)
-        desk.plugged.connect(self._plugged)
-        desk.failed.connect(self._failed)
-        desk.died.connect(self._died)
+        self.lab = lab
+        self.fed.set_lab(lab)
+        lab.changed.connect(self._show_state)
+        lab.sampled.connect(self._sampled)
+        lab.counted.connect(self._counted)
+        lab.answered.connect(self._answered)
+        lab.plugged.connect(self._plugged)
+        lab.failed.connect(self._failed)
+        lab.died.connect(self._died)
         self._show_state()
         self._plugged()
-        if desk.sample is not None:
-            self.services.show_sample(desk.sample)
-        if desk.done:
-            self.put.set_form(desk.done[-1].form)
-            self._answered(desk.done[-1])
+        if lab.sample is not None:
+            self.services.show_sample(lab.sample)
+        if lab.done:
+            self.put.set_form(lab.done[-1].form)
+            self._answered(lab.done[-1])
 
     def set_session(self, session: StoreSession | None) -> None:
         """The store that the window shows; the lab is that of the desk."""
@@ -204,9 +204,9 @@ class LabPane(Pane):
         """The plot library is loaded in a thread when the view is first looked at."""
         super().showEvent(event)
         self._prepare_plot()
-        if self.desk is not None and self.desk.sample is not None:
-            self._sampled(self.desk.sample)
-            self.load.show_history(self.desk.history, now=True)
+        if self.lab is not None and self.lab.sample is not None:
+            self._sampled(self.lab.sample)
+            self.load.show_history(self.lab.history, now=True)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Narrow windows give the sides less."""
@@ -242,14 +242,14 @@ class LabPane(Pane):
 
     def status(self) -> str:
         """What is paused, what waits, what a power loss would take."""
-        desk = self.desk
-        if desk is None or not desk.there or desk.sample is None:
+        lab = self.lab
+        if lab is None or not lab.there or lab.sample is None:
             return tr("No store is open for writing")
-        if desk.busy == "recover":
+        if lab.busy == "recover":
             return tr("Recovering: the log is read and dispatched again.")
-        if desk.unplugged:
+        if lab.unplugged:
             return tr("The plug was pulled. Nothing runs until the store is recovered.")
-        sample = desk.sample
+        sample = lab.sample
         names = {line.key: line.words for line in self.services.lines.values()}
         paused = [names[key] for key in names if (state := sample.services.get(key)) is not None and state.paused]
         words = []
@@ -267,11 +267,11 @@ class LabPane(Pane):
 
     def flush(self) -> None:
         """Bring everything put so far to disk."""
-        self._ask(lambda desk: desk.flush())
+        self._ask(lambda lab: lab.flush())
 
     def commit(self) -> None:
         """Hand the pool's buffers to the page cache."""
-        self._ask(lambda desk: desk.commit())
+        self._ask(lambda lab: lab.commit())
 
     def show_two_ways(self) -> None:
         """The page of two stores side by side; made when it is first wanted."""
@@ -282,7 +282,7 @@ class LabPane(Pane):
             self.two.folder = self.lab_folder
             self.two.leaveAsked.connect(self._leave_two)
             self.two.said.connect(self.statusMessage)
-            self.two.changed.connect(self.deedsChanged)
+            self.two.changed.connect(self.commandsChanged)
             self.two.plots_ready = self.load.plots_ready
             self._pages.addWidget(self.two)
         self._comparing = True
@@ -306,75 +306,75 @@ class LabPane(Pane):
         self._comparing = False
         self._show_state()
 
-    def _ask(self, work: Callable[[LabDesk], object]) -> None:
-        if self.desk is not None and self.desk.alive:
-            self.desk.begin(work(self.desk))  # type: ignore[arg-type]
+    def _ask(self, work: Callable[[LabSession], object]) -> None:
+        if self.lab is not None and self.lab.alive:
+            self.lab.begin(work(self.lab))  # type: ignore[arg-type]
 
     def _put(self, form: PutForm) -> None:
-        desk = self.desk
-        if desk is None or not desk.alive:
+        lab = self.lab
+        if lab is None or not lab.alive:
             return
-        desk.begin(self._put_now(desk, form))
+        lab.begin(self._put_now(lab, form))
 
-    async def _put_now(self, desk: LabDesk, form: PutForm) -> None:
+    async def _put_now(self, lab: LabSession, form: PutForm) -> None:
         try:
-            await desk.put(form)
+            await lab.put(form)
         except FormFault as fault:
             self.put.show_fault(fault)
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
     def _show_state(self) -> None:
-        desk = self.desk
-        there = desk is not None and desk.there
+        lab = self.lab
+        there = lab is not None and lab.there
         if not (self._comparing and self.two is not None):
-            self._pages.setCurrentIndex(1 if there and (desk is None or not desk.dead) else 0)
-        if desk is not None and desk.dead:
-            said = tr("The lab's engine has ended: {why}", why=engine_words(desk.dead))
+            self._pages.setCurrentIndex(1 if there and (lab is None or not lab.dead) else 0)
+        if lab is not None and lab.dead:
+            said = tr("The lab's engine has ended: {why}", why=engine_words(lab.dead))
             self.say_why(
                 f"{said}\n{tr('Open the store for writing again: that recovers it, and shows first what it does.')}"
             )
         whole = self.session is not None and self.session.snapshot.paths is not None
         self._write.setEnabled(whole)
-        able = desk is not None and desk.alive and not desk.unplugged
+        able = lab is not None and lab.alive and not lab.unplugged
         self.put.set_enabled(able)
         self.load.show_state(
-            able=able, running=desk is not None and desk.load is not None,
-            paused=desk is not None and desk.load_paused,
+            able=able, running=lab is not None and lab.load is not None,
+            paused=lab is not None and lab.load_paused,
         )  # fmt: skip
-        self.services.show_store(desk.config if desk is not None else None, able=able)
-        if desk is not None and (desk.unplugged or desk.busy):
+        self.services.show_store(lab.config if lab is not None else None, able=able)
+        if lab is not None and (lab.unplugged or lab.busy):
             self.services.show_off()
-        if desk is None:
+        if lab is None:
             self.plug.show_able(plug=False, recover=False)
             return
-        able = desk.plug_possible and not desk.unplugged
-        self.plug.show_able(plug=able, recover=desk.unplugged and not desk.busy, again=desk.again_possible)
+        able = lab.plug_possible and not lab.unplugged
+        self.plug.show_able(plug=able, recover=lab.unplugged and not lab.busy, again=lab.again_possible)
         if self.isVisible():
             self.statusMessage.emit(self.status())
 
     def _sampled(self, sample: PositionSample) -> None:
-        if not self.isVisible() or (self.desk is not None and self.desk.unplugged):
+        if not self.isVisible() or (self.lab is not None and self.lab.unplugged):
             return
         self.services.show_sample(sample)
-        if self.desk is not None:
+        if self.lab is not None:
             self.load.show_rate(sample.rates.messages)
-            self.load.show_history(self.desk.history)
+            self.load.show_history(self.lab.history)
         self.statusMessage.emit(self.status())
 
     def _counted(self, counts: LoadCounts) -> None:
-        desk = self.desk
-        if desk is None or desk.sample is None or not self.isVisible():
+        lab = self.lab
+        if lab is None or lab.sample is None or not self.isVisible():
             return
-        rates, latency = desk.sample.rates, counts.latency
+        rates, latency = lab.sample.rates, counts.latency
         median, late = latency.quantile(0.5) / 1e6, latency.quantile(0.99) / 1e6
         self.load.show_answers(rates.messages, counts.statuses, median, late, rates.wrote)
 
     def _answered(self, done: PutDone) -> None:
-        if self.desk is None:
+        if self.lab is None:
             return
-        self.put.show_done(list(self.desk.done))
-        self.put.set_enabled(self.desk.alive)
+        self.put.show_done(list(self.lab.done))
+        self.put.set_enabled(self.lab.alive)
         self._show_bytes(done)
         self._new.set_chip("live", tr("new"))
         self._new.setVisible(done.offset is not None)
@@ -395,11 +395,11 @@ class LabPane(Pane):
         self.bytes_head.set_note(f"{done.size:,} B @ {start:,}")
 
     def _plugged(self) -> None:
-        desk = self.desk
-        report = desk.report if desk is not None else None
+        lab = self.lab
+        report = lab.report if lab is not None else None
         self.plug.show_report(report)
-        if report is not None and desk is not None and desk.done:
-            last = desk.done[-1].offset
+        if report is not None and lab is not None and lab.done:
+            last = lab.done[-1].offset
             gone = last is not None and last >= report.plan.end_offset
             self._new.set_chip("error" if gone else "ok", tr("gone") if gone else tr("kept"))
             self._new.setVisible(last is not None)
@@ -421,8 +421,8 @@ class LabPane(Pane):
 
         def done(_module: object) -> None:
             self.load.plots_ready = True
-            if self.desk is not None and self.desk.history is not None:
-                self.load.show_history(self.desk.history, now=True)
+            if self.lab is not None and self.lab.history is not None:
+                self.load.show_history(self.lab.history, now=True)
 
         for name in QT_FIRST:
             with contextlib.suppress(ImportError):

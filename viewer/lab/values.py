@@ -170,9 +170,9 @@ class ValuesDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.editor = ValuesEditor(name, config)
         self._said = Elided("", 12, "text2")
-        self.deed = Button(tr("Use these values"), "primary")
-        self.deed.setObjectName(f"{name}.deed")
-        self.deed.clicked.connect(self._take)
+        self.agree = Button(tr("Use these values"), "primary")
+        self.agree.setObjectName(f"{name}.deed")
+        self.agree.clicked.connect(self._take)
         cancel = Button(tr("Cancel"))
         cancel.setObjectName(f"{name}.cancel")
         cancel.clicked.connect(self.reject)
@@ -181,7 +181,7 @@ class ValuesDialog(QDialog):
         box.setSpacing(px(10))
         box.addWidget(Label(title, 18, "text", 600))
         box.addWidget(self.editor, 1)
-        last = row(self._said, None, cancel, self.deed, gap=8)
+        last = row(self._said, None, cancel, self.agree, gap=8)
         last.box.setStretch(0, 1)
         box.addWidget(last)
         self.editor.changed.connect(self._show)
@@ -190,7 +190,7 @@ class ValuesDialog(QDialog):
 
     def _show(self) -> None:
         self._said.setText(values_words(self.editor.config))
-        self.deed.setEnabled(not self.editor.wrong)
+        self.agree.setEnabled(not self.editor.wrong)
 
     def _take(self) -> None:
         self.taken.emit(self.editor.config)

@@ -23,7 +23,7 @@ from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from viewer.runtime.lab_session import LabDesk
+    from viewer.runtime.lab_session import LabSession
     from viewer.runtime.store_session import StoreSession
 
 
@@ -35,7 +35,7 @@ class Question(QDialog):
 
     agreed = Signal()
 
-    def __init__(self, parent: QWidget, name: str, title: str, place: str, deed: str) -> None:
+    def __init__(self, parent: QWidget, name: str, title: str, place: str, agree: str) -> None:
         super().__init__(parent)
         self.setObjectName(name)
         self.setWindowTitle(title)
@@ -44,9 +44,9 @@ class Question(QDialog):
         self.cancel.setObjectName(f"{name}.cancel")
         self.cancel.setDefault(True)
         self.cancel.clicked.connect(self.reject)
-        self.deed = Button(deed, "danger")
-        self.deed.setObjectName(f"{name}.deed")
-        self.deed.clicked.connect(lambda: (self.agreed.emit(), self.accept()))
+        self.agree = Button(agree, "danger")
+        self.agree.setObjectName(f"{name}.deed")
+        self.agree.clicked.connect(lambda: (self.agreed.emit(), self.accept()))
         self.box = QVBoxLayout(self)
         self.box.setContentsMargins(px(20), px(16), px(20), px(14))
         self.box.setSpacing(px(10))
@@ -55,7 +55,7 @@ class Question(QDialog):
 
     def finish(self) -> None:
         """The buttons, below what the body says."""
-        self.box.addWidget(row(None, self.cancel, self.deed, gap=8))
+        self.box.addWidget(row(None, self.cancel, self.agree, gap=8))
         self.cancel.setFocus()
 
 
@@ -121,7 +121,7 @@ class WriteDialog(Question):
             state = State("note", tr("What {release} would do, and what is done here.", release=release_name(plan)))
         self.plan.set_state(state)
         ready = plan is not None and not job.running and not self._held and not plan.blockers and plan.empty_log is None
-        self.deed.setEnabled(ready)
+        self.agree.setEnabled(ready)
 
 
 def holder(session: StoreSession) -> str:
@@ -148,10 +148,10 @@ def process_name(pid: int) -> str:
 class PlugDialog(Question):
     """What a power loss would take now, in numbers."""
 
-    def __init__(self, parent: QWidget, desk: LabDesk) -> None:
-        place = str(desk.folder or "")
+    def __init__(self, parent: QWidget, lab: LabSession) -> None:
+        place = str(lab.folder or "")
         super().__init__(parent, "lab.plug.dialog", tr("Pull the plug of this lab store?"), place, tr("Pull the plug"))
-        sample = desk.sample
+        sample = lab.sample
         facts = []
         if sample is not None:
             found = sample.positions

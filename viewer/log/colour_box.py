@@ -78,9 +78,9 @@ class ColourBox(QDialog):
         self.name.textEdited.connect(lambda _text: self._edited())
         self.text.textEdited.connect(lambda _text: self._edited())
         self.tint.activated.connect(lambda _n: self._edited())
-        deeds = {"add": self.add, "delete": self.delete, "up": self._up, "down": self._down, "close": self.reject}
-        for name, deed in deeds.items():
-            self.buttons[name].clicked.connect(lambda _=False, deed=deed: deed())
+        works = {"add": self.add, "delete": self.delete, "up": self._up, "down": self._down, "close": self.reject}
+        for name, work in works.items():
+            self.buttons[name].clicked.connect(lambda _=False, work=work: work())
         self.buttons["apply"].clicked.connect(self.apply)
 
     # ---- deeds -------------------------------------------------------------------------------------------------------

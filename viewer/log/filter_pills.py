@@ -91,12 +91,12 @@ class FilterPills(QWidget):
         keep.setEnabled(bool(self.current().strip()))
         for number, (name, _text) in enumerate(self.saved):
             below = made.addMenu(tr("Change {name}", name=name.replace("&", "&&")))
-            self._add_deeds(below, number)
+            self._add_row_commands(below, number)
         return made
 
     def _menu_of(self, number: int) -> QMenu:
         made = self._new_menu()
-        self._add_deeds(made, number)
+        self._add_row_commands(made, number)
         return made
 
     def _new_menu(self) -> QMenu:
@@ -106,7 +106,7 @@ class FilterPills(QWidget):
         made.setToolTipsVisible(True)
         return made
 
-    def _add_deeds(self, menu: QMenu, number: int) -> None:
+    def _add_row_commands(self, menu: QMenu, number: int) -> None:
         menu.addAction(tr("Rename…"), lambda: self.ask_name(number))
         replace = menu.addAction(tr("Replace by the filter in the field"), lambda: self.replace(number))
         replace.setEnabled(bool(self.current().strip()))

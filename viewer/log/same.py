@@ -70,7 +70,7 @@ class LogSame(QObject):
             found[f"same.{what}.all"] = partial(self._with_unit, what, self._all)
         return found
 
-    def _with_unit(self, what: str, deed: Callable[[str], None]) -> None:
+    def _with_unit(self, what: str, work: Callable[[str], None]) -> None:
         """Do ``deed`` with the filter of what belongs to the chosen row; its unit is read off the loop."""
         row, session = self._table.current_row(), self.session
         if row is None or session is None:
@@ -81,7 +81,7 @@ class LogSame(QObject):
             if term is None:
                 self.told.emit(tr(WITHOUT[what]))
             else:
-                deed(term)
+                work(term)
 
         log = session.snapshot.log
         session.jobs.read(lambda: log.unit_at(row.offset, crc=False), done)

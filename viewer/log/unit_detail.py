@@ -38,7 +38,7 @@ from viewer.look.theme import C, follow, mono, px, ui
 from viewer.widgets.beside import elsewhere
 from viewer.widgets.cell_filter import line_term
 from viewer.widgets.focus_ring import FocusRing
-from viewer.widgets.record_menu import Doer, add_deeds, add_terms, do
+from viewer.widgets.record_menu import Doer, add_row_commands, add_terms, do
 from viewer.widgets.record_table import ACCESSIBLE_TEXT_ROLE, ValueRole
 from viewer.widgets.row_commands import Facts
 
@@ -270,7 +270,7 @@ class UnitDetail(QTreeView):
     def _fill(self, menu: QMenu, line: Line) -> None:
         facts = self._facts(line)
         filters = None if facts.term is None else lambda menu: add_terms(menu, facts.term or "", self._use_term)
-        add_deeds(menu, facts, lambda deed, facts: self._do(deed, facts, line), self.doer, filters)
+        add_row_commands(menu, facts, lambda command, facts: self._do(command, facts, line), self.doer, filters)
 
     def _facts(self, line: Line) -> Facts:
         unit, able = self.unit, self.doer.able() if self.doer is not None else frozenset()
@@ -288,25 +288,25 @@ class UnitDetail(QTreeView):
             queue_offset=unit.queue_offset, key=key, command=shlex.join(command),
         )  # fmt: skip
 
-    def _do(self, deed: str, facts: Facts, line: Line) -> None:
+    def _do(self, command: str, facts: Facts, line: Line) -> None:
         name, clipboard = line.label or line.name, QGuiApplication.clipboard()
         texts = {
             "copy.cell": line.value,
             "copy.row": f"{name}={line.value}",
             "copy.json": json.dumps({name: line.value}, ensure_ascii=False),
         }
-        if deed in texts:
-            clipboard.setText(texts[deed])
-        elif deed == "go.link":
+        if command in texts:
+            clipboard.setText(texts[command])
+        elif command == "go.link":
             self.placeRequested.emit(line.place)
-        elif deed == "go.own" and line.place is not None:
+        elif command == "go.own" and line.place is not None:
             self.placeRequested.emit(elsewhere(line.place))
-        elif deed == "keep.colour":
+        elif command == "keep.colour":
             self._use_term("colour", facts.term or "")
-        elif deed == "keep.column":
+        elif command == "keep.column":
             self.columnRequested.emit(facts.column)
         else:
-            do(self, self.doer, deed, facts)
+            do(self, self.doer, command, facts)
 
     def term(self) -> str | None:
         """The chosen field as a condition of the filter language; None where it is none."""

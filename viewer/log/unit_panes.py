@@ -71,7 +71,7 @@ class UnitPanes(QObject):
         self.session: StoreSession | None = None
         self.detail = UnitDetail("unit.detail")
         self.hex = HexView("unit.hex")
-        self.hex.deeds = self.detail.fill_menu
+        self.hex.fill_menu = self.detail.fill_menu
         self.body = BodyView()
         self.current: Loaded | None = None
         self._row: LogRow | None = None
@@ -409,4 +409,4 @@ def _edge_groups(row: LogRow, sentence: str, problem: str, lost: Sequence[LostUn
     return [Group(tr("What stands here"), sentence, tuple(lines))]
 
 
-Deed = Callable[[], object]
+RowCommand = Callable[[], object]

@@ -204,9 +204,9 @@ class _Follower(QObject):
         self.version = theme.version
 
 
-def follow(widget: QWidget, deed: Callable[[], object]) -> None:
+def follow(widget: QWidget, work: Callable[[], object]) -> None:
     """``deed`` is done when ``widget`` puts on another theme: with the part of the window that it lies in."""
-    _Follower(widget).told.connect(deed)
+    _Follower(widget).told.connect(work)
 
 
 def tell(part: QWidget) -> None:

@@ -87,13 +87,13 @@ class Pane(QWidget):
 
     def set_session(self, session: StoreSession | None) -> None:
         """Show another store, or none."""
-        from viewer.pane.row_commands import RowDeeds
+        from viewer.pane.row_commands import RowCommands
         from viewer.runtime.places import filtered
         from viewer.widgets.mark_menu import MarkMenu
         from viewer.widgets.record_view import RecordView
 
         self.session = session
-        doer = RowDeeds(self) if session is not None else None
+        doer = RowCommands(self) if session is not None else None
         for table in self.findChildren(RecordView):
             table.filter_place, table.doer = filtered, doer
         for menu in self.findChildren(MarkMenu):

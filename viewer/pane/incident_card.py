@@ -164,10 +164,10 @@ class IncidentCard(Paper):
         for part, answer in zip(self._answers, (found.happened, found.lost, found.start), strict=True):
             part.show_answer(answer)
         for number, label in enumerate(self._steps):
-            deed, said = found.steps[number] if number < len(found.steps) else ("", "")
-            label.setText(f"{number + 1}  {deed}")
+            step, said = found.steps[number] if number < len(found.steps) else ("", "")
+            label.setText(f"{number + 1}  {step}")
             label.setToolTip(said)
-            label.setVisible(bool(deed))
+            label.setVisible(bool(step))
         self.setAccessibleDescription(found.line)
         self.tabs.choose("already" if found.already or not found.to_come else "start")
         self._show_lost()

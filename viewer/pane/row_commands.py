@@ -41,7 +41,7 @@ MOST_BYTES = 64 << 20
 """The longest stretch that is exported at once: a damaged one can be as long as a file."""
 
 
-class RowDeeds:
+class RowCommands:
     """The deeds of one view."""
 
     def __init__(self, pane: RowHost) -> None:
@@ -59,28 +59,28 @@ class RowDeeds:
         """A sentence for the status bar; the view's own comes back with an empty one."""
         self._pane.statusMessage.emit(words or self._pane.status())
 
-    def do(self, deed: str, facts: Facts) -> None:
+    def do(self, command: str, facts: Facts) -> None:
         """Do it; the menu offers only what can be done."""
         pane = self._pane
-        place = _place(deed, facts)
+        place = _place(command, facts)
         if place is not None:
             pane.placeRequested.emit(place)
             return
-        if deed.startswith("go.") and isinstance(facts.link, Search) and pane.session is not None:
-            pane.session.jobs.start(self._go_to_search(pane.session, facts.link, own=deed == "go.own"))
+        if command.startswith("go.") and isinstance(facts.link, Search) and pane.session is not None:
+            pane.session.jobs.start(self._go_to_search(pane.session, facts.link, own=command == "go.own"))
             return
-        deeds: dict[str, Callable[[], object]] = {
+        commands: dict[str, Callable[[], object]] = {
             "keep.bookmark": lambda: self._bookmark(facts),
             "copy.cli": lambda: self._copy_command(facts),
             "copy.markdown": lambda: self._copy_markdown(facts),
             "bytes.export": lambda: self.ask_bytes(facts),
             "explain.field": lambda: pane.helpAsked.emit(facts.finding.id),
         }
-        if deed in deeds:
-            deeds[deed]()
+        if command in commands:
+            commands[command]()
         else:
             self._in_log(
-                {"follow.next": "same.key.next", "keep.mark": "mark.toggle", "copy.out": "copy.out"}[deed], facts
+                {"follow.next": "same.key.next", "keep.mark": "mark.toggle", "copy.out": "copy.out"}[command], facts
             )
 
     async def _go_to_search(self, session: StoreSession, search: Search, *, own: bool) -> None:
@@ -163,25 +163,25 @@ class RowDeeds:
         )  # fmt: skip
 
 
-def _place(deed: str, facts: Facts) -> Place | None:
+def _place(command: str, facts: Facts) -> Place | None:
     """Where the deed leads; None for what is no way."""
-    if deed == "go.link" and isinstance(facts.link, Place):
+    if command == "go.link" and isinstance(facts.link, Place):
         return facts.link
-    if deed == "go.own" and facts.link is not None:
+    if command == "go.own" and facts.link is not None:
         own = elsewhere(facts.link)
         return own if isinstance(own, Place) else None
-    if deed == "keep.colour":
+    if command == "keep.colour":
         return places.filtered("colour", facts.term or "")
-    if deed == "go.log" and facts.offset is not None:
+    if command == "go.log" and facts.offset is not None:
         return places.log(facts.offset)
-    if deed == "go.own" and facts.offset is not None:
+    if command == "go.own" and facts.offset is not None:
         own = elsewhere(places.log(facts.offset))
         return own if isinstance(own, Place) else None
-    if deed == "go.entry":
+    if command == "go.entry":
         return places.queue(facts.topic, facts.queue_id, facts.queue_offset)
-    if deed == "follow.trace":
+    if command == "follow.trace":
         return places.trace(facts.topic, facts.key)
-    return Place("where", key=sought(facts)) if deed == "follow.where" else None
+    return Place("where", key=sought(facts)) if command == "follow.where" else None
 
 
 def _row_place(facts: Facts) -> Place | None:

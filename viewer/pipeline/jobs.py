@@ -19,7 +19,7 @@ TICK_MS = 1000
 MOST_KEPT = 50
 
 
-class PipelineDesk(QObject):
+class PipelineRuns(QObject):
     """``listed()`` as jobs come and go, ``told(job)`` as one goes on, ``ended(job)`` once for each."""
 
     listed = Signal()

@@ -37,7 +37,7 @@ from viewer.widgets.treemap import Treemap
 from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
-    from viewer.pipeline.jobs import PipelineDesk
+    from viewer.pipeline.jobs import PipelineRuns
     from viewer.runtime.store_session import StoreSession
 
 LEFT, SLIM_LEFT, SLIM_BELOW = 320, 268, 1300
@@ -48,14 +48,14 @@ class PipelinePane(Pane):
 
     besideAsked = Signal(str, str)
     compareAsked = Signal(str)
-    deedsChanged = Signal()
+    commandsChanged = Signal()
 
     wants_tree = False
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("pipeline.pane")
-        self.desk: PipelineDesk | None = None
+        self.runs: PipelineRuns | None = None
         self.job: JobState | None = None
         self._dragged = False
         self._drawn: tuple[object, ...] = ()
@@ -73,7 +73,7 @@ class PipelinePane(Pane):
         self.list.chosen.connect(self.show_job)
         clear = Tool("close", tr("Take the jobs that have ended from the list"))
         clear.setObjectName("pipeline.clear")
-        clear.clicked.connect(lambda: self.desk.forget_ended() if self.desk is not None else None)
+        clear.clicked.connect(lambda: self.runs.forget_ended() if self.runs is not None else None)
         self.jobs_head = PaneHead(tr("Jobs"), "", clear)
         self._left = splitter(True, (scrolling(self.form), 330), (stacked(self.jobs_head, self.list), 300))
         self.head = JobHead()
@@ -91,13 +91,13 @@ class PipelinePane(Pane):
         self._areas = stacked(PaneHead(tr("Bytes"), tr("of all units"), self.group), self.map, room=1)
         self.rates = RatesPlot()
         self.rates.measure.chosen.connect(lambda _key: self._draw())
-        self.deeds = self._build_deeds()
+        self.result_buttons = self._build_buttons()
         self._upper = splitter(False, (self.results, 660), (self._areas, 500), (self.aside, 500))
         parts: tuple[tuple[QWidget, int], ...] = ((self.results, 200), (self._areas, 160), (self.aside, 200))
         for part, least in parts:
             part.setMinimumSize(px(least), px(120))  # else the window could not be made small
         self._lower = splitter(True, (self._upper, 300), (self.rates, 320))
-        right = stacked(self.head, self.deeds, self._lower, room=2)
+        right = stacked(self.head, self.result_buttons, self._lower, room=2)
         self._pages = QStackedWidget()
         self._pages.addWidget(self._empty_page())
         self._pages.addWidget(right)
@@ -110,7 +110,7 @@ class PipelinePane(Pane):
         self.lead = self.form.job
         follow(self, self._fit)
 
-    def _build_deeds(self) -> QWidget:
+    def _build_buttons(self) -> QWidget:
         """What can be done with what a job wrote; hidden while there is nothing."""
         self.written = Label("", 12, "text2", select=True)
         self.written.setObjectName("pipeline.written")
@@ -150,11 +150,11 @@ class PipelinePane(Pane):
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
-    def set_desk(self, desk: PipelineDesk) -> None:
+    def set_runs(self, runs: PipelineRuns) -> None:
         """The jobs of this window; once."""
-        self.desk = desk
-        desk.listed.connect(self._listed)
-        desk.told.connect(self._told)
+        self.runs = runs
+        runs.listed.connect(self._listed)
+        runs.told.connect(self._told)
         self._listed()
 
     def set_session(self, session: StoreSession | None) -> None:
@@ -206,7 +206,7 @@ class PipelinePane(Pane):
 
     def status(self) -> str:
         """How the jobs stand."""
-        running = [job for job in self.desk.jobs if job.running] if self.desk is not None else []
+        running = [job for job in self.runs.jobs if job.running] if self.runs is not None else []
         if running:
             return tr("{job} runs in its own process; the window stays free.", job=running[0].wish.job)
         if self.job is not None:
@@ -217,16 +217,16 @@ class PipelinePane(Pane):
 
     def run(self, wish: Wish) -> None:
         """Start a job and show it."""
-        if self.desk is None:
+        if self.runs is None:
             return
-        job = self.desk.start(wish)
+        job = self.runs.start(wish)
         self.did.emit("pipeline.run", tr("Run a pipeline job"), {"job": wish.job}, wish.command())
         self.show_job(job)
 
     def cancel(self) -> None:
         """Stop the chosen job; once more: end it at once."""
-        if self.desk is not None and self.job is not None and self.job.running:
-            self.desk.cancel(self.job)
+        if self.runs is not None and self.job is not None and self.job.running:
+            self.runs.cancel(self.job)
             self._told(self.job)
 
     def _again(self) -> None:
@@ -268,21 +268,21 @@ class PipelinePane(Pane):
     # ---- showing -----------------------------------------------------------------------------------------------------
 
     def _listed(self) -> None:
-        desk = self.desk
-        if desk is None:
+        runs = self.runs
+        if runs is None:
             return
-        self.list.jobs.set_jobs(desk.jobs)
-        running = sum(job.running for job in desk.jobs)
+        self.list.jobs.set_jobs(runs.jobs)
+        running = sum(job.running for job in runs.jobs)
         parts = [tr("{n:,} runs", n=running)] if running else []
-        ended = len(desk.jobs) - running
+        ended = len(runs.jobs) - running
         parts += [tr("{n:,} ended", n=ended)] if ended else []
         self.jobs_head.set_note(" · ".join(parts))
-        if self.job is None or all(job is not self.job for job in desk.jobs):
-            self.job = desk.jobs[0] if desk.jobs else None
+        if self.job is None or all(job is not self.job for job in runs.jobs):
+            self.job = runs.jobs[0] if runs.jobs else None
         self._pages.setCurrentIndex(0 if self.job is None else 1)
         if self.job is not None:
             self.show_job(self.job)
-        self.deedsChanged.emit()
+        self.commandsChanged.emit()
 
     def show_job(self, job: JobState) -> None:
         """Bring a job of the list to the front."""
@@ -290,7 +290,7 @@ class PipelinePane(Pane):
         self.list.choose(job)
         self._pages.setCurrentIndex(1)
         self._told(job)
-        self.deedsChanged.emit()
+        self.commandsChanged.emit()
 
     def _told(self, job: JobState) -> None:
         self.list.jobs.changed(job)
@@ -318,7 +318,7 @@ class PipelinePane(Pane):
 
     def _show_written(self, job: JobState) -> None:
         done = job.standing == "done" and job.wish.kind.writes
-        self.deeds.setVisible(done)
+        self.result_buttons.setVisible(done)
         if done:
             self.written.setText(tr("Written: {path}", path=str(job.summary.get("out") or job.wish.out)))
         opens = job.wish.job in {"rebuild", "import"}
@@ -329,7 +329,7 @@ class PipelinePane(Pane):
         """The chosen job where it counts, else the newest that has counted: its figures stand beside."""
         if self.job is not None and self.job.wish.job == "stats":
             return self.job
-        jobs = self.desk.jobs if self.desk is not None else []
+        jobs = self.runs.jobs if self.runs is not None else []
         return next((job for job in jobs if job.wish.job == "stats" and job.standing == "done"), None)
 
     @property

@@ -81,7 +81,7 @@ class PutDone:
         return f"{self.offset:,} · {place}"
 
 
-class LabDesk(QObject):
+class LabSession(QObject):
     """``changed()``: opened, closed, busy, load begun or ended; ``sampled(PositionSample)`` ten times a second;
     ``answered(PutDone)``; ``plugged()``: :attr:`report` is new; ``failed(words)``; ``died(words)``: the engine's
     process ended by itself.
@@ -179,7 +179,7 @@ class LabDesk(QObject):
         self.dead = ""
         self.done.clear()
         self.history = history_of(self.store)
-        _desks[self.store] = self
+        _labs[self.store] = self
         self._watch()
         self.changed.emit()
 
@@ -188,7 +188,7 @@ class LabDesk(QObject):
         client, self.client = self.client, None
         store, self.store = self.store, None
         if store is not None:
-            _desks.pop(store, None)
+            _labs.pop(store, None)
         self.folder = self.config = self.sample = self.counts = self.report = self.history = None
         self.load, self.load_paused, self.busy = None, False, ""
         self._stop_looking()
@@ -398,9 +398,9 @@ class LabDesk(QObject):
         self.changed.emit()
 
 
-_desks: dict[Path, LabDesk] = {}
+_labs: dict[Path, LabSession] = {}
 
 
-def lab_of(store: Path) -> LabDesk | None:
+def lab_of(store: Path) -> LabSession | None:
     """The desk that has the store open for writing; None where nobody of this program has."""
-    return _desks.get(store.absolute())
+    return _labs.get(store.absolute())

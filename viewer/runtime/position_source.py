@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from engine.lab.samples import PositionSample
     from engine.store.positions import Positions as Told
     from viewer.runtime.jobs import Jobs
-    from viewer.runtime.lab_session import LabDesk
+    from viewer.runtime.lab_session import LabSession
     from viewer.runtime.live_history import LiveHistory
 
 EVERY_MS = 100
@@ -77,7 +77,7 @@ class TailWatch(QObject):
         self._places: tuple[int | None, ...] = ()
         self._sample: PositionSample | None = None
         self._flushes: list[Flush] = []
-        self._desk: LabDesk | None = None
+        self._lab: LabSession | None = None
         self._timer = QTimer(self, interval=EVERY_MS, singleShot=True)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self.look)
@@ -171,15 +171,15 @@ class TailWatch(QObject):
     def _listen_to_the_lab(self) -> None:
         from viewer.runtime.lab_session import lab_of
 
-        desk = lab_of(self._session.path)
-        if desk is self._desk:
+        lab = lab_of(self._session.path)
+        if lab is self._lab:
             return
-        if self._desk is not None:
-            self._desk.disconnect(self)
-        self._desk, self._sample = desk, None
+        if self._lab is not None:
+            self._lab.disconnect(self)
+        self._lab, self._sample = lab, None
         self._flushes.clear()
-        if desk is not None:
-            desk.sampled.connect(self._sampled)
+        if lab is not None:
+            lab.sampled.connect(self._sampled)
 
     def _sampled(self, sample: PositionSample) -> None:
         self._sample = sample
@@ -188,9 +188,9 @@ class TailWatch(QObject):
     def _with_lab(self, seen: Look) -> Look:
         """The engine's own word in place of what files tell."""
         sample = self._sample
-        if self._desk is None:
+        if self._lab is None:
             return seen
-        if sample is None or not self._desk.alive or self._desk.unplugged:
+        if sample is None or not self._lab.alive or self._lab.unplugged:
             return replace(seen, live=False)  # no broker: our own engine is down, or about to run
         flushes, self._flushes = tuple(self._flushes), []
         services = {name: Service(one.paused, one.waiting_bytes) for name, one in sample.services.items()}

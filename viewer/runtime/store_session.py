@@ -144,19 +144,19 @@ class StoreSession(QObject):
         """Keep back what :meth:`later` is given, until :meth:`begin`."""
         self._held = []
 
-    def later(self, deed: Callable[[], object]) -> None:
+    def later(self, work: Callable[[], object]) -> None:
         """Have ``deed`` done when the first rows stand on the screen; at once where nothing is kept back."""
         if self._held is None:
-            deed()
+            work()
         else:
-            self._held.append(deed)
+            self._held.append(work)
 
     def begin(self) -> None:
         """Survey the store, do what was kept back, and watch the store from now on."""
         self._survey()
         held, self._held = self._held or [], None
-        for deed in held:
-            deed()
+        for work in held:
+            work()
         self._timer.start()
         self.tail.start()
 

@@ -26,7 +26,7 @@ def make_actions(parts: Parts) -> dict[str, QAction]:
         action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         action.triggered.connect(partial(_given, parts, command))
         if command.noted:
-            parts.news.operations.listen(action, command.cli)
+            parts.changes.operations.listen(action, command.cli)
         parts.window.addAction(action)
         made[command.id] = action
     retranslate_actions(made)
@@ -76,7 +76,7 @@ def enable_actions(parts: Parts) -> None:
         "go.forward": is_open and window.history.can_go_forward,
         "jobs.cancel": bool(window.jobs.list),
         **parts.lab.able(),
-        **parts.desk.edits.able(),
+        **parts.workspace.edits.able(),
     }
     for command in COMMANDS:
         enabled = (is_open or not command.needs) and (command.does is not None or command.id in answered)

@@ -88,7 +88,7 @@ def main(start: Start) -> int:
     window.layouts.first_size(start.size)
     show_choices()
     if left and window.remembers:
-        window.desk.offer_last_words(left)
+        window.workspace.offer_last_words(left)
     watch_errors(window, last_words)
     import qasync
 
@@ -149,7 +149,7 @@ async def run(window: MainWindow, start: Start) -> int:
     closed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     ender = _Ender(window, closed)
     window.installEventFilter(ender)
-    store = start.store or (window.desk.last() if window.remembers else None)
+    store = start.store or (window.workspace.last() if window.remembers else None)
     if store is None:
         window.show_welcome()
     window.show()

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from viewer.shell.framed_window import FramedWindow
     from viewer.shell.lab_stores import LabRoom
     from viewer.shell.layout import Layout
-    from viewer.shell.store_changes import News
-    from viewer.shell.workspace import Desk
+    from viewer.shell.store_changes import StoreChanges
+    from viewer.shell.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class Parts:
     """The window and its parts, as commands need them."""
 
     window: FramedWindow
-    desk: Desk
+    workspace: Workspace
     lab: LabRoom
     layouts: Layout
-    news: News
+    changes: StoreChanges
 
 
 def close_store(window: FramedWindow) -> None:
@@ -246,7 +246,7 @@ def show_operations(parts: Parts) -> None:
     """The operation log, beside the window."""
     from viewer.shell.operation_log_box import OperationsBox
 
-    OperationsBox(parts.news.operations, parts.window).show()
+    OperationsBox(parts.changes.operations, parts.window).show()
 
 
 def show_about(window: FramedWindow) -> None:
@@ -268,10 +268,10 @@ def wire(parts: Parts) -> None:
     window.top.close_lab.clicked.connect(act["lab.close"].trigger)
     window.top.bookmark.clicked.connect(act["bookmark.here"].trigger)
     window.top.crumbs.followed.connect(window.go)
-    window.top.goto.asked.connect(parts.news.asked)
+    window.top.goto.asked.connect(parts.changes.asked)
     window.top.goto.left.connect(lambda: window.pane(window.view).setFocus())
     window.rail.chosen.connect(window.show_view)
     window.side.placeRequested.connect(window.go)
     window.side.statusMessage.connect(window.say)
-    window.side.helpAsked.connect(parts.desk.show_help)
+    window.side.helpAsked.connect(parts.workspace.show_help)
     window.status.counters.clicked.connect(lambda: window.show_view("findings"))

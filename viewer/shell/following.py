@@ -31,9 +31,9 @@ UPWARDS = (Qt.Key.Key_Up, Qt.Key.Key_PageUp, Qt.Key.Key_Home)
 class Pace(QObject):
     """Has ``deed`` done at most every ``every`` ms: at once where the last time is long ago, else when it is due."""
 
-    def __init__(self, parent: QObject, deed: Callable[[], None], every: int = EVERY_MS) -> None:
+    def __init__(self, parent: QObject, work: Callable[[], None], every: int = EVERY_MS) -> None:
         super().__init__(parent)
-        self._deed, self._every = deed, every
+        self._work, self._every = work, every
         self._done = 0.0
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._do)
@@ -52,7 +52,7 @@ class Pace(QObject):
 
     def _do(self) -> None:
         self._done = time.monotonic()
-        self._deed()
+        self._work()
 
 
 def at_end_of(view: RecordView) -> bool:

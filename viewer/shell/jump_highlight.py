@@ -27,7 +27,7 @@ LOOKS = 40
 """Rows of a jump may have to be read first: how often it is looked whether they are there."""
 
 
-class Pulse(QWidget):
+class JumpFrame(QWidget):
     """The frame; lets every click through and goes by itself."""
 
     def __init__(self, parent: QWidget, box: QRect) -> None:
@@ -78,7 +78,7 @@ class Jumps:
         self._timer.stop()
         row = chosen.visualRect(chosen.currentIndex())
         if row.isValid():
-            Pulse(chosen.viewport(), QRect(0, row.top(), chosen.viewport().width(), row.height()))
+            JumpFrame(chosen.viewport(), QRect(0, row.top(), chosen.viewport().width(), row.height()))
 
     def _frame_field(self, pane: Pane) -> bool:
         """Frame the field's bytes, too, once they are there; whether they are."""

@@ -13,7 +13,7 @@ from engine.errors import StoreError
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
-from viewer.runtime.lab_session import LabDesk
+from viewer.runtime.lab_session import LabSession
 from viewer.shell.windows import open_beside
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ class LabRoom(QObject):
         self._window = window
         self._pane: LabPane | None = None
         self._staying = False
-        self.desk = LabDesk()
+        self.session = LabSession()
         self._load: Job | None = None
         self._recovery: Job | None = None
-        self.desk.changed.connect(self.show_state)
-        self.desk.sampled.connect(self._sampled)
-        self.desk.died.connect(self._died)
+        self.session.changed.connect(self.show_state)
+        self.session.sampled.connect(self._sampled)
+        self.session.died.connect(self._died)
 
     # ---- the pane ----------------------------------------------------------------------------------------------------
 
@@ -50,7 +50,7 @@ class LabRoom(QObject):
 
             assert isinstance(pane, FindingsPane)
             pane.recovery.openAsked.connect(lambda path: open_beside(self._window, path, "findings"))
-            pane.recovery.deedsChanged.connect(self._window.enable)
+            pane.recovery.commandsChanged.connect(self._window.enable)
         if pane.view_id != "lab":
             return
         from viewer.lab.pane import LabPane
@@ -65,9 +65,9 @@ class LabRoom(QObject):
         pane.recoverAsked.connect(self.recover)
         pane.recoverAgainAsked.connect(self.recover_again)
         pane.compareAsked.connect(self.compare)
-        pane.deedsChanged.connect(self.show_state)
+        pane.commandsChanged.connect(self.show_state)
         pane.left.connect(self._end_comparison)
-        pane.set_desk(self.desk)
+        pane.set_lab(self.session)
 
     def pane(self) -> LabPane:
         """The lab's view; made where nobody has looked at it yet."""
@@ -79,22 +79,22 @@ class LabRoom(QObject):
 
     def able(self) -> dict[str, bool]:
         """Command → whether it can be done now."""
-        desk = self.desk
-        alive = desk.alive and not desk.unplugged
-        running = desk.load is not None
+        lab = self.session
+        alive = lab.alive and not lab.unplugged
+        running = lab.load is not None
         return {
-            "lab.put": alive, "lab.again": alive and bool(desk.done), "lab.flush": alive,
-            "lab.commit": alive and bool(getattr(desk.config, "transient_store_pool_enable", False)),
+            "lab.put": alive, "lab.again": alive and bool(lab.done), "lab.flush": alive,
+            "lab.commit": alive and bool(getattr(lab.config, "transient_store_pool_enable", False)),
             "lab.start": alive and not running, "lab.pause": alive and running, "lab.stop": alive and running,
-            "lab.plug": desk.plug_possible and not desk.unplugged, "lab.recover": desk.unplugged and not desk.busy,
-            "lab.recoverAgain": desk.again_possible, "lab.close": desk.there and not desk.busy,
-            "lab.write": self._window.session is not None and not desk.open_here,
+            "lab.plug": lab.plug_possible and not lab.unplugged, "lab.recover": lab.unplugged and not lab.busy,
+            "lab.recoverAgain": lab.again_possible, "lab.close": lab.there and not lab.busy,
+            "lab.write": self._window.session is not None and not lab.open_here,
         }  # fmt: skip
 
     def show_words(self) -> None:
         """The words at the top right: open for writing, or for reading only."""
-        window, shown = self._window, self.desk.open_here and self._shows_desk()
-        window.strip.set_writing(shown, own=self.desk.folder is None)
+        window, shown = self._window, self.session.open_here and self._shows_lab()
+        window.strip.set_writing(shown, own=self.session.folder is None)
         window.top.show_writing(shown and window.view == "lab")
 
     def show_state(self) -> None:
@@ -105,13 +105,13 @@ class LabRoom(QObject):
 
     def _show_load(self) -> None:
         """A load that runs stands among the work under way, where it can be stopped."""
-        jobs, running = self._window.jobs, self.desk.load is not None
-        if self.desk.busy == "recover" and self._recovery is None:
+        jobs, running = self._window.jobs, self.session.load is not None
+        if self.session.busy == "recover" and self._recovery is None:
             self._recovery = jobs.announce(
                 tr("Recovery"), lambda: self._window.say(tr("A recovery is not stopped halfway."))
             )
             jobs.tell(self._recovery, tr("the log is read and dispatched again"))
-        elif self.desk.busy != "recover" and self._recovery is not None:
+        elif self.session.busy != "recover" and self._recovery is not None:
             jobs.retire(self._recovery)
             self._recovery = None
         if running and self._load is None:
@@ -122,12 +122,12 @@ class LabRoom(QObject):
 
     def _sampled(self, sample: PositionSample) -> None:
         if self._load is not None:
-            said = tr("paused") if self.desk.load_paused else f"{sample.rates.messages:,.0f} /s"
+            said = tr("paused") if self.session.load_paused else f"{sample.rates.messages:,.0f} /s"
             self._window.jobs.tell(self._load, said)
 
-    def _shows_desk(self) -> bool:
+    def _shows_lab(self) -> bool:
         session = self._window.session
-        return session is not None and session.path.absolute() == self.desk.store
+        return session is not None and session.path.absolute() == self.session.store
 
     # ---- deeds -------------------------------------------------------------------------------------------------------
 
@@ -170,13 +170,13 @@ class LabRoom(QObject):
         window.close_store()
         window.say(tr("Making {path}", path=str(folder)))
         try:
-            await self.desk.open(folder, config, like)
+            await self.session.open(folder, config, like)
         except (StoreError, OSError, EOFError) as error:
             window.show_error(folder, engine_words(str(error)))
             return False
         window.settings.lab_folder = folder.parent
-        assert self.desk.store is not None
-        return await self._open_window(self.desk.store)
+        assert self.session.store is not None
+        return await self._open_window(self.session.store)
 
     async def _open_window(self, store: Path) -> bool:
         """Show the directory through the read-only door, following its end."""
@@ -194,7 +194,7 @@ class LabRoom(QObject):
     def open_for_writing(self) -> None:
         """Say who holds the store, show the recovery plan, and ask."""
         session = self._window.session
-        if session is None or self.desk.open_here:
+        if session is None or self.session.open_here:
             return
         self._window.jobs.start(self._ask_to_write(session))
 
@@ -213,14 +213,14 @@ class LabRoom(QObject):
     async def _write(self, store: Path) -> None:
         window = self._window
         try:
-            await self.desk.open_store(store, window.config, "5.3")
+            await self.session.open_store(store, window.config, "5.3")
         except (StoreError, OSError, EOFError) as error:
             window.say(engine_words(str(error)))
             if self._pane is not None:
                 self._pane.say_why(engine_words(str(error)))
             return
         await self._open_window(store)
-        opened = self.desk.client.opened if self.desk.client is not None else None
+        opened = self.session.client.opened if self.session.client is not None else None
         if opened is not None and opened.kept is not None:
             window.say(tr("What opening changed is kept in {folder}; recover --undo brings it back.",
                           folder=str(opened.kept)))  # fmt: skip
@@ -235,40 +235,40 @@ class LabRoom(QObject):
 
     def load(self) -> None:
         """Start the load that stands on the sliders."""
-        if self.desk.load is None:
+        if self.session.load is None:
             self.pane().load.toggle()
 
     def pause(self) -> None:
         """Pause the load, or go on."""
-        self.desk.begin(self.desk.pause_load(not self.desk.load_paused))
+        self.session.begin(self.session.pause_load(not self.session.load_paused))
 
     def stop(self) -> None:
         """Stop the load."""
-        self.desk.begin(self.desk.set_load(None))
+        self.session.begin(self.session.set_load(None))
 
     def flush(self) -> None:
         """Bring everything put so far to disk."""
-        self.desk.begin(self.desk.flush())
+        self.session.begin(self.session.flush())
 
     def commit(self) -> None:
         """Hand the pool's buffers to the page cache."""
-        self.desk.begin(self.desk.commit())
+        self.session.begin(self.session.commit())
 
     def plug(self) -> None:
         """Say what a power loss would take, and ask."""
-        if not self.desk.plug_possible:
+        if not self.session.plug_possible:
             return
         from viewer.lab.write_questions import PlugDialog
 
-        dialog = PlugDialog(self._window, self.desk)
+        dialog = PlugDialog(self._window, self.session)
         dialog.agreed.connect(lambda: self._window.jobs.start(self.pull_the_plug()))
         dialog.open()
 
     async def pull_the_plug(self, seed: int | None = None) -> None:
         """End the engine as a power loss would, and show the directory that the disk kept."""
-        store = self.desk.store
+        store = self.session.store
         self._window.say(tr("Pulling the plug"))
-        await self.desk.pull_the_plug(random.SystemRandom().randrange(1 << 31) if seed is None else seed)
+        await self.session.pull_the_plug(random.SystemRandom().randrange(1 << 31) if seed is None else seed)
         if store is not None:
             await self._open_window(store)
 
@@ -278,25 +278,25 @@ class LabRoom(QObject):
 
     async def recover_now(self) -> None:
         """Recover, and show the directory as it is then."""
-        store = self.desk.store
+        store = self.session.store
         self._window.say(tr("Recovering"))
-        await self.desk.recover()
+        await self.session.recover()
         if store is not None:
             await self._open_window(store)
 
     def recover_again(self) -> None:
         """Recover what the disk kept once more, beside the store, and compare."""
-        if self.desk.again_possible:
+        if self.session.again_possible:
             self._window.say(tr("Recovering the kept disk once more"))
-            self.desk.begin(self.desk.recover_again())
+            self.session.begin(self.session.recover_again())
 
     def close(self) -> None:
         """Close the store cleanly; the window goes on showing it, read-only."""
-        if self.desk.there:
+        if self.session.there:
             self._window.jobs.start(self._close())
 
     async def _close(self) -> None:
-        await self.desk.close()
+        await self.session.close()
         self._window.say(tr("The store is closed cleanly: it is only read from now on."))
         session = self._window.session
         if session is not None:
@@ -315,8 +315,8 @@ class LabRoom(QObject):
         if self._staying:
             return
         self._end_comparison()
-        if self.desk.there:
-            self._window.jobs.finish(self.desk.close())
+        if self.session.there:
+            self._window.jobs.finish(self.session.close())
 
     def _end_comparison(self) -> None:
         """The stores that were made for a comparison go with the page that shows them."""

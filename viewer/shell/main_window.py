@@ -45,14 +45,14 @@ from viewer.shell.rail import Rail
 from viewer.shell.samples import unpacked
 from viewer.shell.side_split import SideSplit
 from viewer.shell.status_bar import StatusStrip
-from viewer.shell.store_changes import News
+from viewer.shell.store_changes import StoreChanges
 from viewer.shell.store_tree import StoreTreePane
 from viewer.shell.top_bar import TopBar
 from viewer.shell.view_stack import ViewStack
 from viewer.shell.views import AT_FOOT, BY_KIND, ON_RAIL, make_pane
 from viewer.shell.window_places import SMALLEST
 from viewer.shell.windows import open_beside
-from viewer.shell.workspace import Desk
+from viewer.shell.workspace import Workspace
 from viewer.widgets.record_state import StateLine
 
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ class MainWindow(FramedWindow):
         self.error_words = ""
         """Why the last store could not be opened."""
         self.dressing = Dressing(self)
-        self.news, self.lab = News(self), LabRoom(self)
+        self.changes, self.lab = StoreChanges(self), LabRoom(self)
         comparison = Comparison(self, lambda store: open_beside(self, store, "log", tied=True), _comparison_of)
-        self.desk = Desk(self, self.layouts, comparison)
-        self.stages = Stages(self, self.news)
-        self.parts = Parts(self, self.desk, self.lab, self.layouts, self.news)
+        self.workspace = Workspace(self, self.layouts, comparison)
+        self.stages = Stages(self, self.changes)
+        self.parts = Parts(self, self.workspace, self.lab, self.layouts, self.changes)
         self._palette: PaletteBox | None = None
         self.closed = False
         self._opening: Path | None = None
@@ -94,7 +94,7 @@ class MainWindow(FramedWindow):
         self.setAccessibleName("Storescope")
         self._drops, self._zooms = DropFilter(self), ZoomFilter(self)
         self.setMinimumSize(*SMALLEST)
-        self.jobs.changed.connect(self.news.jobs)
+        self.jobs.changed.connect(self.changes.jobs)
         self.jobs.failed.connect(lambda error: self.say(str(error)))
         self.actions_by_id = make_actions(self.parts)
         self._build()
@@ -141,7 +141,7 @@ class MainWindow(FramedWindow):
             self.stack.addWidget(found)
             self.lab.made(found)
             found.use(self.settings)
-            self.desk.made(found)
+            self.workspace.made(found)
             self._zooms.watch(found)
             self.layouts.restore_pane(view, found)
             found.placeRequested.connect(self.go)
@@ -191,7 +191,7 @@ class MainWindow(FramedWindow):
         self._opening = path
         self.say(tr("Opening {path}", path=str(path)))
         try:
-            taken = await self.desk.taken(path)
+            taken = await self.workspace.taken(path)
             config = taken.config or self.config
             session = await StoreSession.open(taken.store, self.jobs, config, taken.archive)
         except (StoreError, OSError) as error:
@@ -206,7 +206,7 @@ class MainWindow(FramedWindow):
         session.hold()
         self._begin(session)
         self.say("")
-        await self.go_to_text(at or self.desk.first_place(), first=True)
+        await self.go_to_text(at or self.workspace.first_place(), first=True)
         self.pane(self.view).setFocus()
         await self.stages.first_rows_painted()
         if session is not self.session:
@@ -224,10 +224,10 @@ class MainWindow(FramedWindow):
         session.colours.changed.connect(self._recolour)
         if self.lender is not None:
             session.colours.follow(self.lender)
-        self.news.listen(session)
+        self.changes.listen(session)
         session.followingChanged.connect(self.actions_by_id["view.follow"].setChecked)
         session.followingChanged.connect(self.top.follow.setChecked)
-        self.desk.began(session)
+        self.workspace.began(session)
         self._attach()
 
     @property
@@ -241,7 +241,7 @@ class MainWindow(FramedWindow):
         self.side.set_session(session)
         self.strip.show_store(session.shown_path if session else "")
         self.setWindowTitle(f"{session.shown_path} – Storescope" if session else "Storescope")
-        self.news.unread()
+        self.changes.unread()
         self.pages.setCurrentIndex(0)
         self.enable()
 
@@ -270,7 +270,7 @@ class MainWindow(FramedWindow):
         self.session = None
         self.history.clear()
         self.status.counters.set_counts({})
-        self.news.unread()
+        self.changes.unread()
         self.rail.set_mark("findings", "")
         self.status.format.setText("")
         self.strip.show_store("")
@@ -311,11 +311,11 @@ class MainWindow(FramedWindow):
 
     def go(self, place: Place) -> None:
         """Show ``place`` and make a step of history; in a window of its own where it says so."""
-        if self.desk.shown_beside(place):
+        if self.workspace.shown_beside(place):
             return
         self.history.visit(place)
         self._show(place)
-        self.desk.jumps.jumped(place)
+        self.workspace.jumps.jumped(place)
 
     def step(self, place: Place | None) -> None:
         """Show a place of the history."""
@@ -409,7 +409,7 @@ class MainWindow(FramedWindow):
 
     def note(self, name: str, words: str, parameters: object, cli: str) -> None:
         """Something was done, for the operation log."""
-        self.news.operations.note(name, words, parameters, cli)
+        self.changes.operations.note(name, words, parameters, cli)
 
     @property
     def place_in_words(self) -> str:
@@ -479,7 +479,7 @@ class MainWindow(FramedWindow):
             self._show(self.history.current or places.log())
             self.layouts.restore_side()
             self.stages.go_on_again(self.session)
-            self.desk.comparison.tell()
+            self.workspace.comparison.tell()
 
     def childEvent(self, event: QChildEvent) -> None:
         """What is shown over the window, or beside it as its own, is dressed as the window is."""
@@ -510,13 +510,13 @@ class MainWindow(FramedWindow):
 
     def ask_close(self) -> None:
         """Close the window; where jobs of the pipeline run, it is asked first."""
-        self.desk.close()
+        self.workspace.close()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Remember the layout, stop the work, let go of the store."""
-        self.desk.keep_all()
+        self.workspace.keep_all()
         self.closed = True
-        self.desk.comparison.untie()
+        self.workspace.comparison.untie()
         self.close_store()
         self.jobs.close()
         self.settings.sync()
@@ -532,4 +532,4 @@ class MainWindow(FramedWindow):
 
 def _comparison_of(window: StoreWindow) -> Comparison:
     assert isinstance(window, MainWindow)
-    return window.desk.comparison
+    return window.workspace.comparison

@@ -23,7 +23,7 @@ from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
     from viewer.shell.framed_window import FramedWindow
-    from viewer.shell.store_changes import News
+    from viewer.shell.store_changes import StoreChanges
 
 MAKE_AFTER_MS = 300
 """Panes behind the one in front are made when that one stands, one at a turn of the loop."""
@@ -60,8 +60,8 @@ class Stages:
     next_pane = 0.0
     """Before this time no window makes a pane: one a turn of the loop, though many windows wait for theirs."""
 
-    def __init__(self, window: FramedWindow, news: News) -> None:
-        self._window, self._news = window, news
+    def __init__(self, window: FramedWindow, changes: StoreChanges) -> None:
+        self._window, self._changes = window, changes
         self._drawn = False
         self._wait: asyncio.Future[None] | None = None
 
@@ -92,7 +92,7 @@ class Stages:
     def go_on(self, session: StoreSession) -> None:
         """Everything that waited for the first rows of ``session``."""
         window = self._window
-        session.tailed.connect(self._news.tailed)
+        session.tailed.connect(self._changes.tailed)
         session.begin()
         window.jobs.read(_load_filters, lambda _answer: None)
         self.draw_icons_soon()
@@ -103,8 +103,8 @@ class Stages:
     def go_on_again(self, session: StoreSession) -> None:
         """The window's parts are new: they are told what was told before, and what is still to be done begins."""
         window = self._window
-        self._news.surveyed()
-        self._news.found()
+        self._changes.surveyed()
+        self._changes.found()
         QTimer.singleShot(MAKE_AFTER_MS, window, self._make_next)
         if not session.findings_complete:
             QTimer.singleShot(FINDINGS_AFTER_MS, window, lambda: self._look_for_findings(session))

@@ -29,7 +29,7 @@ class Entry:
     text: str
     note: str
     keys: str
-    deed: Callable[[], object]
+    work: Callable[[], object]
     enabled: bool = True
 
 
@@ -246,7 +246,7 @@ class PaletteBox(QWidget):
     def _do(self, entry: Entry) -> None:
         self.dismiss()
         if entry.enabled:
-            entry.deed()
+            entry.work()
 
     def _fit(self) -> None:
         window = self.parentWidget()

@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent, QObject
 
 from viewer.lab.write_questions import Question
 from viewer.look.assets import tr
-from viewer.pipeline.jobs import PipelineDesk
+from viewer.pipeline.jobs import PipelineRuns
 from viewer.pipeline.pane import PipelinePane
 from viewer.pipeline.state import JobState
 from viewer.pipeline.words import standing
@@ -34,11 +34,11 @@ class PipelineRoom(QObject):
         super().__init__(window)
         self.setObjectName("pipeline.room")
         self._window, self._compare = window, compare
-        self.desk = PipelineDesk()
+        self.runs = PipelineRuns()
         self._shown: dict[int, Job] = {}
-        self.desk.listed.connect(self._listed)
-        self.desk.told.connect(self._told)
-        self.desk.ended.connect(self._ended)
+        self.runs.listed.connect(self._listed)
+        self.runs.told.connect(self._told)
+        self.runs.ended.connect(self._ended)
         window.installEventFilter(self)
 
     def wire(self, pane: Pane) -> None:
@@ -46,8 +46,8 @@ class PipelineRoom(QObject):
         assert isinstance(pane, PipelinePane)
         pane.besideAsked.connect(self._open)
         pane.compareAsked.connect(lambda store: self._compare(Path(store)))
-        pane.deedsChanged.connect(self._window.enable)
-        pane.set_desk(self.desk)
+        pane.commandsChanged.connect(self._window.enable)
+        pane.set_runs(self.runs)
 
     def _open(self, store: str, place: str) -> None:
         session = self._window.session
@@ -57,9 +57,9 @@ class PipelineRoom(QObject):
 
     def _listed(self) -> None:
         jobs = self._window.jobs
-        for job in self.desk.jobs:
+        for job in self.runs.jobs:
             if job.running and job.number not in self._shown:
-                made = jobs.announce(job.wish.job, partial(self.desk.cancel, job))
+                made = jobs.announce(job.wish.job, partial(self.runs.cancel, job))
                 made.stays = True
                 self._shown[job.number] = made
 
@@ -80,17 +80,17 @@ class PipelineRoom(QObject):
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         """A window that closes stops its jobs and waits until their processes are gone; a person is asked first."""
-        if event.type() == QEvent.Type.Close and self.desk.running:
+        if event.type() == QEvent.Type.Close and self.runs.running:
             if event.spontaneous():
                 event.ignore()
                 self.ask_end()
                 return True
-            self._window.jobs.finish(self.desk.end())
+            self._window.jobs.finish(self.runs.end())
         return False
 
     def ask_end(self) -> bool:
         """Where jobs run, ask whether they are to be stopped for the window to close; whether that was asked."""
-        running = [job for job in self.desk.jobs if job.running]
+        running = [job for job in self.runs.jobs if job.running]
         if not running:
             return False
         if self._window.findChild(Question, QUESTION) is not None:

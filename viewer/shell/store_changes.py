@@ -23,7 +23,7 @@ MOST_NAMED = 40
 """Files that a tip names."""
 
 
-class News:
+class StoreChanges:
     """Takes what a session tells to the strips of its window."""
 
     def __init__(self, window: FramedWindow) -> None:

@@ -14,7 +14,7 @@ from viewer.look.engine_words import engine_words
 from viewer.look.formats import moment, size, zone_text
 from viewer.look.theme import follow, px
 from viewer.look.topic_kinds import is_system_topic
-from viewer.pane.row_commands import RowDeeds
+from viewer.pane.row_commands import RowCommands
 from viewer.runtime import places
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.places import Place
@@ -201,7 +201,7 @@ class StoreTreePane(QWidget):
         """Another store."""
         self.session = session
         self._fresh = True
-        self.menu.doer = RowDeeds(self) if session is not None else None
+        self.menu.doer = RowCommands(self) if session is not None else None
         self.model.set_nodes(())
         if session is None:
             return

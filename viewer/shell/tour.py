@@ -27,7 +27,7 @@ class Step:
     part: str
     title: str
     text: str
-    deed: str = ""
+    command: str = ""
 
 
 STEPS = (
@@ -104,19 +104,19 @@ class Tour(Paper):
         self._title = Label("", 15, "text", 600)
         self._text = Label("", 13, "text", wrap=True)
         self._back, self._next = Button(tr("Back")), Button(tr("Next"), "primary")
-        self._end, self._deed = Button(tr("End the tour"), "flat"), Button("")
-        for name, button, deed in (
+        self._end, self._command = Button(tr("End the tour"), "flat"), Button("")
+        for name, button, command in (
             ("back", self._back, lambda: self.go(self.at - 1)), ("next", self._next, self._forward),
-            ("end", self._end, self.end), ("deed", self._deed, self._do),
+            ("end", self._end, self.end), ("deed", self._command, self._do),
         ):  # fmt: skip
             button.setObjectName(f"tour.{name}")
-            button.clicked.connect(deed)
+            button.clicked.connect(command)
         layout = self._lines = QVBoxLayout(self)
         layout.setContentsMargins(px(16), px(12), px(16), px(12))
         layout.setSpacing(px(6))
         for part in (self._number, self._title, self._text):
             layout.addWidget(part)
-        layout.addWidget(row(self._end, None, self._deed, self._back, self._next, gap=8))
+        layout.addWidget(row(self._end, None, self._command, self._back, self._next, gap=8))
         self._look = QTimer(self, interval=150)
         self._look.timeout.connect(self._place)
         follow(self, self._place)
@@ -135,9 +135,9 @@ class Tour(Paper):
         self._back.setEnabled(number > 0)
         self._next.setText(tr("Next") if number + 1 < len(STEPS) else tr("End the tour"))
         self._end.setVisible(number + 1 < len(STEPS))
-        self._deed.setVisible(bool(step.deed))
-        if step.deed:
-            self._deed.setText(self._window.actions_by_id[step.deed].text())
+        self._command.setVisible(bool(step.command))
+        if step.command:
+            self._command.setText(self._window.actions_by_id[step.command].text())
         self._window.jobs.start(self._window.go_to_text(step.at))
         self._look.start()
         self.show()
@@ -173,9 +173,9 @@ class Tour(Paper):
             self.end()
 
     def _do(self) -> None:
-        deed = STEPS[self.at].deed
+        command = STEPS[self.at].command
         self.end()
-        self._window.actions_by_id[deed].trigger()
+        self._window.actions_by_id[command].trigger()
 
     def _place(self) -> None:
         """Card and frame where they belong; parts appear when their view is there."""

@@ -76,12 +76,12 @@ class Edits:
         """Make what was taken back again."""
         self._go(self._stack.redo, self._stack.canRedo(), tr("Redone: {what}", what=self._stack.redoText()))
 
-    def _go(self, deed: Callable[[], object], able: bool, said: str) -> None:
+    def _go(self, work: Callable[[], object], able: bool, said: str) -> None:
         if not able:
             return
         self._putting = True
         try:
-            deed()
+            work()
         finally:
             self._putting = False
         self._window.say(said)

@@ -1,6 +1,6 @@
 """What the window keeps for a person beside the store: bookmarks, notes, the session and its file, the way to findings.
 
-One :class:`Desk` a window. What it keeps stands in the settings' folder, never in the store.
+One :class:`Workspace` a window. What it keeps stands in the settings' folder, never in the store.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LAST = "last" + session_file.SUFFIX
 """The session that stood in the window when it was closed; below the settings' folder."""
 
 
-class Desk:
+class Workspace:
     """One a window."""
 
     def __init__(self, window: FramedWindow, layouts: Layout, comparison: Comparison) -> None:

@@ -57,7 +57,7 @@ class HexView(QAbstractScrollArea):
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
         self.runner = runner
         self._reader: Reader | None = None
-        self.deeds: Callable[[QMenu, str], object] | None = None
+        self.fill_menu: Callable[[QMenu, str], object] | None = None
         """Adds to the menu what can be done with the field of that name."""
         self._pages = Pages(0, 0)
         self._asked: set[int] = set()
@@ -444,9 +444,9 @@ class HexView(QAbstractScrollArea):
         toggle.setCheckable(True)
         toggle.setChecked(self._shown.hex_offsets)
         field = self._shown.fields.at(self._cursor - self.origin)
-        if self.deeds is not None and field is not None:
+        if self.fill_menu is not None and field is not None:
             menu.addSeparator()
-            self.deeds(menu, self._shown.chosen or field.name)
+            self.fill_menu(menu, self._shown.chosen or field.name)
         menu.popup(at)
 
     # ---- words -------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
 
 from viewer.widgets.marks import Mark
-from viewer.widgets.record_menu import Doer, add_deeds, add_terms, do
+from viewer.widgets.record_menu import Doer, add_row_commands, add_terms, do
 from viewer.widgets.row_commands import Facts
 
 Found = tuple[Mark, QPointF]
@@ -71,7 +71,7 @@ class MarkMenu(MenuDoor):
         menu.setObjectName(f"{self._parent.objectName()}.menu")
         facts = replace(mark.facts, able=self.doer.able() if self.doer is not None else frozenset())
         filters = None if facts.term is None or self.doer is None else lambda menu: self._filters(menu, facts)
-        add_deeds(menu, facts, lambda deed, facts: self._do(deed, facts, mark), self.doer, filters)
+        add_row_commands(menu, facts, lambda command, facts: self._do(command, facts, mark), self.doer, filters)
         return menu
 
     def _filters(self, menu: QMenu, facts: Facts) -> None:
@@ -83,13 +83,13 @@ class MarkMenu(MenuDoor):
         elif self.doer is not None:
             self.doer.filter(how, term)
 
-    def _do(self, deed: str, facts: Facts, mark: Mark) -> None:
+    def _do(self, command: str, facts: Facts, mark: Mark) -> None:
         texts = {
             "copy.cell": mark.value,
             "copy.row": mark.words,
             "copy.json": json.dumps(mark.record, ensure_ascii=False),
         }
-        if deed in texts:
-            QGuiApplication.clipboard().setText(texts[deed])
+        if command in texts:
+            QGuiApplication.clipboard().setText(texts[command])
         else:
-            do(self._parent, self.doer, deed, facts)
+            do(self._parent, self.doer, command, facts)

@@ -22,11 +22,11 @@ from viewer.widgets.row_commands import (
     NO_STORE,
     NO_TERM,
     Facts,
-    deeds_of,
     facts_of,
     mqadmin,
     name_of,
     parts_of,
+    row_commands_of,
 )
 from viewer.widgets.row_table import RowTable
 
@@ -86,7 +86,7 @@ class Doer(Protocol):
     """What a view of a store does for the rows of its tables; nothing is made for it until a menu is opened."""
 
     def able(self) -> frozenset[str]: ...
-    def do(self, deed: str, facts: Facts) -> None: ...
+    def do(self, command: str, facts: Facts) -> None: ...
     def filter(self, how: str, term: str) -> None: ...
     def say(self, words: str) -> None: ...
 
@@ -102,41 +102,41 @@ def build_menu(view: MenuTable, row: Record, section: int) -> QMenu:
     menu = QMenu(view)
     menu.setObjectName(f"{view.objectName()}.menu")
 
-    def run(deed: str, facts: Facts) -> None:
-        if deed in COPIES:
-            copy_text(view, COPIES[deed], row, section)
-        elif deed == "go.link":
+    def run(command: str, facts: Facts) -> None:
+        if command in COPIES:
+            copy_text(view, COPIES[command], row, section)
+        elif command == "go.link":
             view.placeRequested.emit(facts.link)
-        elif deed == "go.own" and facts.link is not None:
+        elif command == "go.own" and facts.link is not None:
             view.placeRequested.emit(elsewhere(facts.link))
-        elif deed == "keep.colour" and view.filters:
+        elif command == "keep.colour" and view.filters:
             view.termRequested.emit("colour", facts.term)
         else:
-            do(view, view.doer, deed, facts)
+            do(view, view.doer, command, facts)
 
     filters = view.filters or view.filter_place is not None
-    add_deeds(menu, facts, run, view.doer, lambda menu: _add_filters(view, menu, facts) if filters else None)
+    add_row_commands(menu, facts, run, view.doer, lambda menu: _add_filters(view, menu, facts) if filters else None)
     return menu
 
 
 COPIES = {"copy.cell": "cell", "copy.row": "row", "copy.json": "json", "copy.cli": "cli"}
 
 
-def do(parent: QWidget, doer: Doer | None, deed: str, facts: Facts) -> None:
+def do(parent: QWidget, doer: Doer | None, command: str, facts: Facts) -> None:
     """Do what needs no table: copy, explain a field; the rest, the page of a finding too, is the view's."""
-    if deed == "copy.mqadmin":
+    if command == "copy.mqadmin":
         QGuiApplication.clipboard().setText(mqadmin(facts))
-    elif deed == "copy.step":
+    elif command == "copy.step":
         QGuiApplication.clipboard().setText(facts.finding.command)
-    elif deed == "explain.field" and (facts.finding is None or doer is None):
+    elif command == "explain.field" and (facts.finding is None or doer is None):
         from viewer.widgets.explain_box import ExplainBox
 
         ExplainBox(facts, parent).open()
     elif doer is not None:
-        doer.do(deed, facts)
+        doer.do(command, facts)
 
 
-def add_deeds(
+def add_row_commands(
     menu: QMenu, facts: Facts, run: Run, doer: Doer | None, filters: Callable[[QMenu], object] | None
 ) -> None:
     """Every deed of this kind of row in the order of the parts; what cannot be done is grey, its reason in the tip
@@ -146,7 +146,7 @@ def add_deeds(
     """
     menu.setToolTipsVisible(True)
     _tell_reasons(menu, doer)
-    deeds, parts = deeds_of(facts.kind), parts_of(facts.kind)
+    commands, parts = row_commands_of(facts.kind), parts_of(facts.kind)
     for part in parts:
         if not menu.isEmpty():
             menu.addSeparator()
@@ -155,11 +155,11 @@ def add_deeds(
                 filters(menu)
             else:
                 _add(menu, "filter.only", tr("Only this value"), NO_TERM if facts.term is None else NO_STORE)
-        for deed in deeds:
-            if deed.part == part:
-                reason = deed.without(facts) or (NO_STORE if deed.id in NEEDS_STORE and doer is None else "")
-                action = _add(menu, deed.id, tr(name_of(deed, facts.kind)), reason)
-                action.triggered.connect(partial(run, deed.id, facts))
+        for command in commands:
+            if command.part == part:
+                reason = command.without(facts) or (NO_STORE if command.id in NEEDS_STORE and doer is None else "")
+                action = _add(menu, command.id, tr(name_of(command, facts.kind)), reason)
+                action.triggered.connect(partial(run, command.id, facts))
 
 
 def _add(menu: QMenu, name: str, text: str, reason: str) -> QAction:

@@ -54,7 +54,7 @@ Reason = Callable[[Facts], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class RowCommand:
     """One entry of a menu."""
 
     id: str
@@ -121,38 +121,40 @@ NO_STEP = words("Its step is no command.")
 NO_COLUMN = words("There is a column of it already, or it is no field.")
 NO_TERM = words("This value cannot be asked for in a filter.")
 
-DEEDS = (
-    Deed("go.link", words("Follow the link"), GO, _needs(lambda f: f.link is not None, NO_LINK)),
-    Deed("go.own", words("Open in a window of its own"), GO,
-         _needs(lambda f: f.link is not None or f.offset is not None, NO_LINK)),
-    Deed("go.log", words("Go to its place in the log"), GO, _needs(lambda f: f.offset is not None, NO_PLACE)),
-    Deed("go.entry", words("Go to its queue entry"), GO, _needs(lambda f: f.topic and f.queue_id is not None
+ROW_COMMANDS = (
+    RowCommand("go.link", words("Follow the link"), GO, _needs(lambda f: f.link is not None, NO_LINK)),
+    RowCommand("go.own", words("Open in a window of its own"), GO,
+               _needs(lambda f: f.link is not None or f.offset is not None, NO_LINK)),
+    RowCommand("go.log", words("Go to its place in the log"), GO, _needs(lambda f: f.offset is not None, NO_PLACE)),
+    RowCommand("go.entry", words("Go to its queue entry"), GO, _needs(lambda f: f.topic and f.queue_id is not None
                                                                 and f.queue_offset is not None, NO_ENTRY)),
-    Deed("follow.trace", words("Trace this key"), FOLLOW, _needs(lambda f: f.topic and f.key, NO_KEY)),
-    Deed("follow.where", words("Where is it?"), FOLLOW, _needs(sought, NO_ID)),
-    Deed("follow.next", words("Next with the same key"), FOLLOW,
-         _in_view("same.key.next", lambda f: f.key or f.kind == "unit", NO_KEY)),
-    Deed("keep.column", words("Make a column of this field"), KEEP, _needs(lambda f: f.column, NO_COLUMN)),
-    Deed("keep.bookmark", words("Bookmark this place…"), KEEP,
-         _needs(lambda f: f.offset is not None or f.link is not None or f.topic, NO_PLACE)),
-    Deed("keep.mark", words("Mark the row"), KEEP, _in_view("mark.toggle", lambda f: f.offset is not None, NO_PLACE)),
-    Deed("keep.colour", words("Colour rows with this value…"), KEEP, _needs(lambda f: f.term is not None, NO_TERM)),
-    Deed("copy.cell", words("Copy cell"), COPY, lambda _: ""),
-    Deed("copy.row", words("Copy row"), COPY, lambda _: ""),
-    Deed("copy.json", words("Copy as JSON"), COPY, lambda _: ""),
-    Deed("copy.markdown", words("Copy as Markdown"), COPY, lambda _: ""),
-    Deed("copy.cli", words("Copy the equal command"), COPY, _needs(lambda f: f.command is not None, NO_COMMAND)),
-    Deed("copy.out", words("Copy the command that copies it out"), COPY,
-         _needs(lambda f: "copy.out" in f.able and f.offset is not None, NO_PLACE)),
-    Deed("copy.mqadmin", words("Copy mqadmin's command"), COPY, _needs(mqadmin, NO_MQADMIN)),
-    Deed("copy.step", words("Copy the command of its step"), COPY,
-         _needs(lambda f: f.finding is not None and f.finding.command, NO_STEP)),
-    Deed("bytes.export", words("Export the bytes…"), BYTES,
-         lambda f: NO_PLACE if f.offset is None else NO_BYTES if f.size == 0 else ""),
-    Deed("explain.field", words("Explain this field"), EXPLAIN,
-         _needs(lambda f: f.finding is not None or explained(f.kind, f.field), NO_FIELD)),
+    RowCommand("follow.trace", words("Trace this key"), FOLLOW, _needs(lambda f: f.topic and f.key, NO_KEY)),
+    RowCommand("follow.where", words("Where is it?"), FOLLOW, _needs(sought, NO_ID)),
+    RowCommand("follow.next", words("Next with the same key"), FOLLOW,
+               _in_view("same.key.next", lambda f: f.key or f.kind == "unit", NO_KEY)),
+    RowCommand("keep.column", words("Make a column of this field"), KEEP, _needs(lambda f: f.column, NO_COLUMN)),
+    RowCommand("keep.bookmark", words("Bookmark this place…"), KEEP,
+               _needs(lambda f: f.offset is not None or f.link is not None or f.topic, NO_PLACE)),
+    RowCommand("keep.mark", words("Mark the row"), KEEP, _in_view("mark.toggle", lambda f: f.offset is not None,
+               NO_PLACE)),
+    RowCommand("keep.colour", words("Colour rows with this value…"), KEEP, _needs(lambda f: f.term is not None,
+               NO_TERM)),
+    RowCommand("copy.cell", words("Copy cell"), COPY, lambda _: ""),
+    RowCommand("copy.row", words("Copy row"), COPY, lambda _: ""),
+    RowCommand("copy.json", words("Copy as JSON"), COPY, lambda _: ""),
+    RowCommand("copy.markdown", words("Copy as Markdown"), COPY, lambda _: ""),
+    RowCommand("copy.cli", words("Copy the equal command"), COPY, _needs(lambda f: f.command is not None, NO_COMMAND)),
+    RowCommand("copy.out", words("Copy the command that copies it out"), COPY,
+               _needs(lambda f: "copy.out" in f.able and f.offset is not None, NO_PLACE)),
+    RowCommand("copy.mqadmin", words("Copy mqadmin's command"), COPY, _needs(mqadmin, NO_MQADMIN)),
+    RowCommand("copy.step", words("Copy the command of its step"), COPY,
+               _needs(lambda f: f.finding is not None and f.finding.command, NO_STEP)),
+    RowCommand("bytes.export", words("Export the bytes…"), BYTES,
+               lambda f: NO_PLACE if f.offset is None else NO_BYTES if f.size == 0 else ""),
+    RowCommand("explain.field", words("Explain this field"), EXPLAIN,
+               _needs(lambda f: f.finding is not None or explained(f.kind, f.field), NO_FIELD)),
 )  # fmt: skip
-BY_ID = {deed.id: deed for deed in DEEDS}
+BY_ID = {command.id: command for command in ROW_COMMANDS}
 ONLY_IN = {
     "copy.markdown": frozenset({"finding", "findingRule", "findingMark"}),
     "copy.step": frozenset({"finding", "findingRule", "findingMark"}),
@@ -190,9 +192,9 @@ PARTS_OF = {
 }
 
 
-def name_of(deed: Deed, kind: str) -> str:
+def name_of(command: RowCommand, kind: str) -> str:
     """What the deed is called in the menus of a kind, in English."""
-    return COPIED.get(deed.id, deed.text) if kind in MARKS else deed.text
+    return COPIED.get(command.id, command.text) if kind in MARKS else command.text
 
 
 def parts_of(kind: str) -> tuple[str, ...]:
@@ -200,10 +202,10 @@ def parts_of(kind: str) -> tuple[str, ...]:
     return PARTS_OF.get(kind, PARTS)
 
 
-def deeds_of(kind: str) -> list[Deed]:
+def row_commands_of(kind: str) -> list[RowCommand]:
     """The menu of a kind of row, whole: the filter's own entries stand where ``FILTER`` is."""
     parts = parts_of(kind)
-    return [deed for deed in DEEDS if deed.part in parts and kind in ONLY_IN.get(deed.id, {kind})]
+    return [command for command in ROW_COMMANDS if command.part in parts and kind in ONLY_IN.get(command.id, {kind})]
 
 
 def facts_of(

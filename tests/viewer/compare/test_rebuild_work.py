@@ -51,11 +51,11 @@ def _less(file: Path) -> None:
 
 @pytest.mark.parametrize(("deed", "at", "there"), [(_other_tag, 3, True), (_less, 0, False)])
 def test_the_first_entry_of_a_queue_that_differs_is_named(
-    store: Path, tmp_path: Path, deed: Callable[[Path], None], at: int, there: bool
+    store: Path, tmp_path: Path, work: Callable[[Path], None], at: int, there: bool
 ) -> None:
     whole = rebuild(FakeControl(), store, None, tmp_path / "whole")
     most = max((one for one in whole.rows if one.queue_id is not None), key=lambda one: one.here)
-    deed(store / "consumequeue" / most.topic / str(most.queue_id) / f"{0:020}")
+    work(store / "consumequeue" / most.topic / str(most.queue_id) / f"{0:020}")
     found = rebuild(FakeControl(), store, None, tmp_path / "built")
     (other,) = (one for one in found.rows if not one.equal)
     assert (other.topic, other.queue_id, other.difference, other.there) == (most.topic, most.queue_id, at, there)

@@ -18,32 +18,32 @@ def test_the_plan_is_saved_and_tried_on_a_copy(qapp, golden, tmp_path) -> None:
     async def drive(pane, session) -> None:
         told, tried = [], []
         pane.statusMessage.connect(told.append)
-        deeds, plan = pane.recovery.deeds, recovery_of(session).plan
-        deeds.tried.connect(tried.append)
-        assert deeds.attempt.isVisible()
-        assert deeds.attempt.isEnabled()
+        tools, plan = pane.recovery.agree, recovery_of(session).plan
+        tools.tried.connect(tried.append)
+        assert tools.attempt.isVisible()
+        assert tools.attempt.isEnabled()
         listed = [row.what for row in pane.recovery.plan.source.rows]
         assert "Time to read" not in listed, "a rate is told only where it rests on some MiB"
         assert listed[:2] == ["RocketMQ 5.3.3", "RocketMQ 4.9.8"]
-        deeds.save_to(tmp_path / "plan.json")
+        tools.save_to(tmp_path / "plan.json")
         await settled(session.jobs)
         saved = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))
         assert (saved["type"], saved["endOffset"]) == ("recoveryPlan", plan.end_offset)
-        deeds.save_to(session.path / "plan.json")
-        deeds.try_in(session.path / "copy")
+        tools.save_to(session.path / "plan.json")
+        tools.try_in(session.path / "copy")
         await settled(session.jobs)
         assert not tried
         assert {entry.name for entry in session.path.iterdir()}.isdisjoint({"plan.json", "copy"})
-        deeds.try_in(tmp_path / "copy")
-        assert not deeds.attempt.isEnabled()
+        tools.try_in(tmp_path / "copy")
+        assert not tools.attempt.isEnabled()
         await settled(session.jobs)
         assert [one.folder for one in tried] == [tmp_path / "copy"]
         assert f"{plan.end_offset:,}" in told[-1]
-        assert deeds.attempt.isEnabled()
+        assert tools.attempt.isEnabled()
         rows = pane.recovery.outcome.table.source.rows
         assert {row.verdict for row in rows} == {"equal"}
         assert "recovery.again" in pane.commands()
-        deeds.again()
+        tools.again()
         assert "recovery.again" not in pane.commands()
         await settled(session.jobs)
         assert tried[-1].round == 2
@@ -57,7 +57,7 @@ def test_a_copy_that_is_stopped_leaves_nothing(qapp, golden, tmp_path) -> None:
     async def drive(pane, session) -> None:
         told = []
         pane.statusMessage.connect(told.append)
-        pane.recovery.deeds.try_in(tmp_path / "copy")
+        pane.recovery.agree.try_in(tmp_path / "copy")
         session.jobs.changed.connect(lambda: [job.cancel() for job in session.jobs.list])
         await settled(session.jobs)
         assert told[-1] == "Stopped: nothing is left of the copy."

@@ -10,7 +10,7 @@ from typing import Any
 
 import pipeline_lines as lines
 
-from viewer.pipeline.jobs import PipelineDesk
+from viewer.pipeline.jobs import PipelineRuns
 from viewer.pipeline.request import Wish
 
 Run = Callable[[Any], Any]
@@ -27,7 +27,7 @@ async def until(true: Callable[[], object], seconds: float = 50) -> None:
 
 
 def test_the_end_of_a_window_waits_for_its_jobs(run: Run, tmp_path: Path) -> None:
-    made = PipelineDesk()
+    made = PipelineRuns()
     made.command = lines.player(tmp_path, lines.stats()[:1], hangs=True)
 
     async def walk() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pipeline_lines as lines
 import pytest
 
-from viewer.pipeline.jobs import PipelineDesk
+from viewer.pipeline.jobs import PipelineRuns
 from viewer.pipeline.request import Wish
 from viewer.pipeline.state import JobState
 
@@ -22,15 +22,15 @@ WISH = Wish("stats", ("/data/store",))
 
 
 @pytest.fixture
-def desk(run: Run) -> Iterator[PipelineDesk]:
-    made = PipelineDesk()
+def runs(run: Run) -> Iterator[PipelineRuns]:
+    made = PipelineRuns()
     yield made
     run(made.end())
 
 
-async def ended(desk: PipelineDesk, job: JobState, seconds: float = 50) -> JobState:
+async def ended(runs: PipelineRuns, job: JobState, seconds: float = 50) -> JobState:
     end = time.monotonic() + seconds
-    while job.running or desk.running:
+    while job.running or runs.running:
         assert time.monotonic() < end, "the job goes on"
         await asyncio.sleep(0.01)
     return job
@@ -43,13 +43,13 @@ async def until(true: Callable[[], object], seconds: float = 50) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_every_line_of_a_process_comes_and_the_end_is_told_once(run: Run, desk: PipelineDesk, tmp_path: Path) -> None:
+def test_every_line_of_a_process_comes_and_the_end_is_told_once(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
     said = lines.stats()
-    desk.command = lines.player(tmp_path, said, words="one store was skipped\n")
+    runs.command = lines.player(tmp_path, said, words="one store was skipped\n")
     ends: list[JobState] = []
-    desk.ended.connect(ends.append)
+    runs.ended.connect(ends.append)
 
-    job = run(_started(desk))
+    job = run(_started(runs))
     assert job.standing == "done"
     assert ends == [job]
     assert job.rows["statsHour"] == [line for line in said if line["type"] == "statsHour"]
@@ -59,28 +59,28 @@ def test_every_line_of_a_process_comes_and_the_end_is_told_once(run: Run, desk: 
     """Nobody wrote to the log: it was taken away."""
 
 
-async def _started(desk: PipelineDesk) -> JobState:
-    return await ended(desk, desk.start(WISH))
+async def _started(runs: PipelineRuns) -> JobState:
+    return await ended(runs, runs.start(WISH))
 
 
 def test_a_job_that_is_cancelled_gets_an_interrupt_and_may_clean_up(
-    run: Run, desk: PipelineDesk, tmp_path: Path
+    run: Run, runs: PipelineRuns, tmp_path: Path
 ) -> None:
-    desk.command = lines.player(tmp_path, lines.stats()[:1], hangs=True)
+    runs.command = lines.player(tmp_path, lines.stats()[:1], hangs=True)
 
     async def walk() -> None:
-        job = desk.start(WISH)
+        job = runs.start(WISH)
         await until(lambda: job.progress)
-        desk.cancel(job)
+        runs.cancel(job)
         assert job.stopping
-        await ended(desk, job)
+        await ended(runs, job)
         assert (job.standing, job.code) == ("cancelled", 130)
-        assert not desk.running
+        assert not runs.running
 
     run(walk())
 
 
-def test_a_job_that_does_not_stop_is_ended_with_what_it_started(run: Run, desk: PipelineDesk, tmp_path: Path) -> None:
+def test_a_job_that_does_not_stop_is_ended_with_what_it_started(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
     child = tmp_path / "child"
     script = tmp_path / "deaf.py"
     script.write_text(
@@ -92,16 +92,16 @@ def test_a_job_that_does_not_stop_is_ended_with_what_it_started(run: Run, desk: 
         "os.replace(there + '.part', there)\n"
         "time.sleep(600)\n"
     )
-    desk.command = [sys.executable, str(script)]
+    runs.command = [sys.executable, str(script)]
 
     async def walk() -> None:
-        job = desk.start(WISH)
+        job = runs.start(WISH)
         await until(child.exists)
-        desk.cancel(job)
+        runs.cancel(job)
         await asyncio.sleep(0.05)
         assert job.running
-        desk.cancel(job)
-        await ended(desk, job)
+        runs.cancel(job)
+        await ended(runs, job)
         assert job.standing == "cancelled"
         number = int(child.read_text())
         await until(lambda: not _alive(number))
@@ -119,32 +119,32 @@ def _alive(number: int) -> bool:
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def test_a_program_that_is_not_there_is_a_failure_in_one_line(run: Run, desk: PipelineDesk, tmp_path: Path) -> None:
-    desk.command = [str(tmp_path / "no-such-program")]
-    job = run(_started(desk))
+def test_a_program_that_is_not_there_is_a_failure_in_one_line(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
+    runs.command = [str(tmp_path / "no-such-program")]
+    job = run(_started(runs))
     assert (job.standing, job.code) == ("failed", 127)
     assert "No such file" in job.why
 
 
 def test_our_own_command_line_runs_from_anywhere_and_says_what_is_wrong(
-    run: Run, desk: PipelineDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, runs: PipelineRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "engine.py").write_text("raise SystemExit('the wrong engine')")
     monkeypatch.chdir(tmp_path)
 
     async def walk() -> JobState:
-        return await ended(desk, desk.start(Wish("rebuild", ("/data/store",), out=str(tmp_path))))
+        return await ended(runs, runs.start(Wish("rebuild", ("/data/store",), out=str(tmp_path))))
 
     job = run(walk())
     assert (job.standing, job.code) == ("failed", 2)
     assert "expected an absent or empty directory" in job.why
 
 
-def test_a_flood_of_lines_waits_for_the_loop(run: Run, desk: PipelineDesk, tmp_path: Path) -> None:
+def test_a_flood_of_lines_waits_for_the_loop(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
     count = 30_000
     script = tmp_path / "flood.py"
     script.write_text(f'for n in range({count}): print(\'{{"type":"whereResult","n":%d}}\' % n)\n')
-    desk.command = [sys.executable, str(script)]
-    job = run(_started(desk))
+    runs.command = [sys.executable, str(script)]
+    job = run(_started(runs))
     assert job.counts["whereResult"] == count
     assert [row["n"] for row in job.rows["whereResult"][:3]] == [0, 1, 2]

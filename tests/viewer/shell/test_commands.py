@@ -84,7 +84,7 @@ def test_every_command_is_an_action_of_the_window(window: MainWindow) -> None:
 
 def test_a_command_that_is_given_is_done_and_noted(window: MainWindow, monkeypatch) -> None:
     done = []
-    monkeypatch.setattr(window.desk, "close", lambda: done.append("close"))
+    monkeypatch.setattr(window.workspace, "close", lambda: done.append("close"))
     monkeypatch.setattr(window, "zoom", done.append)
     for name in ("window.close", "zoom.reset", "help.keys"):
         window.actions_by_id[name].trigger()
@@ -92,7 +92,7 @@ def test_a_command_that_is_given_is_done_and_noted(window: MainWindow, monkeypat
     sheet = window.findChild(QDialog, "keys.sheet")
     assert len(sheet.findChildren(Key)) > len([command for command in COMMANDS if command.keys])
     sheet.close()
-    assert [one.id for one in window.news.operations.list] == ["window.close", "zoom.reset", "help.keys"]
+    assert [one.id for one in window.changes.operations.list] == ["window.close", "zoom.reset", "help.keys"]
 
 
 def test_whatever_a_part_may_ask_of_its_window_the_window_answers() -> None:

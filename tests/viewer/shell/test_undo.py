@@ -17,7 +17,7 @@ def test_edits_are_taken_back_and_made_again_in_order(
 ) -> None:
     assert run(window.open(golden("broker-orders")))
     held: dict[str, int] = {"a": 0, "b": 0}
-    edits, undo, redo = window.desk.edits, window.actions_by_id["edit.undo"], window.actions_by_id["edit.redo"]
+    edits, undo, redo = window.workspace.edits, window.actions_by_id["edit.undo"], window.actions_by_id["edit.redo"]
 
     def change(name: str, value: int, spell: str = "") -> None:
         before, held[name] = held[name], value

@@ -54,7 +54,7 @@ def test_tied_windows_say_so_until_they_are_untied(
         path = golden("broker-orders")
         await opened(window, path)
         store = Path(shutil.copytree(path, tmp_path / "other"))
-        other = window.desk.comparison.begin(store)
+        other = window.workspace.comparison.begin(store)
         assert other is not None
         for _ in range(1000):
             await asyncio.sleep(0.01)
@@ -66,7 +66,7 @@ def test_tied_windows_say_so_until_they_are_untied(
         window.tied.step(1)
         assert window.tied.isHidden()
         assert other.tied.isHidden()
-        assert window.desk.comparison.other is None
+        assert window.workspace.comparison.other is None
         await windows.close_all()
 
     run(tie())

@@ -14,7 +14,7 @@ from viewer.space.file_strip import FileStrip
 from viewer.space.space_line import Block, SpaceLine
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.log_line import LineFile, LogLine, Pin
-from viewer.widgets.row_commands import deeds_of
+from viewer.widgets.row_commands import row_commands_of
 from viewer.widgets.ruler import Ruler, RulerFlag, RulerView
 
 FILES = (LineFile("00000000000000000000", 0, 1000), LineFile("00000000000000001000", 1000, 2000))
@@ -22,7 +22,9 @@ FILES = (LineFile("00000000000000000000", 0, 1000), LineFile("000000000000000010
 
 def reasons(mark):
     """Deed → why it cannot be done."""
-    return {deed.id: reason for deed in deeds_of(mark.facts.kind) if (reason := deed.without(mark.facts))}
+    return {
+        command.id: reason for command in row_commands_of(mark.facts.kind) if (reason := command.without(mark.facts))
+    }
 
 
 def test_the_log_s_line_tells_finding_bookmark_damage_and_file_apart(shown) -> None:
@@ -34,7 +36,7 @@ def test_the_log_s_line_tells_finding_bookmark_damage_and_file_apart(shown) -> N
     line.set_broken([Broken(1000, 1200, "damaged"), Broken(1500, 1700, "missing")])
     under = {offset: line.mark_at(QPointF(line._x(offset), 30))[0] for offset in (100, 300, 600, 1100, 1600)}
     assert under[300].facts.finding is finding
-    assert "copy.step" in {deed.id for deed in deeds_of(under[300].facts.kind)} - set(reasons(under[300]))
+    assert "copy.step" in {command.id for command in row_commands_of(under[300].facts.kind)} - set(reasons(under[300]))
     assert under[600].facts.link is goal
     assert under[600].words == "mine"
     assert (under[1100].facts.field, under[1100].facts.offset, under[1100].facts.size) == ("damaged", 1000, 200)

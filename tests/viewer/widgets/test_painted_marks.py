@@ -23,7 +23,7 @@ from viewer.space.day_bars import DayBar, DayBars
 from viewer.widgets.mark_canvas import MarkCanvas
 from viewer.widgets.marks import Mark, entry_mark
 from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine
-from viewer.widgets.row_commands import MARKS, deeds_of
+from viewer.widgets.row_commands import MARKS, row_commands_of
 from viewer.widgets.skew_bars import SkewBars
 
 NO_MARKS = {
@@ -168,7 +168,7 @@ def test_the_menu_comes_by_key_whole_and_every_mark_can_be_asked(shown, make) ->
     assert found is not None
     menu = menu_by_key(widget)
     named = [one.objectName() for one in menu.actions() if one.objectName() and "filter" not in one.objectName()]
-    assert named == [deed.id for deed in deeds_of(found[0].facts.kind)]
+    assert named == [command.id for command in row_commands_of(found[0].facts.kind)]
     menu.close()
     marks: list[Mark] = [mark for _, mark in widget.marks()] if isinstance(widget, MarkCanvas) else [found[0]]
     for mark in marks:

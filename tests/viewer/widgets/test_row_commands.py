@@ -8,14 +8,14 @@ import pytest
 import viewer
 from viewer.widgets.row_commands import (
     BY_ID,
-    DEEDS,
     NEEDS_STORE,
     ONLY_IN,
     PARTS,
     PARTS_OF,
+    ROW_COMMANDS,
     Facts,
-    deeds_of,
     mqadmin,
+    row_commands_of,
     sought,
 )
 
@@ -34,28 +34,30 @@ def test_every_kind_of_row_has_its_menu():
 
 @pytest.mark.parametrize("kind", sorted(PARTS_OF))
 def test_deeds_stand_in_one_order_everywhere(kind):
-    parts = [PARTS.index(deed.part) for deed in deeds_of(kind)]
+    parts = [PARTS.index(command.part) for command in row_commands_of(kind)]
     assert parts == sorted(parts)
-    assert {"copy.cell", "copy.row", "explain.field", "go.link"} <= {deed.id for deed in deeds_of(kind)}
+    assert {"copy.cell", "copy.row", "explain.field", "go.link"} <= {command.id for command in row_commands_of(kind)}
 
 
 def test_a_message_can_be_followed_kept_copied_and_exported():
-    ids = [deed.id for deed in deeds_of("unit")]
+    ids = [command.id for command in row_commands_of("unit")]
     assert ids == [
         "go.link", "go.own", "go.log", "go.entry", "follow.trace", "follow.where", "follow.next", "keep.bookmark",
         "keep.mark", "keep.colour", "copy.cell", "copy.row", "copy.json", "copy.cli", "copy.mqadmin", "bytes.export",
         "explain.field",
     ]  # fmt: skip
-    assert {"copy.markdown", "copy.step"} <= {deed.id for deed in deeds_of("finding")}
+    assert {"copy.markdown", "copy.step"} <= {command.id for command in row_commands_of("finding")}
 
 
-@pytest.mark.parametrize("deed", DEEDS, ids=lambda deed: deed.id)
-def test_what_cannot_be_done_says_why(deed):
+@pytest.mark.parametrize("deed", ROW_COMMANDS, ids=lambda command: command.id)
+def test_what_cannot_be_done_says_why(command):
     assert set(ONLY_IN) <= set(BY_ID)
     assert set(BY_ID) >= NEEDS_STORE
-    reason = deed.without(Facts("unit"))
-    assert reason == "" or reason.endswith("."), deed.id
-    assert deed.id in {"copy.cell", "copy.row", "copy.json", "copy.markdown"} or reason, "nothing is known of this row"
+    reason = command.without(Facts("unit"))
+    assert reason == "" or reason.endswith("."), command.id
+    assert command.id in {"copy.cell", "copy.row", "copy.json", "copy.markdown"} or reason, (
+        "nothing is known of this row"
+    )
 
 
 def test_a_command_of_the_log_is_offered_where_it_is_or_where_the_unit_is_known():
