@@ -166,7 +166,7 @@ def test_row_41_growth_is_seen_and_followed(
     run(walk())
 
 
-@pytest.mark.parametrize("deed", ["truncate", "delete"])
+@pytest.mark.parametrize("how", ["truncate", "delete"])
 def test_files_that_shrink_and_go_are_said_in_words(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path], how: str
 ) -> None:

@@ -49,7 +49,7 @@ def _less(file: Path) -> None:
     shutil.rmtree(file.parent)
 
 
-@pytest.mark.parametrize(("deed", "at", "there"), [(_other_tag, 3, True), (_less, 0, False)])
+@pytest.mark.parametrize(("work", "at", "there"), [(_other_tag, 3, True), (_less, 0, False)])
 def test_the_first_entry_of_a_queue_that_differs_is_named(
     store: Path, tmp_path: Path, work: Callable[[Path], None], at: int, there: bool
 ) -> None:

@@ -18,7 +18,7 @@ def test_the_plan_is_saved_and_tried_on_a_copy(qapp, golden, tmp_path) -> None:
     async def drive(pane, session) -> None:
         told, tried = [], []
         pane.statusMessage.connect(told.append)
-        tools, plan = pane.recovery.agree, recovery_of(session).plan
+        tools, plan = pane.recovery.tools, recovery_of(session).plan
         tools.tried.connect(tried.append)
         assert tools.attempt.isVisible()
         assert tools.attempt.isEnabled()
@@ -57,7 +57,7 @@ def test_a_copy_that_is_stopped_leaves_nothing(qapp, golden, tmp_path) -> None:
     async def drive(pane, session) -> None:
         told = []
         pane.statusMessage.connect(told.append)
-        pane.recovery.agree.try_in(tmp_path / "copy")
+        pane.recovery.tools.try_in(tmp_path / "copy")
         session.jobs.changed.connect(lambda: [job.cancel() for job in session.jobs.list])
         await settled(session.jobs)
         assert told[-1] == "Stopped: nothing is left of the copy."

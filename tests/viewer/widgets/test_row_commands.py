@@ -49,7 +49,7 @@ def test_a_message_can_be_followed_kept_copied_and_exported():
     assert {"copy.markdown", "copy.step"} <= {command.id for command in row_commands_of("finding")}
 
 
-@pytest.mark.parametrize("deed", ROW_COMMANDS, ids=lambda command: command.id)
+@pytest.mark.parametrize("command", ROW_COMMANDS, ids=lambda command: command.id)
 def test_what_cannot_be_done_says_why(command):
     assert set(ONLY_IN) <= set(BY_ID)
     assert set(BY_ID) >= NEEDS_STORE
