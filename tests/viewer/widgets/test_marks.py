@@ -9,14 +9,14 @@ from engine.query import parse
 from viewer.look.broken import Broken
 from viewer.widgets.areas import Area
 from viewer.widgets.marks import area_mark, broken_mark, entry_mark, node_mark
-from viewer.widgets.row_commands import BY_ID, MARKS, deeds_of
+from viewer.widgets.row_commands import BY_ID, MARKS, row_commands_of
 from viewer.widgets.store_tree_rows import Node
 from viewer.widgets.treemap import Treemap
 
 
 def reasons(mark):
     """Deed → why it cannot be done."""
-    return {deed.id: reason for deed in deeds_of(mark.facts.kind) if (reason := deed.without(mark.facts))}
+    return {one.id: reason for one in row_commands_of(mark.facts.kind) if (reason := one.without(mark.facts))}
 
 
 def test_an_area_s_menu_is_its_topic_s(shown) -> None:
