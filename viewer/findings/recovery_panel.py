@@ -17,6 +17,8 @@ from viewer.look.formats import clock, number, size
 from viewer.look.theme import px
 from viewer.pane.copying import command_copier
 from viewer.pane.plan_words import (
+    FateRow,
+    PlanRow,
     fate_kind,
     fates,
     headline,
@@ -75,6 +77,12 @@ class RecoveryPanel(Paper):
         self.tools.tried.connect(self.outcome.show_trial)
         self.tools.changed.connect(self._commands_changed)
         self.plan.placeRequested.connect(self.placeRequested)
+        self._says = Label("", 12, "text2", wrap=True, select=True)
+        self._says.setObjectName("recovery.says")
+        self._says.setContentsMargins(px(14), px(5), px(14), px(6))
+        self._says.hide()
+        for one in (self.plan, self.files):
+            one.rowChosen.connect(self._say_whole)
         self._lines = column(self._log_words, self.line, self._tail_words, self.tail, gap=0, margins=(14, 4, 14, 4))
         plan = QWidget()
         left = QVBoxLayout(plan)
@@ -84,7 +92,7 @@ class RecoveryPanel(Paper):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        fill(box, (self.head, self._lines, Hairline(), splitter(False, (plan, 740), (self.outcome, 480))))
+        fill(box, (self.head, self._lines, Hairline(), splitter(False, (plan, 740), (self.outcome, 480)), self._says))
         box.setStretch(3, 1)
         self._show()
 
@@ -187,6 +195,14 @@ class RecoveryPanel(Paper):
         if plan is not None:
             self._draw(plan, files)
 
+    def _say_whole(self, one: PlanRow | FateRow | None) -> None:
+        """All of the chosen line, whatever its column has room for."""
+        named = (one.what, one.value) if isinstance(one, PlanRow) else (one.name, one.fate) if one is not None else ()
+        head = " ".join(part for part in named if part)
+        said = [part for part in (head, one.why if one is not None else "") if part]
+        self._says.setText(tr("{what}: {why}", what=said[0], why=said[1]) if len(said) > 1 else "")
+        self._says.setVisible(len(said) > 1)
+
     def _state(self, job: RecoveryJob | None) -> State | None:
         if job is None:
             return None
@@ -206,11 +222,14 @@ class RecoveryPanel(Paper):
 
     def _draw(self, plan: RecoveryPlan, files: int) -> None:
         low, high = plan.log_min, max(plan.log_max, plan.end_offset)
+        broken = self._session.broken if self._session is not None else ()
+        reach = max([high, *(one.end for one in broken if one.kind == "missing")])
         start = min(max(plan.start_offset, low), plan.end_offset)
-        parts = [start - low, plan.end_offset - start, high - plan.end_offset, max(1, (high - low) // 50)]
+        parts = [start - low, plan.end_offset - start, high - plan.end_offset, reach - high, max(1, (high - low) // 50)]
         widths = shares(parts)
         again = tr("read and dispatched again") if plan.units else tr("read again, kept")
-        kinds = [("keep", tr("stays as it is, not read")), ("again", again), ("drop", tr("goes")), ("zero", "")]
+        kinds = [("keep", tr("stays as it is, not read")), ("again", again), ("drop", tr("goes")),
+                 ("gone", tr("missing")), ("zero", "")]  # fmt: skip
         flags = [LineFlag(widths[0], tr("start file {name}", name=plan.start_file or ""), "posTime", start)]
         end_role = "error" if plan.units_dropped or plan.bytes_dropped else "posLog"
         end_words = tr("end of log {offset}", offset=number(plan.end_offset))
@@ -219,19 +238,17 @@ class RecoveryPanel(Paper):
         scale = (
             [] if all(abs(a - b) < 0.02 for a, b in zip(exact, widths, strict=True)) else [(0.5, tr("not to scale"))]
         )
-        ticks = [(0.0, number(low)), *scale, (1.0, number(high))]
-        bounds = [(low, start), (start, plan.end_offset), (plan.end_offset, high), (None, None)]
+        ticks = [(0.0, number(low)), *scale, (1.0, number(reach))]
+        bounds = [(low, start), (start, plan.end_offset), (plan.end_offset, high), (high, reach), (None, None)]
         made = [Part(width, kind, words, *bound)
                 for width, (kind, words), bound in zip(widths, kinds, bounds, strict=True)]  # fmt: skip
-        self.line.show_parts(made, flags, ticks, self._broken(parts, widths, low))
-        self._log_words.setText(tr("Commit log, {n:,} files", n=files) if files != 1 else tr("Commit log, 1 file"))
+        inside = [(share_at(one.start - low, parts, widths), share_at(one.end - low, parts, widths), one.kind)
+                  for one in broken if one.start < high]  # fmt: skip
+        self.line.show_parts(made, flags, ticks, inside)
+        self.line.setVisible(reach > low)
+        many = tr("Commit log, {n:,} files", n=files) if files != 1 else tr("Commit log, 1 file")
+        self._log_words.setText(many if files else tr("The log has no files."))
         self._draw_tail(plan, high)
-
-    def _broken(self, lengths: list[int], widths: list[float], low: int) -> list[tuple[float, float, str]]:
-        """What is missing or damaged, as (from, to, kind) on a line of these parts."""
-        broken = self._session.broken if self._session is not None else ()
-        return [(share_at(one.start - low, lengths, widths), share_at(one.end - low, lengths, widths), one.kind)
-                for one in broken]  # fmt: skip
 
     def _draw_tail(self, plan: RecoveryPlan, high: int) -> None:
         """Where something goes: that part and as much again in front of it, to scale."""

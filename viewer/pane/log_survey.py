@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 
+from viewer.look.assets import tr
 from viewer.look.formats import plain
 from viewer.runtime.bookmarks import bookmarks_of
 from viewer.runtime.places import Place
@@ -71,6 +72,7 @@ class LogSurvey(QObject):
         self._rest, self._late, self._looked = 0.0, False, -LOOK_SECONDS
         self._line = LogLine(0, 0, 0)
         self._strip.set_line(self._line)
+        self._strip.set_words("")
         self._strip.set_pins(())
         self._strip.set_broken(())
         self._strip.set_cached(())
@@ -140,6 +142,7 @@ class LogSurvey(QObject):
     def _show(self, line: LogLine) -> None:
         before, self._line = self._line, line
         self._strip.set_line(line)
+        self._strip.set_words("" if line.files else tr("The log has no files."))
         self.lined.emit(line)
         self.show_findings()
         self._sample(before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from engine.store.recovery.plan import Loss, RecoveryPlan
@@ -311,7 +312,17 @@ def plan_kind() -> RecordKind:
 def fate_kind() -> RecordKind:
     """The table of what stays and what goes."""
     columns = (
-        text_column("name", tr("What stays, what goes"), 176, mono=True, elide="middle", tone=_fate_tone),
+        Column(
+            "name",
+            tr("What stays, what goes"),
+            150,
+            lambda row: _short(row.name),
+            lambda row: row.name,
+            mono=True,
+            elide="middle",
+            tone=_fate_tone,
+            tip=lambda row: row.name,
+        ),
         chip_column("mark", "", 28, lambda row: Chip(row.mark), filterable=False),
         text_column("fate", "", 72, tone=_fate_tone),
         text_column("why", "", 200, tone=lambda _: "text2"),
@@ -329,6 +340,11 @@ def _why_tone(row: PlanRow) -> str:
 
 def _deleted_words(path: str) -> str:
     return tr("its entries lie behind the new end") if "consumequeue" in path else tr("it lies behind the new end")
+
+
+def _short(name: str) -> str:
+    """Without the zeros that begin the name of nearly every file: beside it stands why it goes."""
+    return re.sub(r"(^|/)0{9,}(?=\d)", r"\1…", name)
 
 
 def _tail(path: str) -> str:

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import QWidget
 from viewer.look.assets import tr
 from viewer.look.broken import Broken
 from viewer.look.formats import full_moment, moment, number, size
-from viewer.look.theme import C, dark, mono, px, scale
+from viewer.look.theme import C, dark, mono, px, scale, ui
 from viewer.look.topic_colours import colours_of
 from viewer.widgets.canvas import Canvas
 from viewer.widgets.log_line import LogLine, Mix, Pin, joined, reaching, worst_pins
@@ -58,6 +58,7 @@ class LineStrip(Canvas):
         self._pins: tuple[Pin, ...] = ()
         self._broken: tuple[Broken, ...] = ()
         self._frame = (0, 0)
+        self._words = ""
         self._cached: tuple[tuple[int, int, float], ...] = ()
         self._order: tuple[str, ...] = ()
         """The colours in which the ground is drawn."""
@@ -77,6 +78,13 @@ class LineStrip(Canvas):
             self._frame = (0, 0)
         self._given = line
         self._reach()
+
+    def set_words(self, words: str) -> None:
+        """What is said in the place of a line that has no bytes."""
+        if words != self._words:
+            self._words = words
+            self.setAccessibleDescription(words)
+            self.update()
 
     def _reach(self) -> None:
         old, self._line = self._line, reaching(self._given, self._broken)
@@ -197,6 +205,12 @@ class LineStrip(Canvas):
         if self._line.high > self._line.low:
             self._paint_labels(p)
             self._paint_frame(p)
+        elif self._words:
+            band = QRectF(px(SIDE), px(TOP), self.width() - 2 * px(SIDE), px(BAND))
+            p.fillRect(band, C("sunken"))
+            p.setFont(ui(12))
+            p.setPen(C("text2"))
+            p.drawText(band, Qt.AlignmentFlag.AlignCenter, self._words)
         if self.hasFocus():
             p.setPen(QPen(C("accent"), 2))
             p.setBrush(Qt.BrushStyle.NoBrush)

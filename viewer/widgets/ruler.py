@@ -257,7 +257,7 @@ class Ruler(QWidget):
     def _whole(self) -> tuple[int, int]:
         view = self._view or RulerView()
         starts = [view.minimum, *(f[0] for f in view.files[:1])]
-        ends = [view.wrote, *(f[1] for f in view.files[-1:])]
+        ends = [view.wrote, *(f[1] for f in view.files[-1:]), *(one.end for one in view.broken)]
         return min(starts), max(*ends, min(starts) + 1)
 
     def _to_x(self) -> Scale:

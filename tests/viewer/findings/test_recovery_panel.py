@@ -1,0 +1,62 @@
+"""The plan of a start on the screen: what is cut is told whole, and what is missing of the log has its place."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from panes import on_store
+
+from viewer.findings.pane import FindingsPane
+from viewer.widgets.line_strip import LineStrip
+
+
+@pytest.mark.golden
+def test_a_line_of_the_plan_is_told_whole_when_it_is_chosen(qapp, golden) -> None:
+    """At 1280 × 720 reasons and fates ended in "…", and nothing showed them whole."""
+
+    async def drive(pane, session) -> None:
+        panel = pane.recovery
+        assert panel._says.isHidden()
+        start = next(n for n, row in enumerate(panel.plan.source.rows) if row.what == "Start file")
+        panel.plan.go_to_row(start)
+        row = panel.plan.source.rows[start]
+        assert panel._says.text() == f"Start file {row.value}: {row.why}"
+        panel.files.go_to_row(1)
+        gone = panel.files.source.rows[1]
+        assert panel._says.text() == f"{gone.name} {gone.fate}: {gone.why}"
+        assert gone.name == "commitlog/00000000000002097152"
+        assert panel.files.table.texts(1)[0] == "commitlog/…2097152"
+
+    on_store(qapp, FindingsPane, golden("crash-flip-5.3.3"), drive)
+
+
+@pytest.mark.golden
+def test_the_plans_line_reaches_to_the_end_of_a_missing_last_file(qapp, golden, tmp_path) -> None:
+    shutil.copytree(golden("broker-orders"), tmp_path / "store")
+    (tmp_path / "store" / "commitlog" / f"{2 << 20:020d}").unlink()
+
+    async def drive(pane, session) -> None:
+        line = pane.recovery.line
+        missing = next(part for part in line._parts if part.kind == "gone")
+        assert (missing.words, missing.end) == ("missing", 3 << 20)
+        assert line._ticks[-1] == (1.0, f"{3 << 20:,}")
+        assert missing.share > 0.3
+
+    on_store(qapp, FindingsPane, tmp_path / "store", drive)
+
+
+@pytest.mark.golden
+def test_a_log_that_is_gone_has_words_in_the_place_of_its_lines(qapp, golden, tmp_path) -> None:
+    shutil.copytree(golden("broker-orders"), tmp_path / "store")
+    for file in (tmp_path / "store" / "commitlog").iterdir():
+        file.unlink()
+
+    async def drive(pane, session) -> None:
+        assert pane.recovery.line.isHidden()
+        assert pane.recovery._log_words.text() == "The log has no files."
+        strip = pane.findChild(LineStrip)
+        assert strip.accessibleDescription() == "The log has no files."
+        strip.grab()
+
+    on_store(qapp, FindingsPane, tmp_path / "store", drive)
