@@ -6,7 +6,7 @@ the plan of recovery is asked, so the two never differ.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from engine.inspection.tables import read_table
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, LEFT_OUT, Finding, Severity
 from engine.rules.system_names import LMQ
+from engine.store.recovery.plan import RecoveryPlan
 
 MOST = 20
 MOST_NAMED = 3
@@ -71,10 +72,11 @@ class Undispatched:
         text = f"The store has no consume queues; the log has {units:,} units for {len(homes):,} of them"
         assert self._store.paths is not None
         folder = str(self._store.paths.consumequeue)
-        fate, _, left_out = self._fate({key: home.units for key, home in homes.items()})
+        fate, severity, left_out = self._fate({key: home.units for key, home in homes.items()})
         evidence = {"units": units, "firstUnit": first, HAPPENED: "the store lost all its consume queues"}
         evidence |= self._left_out(left_out)
-        return catalogue.CQ10.found(text + fate, folder, None, evidence, None if left_out else "warn", kind="gone")
+        kind = "gone" if severity is None else "again"
+        return catalogue.CQ10.found(text + fate, folder, None, evidence, severity and "warn", kind=kind)
 
     # -- queues that end too early
 
@@ -111,16 +113,18 @@ class Undispatched:
         evidence |= self._left_out(left_out)
         evidence[HAPPENED] = f"{len(short):,} queues lack {units:,} units of the log, from {first:,} on"
         evidence |= between(*[self._log.stored(first)] * 2)
+        came_back = self._cut_once(first)
+        severity = None if came_back and severity == "warn" else severity
         kind = "" if severity in (None, "error") else "again"
         if len(short) == 1:
             one = short[0]
             evidence |= {"expected": one.end + one.units, "found": one.end}
             text = f"Queue {one.name} ends at {one.end:,}; {_units(one.units)} of the log are behind that"
-            text += self._cut_once(first) + fate
+            text += came_back + fate
             return catalogue.CQ10.found(text, one.path, one.place, evidence, severity, kind=kind)
         most = max(short, key=lambda one: one.units)
         text = f"{units:,} units from here on are not in their {len(short):,} queues: "
-        text += f"{most.name} ends at {most.end:,} and lacks {most.units:,}" + self._cut_once(first) + fate
+        text += f"{most.name} ends at {most.end:,} and lacks {most.units:,}" + came_back + fate
         return catalogue.CQ10.found(text, self._file(first), first, evidence, severity, kind=kind)
 
     def _fate(self, units: dict[Key, int]) -> tuple[str, Severity | None, dict[Key, int]]:
@@ -132,13 +136,17 @@ class Undispatched:
         plan = of_own_release(self._store, self._starts)
         if plan is None:
             return "", "note" if self._store.abort else None, {}
-        added = {(queue.topic, queue.queue_id): queue.entries_added for queue in plan.queues}
-        out = {key: left for key, count in units.items() if (left := count - added.get(key, 0)) > 0}
+        out = _left_out_by(plan, units)
         lost = sum(out.values())
         again = sum(units.values()) - lost
         them = "it" if lost + again == 1 else "them"
         if not lost:
-            return f" · the next start dispatches {them} again", "note" if self._store.abort else None, {}
+            other = self._starts.plan("4.9" if plan.like == "5.3" else "5.3")
+            leaves = sum(_left_out_by(other, units).values()) if other is not None and other.will_start else 0
+            if leaves:
+                fate = f" · RocketMQ {plan.like} dispatches {them} again when it starts, {other.like} leaves {leaves:,} out"  # noqa: E501
+                return fate, "note" if self._store.abort else None, {}
+            return f" · the next start dispatches {them} again", "note" if self._store.abort else "warn", {}
         if not again:
             return f" · no start dispatches {them} again", None, out
         return f" · the next start dispatches {again:,} of them again and leaves {lost:,} out for good", None, out
@@ -262,6 +270,12 @@ class Undispatched:
     def _file(self, offset: int) -> str | None:
         file = self._store.log.sequence.find(offset)
         return file.path if file else None
+
+
+def _left_out_by(plan: RecoveryPlan, units: Mapping[Key, int]) -> dict[Key, int]:
+    """Of so many units of these queues how many of each the start leaves out."""
+    added = {(queue.topic, queue.queue_id): queue.entries_added for queue in plan.queues}
+    return {key: left for key, count in units.items() if (left := count - added.get(key, 0)) > 0}
 
 
 def _short(walk: QueueWalk) -> Short:

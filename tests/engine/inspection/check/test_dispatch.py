@@ -1,0 +1,56 @@
+"""How grave it is that units are in no queue: as grave as what the next start does about them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import incident_states as states
+import pytest
+
+from engine.inspection.findings import check
+from engine.inspection.snapshot import open_store
+from engine.rules.findings import Finding, Summary
+
+pytestmark = pytest.mark.golden
+HEALED = "Leave consumer offsets alone: the next start dispatches these units again."
+
+
+def told(root: Path) -> tuple[Finding, Summary]:
+    with open_store(root) as store:
+        *found, summary = check(store)
+    return next(one for one in found if one.id == "CQ10"), summary
+
+
+def no_queues(root: Path) -> None:
+    shutil.rmtree(root / "consumequeue")
+
+
+def cut(physical: int) -> Callable[[Path], None]:
+    return lambda root: states.cut_queues(root, physical)
+
+
+def test_queues_that_the_next_start_builds_again_are_no_error(golden, tmp_path):
+    """The first step was to build them before any broker starts, and the start loses nothing."""
+    for name in ("broker-orders", "broker-orders-4.9.7"):
+        one, summary = told(states.build(golden(name), tmp_path / name, no_queues))
+        assert one.severity == "warn"
+        assert one.next_step.endswith(HEALED[1:])
+        assert [step["text"] for step in summary.incident["firstSteps"]][:1] == [HEALED]
+        assert [start["messages"] for start in summary.incident["lostByNextStart"].values()] == [0, 0]
+
+
+def test_what_a_start_leaves_out_is_an_error(golden, tmp_path):
+    one, _ = told(states.build(golden("broker-orders"), tmp_path / "store", cut(2_443_400)))
+    assert one.severity == "error"
+    assert one.message.endswith("leaves 1 out for good")
+
+
+def test_what_only_the_other_release_leaves_out_is_said_of_it(golden, tmp_path):
+    """It said that the next start dispatches all, and beside it that one of 5.3 loses a message."""
+    one, summary = told(states.build(golden("broker-orders-4.9.7"), tmp_path / "store", cut(1_924_000)))
+    lost = {like: start["messages"] for like, start in summary.incident["lostByNextStart"].items()}
+    assert one.severity == "error"
+    assert one.message.endswith("RocketMQ 4.9 dispatches them again when it starts, 5.3 leaves 1 out")
+    assert lost == {"5.3": 1, "4.9": 0}
