@@ -6,12 +6,11 @@ import pytest
 
 from engine.codec.flips import explain
 from engine.codec.message import Unit, parts
-from engine.codec.words import Word, words
+from engine.codec.words import words
 from engine.inspection import open_store
 from viewer.log.columns import unit_kind
 from viewer.log.rows import LogSource, UnitRow, unit_row
 from viewer.log.unit_fields import Decoded, describe
-from viewer.log.words import say
 
 LINKS = SimpleNamespace(
     log=lambda offset: ("log", offset),
@@ -93,15 +92,6 @@ def test_what_happened_to_a_unit_stands_in_sentences(golden):
         line.value for line in lines(describe(decoded(half, raw), LINKS), "In words").values() if line.is_sentence
     ]
     assert any(sentence.startswith("half message") for sentence in sentences)
-
-
-def test_sentences_show_numbers_with_separators_and_absent_facts_as_such():
-    assert say(Word("checked", {"checks": 15_000})) == "its producer was asked 15,000 times"
-    assert (
-        say(Word("op", {"count": 2, "offsets": [1234, 5]}))
-        == "answers for 2 half messages, by half-queue offset: 1,234, 5"
-    )
-    assert "?" in say(Word("retryTopic", {"group": None}))
 
 
 def test_rows_keep_only_the_head_of_a_body(golden):

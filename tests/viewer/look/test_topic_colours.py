@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
-from viewer.look.theme import C
 from viewer.look.topic_colours import PLACES, TopicColours, colours_of
-from viewer.look.topic_kinds import is_system_topic, kind_of, kind_words
 from viewer.widgets.columns import RecordKind, topic_column
 from viewer.widgets.record_table import RecordTable
-from viewer.widgets.topic_lead import ROOM, draw_lead
-
-KINDS = {
-    "%RETRY%billing": "retry", "%DLQ%billing": "dead", "SCHEDULE_TOPIC_XXXX": "delayed",
-    "rmq_sys_wheel_timer": "delayed", "RMQ_SYS_TRANS_HALF_TOPIC": "half", "RMQ_SYS_TRANS_OP_HALF_TOPIC": "op",
-    "RMQ_SYS_TRACE_TOPIC": "system", "rmq_sys_REVIVE_LOG_DefaultCluster": "system",
-    "TRANS_CHECK_MAX_TIME_TOPIC": "system", "TBW102": "system", "OFFSET_MOVED_EVENT": "system",
-}  # fmt: skip
 
 
 def test_eight_largest_topics_have_a_colour_and_system_topics_none(dressed: QApplication) -> None:
@@ -83,35 +71,9 @@ def test_a_widget_finds_the_colours_of_the_nearest_store_around_it(dressed: QApp
     assert colours_of(child) is view.topic_colours
 
 
-@pytest.mark.parametrize("topic", KINDS)
-def test_system_topics_are_known_by_kind_and_in_words(topic: str, dressed: QApplication) -> None:
-    assert (kind_of(topic), is_system_topic(topic)) == (KINDS[topic], True)
-    assert kind_words(topic)
-
-
 def test_the_kind_is_said_in_tooltip_and_to_a_screen_reader(dressed: QApplication) -> None:
     table = RecordTable(RecordKind("rows", (topic_column(),)))
     table.set_rows([{"topic": "%RETRY%billing"}, {"topic": "Orders"}])
     assert table.data(table.index(0, 0), 3) == "%RETRY%billing, retry topic"
     assert "retry topic" in str(table.data(table.index(0, 0), 11))
     assert table.data(table.index(1, 0), 3) == "Orders"
-
-
-def _lead(topic: str, color: QColor | None = None) -> QImage:
-    picture = QImage(ROOM * 4, 80, QImage.Format.Format_RGB32)
-    picture.fill(C("pane"))
-    p = QPainter(picture)
-    draw_lead(p, topic, color, 0, 40, 4)
-    p.end()
-    return picture
-
-
-def test_each_kind_has_its_own_mark_and_nothing_is_a_hollow_box(dressed: QApplication) -> None:
-    """A hollow bar before a topic was taken for a letter that the font lacks, in every view."""
-    drawn = {KINDS[topic]: _lead(topic) for topic in KINDS}
-    pictures = [*drawn.values(), _lead("Orders"), _lead("Orders", QColor("#1054C6"))]
-    for at, one in enumerate(pictures):
-        assert all(one != other for other in pictures[at + 1 :]), "each looks different"
-    bar = _lead("Orders")
-    inside = {bar.pixelColor(x, y).name() for x in range(9, 23) for y in range(18, 62)}
-    assert inside == {C("disabled").name()}, "a user's topic behind the eighth is a filled bar"

@@ -1,14 +1,9 @@
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
 from engine.inspection import open_store
-from viewer.queues.columns import state_of
-from viewer.queues.facts import own_unit
 from viewer.queues.rows import EndRow, EntryRow, QueueSource
-from viewer.queues.verdict_work import Verdicts, count_verdicts
 
 
 def queues_of(store):
@@ -54,48 +49,3 @@ def test_the_raw_bytes_of_a_row_are_those_of_its_entry(golden) -> None:
                 raw, file, _ = source.raw(row.number)
                 assert int.from_bytes(raw[:8], "big") == row.physical_offset
                 assert file.isdigit()
-
-
-@pytest.mark.golden
-def test_zero_bytes_between_entries_are_missing_ones_and_another_queue_is_told_from_another_topic(golden, tmp_path):
-    """Zeroed entries were "– empty" and neutral, 2 of 4 were counted; an entry of TopicA/0 in TopicA/2 was "wrong
-    topic", and where its unit stands was not said.
-    """
-    path = tmp_path / "store"
-    shutil.copytree(golden("clean-5.3.3"), path)
-    folder = path / "consumequeue" / "TopicA"
-    file = folder / "2" / f"{0:020d}"
-    data = bytearray(file.read_bytes())
-    true = int.from_bytes(data[5 * 20 : 5 * 20 + 8], "big")
-    data[5 * 20 : 6 * 20] = (folder / "0" / f"{0:020d}").read_bytes()[:20]
-    data[7 * 20 : 9 * 20] = bytes(40)
-    file.write_bytes(data)
-    with open_store(path) as store:
-        queue = store.queue("TopicA", 2)
-        source = QueueSource(store.log, [queue])
-        rows = {row.queue_offset: row for row in source.read(0, 0, 12).rows}
-        assert [state_of(rows[number]) for number in (4, 5, 6, 7, 8)] == [
-            "ok",
-            "wrongQueue",
-            "ok",
-            "missing",
-            "missing",
-        ]
-        assert rows[5].verdict == "wrongTopic", "the word of queue --resolve is the contract's"
-        assert rows[5].what == "the unit is of TopicA/0"
-        assert own_unit(store, rows[5]) == true
-        assert own_unit(store, rows[4]) is None
-        seven = own_unit(store, rows[7])
-        assert seven is not None
-        assert store.log.unit_at(seven).queue_offset == 7
-        counts = count_verdicts(Calm(), store.log, queue, Verdicts(), 10_000).counts
-        assert (counts["missing"], counts["wrongQueue"], counts["empty"]) == (2, 1, 0)
-
-
-class Calm:
-    """A control that is never cancelled."""
-
-    cancelled = False
-
-    def emit(self, items): ...
-    def report(self, done, total=None, note=""): ...

@@ -1,0 +1,34 @@
+"""Colouring rules: the first that matches wins, what cannot be read is left out, what is kept comes back."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from engine.codec.message import Unit
+from viewer.log.colour_rules import PLAIN, TINTS, Dress, Rule, dresser, kept, read
+
+
+def worn(rules: list[Rule], **record: Any) -> Dress:
+    dress = dresser(rules)
+    assert dress is not None
+    return dress(cast("Unit", record))
+
+
+def test_the_first_rule_that_matches_wins():
+    rules = [Rule("third queue", "queueId = 3", "red"), Rule("orders", 'topic = "Orders"', "green")]
+    assert worn(rules, topic="Orders", queueId=3) == Dress("third queue", "red")
+    assert worn(rules, topic="Orders", queueId=4) == Dress("orders", "green")
+    assert worn(rules, topic="Paid", queueId=4) == PLAIN
+
+
+def test_rules_that_are_off_or_cannot_be_read_colour_nothing():
+    assert dresser([Rule("off", "queueId = 3", on=False), Rule("broken", "queueId ="), Rule("empty", " ")]) is None
+    assert Rule("broken", "queueId =").fault
+    assert Rule("empty", " ").fault
+    assert not Rule("good", "queueId = 3").fault
+
+
+def test_rules_come_back_from_the_settings_and_what_is_damaged_does_not():
+    rules = [Rule("a", "queueId = 3", tint, number % 2 == 0) for number, tint in enumerate(TINTS)]
+    assert read(kept(rules)) == rules
+    assert read([{"name": "a", "text": 4, "tint": "red"}, {"name": "a", "text": "b", "tint": "mauve"}, {}]) == []

@@ -1,0 +1,90 @@
+"""Marks over a table, without the view around them: what is said, what can be taken back, what is asked of others."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from viewer.log.colour_rules import Rule
+from viewer.log.columns import unit_kind
+from viewer.log.log_model import LogModel
+from viewer.log.marks import LogMarks
+from viewer.log.row_marks import RowMarks
+from viewer.log.rows import UnitRow
+from viewer.runtime import places
+from viewer.runtime.edit import Edit
+from viewer.widgets.record_view import RecordView
+
+
+def row(offset: int, time: int = 1_700_000_000_000) -> UnitRow:
+    return UnitRow(offset, 100, "Orders", 0, 0, time, None, [], "ok", "", False, 0, b"")
+
+
+@pytest.fixture
+def marks(qtbot: Any, dressed: object) -> LogMarks:
+    """Over a table of three rows of which the second is chosen; what it says and asks is kept in ``told``."""
+    table = RecordView("units.table", unit_kind(places.queue))
+    qtbot.addWidget(table)
+    table.set_rows([row(100), row(200), row(300)])
+    table.go_to(1)
+    found = LogMarks(LogModel(), table, table)
+    told: dict[str, list[Any]] = {"said": [], "edits": [], "offsets": [], "filters": []}
+    found.told.connect(told["said"].append)
+    found.edited.connect(told["edits"].append)
+    found.offsetWanted.connect(told["offsets"].append)
+    found.filterWanted.connect(told["filters"].append)
+    cast("Any", found).kept = told
+    return found
+
+
+def told(marks: LogMarks, what: str) -> list[Any]:
+    return cast("list[Any]", cast("Any", marks).kept[what])
+
+
+def test_a_mark_is_put_said_and_taken_back(marks: LogMarks) -> None:
+    marks.toggle_mark()
+    assert marks._model.dress.marked == {200}
+    assert told(marks, "said") == ["Marked rows: 1"]
+    (edit,) = told(marks, "edits")
+    assert isinstance(edit, Edit)
+    edit.put(edit.before)
+    assert marks._model.dress.marked == set()
+    edit.put(edit.after)
+    assert marks._model.dress.marked == {200}
+
+
+def test_without_marks_it_says_so_and_asks_for_nothing(marks: LogMarks) -> None:
+    marks.next_mark(1)
+    marks.only_marked()
+    assert told(marks, "said") == ["No row is marked."] * 2
+    assert (told(marks, "offsets"), told(marks, "filters")) == ([], [])
+
+
+def test_the_next_mark_and_the_filter_are_asked_for(marks: LogMarks) -> None:
+    marks._model.put_marks(RowMarks(frozenset({100, 300})))
+    marks.next_mark(1)
+    marks.next_mark(-1)
+    marks.only_marked()
+    assert told(marks, "offsets") == [300, 100]
+    assert told(marks, "filters") == ["physicalOffset in (100, 300)"]
+
+
+def test_times_count_from_a_row_and_are_times_again(marks: LogMarks) -> None:
+    marks.toggle_reference()
+    assert marks._model.dress.reference == (200, 1_700_000_000_000)
+    marks.toggle_reference()
+    assert marks._model.dress.reference is None
+    assert told(marks, "said") == ["Times count from 200 on", "Times are times of day again"]
+
+
+def test_rules_are_kept_in_the_settings_and_taken_back(marks: LogMarks) -> None:
+    settings = SimpleNamespace(colour_rules=[])
+    marks.use(cast("Any", settings))
+    marks.set_rules([Rule("mine", "queueId = 3", "red")])
+    assert [one["name"] for one in settings.colour_rules] == ["mine"]
+    edit = told(marks, "edits")[-1]
+    edit.put(edit.before)
+    assert settings.colour_rules == []
+    assert marks._model.rules == []

@@ -1,0 +1,79 @@
+"""Filters from cells and other views, over a filter line alone: applied, joined, prepared, or handed to the rules."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QWidget
+
+from viewer.log.columns import unit_kind
+from viewer.log.filter_line import FilterLine
+from viewer.log.log_model import LogModel
+from viewer.log.tools import LogTools
+from viewer.log.unit_panes import UnitPanes
+from viewer.runtime import places
+from viewer.widgets.record_view import RecordView
+
+
+@pytest.fixture
+def tools(qtbot: Any, dressed: object) -> LogTools:
+    line, table, host = FilterLine(), RecordView("units.table", unit_kind(places.queue)), QWidget()
+    unit = UnitPanes(host)
+    for widget in (line, table, host, unit.build()):
+        qtbot.addWidget(widget)
+    return LogTools(LogModel(), line, table, unit)
+
+
+def test_a_condition_replaces_the_filter_or_narrows_it(tools: LogTools) -> None:
+    applied: list[str] = []
+    tools._line.applied.connect(applied.append)
+    tools.take_term("only", "queueId = 3")
+    tools.take_term("and", 'topic = "Orders"')
+    assert applied == ["queueId = 3", 'queueId = 3 and topic = "Orders"']
+
+
+def test_a_condition_is_prepared_without_being_applied(tools: LogTools) -> None:
+    tools.take_term("prepare", "queueId = 3")
+    assert (tools._line.text(), tools._line.in_force) == ("queueId = 3", "")
+
+
+def test_a_condition_is_copied_and_said(tools: LogTools) -> None:
+    said: list[str] = []
+    tools.told.connect(said.append)
+    tools.take_term("copy", "queueId = 3")
+    assert QGuiApplication.clipboard().text() == "queueId = 3"
+    assert said == ["Copied queueId = 3"]
+
+
+def test_colouring_is_somebody_elses(tools: LogTools, qtbot: Any) -> None:
+    with qtbot.waitSignal(tools.ruleWanted) as asked:
+        tools.take_term("colour", "queueId = 3")
+    assert asked.args == ["queueId = 3"]
+
+
+def test_without_a_chosen_cell_it_says_so(tools: LogTools) -> None:
+    said: list[str] = []
+    tools.told.connect(said.append)
+    tools._by_cell("only")
+    assert said == ["This value cannot be asked for in a filter."]
+
+
+def test_values_are_those_of_the_model_and_files_those_of_the_store(tools: LogTools) -> None:
+    tools._model.values = {"tags": ("T1", "T2")}
+    assert list(tools.known_values("tags")) == ["T1", "T2"]
+    assert list(tools.known_values("file")) == []
+    log = SimpleNamespace(files=[SimpleNamespace(name="00000000000000000000")])
+    survey = SimpleNamespace(topics=[SimpleNamespace(name="Orders")], last_time=1_700_000_000_000)
+    tools.session = cast("Any", SimpleNamespace(survey=survey, snapshot=SimpleNamespace(log=log)))
+    assert list(tools.known_values("file")) == ["00000000000000000000"]
+    assert list(tools.known_values("topic")) == ["Orders"]
+
+
+def test_the_last_minutes_are_those_of_the_log(tools: LogTools) -> None:
+    assert tools.last_minutes() == "storeTimestamp > now - 5m"
+    survey = SimpleNamespace(topics=[], last_time=1_700_000_000_000)
+    tools.session = cast("Any", SimpleNamespace(survey=survey))
+    assert tools.last_minutes().startswith("storeTimestamp >= ")

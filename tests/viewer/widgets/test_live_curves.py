@@ -1,0 +1,83 @@
+"""Curves, grounds and bars, drawn by hand into a picture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF
+from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPolygonF
+
+from viewer.widgets.live_sheet import Sheet, bars_of, runs, strokes_of
+
+BLUE, RED = QColor("#2060B0"), QColor("#C04010")
+
+
+def pixels(image: QImage) -> np.ndarray:
+    image = image.convertToFormat(QImage.Format.Format_ARGB32_Premultiplied)
+    data = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), -1)
+    return data[:, : image.width()].copy()
+
+
+@pytest.mark.parametrize("points", [(0, 5, 20, 60, 99), (3, 3.5, 3.9, 50, 51, 98)])
+def test_a_curve_lies_where_a_painter_draws_it(qapp, points) -> None:
+    """Within one px: every pixel of one has one of the other beside it."""
+    xs = np.array(points, float)
+    ys = np.array([5, 44, 20, 30, 2, 47][: len(xs)], float)
+    sheet = Sheet(100, 50)
+    sheet.begin()
+    sheet.line([strokes_of(xs, ys, 100, 50, 1)], BLUE)
+    ours = pixels(sheet.image()) != 0
+    image = QImage(100, 50, QImage.Format.Format_ARGB32_Premultiplied)
+    image.fill(0)
+    p = QPainter(image)
+    p.setPen(QPen(BLUE, 1))
+    p.drawPolyline(QPolygonF([QPointF(x, y) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]))
+    p.end()
+    theirs = pixels(image) != 0
+    for one, other in ((ours, theirs), (theirs, ours)):
+        wide = np.pad(other, 1)
+        near = np.zeros_like(one)
+        for down in range(3):
+            for right in range(3):
+                near |= wide[down : down + 50, right : right + 100]
+        assert not (one & ~near).any()
+
+
+def test_tall_strokes_and_single_pixels_give_the_same(qapp, monkeypatch) -> None:
+    rng = np.random.default_rng(3)
+    strokes = strokes_of(np.arange(80.0), rng.random(80) * 60, 80, 60, 2)
+    made = []
+    for few in (0, 1000):
+        monkeypatch.setattr("viewer.widgets.live_sheet._FEW", few)
+        sheet = Sheet(80, 60)
+        sheet.begin()
+        sheet.line([strokes], RED)
+        made.append(pixels(sheet.image()))
+    assert np.array_equal(*made)
+    assert (made[0] == RED.rgba()).any()
+
+
+def test_grounds_mix_and_lines_lie_above_them(qapp) -> None:
+    sheet, pale = Sheet(10, 10), QColor(255, 0, 0, 128)
+    sheet.begin()
+    flat = strokes_of(np.array([0.0, 9.0]), np.array([4.0, 4.0]), 10, 10, 1)
+    lower = strokes_of(np.array([0.0, 9.0]), np.array([7.0, 7.0]), 10, 10, 1)
+    sheet.ground(flat, pale)
+    sheet.ground(lower, QColor(0, 0, 255, 128))
+    sheet.line([flat], BLUE)
+    image = sheet.image()
+    assert image.pixelColor(5, 2).alpha() == 0
+    assert image.pixelColor(5, 4) == BLUE
+    assert image.pixelColor(5, 5).alpha() == 128
+    assert image.pixelColor(5, 8).alpha() == 192
+    assert image.pixelColor(5, 8).blue() > image.pixelColor(5, 8).red() > 0
+
+
+def test_bars_stand_on_the_foot_and_stay_inside(qapp) -> None:
+    sheet = Sheet(20, 10)
+    sheet.begin()
+    sheet.line([bars_of(np.array([0.0, 6.0, 6.4, 19.0]), np.array([8.0, 5.0, 2.0, -4.0]), 20, 10, 2)], BLUE)
+    drawn = pixels(sheet.image()) != 0
+    assert drawn.sum(0).tolist() == [2, 2, 0, 0, 0, 0, 8, 8, *[0] * 11, 10]
+    assert runs(np.array([True, False, True, True])) == [slice(0, 1), slice(2, 4)]
+    assert runs(np.array([], bool)) == []

@@ -1,0 +1,47 @@
+"""The log as one line of bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.inspection import open_store
+from viewer.widgets.log_line import LogLine, Mix, Pin, joined, line_of, sample, sample_places, worst_pins
+
+
+@pytest.fixture
+def flipped(golden):
+    with open_store(golden("crash-flip-5.3.3")) as store:
+        yield store
+
+
+def test_the_line_maps_offsets_to_shares_and_back(flipped):
+    line = line_of(flipped.log)
+    for offset in (line.low, line.low + 12_345, line.written - 1):
+        assert abs(line.offset(line.share(offset)) - offset) <= 2
+    assert line.share(line.high) == 1.0
+    far = LogLine(1 << 50, (1 << 50) + (1 << 40), (1 << 50) + (1 << 40))
+    assert abs(far.offset(far.share((1 << 50) + 999_999_999)) - (1 << 50) - 999_999_999) < 1 << 12
+
+
+def test_samples_cover_the_line_once_and_name_topics(flipped):
+    line = line_of(flipped.log)
+    places = sample_places(line, 40)
+    assert min(low for low, _ in places) == line.low
+    assert sum(high - low for low, high in places) == line.written - line.low
+    mix = sample(flipped.log, *places[0])
+    assert abs(sum(part for _, part in mix.shares) - 1) < 1e-9
+
+
+def test_of_pins_that_would_overlap_the_worst_is_drawn():
+    pins = [Pin(1, "warn"), Pin(2, "error"), Pin(90, "note")]
+    assert [(x, pin.kind) for x, pin in worst_pins(pins, [10.0, 12.0, 50.0], 6)] == [(10.0, "error"), (50.0, "note")]
+
+
+def test_joined_samples_keep_every_byte_and_its_share() -> None:
+    mixes = [Mix(n * 10, n * 10 + 10, (("a", 1.0),) if n % 2 else (("a", 0.5), ("b", 0.5)), n) for n in range(8)]
+    found = joined([mixes[3], *mixes[:3], *mixes[4:]], 20)
+    assert [(one.start, one.end, one.time) for one in found] == [(0, 20, 0), (20, 40, 2), (40, 60, 4), (60, 80, 6)]
+    assert all(dict(one.shares) == {"a": 0.75, "b": 0.25} for one in found)
+    apart = [Mix(0, 10, ()), Mix(20, 30, (("a", 1.0),), 5)]
+    assert joined(apart, 100) == apart, "what does not touch stays apart"
+    assert joined([Mix(0, 10, ()), Mix(10, 20, (("a", 1.0),), 5)], 20) == [Mix(0, 20, (("a", 1.0),), 5)]
