@@ -7,7 +7,7 @@ import zlib
 
 from engine.codec.crc import crc31
 from engine.codec.message import BORN_HOST_V6, MAGIC_BLANK, STORE_HOST_V6
-from engine.codec.unit_flavours import BY_VERSION
+from engine.codec.unit_flavours import BY_MAGIC, BY_VERSION
 
 _V4 = bytes([192, 168, 1, 2])
 _V6 = bytes.fromhex("20010db8000000000000000000000042")
@@ -37,7 +37,7 @@ def raw_unit(
     magic = BY_VERSION[version].magic
     rest = struct.pack(">Iiiiqqiq", magic, crc, queue_id, flag, queue_offset, offset, sys_flag, born) + born_host
     rest += struct.pack(">q", stored) + store_host + struct.pack(">iqi", reconsume, prepared, len(body)) + body
-    rest += struct.pack(">b" if version == 1 else ">h", len(topic)) + topic
+    rest += BY_VERSION[version].topic_length.pack(len(topic)) + topic
     rest += struct.pack(">h", len(properties)) + properties
     return struct.pack(">i", len(rest) + 4) + rest
 
@@ -71,6 +71,5 @@ def properties_length_position(unit: bytes) -> int:
     at = 48 + (20 if sys_flag & BORN_HOST_V6 else 8) + 8 + (20 if sys_flag & STORE_HOST_V6 else 8) + 12
     (body,) = struct.unpack_from(">i", unit, at)
     at += 4 + body
-    if struct.unpack_from(">I", unit, 4)[0] == BY_VERSION[1].magic:
-        return at + 1 + unit[at]
-    return at + 2 + struct.unpack_from(">h", unit, at)[0]
+    length = BY_MAGIC[struct.unpack_from(">I", unit, 4)[0]].topic_length
+    return int(at + length.size + length.unpack_from(unit, at)[0])

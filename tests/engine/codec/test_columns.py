@@ -20,6 +20,7 @@ from engine.codec.key_hashes import key_hashes
 from engine.codec.message import Unit, decode
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_fields import FIELDS
+from engine.codec.unit_flavours import FLAVOURS
 from engine.codec.unit_scan import Stop, find_unit, walk
 
 TWINS = [pytest.param(scan_block, id="compiled"), pytest.param(scan_block_plain, id="plain")]
@@ -34,6 +35,7 @@ UNITS = [
     pytest.param({"sys_flag": 0x10}, id="born host IPv6"),
     pytest.param({"sys_flag": 0x20}, id="store host IPv6"),
     pytest.param({"sys_flag": 0x30, "version": 2}, id="both hosts IPv6, V2"),
+    *(pytest.param({"version": one.version}, id=f"flavour {one.word}") for one in FLAVOURS),
     pytest.param({"body": b""}, id="no body"),
     pytest.param({"body": b"", "body_crc": 7}, id="no body, yet a CRC: RocketMQ does not look"),
     pytest.param({"body": b"x" * 3}, id="body of 3 bytes"),

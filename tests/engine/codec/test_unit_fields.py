@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+import contract_records
 import numpy as np
 import pytest
 
@@ -83,6 +84,7 @@ def test_a_record_has_every_field_in_the_order_of_the_table(golden):
         unit = next(item for item in store.units() if isinstance(item, Unit))
     record = records.unit(unit, "file", body=True)
     assert list(record) == ["type", *(field.name for field in OF_RECORDS if field.always), "body"]
+    assert list(contract_records.UNIT) == [field.name for field in OF_RECORDS if field.always]
     for field in OF_RECORDS:
         if field.column and field.always:
             assert record[field.name] == getattr(unit, field.attribute)
