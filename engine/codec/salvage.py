@@ -134,15 +134,15 @@ def _guesses(raw: bytes, sizes: Sequence[int]) -> Iterator[tuple[_Patch, ...]]:
     """Sets of mended fields, those that change least first."""
     for magic in _magics(raw):
         for flags in _sys_flags(raw):
-            version = BY_MAGIC[_U32.unpack(magic.data if magic else raw[_MAGIC : _MAGIC + 4])[0]].version
+            width = BY_MAGIC[_U32.unpack(magic.data if magic else raw[_MAGIC : _MAGIC + 4])[0]].topic_width
             head = tuple(patch for patch in (magic, flags) if patch is not None)
             after = bytearray(raw)
             for patch in head:
                 after[patch.position : patch.position + len(patch.data)] = patch.data
             yield head
-            yield from _other_size(after, version, head)
+            yield from _other_size(after, width, head)
             for size in _sizes(raw, sizes):
-                yield from _other_lengths(bytes(after), version, head, size)
+                yield from _other_lengths(bytes(after), width, head, size)
 
 
 def _magics(raw: bytes) -> Iterator[_Patch | None]:
@@ -179,15 +179,15 @@ def _size_patch(raw: bytes | bytearray, size: int) -> tuple[_Patch, ...]:
     return () if says == size else (_Patch(_SIZE, _I32.pack(size), Wrong("totalSize", says, size)),)
 
 
-def _other_size(raw: bytearray, version: int, head: tuple[_Patch, ...]) -> Iterator[tuple[_Patch, ...]]:
+def _other_size(raw: bytearray, width: int, head: tuple[_Patch, ...]) -> Iterator[tuple[_Patch, ...]]:
     """The length that the lengths inside add up to."""
     body = _body_at(raw)
     if body > len(raw):
         return
     topic = body + _I32.unpack_from(raw, body - 4)[0]
-    if not body <= topic <= len(raw) - version:
+    if not body <= topic <= len(raw) - width:
         return
-    behind = topic + version + (raw[topic] if version == 1 else _I16.unpack_from(raw, topic)[0])
+    behind = topic + width + (raw[topic] if width == 1 else _I16.unpack_from(raw, topic)[0])
     if not topic < behind <= len(raw) - 2:
         return
     properties = _I16.unpack_from(raw, behind)[0]
@@ -196,37 +196,37 @@ def _other_size(raw: bytearray, version: int, head: tuple[_Patch, ...]) -> Itera
         yield (*_size_patch(raw, size), *head)
 
 
-def _other_lengths(raw: bytes, version: int, head: tuple[_Patch, ...], size: int) -> Iterator[tuple[_Patch, ...]]:
+def _other_lengths(raw: bytes, width: int, head: tuple[_Patch, ...], size: int) -> Iterator[tuple[_Patch, ...]]:
     """One of the lengths inside is wrong, in a unit of ``size`` bytes."""
     first = (*_size_patch(raw, size), *head)
     body = _body_at(raw)
-    if body + version + 2 > size:
+    if body + width + 2 > size:
         return
     (length,) = _I32.unpack_from(raw, body - 4)
-    if 0 <= length <= size - body - version - 2:
-        yield from _other_names(raw, version, first, size, body + length)
-    yield from _other_bodies(raw, version, first, size, body)
+    if 0 <= length <= size - body - width - 2:
+        yield from _other_names(raw, width, first, size, body + length)
+    yield from _other_bodies(raw, width, first, size, body)
 
 
 def _other_names(
-    raw: bytes, version: int, first: tuple[_Patch, ...], size: int, topic: int
+    raw: bytes, width: int, first: tuple[_Patch, ...], size: int, topic: int
 ) -> Iterator[tuple[_Patch, ...]]:
     """The length of the properties or of the topic is wrong; the topic's length stands at ``topic``."""
-    says = raw[topic] if version == 1 else _I16.unpack_from(raw, topic)[0]
-    behind = topic + version + says
+    says = raw[topic] if width == 1 else _I16.unpack_from(raw, topic)[0]
+    behind = topic + width + says
     if says >= 0 and behind + 2 <= size:
         told, left = _I16.unpack_from(raw, behind)[0], size - behind - 2
         if left < 1 << 15:
             yield (*first, _Patch(behind, _I16.pack(left), Wrong("propertiesLength", told, left)))
-    for length in range(1, min(_LONGEST_TOPIC, 127 if version == 1 else _LONGEST_TOPIC) + 1):
-        behind = topic + version + length
+    for length in range(1, min(_LONGEST_TOPIC, 127 if width == 1 else _LONGEST_TOPIC) + 1):
+        behind = topic + width + length
         if behind + 2 <= size and _I16.unpack_from(raw, behind)[0] == size - behind - 2:
-            data = length.to_bytes(version, "big")
+            data = length.to_bytes(width, "big")
             yield (*first, _Patch(topic, data, Wrong("topicLength", says, length)))
 
 
 def _other_bodies(
-    raw: bytes, version: int, first: tuple[_Patch, ...], size: int, body: int
+    raw: bytes, width: int, first: tuple[_Patch, ...], size: int, body: int
 ) -> Iterator[tuple[_Patch, ...]]:
     """The length of the body is wrong: wherever a topic's length, a topic and the properties' length end the unit."""
     says, wanted = _I32.unpack_from(raw, body - 4)[0], _U32.unpack_from(raw, _CRC)[0]
@@ -238,12 +238,10 @@ def _other_bodies(
             continue
         tried += 1
         for length in range(1, 128):
-            topic = behind - length - version
+            topic = behind - length - width
             if topic < body:
                 break
-            if int.from_bytes(raw[topic : topic + version], "big") == length:
+            if int.from_bytes(raw[topic : topic + width], "big") == length:
                 patch = _Patch(body - 4, _I32.pack(topic - body), Wrong("bodyLength", says, topic - body))
-                if crc31(raw[body:topic]) == wanted or _is_name(
-                    raw[topic + version : behind].decode("utf-8", "replace")
-                ):
+                if crc31(raw[body:topic]) == wanted or _is_name(raw[topic + width : behind].decode("utf-8", "replace")):
                     yield (*first, patch)
