@@ -1,0 +1,62 @@
+"""A message by whatever people call it: offset, offset id, unique key, key."""
+
+from __future__ import annotations
+
+import pytest
+from made_stores import MadeStore
+
+from engine.inspection import open_store
+from engine.inspection.lookup import find_message, known_topics, parse_number
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("42", 42),
+        ("0x2A", 42),
+        ("1_000", 1000),
+        ("1,000", 1000),
+        (" 7 ", 7),
+        ("007", 7),
+        ("-1", -1),
+        ("K1", None),
+        ("", None),
+        (str(1 << 63), None),
+    ],
+)
+def test_offsets_as_people_write_them(text, number):
+    assert parse_number(text) == number
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = MadeStore()
+    for number in range(8):
+        made.put(topic=("Orders", "Paid")[number % 2], keys=f"K{number // 2}")
+    with open_store(made.write(tmp_path / "store")) as opened:
+        yield opened, made.units
+
+
+def test_every_name_of_a_message_leads_to_it(store):
+    opened, units = store
+    for unit in units:
+        found = find_message(opened, str(unit.offset))
+        assert found is not None
+        assert found.offset == unit.offset
+        assert find_message(opened, found.offset_msg_id).offset == unit.offset
+        assert find_message(opened, found.offset_msg_id.lower()).offset == unit.offset
+        assert find_message(opened, unit.keys[0]).offset == unit.offset
+
+
+def test_of_several_with_one_key_the_newest_comes_unless_a_topic_is_named(store):
+    opened, units = store
+    assert find_message(opened, "K2").offset == units[5].offset
+    assert find_message(opened, "K2", "Orders").offset == units[4].offset
+    assert find_message(opened, "K2", "Nowhere") is None
+
+
+def test_what_is_not_there_is_none(store):
+    opened, _units = store
+    assert find_message(opened, "nobody") is None
+    assert find_message(opened, str(1 << 40)) is None
+    assert set(known_topics(opened)) >= {"Orders", "Paid"}

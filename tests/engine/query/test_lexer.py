@@ -1,0 +1,34 @@
+"""Words of a filter, each with the place at which it stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import BadFilter
+from engine.query.lexer import LONGEST, words
+
+
+def test_words_cover_the_text_and_the_last_is_its_end():
+    text = 'topic = "Orders" and queueId >= 3'
+    found = words(text)
+    assert [word.text for word in found[:-1]] == ["topic", "=", '"Orders"', "and", "queueId", ">=", "3"]
+    assert all(text[word.at : word.end] == word.text for word in found[:-1])
+    assert (found[-1].kind, found[-1].at) == ("end", len(text))
+
+
+def test_quotes_hide_what_they_hold():
+    (word, _end) = words(r'"a \"b\" and \u00e9"')
+    assert word.value == 'a "b" and é'
+
+
+@pytest.mark.parametrize(("text", "at"), [('topic = "Ord', 8), ("body matches /a", 13), ("queueId = §", 10)])
+def test_what_is_no_word_is_refused_at_its_place(text, at):
+    with pytest.raises(BadFilter) as wrong:
+        words(text)
+    assert wrong.value.at == at
+
+
+def test_no_text_is_the_end_and_a_monstrous_one_is_refused():
+    assert [word.kind for word in words("  ")] == ["end"]
+    with pytest.raises(BadFilter):
+        words("a" * (LONGEST + 1))

@@ -1,0 +1,28 @@
+"""Names that RocketMQ keeps for itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.rules.system_names import is_system_group, is_system_topic
+
+
+@pytest.mark.parametrize(
+    ("topic", "own"),
+    [
+        ("Orders", False),
+        ("%RETRY%billing", False),
+        ("%DLQ%billing", False),
+        ("SCHEDULE_TOPIC_XXXX", True),
+        ("rmq_sys_wheel_timer", True),
+        ("TBW102", True),
+        ("schedule_topic_xxxx", False),
+    ],
+)
+def test_topics(topic, own):
+    assert is_system_topic(topic) is own
+
+
+@pytest.mark.parametrize(("group", "own"), [("billing", False), ("CID_RMQ_SYS_TRANS", True), ("TOOLS_CONSUMER", True)])
+def test_groups(group, own):
+    assert is_system_group(group) is own

@@ -1,0 +1,39 @@
+"""Errors say where: the file, the offset, the character."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from engine.errors import BadFilter, CannotRead, CorruptUnit, StoreClosed, StoreError, StoreLocked, UsageError
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (StoreError("expected a store"), "expected a store"),
+        (CorruptUnit("no unit", offset=1_234_567), "at offset 1,234,567: no unit"),
+        (CannotRead("no rights", file="/store/commitlog/0"), "/store/commitlog/0: no rights"),
+        (CorruptUnit("no unit", file="0", offset=5), "0 at offset 5: no unit"),
+        (BadFilter("no such field", 4, 5), "filter, character 5: no such field"),
+    ],
+)
+def test_what_is_said_begins_with_the_place(error, said):
+    assert str(error) == said
+
+
+def test_a_lock_knows_who_holds_it():
+    assert StoreLocked("somebody has it open", pid=4711).pid == 4711
+
+
+def test_whose_fault_it_is_can_be_told_apart():
+    assert issubclass(BadFilter, UsageError)
+    assert not issubclass(CannotRead, UsageError)
+    assert all(issubclass(one, StoreError) for one in (BadFilter, CannotRead, StoreClosed, StoreLocked))
+
+
+def test_an_error_comes_through_a_pipe_as_it_was():
+    for error in (CorruptUnit("no unit"), CannotRead("no rights")):
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), again.what) == (type(error), error.what)

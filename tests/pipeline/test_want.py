@@ -1,0 +1,26 @@
+"""What is asked for narrows with each condition, and never widens."""
+
+from __future__ import annotations
+
+from engine.pipeline.want import EVERYWHERE, Want
+
+
+def test_sets_meet_and_ranges_too():
+    want = Want().and_among("topics", ["a", "b"]).and_among("topics", ["b", "c"])
+    assert want.topics == {"b"}
+    want = want.and_between("physical_offsets", 10, None).and_between("physical_offsets", None, 99)
+    assert want.physical_offsets == (10, 99)
+    assert want.and_between("physical_offsets", 5, 200).physical_offsets == (10, 99)
+    assert (want.queue_ids, want.store_timestamps) == (None, EVERYWHERE)
+
+
+def test_one_of_several_numbers_is_the_range_around_them_and_of_none_nothing():
+    assert Want().and_among("queue_offsets", [7, 3, 5]).queue_offsets == (3, 7)
+    low, high = Want().and_among("queue_offsets", []).queue_offsets
+    assert low > high
+
+
+def test_a_want_is_a_value():
+    before = Want()
+    before.and_among("queue_ids", [1])
+    assert before == Want()
