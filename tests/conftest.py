@@ -11,7 +11,7 @@ from typing import Any
 import golden_stores
 import hypothesis
 import pytest
-from main_garbage import pytest_runtest_teardown
+from main_garbage import pytest_collection_finish, pytest_runtest_teardown
 from partners import pytest_report_collectionfinish, pytest_runtest_setup
 from suite_minutes import pytest_terminal_summary
 from suite_order import pytest_collection_modifyitems
@@ -19,6 +19,7 @@ from suite_order import pytest_collection_modifyitems
 from engine.codec import compiled_cache
 
 __all__ = [
+    "pytest_collection_finish",
     "pytest_collection_modifyitems",
     "pytest_report_collectionfinish",
     "pytest_runtest_setup",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import main_garbage
 import pytest
 import qasync
 from PySide6.QtWidgets import QApplication
@@ -31,12 +32,13 @@ def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
     """Qt's loop as asyncio's."""
     made = qasync.QEventLoop(qapp, already_running=False)
     asyncio.set_event_loop(made)
-    garbage = LoopGarbage()
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_SECONDS)
-    yield made
-    sys.setswitchinterval(before)
-    garbage.end()
+    with main_garbage.what_is_new():
+        garbage = LoopGarbage()
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_SECONDS)
+        yield made
+        sys.setswitchinterval(before)
+        garbage.end()
     made.close()
     asyncio.set_event_loop(None)
 

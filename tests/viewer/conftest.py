@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
+import main_garbage
 import pytest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -46,13 +47,14 @@ def run(dressed: QApplication) -> Iterator[Run]:
     """``run(coroutine)``: await it in Qt's loop, at most a minute."""
     import qasync
 
-    garbage = LoopGarbage()
-    loop = qasync.QEventLoop(dressed, already_running=False)
-    asyncio.set_event_loop(loop)
-    yield lambda work: loop.run_until_complete(asyncio.wait_for(work, 60))
-    loop.close()
-    asyncio.set_event_loop(None)
-    garbage.end()
+    with main_garbage.what_is_new():
+        garbage = LoopGarbage()
+        loop = qasync.QEventLoop(dressed, already_running=False)
+        asyncio.set_event_loop(loop)
+        yield lambda work: loop.run_until_complete(asyncio.wait_for(work, 60))
+        loop.close()
+        asyncio.set_event_loop(None)
+        garbage.end()
 
 
 @pytest.fixture

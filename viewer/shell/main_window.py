@@ -522,7 +522,7 @@ class MainWindow(FramedWindow):
         self.settings.sync()
         super().closeEvent(event)
 
-    async def settled(self, seconds: float = 10.0, *, quiet: bool = False) -> bool:
+    async def settled(self, seconds: float = 30.0, *, quiet: bool = False) -> bool:
         """Wait until the rows in front are there and every pane is made; ``quiet``: and until short reads have ended.
 
         False where that took longer than ``seconds``.
