@@ -6,31 +6,36 @@ that can be read behind the place where it ends the log. Both from a plan that h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.codec import properties
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.codec.java import i32
-from engine.codec.message import COMMIT, TRANSACTION_MASK
+from engine.codec.message import COMMIT, INNER_BATCH, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
 from engine.inspection import foreign
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.tables import light_offsets
 from engine.layout import is_folder_name
-from engine.rules.system_names import is_system_topic
+from engine.rules.dispatch_rules import light_entries, names_light_queues
+from engine.rules.system_names import LMQ, is_system_topic
 from engine.store.recovery.plan import DispatchPass, Loss, QueueLoss, QueuePlan, RecoveryPlan
 
 MOST_NUMBERED = 1 << 10
 """Queues of a topic that are looked up by columns."""
+_NAMES_LIGHT = properties.INNER_MULTI_DISPATCH.encode()
+_MOST_DIGITS = 7
 Chosen = Callable[[str, int, NDArray[np.intp]], NDArray[np.intp]]
 Progress = Callable[[int, int], None]
 
@@ -107,8 +112,11 @@ def dropped(store: StoreSnapshot, plan: RecoveryPlan) -> Loss:
     meant = meant_topics(store)
     tally = _Tally()
     topics = TopicTable()
+    light = _has_light_queues(store, plan)
     for columns in _blocks(store, plan.end_offset, plan.log_max, topics):
         tally.add(columns, topics, _rows(columns), lambda topic, _, rows: rows if meant(topic) else rows[:0])
+        for entry in _light_entries(columns, topics, _rows(columns)) if light else ():
+            tally.add_light(columns, entry)
     return tally.loss(plan.end_offset)
 
 
@@ -116,7 +124,7 @@ def meant_topics(store: StoreSnapshot) -> Callable[[str], bool]:
     """Says of a topic whether it was not deleted."""
     known = topics_known(store)
     names = known.listed | known.folders
-    return lambda topic: not known.told or topic in names or is_system_topic(topic)
+    return lambda topic: not known.told or topic in names or is_system_topic(topic) or topic.startswith(LMQ)
 
 
 def _blocks(store: StoreSnapshot, begin: int, stop: int, topics: TopicTable) -> Iterable[UnitColumns]:
@@ -132,6 +140,34 @@ def _rows(columns: UnitColumns) -> NDArray[np.intp]:
     return np.flatnonzero(((kind == 0) | (kind == COMMIT)) & (columns.topic_id[:count] >= 0))
 
 
+class _LightEntry(NamedTuple):
+    """A further queue that the unit of a block's row names, and its offset there."""
+
+    row: int
+    name: str
+    queue_id: int
+    offset: int
+
+
+def _has_light_queues(store: StoreSnapshot, plan: RecoveryPlan) -> bool:
+    """Whether units have entries in further queues: their folders stand there, or groups that read them."""
+    return any(queue.topic.startswith(LMQ) for queue in plan.queues) or light_offsets(store) > 0
+
+
+def _light_entries(columns: UnitColumns, topics: TopicTable, rows: NDArray[np.intp]) -> Iterator[_LightEntry]:
+    """What units of these rows ask for in further queues."""
+    if not len(rows) or not names_light_queues(columns, rows):
+        return
+    for row in rows.tolist():
+        if _NAMES_LIGHT not in columns.raw_properties(row):
+            continue
+        found = properties.decode(columns.raw_properties(row))
+        topic, number = topics.names[int(columns.topic_id[row])], int(columns.queue_id[row])
+        for name, queue_id, offset in light_entries(found, topic, number):
+            if is_folder_name(name):
+                yield _LightEntry(row, name, queue_id, offset)
+
+
 class _OfPlan:
     """What one plan leaves out, as the blocks go by."""
 
@@ -141,14 +177,19 @@ class _OfPlan:
         self.stop = min(ends, default=plan.end_offset)
         """Where the last span begins in which everything is dispatched."""
         self._known = _Known(store, plan)
+        self._light = _has_light_queues(store, plan)
         self.tally = _Tally()
 
     def take(self, columns: UnitColumns, topics: TopicTable) -> None:
         """The units of a block, those before :attr:`stop`."""
         rows = _rows(columns)
         rows = rows[columns.offset[rows] < self.stop]
-        rows = rows[self._known.doubtful(columns, topics, rows)]
-        self.tally.add(columns, topics, rows, partial(self._known.lost, columns, self._spans))
+        doubtful = rows[self._known.doubtful(columns, topics, rows)]
+        self.tally.add(columns, topics, doubtful, partial(self._known.lost, columns, self._spans))
+        for entry in _light_entries(columns, topics, rows) if self._light else ():
+            one = np.array([entry.row], np.intp)
+            if len(self._known.lost(columns, self._spans, entry.name, entry.queue_id, one, entry.offset)):
+                self.tally.add_light(columns, entry)
 
 
 class _Known:
@@ -208,9 +249,17 @@ class _Known:
         self._listed = np.concatenate((self._listed, np.array(listed, bool)))
 
     def lost(
-        self, columns: UnitColumns, spans: list[DispatchPass], topic: str, queue_id: int, rows: NDArray[np.intp]
+        self,
+        columns: UnitColumns,
+        spans: list[DispatchPass],
+        topic: str,
+        queue_id: int,
+        rows: NDArray[np.intp],
+        offset: int | None = None,
     ) -> NDArray[np.intp]:
-        """Those of the rows, all of one queue, that no queue will know."""
+        """Those of the rows, all of one queue, that no queue will know. In a light queue the unit has the ``offset``
+        there.
+        """
         found = self._plans.get((topic, queue_id))
         if self._like == "4.9" and topic in self._batch:
             return rows[:0]  # 4.9 does not know such queues
@@ -226,7 +275,8 @@ class _Known:
         ends = physical if batch else physical + columns.size[rows]
         missing = ends > state.max_physic
         if not batch:
-            missing |= columns.queue_offset[rows] < self._firsts.get((topic, queue_id), 0)
+            numbers = columns.queue_offset[rows] if offset is None else np.array([offset], np.int64)
+            missing |= numbers < self._firsts.get((topic, queue_id), 0)
         for before, behind in self._gaps.get((topic, queue_id), ()):
             missing |= (physical > before) & (physical < behind)
         return rows[missing & ~taken]
@@ -263,16 +313,31 @@ class _Tally:
                 if len(found):
                     self._count(topic, queue_id, columns, found)
 
-    def _count(self, topic: str, queue_id: int, columns: UnitColumns, rows: NDArray[np.intp]) -> None:
-        offsets, times = columns.queue_offset[rows], columns.store_timestamp[rows]
+    def add_light(self, columns: UnitColumns, entry: _LightEntry) -> None:
+        """A unit that a light queue lacks."""
+        offset = np.array([entry.offset], np.int64)
+        self._count(entry.name, entry.queue_id, columns, np.array([entry.row], np.intp), offset)
+
+    def _count(
+        self,
+        topic: str,
+        queue_id: int,
+        columns: UnitColumns,
+        rows: NDArray[np.intp],
+        offsets: NDArray[np.int64] | None = None,
+    ) -> None:
+        sizes = _batch_sizes(columns, rows)
+        offsets = columns.queue_offset[rows] if offsets is None else offsets
+        times = columns.store_timestamp[rows]
         first, last = int(columns.offset[rows[0]]), int(columns.offset[rows[-1]])
-        low, high = int(offsets.min()), int(offsets.max())
+        low, high = int(offsets.min()), int((offsets + sizes - 1).max())
         begin, end = int(times[0]), int(times[-1])
         seen = self._queues.get((topic, queue_id))
         if seen is None:
             seen = self._queues[topic, queue_id] = QueueLoss(topic, queue_id, 0, low, high, first, begin, end)
             self._newest[topic, queue_id] = last
-        seen.messages += len(rows)
+        seen.messages += int(sizes.sum())
+        seen.units += len(rows)
         seen.first, seen.last = min(seen.first, low), max(seen.last, high)
         if first < seen.unit:
             seen.unit, seen.first_time = first, begin
@@ -284,3 +349,14 @@ class _Tally:
     def loss(self, looked_from: int) -> Loss:
         queues = tuple(found for _, found in sorted(self._queues.items()))
         return Loss(queues, looked_from, self._first, self._last)
+
+
+def _batch_sizes(columns: UnitColumns, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+    """How many messages each unit holds: one, or as many as a batch unit says."""
+    sizes = np.ones(len(rows), np.int64)
+    for at in np.flatnonzero(columns.sys_flag[rows] & INNER_BATCH).tolist():
+        found = properties.decode(columns.raw_properties(int(rows[at])))
+        told = found.get(properties.INNER_NUM, "")
+        if properties.INNER_BASE in found and told.isascii() and told.isdigit() and len(told) < _MOST_DIGITS:
+            sizes[at] = max(int(told), 1)
+    return sizes

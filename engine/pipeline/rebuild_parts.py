@@ -237,7 +237,9 @@ class PartWriter:
         batch = request.topic in self._facts.batch_topics
         if batch or self._ext or int(columns.topic_id[row]) < 0:
             self._add(BATCH if batch else EXT if self._ext else PLAIN, request.topic, request.queue_id, request)
-        for name, queue_id, queue_offset in light_entries(request) if light else ():
+        for name, queue_id, queue_offset in (
+            light_entries(request.properties, request.topic, request.queue_id) if light else ()
+        ):
             if name not in self._facts.batch_topics:
                 self._add(LIGHT, name, queue_id, request, queue_offset)
 

@@ -17,7 +17,6 @@ from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.java import split
 from engine.codec.message import SCHEDULE_TOPIC
 from engine.rules.system_names import is_system_topic
-from engine.rules.unit_check import Request
 
 Int64 = npt.NDArray[np.int64]
 _INNER = re.compile(rb"INNER_MULTI_")
@@ -70,11 +69,11 @@ def names_light_queues(columns: UnitColumns, rows: Int64) -> bool:
     return _INNER.search(columns.buffer.data[begin:end]) is not None
 
 
-def light_entries(request: Request) -> list[tuple[str, int, int]]:
-    """(queue name, queue id, queue offset) of the further entries that a unit asks for (spec 3.8)."""
-    names = request.properties.get(props.INNER_MULTI_DISPATCH)
-    offsets = request.properties.get(props.INNER_MULTI_QUEUE_OFFSET)
-    if not names or not offsets or request.topic == SCHEDULE_TOPIC or request.topic.startswith(_NO_MULTI_DISPATCH):
+def light_entries(properties: Mapping[str, str], topic: str, queue_id: int) -> list[tuple[str, int, int]]:
+    """(queue name, queue id, queue offset) of the further entries that a unit of this queue asks for (spec 3.8)."""
+    names = properties.get(props.INNER_MULTI_DISPATCH)
+    offsets = properties.get(props.INNER_MULTI_QUEUE_OFFSET)
+    if not names or not offsets or topic == SCHEDULE_TOPIC or topic.startswith(_NO_MULTI_DISPATCH):
         return []
     wanted, given = split(names, ","), split(offsets, ",")
     if len(wanted) != len(given):
@@ -83,5 +82,5 @@ def light_entries(request: Request) -> list[tuple[str, int, int]]:
     for name, text in zip(wanted, given, strict=True):
         digits = text.removeprefix("-")
         if "/" not in name and digits.isascii() and digits.isdigit():
-            found.append((name, 0 if name.startswith(_LMQ) else request.queue_id, int(text)))
+            found.append((name, 0 if name.startswith(_LMQ) else queue_id, int(text)))
     return found

@@ -73,7 +73,7 @@ class Dispatcher:
         self._queues.put(request, bits)
         self._newest_timestamp = request.store_timestamp
         if self._multi_dispatch:
-            for name, queue_id, queue_offset in light_entries(request):
+            for name, queue_id, queue_offset in light_entries(request.properties, request.topic, request.queue_id):
                 self._queues.put_light(request, name, queue_id, queue_offset)
 
     # -- many units

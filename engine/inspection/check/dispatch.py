@@ -143,7 +143,7 @@ class Undispatched:
         if not lost:
             other = self._starts.plan("4.9" if plan.like == "5.3" else "5.3")
             leaves = sum(_left_out_by(other, units).values()) if other is not None and other.will_start else 0
-            if leaves:
+            if other is not None and leaves:
                 fate = f" · RocketMQ {plan.like} dispatches {them} again when it starts, {other.like} leaves {leaves:,} out"  # noqa: E501
                 return fate, "note" if self._store.abort else None, {}
             return f" · the next start dispatches {them} again", "note" if self._store.abort else "warn", {}

@@ -81,5 +81,5 @@ def _undispatched(store: StoreSnapshot, plan: RecoveryPlan, told: Mapping[tuple[
         min((row.first_time for row in loss.queues), default=-1),
         max((row.last_time for row in loss.queues), default=-1),
     )
-    cause = "CQ10" if all(row.messages <= told.get((row.topic, row.queue_id), 0) for row in loss.queues) else None
+    cause = "CQ10" if all(row.units <= told.get((row.topic, row.queue_id), 0) for row in loss.queues) else None
     yield rules.RP01.found(text, file.path if file else None, loss.first_unit, evidence, caused_by=cause)

@@ -180,6 +180,8 @@ class QueueLoss:
     unit: int = -1
     first_time: int = -1
     last_time: int = -1
+    units: int = 0
+    """Units of the log that hold them: a batch unit holds many."""
 
     def record(self) -> dict[str, Any]:
         """One row of ``queues`` in a record."""

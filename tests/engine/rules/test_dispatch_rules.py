@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from engine.rules.dispatch_rules import light_entries
-from engine.rules.unit_check import Request
 
 LIGHT = [
     ("%LMQ%a,b", "3,4", [("%LMQ%a", 0, 3), ("b", 3, 4)]),
@@ -18,13 +17,11 @@ LIGHT = [
 
 @pytest.mark.parametrize(("names", "offsets", "found"), LIGHT)
 def test_a_unit_names_its_further_queues(names, offsets, found):
-    request = Request(
-        "T", 3, 0, 100, 0, 0, 0, 0, {"INNER_MULTI_DISPATCH": names, "INNER_MULTI_QUEUE_OFFSET": offsets}, 0, 1
-    )
-    assert light_entries(request) == found
+    properties = {"INNER_MULTI_DISPATCH": names, "INNER_MULTI_QUEUE_OFFSET": offsets}
+    assert light_entries(properties, "T", 3) == found
 
 
 @pytest.mark.parametrize("topic", ["%RETRY%g", "rmq_sys_x", "SCHEDULE_TOPIC_XXXX"])
 def test_topics_of_the_system_have_no_further_queues(topic):
     names = {"INNER_MULTI_DISPATCH": "a", "INNER_MULTI_QUEUE_OFFSET": "1"}
-    assert light_entries(Request(topic, 3, 0, 100, 0, 0, 0, 0, names, 0, 1)) == []
+    assert light_entries(names, topic, 3) == []

@@ -130,7 +130,7 @@ TABLE = [
         "batchcq-5.3.3",
         [gone("batchconsumequeue/bcq2/0/*09200")],
         ["error CQ01", "error RP01"],
-        (0, 100),
+        (0, 436),  # in 100 units
         id="a file in the middle of a batch queue",
     ),
     pytest.param(
@@ -147,7 +147,13 @@ TABLE = [
         (254, 0),
         id="the tail of a log with delay levels",
     ),
-    pytest.param("broker-lmq", [gone("consumequeue/%LMQ%room-2")], ["error CQ10"], (0, 0), id="a light queue"),
+    pytest.param(
+        "broker-lmq",
+        [gone("consumequeue/%LMQ%room-2")],
+        ["error CQ10", "RP01<CQ10"],
+        (0, 42),
+        id="a light queue",
+    ),
     pytest.param(
         "broker-lmq",
         [states.crashed, gone("consumequeue/%LMQ%*")],

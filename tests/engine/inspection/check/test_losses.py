@@ -9,9 +9,11 @@ from types import SimpleNamespace
 
 import golden_stores
 import incident_states as states
+import numpy as np
 import pytest
 
 from engine.cli.main import main
+from engine.codec.dtypes import BATCH_CQ_UNIT
 from engine.inspection import findings, left_behind, recovery
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import losses as check_losses
@@ -320,3 +322,36 @@ def test_a_look_that_is_stopped_says_how_far_it_came(built):
     assert 0 < plan.undispatched.messages < whole.messages
     assert none == plan.undispatched
     assert plan.queues
+
+
+def test_a_batch_unit_is_lost_with_all_its_messages(golden, tmp_path):
+    """It was counted as one message."""
+    root = tmp_path / "store"
+    shutil.copytree(golden("batchcq-5.3.3"), root)
+    file = root / "batchconsumequeue" / "bcq2" / "0" / f"{9200:020d}"
+    rows = np.frombuffer(file.read_bytes(), BATCH_CQ_UNIT)
+    file.unlink()
+    (row,) = planned(root).undispatched.queues
+    assert (row.topic, row.queue_id, row.units, row.messages) == ("bcq2", 0, len(rows), int(rows["batch_size"].sum()))
+    assert (row.first, row.last) == (
+        int(rows["msg_base_offset"][0]),
+        int(rows["msg_base_offset"][-1] + rows["batch_size"][-1]) - 1,
+    )
+    assert row.messages > row.units > 0
+
+
+def test_entries_of_a_light_queue_are_told_with_what_the_start_loses(golden, tmp_path):
+    """CQ10 said that no start dispatches them, and beside it the start lost nothing."""
+    root = tmp_path / "store"
+    shutil.copytree(golden("broker-lmq"), root)
+    with open_store(root) as store:
+        entries = len(list(store.topics()["%LMQ%room-2"][0].entries()))
+    shutil.rmtree(root / "consumequeue" / "%LMQ%room-2")
+    with open_store(root) as store:
+        *found, summary = check(store)
+    one = next(one for one in found if one.id == "CQ10")
+    start = summary.incident["lostByNextStart"]["5.3"]
+    lost = {(row["topic"], row["queueId"]): row["messages"] for row in start["queues"]}
+    assert lost == {("%LMQ%room-2", 0): one.evidence["leftOut"]}
+    assert start["messages"] == one.evidence["leftOut"] == entries
+    assert [one.caused_by for one in found if one.id == "RP01"] == ["CQ10"]
