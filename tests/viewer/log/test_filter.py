@@ -1,0 +1,99 @@
+"""A filter's way in words: what stands there while it looks, where it was cut, and at its end."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from viewer.log.filter import AT_ONCE, LogFilter
+from viewer.log.log_model import LogModel
+from viewer.log.rows import LogSource
+
+GIB = 1 << 30
+
+
+class Session:
+    """A store whose jobs are begun and never end."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.unread = SimpleNamespace(edge="complete")
+        self.jobs = SimpleNamespace(start=self._start)
+
+    def _start(self, work: Any) -> Any:
+        self.begun += 1
+        work.close()
+        return SimpleNamespace(cancel=lambda: None)
+
+
+@pytest.fixture
+def filtering(qapp: object) -> LogFilter:
+    model = LogModel()
+    model.log = LogSource(cast("Any", SimpleNamespace(min_offset=0, end_offset=GIB, known_end=GIB)))
+    found = LogFilter(model)
+    found.session = cast("Any", Session())
+    told: list[Any] = []
+    found.told.connect(lambda state, sentence: told.append((state, sentence)))
+    cast("Any", found).kept, cast("Any", found).model = told, model
+    return found
+
+
+def last(filtering: LogFilter) -> Any:
+    return cast("Any", filtering).kept[-1]
+
+
+def begin(filtering: LogFilter) -> Any:
+    model = cast("Any", filtering).model
+    filtering.begin("crcBad", model.log)
+    return model.filter
+
+
+def test_while_it_looks_it_can_be_stopped_and_goes_on(filtering: LogFilter) -> None:
+    state = begin(filtering)
+    shown, sentence = last(filtering)
+    assert (shown.kind, shown.steps[0][0]) == ("loading", "Stop")
+    assert sentence.startswith("0 units match")
+    state.source.offsets.append(5)
+    shown.steps[0][1]()
+    shown, _sentence = last(filtering)
+    assert (shown.kind, state.running) == ("cut", False)
+    assert shown.text.startswith("Stopped at 1 match.")
+    shown.steps[0][1]()
+    assert state.running
+    assert cast("Any", filtering).session.begun == 2
+
+
+def test_many_matches_wait_for_a_word(filtering: LogFilter) -> None:
+    state = begin(filtering)
+    state.source.offsets.extend(range(AT_ONCE))
+    filtering.stop()
+    assert last(filtering)[0].text.startswith(f"First {AT_ONCE:,} matches.")
+
+
+def test_nothing_found_can_be_cleared(filtering: LogFilter, qtbot: Any) -> None:
+    state = begin(filtering)
+    state.complete, state.looked, state.running = True, state.end, False
+    filtering._tell()
+    shown, _sentence = last(filtering)
+    assert (shown.kind, shown.steps[0][0]) == ("empty", "Clear the filter")
+    with qtbot.waitSignal(filtering.cleared):
+        shown.steps[0][1]()
+
+
+def test_at_the_end_nothing_stands_over_the_rows(filtering: LogFilter) -> None:
+    state = begin(filtering)
+    state.source.offsets.append(5)
+    state.complete, state.looked, state.running = True, state.end, False
+    filtering._tell()
+    shown, sentence = last(filtering)
+    assert shown is None
+    assert sentence.endswith("complete")
+    filtering.go_on()
+    assert not state.running, "what is complete does not go on"
+
+
+def test_without_a_store_nothing_begins(filtering: LogFilter) -> None:
+    filtering.session = None
+    assert begin(filtering).source is None

@@ -1,0 +1,37 @@
+"""Tab goes through a view as it is read: by its layouts and splitters, whatever was made first."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QScrollArea, QSplitter, QVBoxLayout, QWidget
+
+from viewer.widgets.tab_order import in_reading_order, set_reading_order
+
+
+def test_parts_are_read_line_by_line_whatever_was_made_first(qtbot):
+    last, second, first, third = QPushButton("last"), QLineEdit(), QLineEdit(), QPushButton("third")
+    root, upper = QWidget(), QWidget()
+    line = QHBoxLayout(upper)
+    for part in (first, QLabel("no stop"), second):
+        line.addWidget(part)
+    split = QSplitter()
+    area = QScrollArea()
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setWidget(last)
+    split.addWidget(third)
+    split.addWidget(area)
+    box = QVBoxLayout(root)
+    box.addWidget(upper)
+    box.addWidget(split)
+    qtbot.addWidget(root)
+    assert list(in_reading_order(root)) == [first, second, third, last]
+    set_reading_order(root)
+    assert first.nextInFocusChain() is not third
+    chain, at = [], first
+    for _ in range(60):
+        if at in (first, second, third, last):
+            chain.append(at)
+        at = at.nextInFocusChain()
+        if at is first:
+            break
+    assert chain == [first, second, third, last]
