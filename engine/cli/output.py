@@ -146,6 +146,10 @@ class Output:
             self._table = _Table(columns, self._stream, self.markdown)
         self._table.row(record)
 
+    def json_lines(self, text: str) -> None:
+        """Lines of JSON as they are: for who makes many at once and has nothing to mask."""
+        self._stream.write(text)
+
     def line(self, text: str = "") -> None:
         """A line for people (or several), its control characters made visible, "1 files" as "1 file"; nothing with
         ``--json``.

@@ -24,6 +24,8 @@ Answers = npt.NDArray[np.int8]
 
 NULL, FALSE, TRUE = -1, 0, 1
 NUMBER, NO_NUMBER, UNSURE = 0, 1, 2
+ODD, PLAIN, PLAIN_WIDE = 0, 1, 2
+_MOST_PAIRS = 48
 _HOW: dict[str, int] = {"equal": 0, "contains": 1, "startswith": 2, "endswith": 3}
 _COMMON = b' etaoinsrhldcumfpgwybvkxjqz":,{}0123456789-_.'
 """Bytes that are found everywhere, the most frequent first; what is not among them is sought first."""
@@ -101,6 +103,19 @@ def property_values(block: UnitColumns, rows: Rows, name: bytes) -> Texts:
     needle = np.frombuffer(name, np.uint8)
     twin.property_values(*_span(block.buffer), positions, lengths, needle.ctypes.data, len(name), starts, sizes)
     return Texts(block.buffer, starts, sizes)
+
+
+def judge_pairs(block: UnitColumns, rows: Rows) -> Answers | None:
+    """PLAIN or PLAIN_WIDE (not all ASCII) for property texts that are pairs with names of their own and values,
+    without quotes, backslashes or control characters in them; ODD for others. None without numba.
+    """
+    twin = _twin()
+    if twin is None:
+        return None
+    kinds = np.empty(len(rows), np.int8)
+    at, names = _span(block.buffer)[0], np.empty((_MOST_PAIRS, 2), np.int64)
+    twin.judge_pairs(block.properties_position[rows], block.properties_length[rows], at, names, kinds)
+    return kinds
 
 
 def property_values_plain(

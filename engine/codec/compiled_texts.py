@@ -14,6 +14,7 @@ from engine.codec.intrinsics import equal32, lowest_bit, u8
 EQUAL, CONTAINS, STARTS, ENDS = 0, 1, 2, 3
 NULL, FALSE, TRUE = -1, 0, 1
 NUMBER, NO_NUMBER, UNSURE = 0, 1, 2
+ODD, PLAIN, PLAIN_WIDE = 0, 1, 2
 _WIDE = 32
 _DIGITS = 18
 _ALL = np.uint32(0xFFFFFFFF)
@@ -176,3 +177,40 @@ def compare(buffer, starts, sizes, sought, count, signs, plain):
             if sign == 0 and size != count:
                 sign = -1 if size < count else 1
         signs[row], plain[row] = int8(sign), ascii_only
+
+
+@njit(cache=True, nogil=True)
+def judge_pairs(positions, lengths, buffer, names, kinds):
+    """Whether each property text is pairs of which each has a name of its own and a value, without quotes, backslashes
+    and other control characters: PLAIN, PLAIN_WIDE where not all of it is ASCII, else ODD.
+
+    ``names`` is room for where the names of one text begin and end.
+    """
+    for row in range(positions.shape[0]):
+        p = buffer + positions[row]
+        stop = p + lengths[row]
+        kind, count, name_end, start = PLAIN, 0, int64(0), p
+        while p <= stop and kind != ODD:
+            byte = u8(p) if p < stop else uint8(2)
+            if byte == uint8(2):
+                if p < stop or start < stop:
+                    odd = name_end <= start or p <= name_end + 1 or count == names.shape[0]
+                    for i in range(count if not odd else 0):
+                        long = names[i, 1]
+                        odd |= long == name_end - start and _same(names[i, 0], start, long)
+                    if odd:
+                        kind = ODD
+                    else:
+                        names[count, 0], names[count, 1] = start, name_end - start
+                        count += 1
+                start, name_end = p + 1, int64(0)
+            elif byte == uint8(1):
+                if name_end:
+                    kind = ODD
+                name_end = p
+            elif byte < uint8(32) or byte == uint8(34) or byte == uint8(92):
+                kind = ODD
+            elif byte >= uint8(128):
+                kind = PLAIN_WIDE
+            p += 1
+        kinds[row] = int8(kind)

@@ -1,15 +1,18 @@
-"""The units of a log that a filter takes: near the beginning one by one, so that the first are there at once, then by
-whole blocks, whose columns and bytes decide (:mod:`engine.query.blocks`).
+"""The units of a log, or those that a filter takes: near the beginning one by one, so that the first are there at
+once, then by whole blocks, whose columns and bytes decide (:mod:`engine.query.blocks`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from engine.codec.file_walk import Item
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Stop
 from engine.inspection.log_reader import BULK, LogReader
+from engine.inspection.records import Lines
 
 if TYPE_CHECKING:
     from engine.query import Filter
@@ -30,25 +33,71 @@ def matching_units(
     ``seen`` is told from time to time how far the log has been looked at. The first ``near`` bytes are walked unit by
     unit, without numba; ``crc`` is whether bodies are held against their CRC.
     """
-    begin = log.min_offset if start is None else start
-    far = begin + near
     test = wanted.compile(log.file_name)
-    last = Stop(max(begin, 0), "end", "the commit log has no files")
-    for item in log.walk(start, far if stop is None else min(far, stop), crc):
+    place = Place(start)
+    for item in near_items(log, place, stop, near, crc=crc):
         if isinstance(item, Stop):
-            last = item
-            break
+            yield item
+            return
         seen(item.offset)
         if isinstance(item, Unit) and test(item):
             yield item
-    if last.kind == "limit" and (stop is None or far < stop):
-        yield from _by_blocks(log, wanted, last.offset, stop, crc, seen)
-    else:
-        yield last
+    yield from _by_blocks(log, wanted, place.offset, stop, crc, seen)
+
+
+def listed(
+    log: LogReader,
+    wanted: Filter | None,
+    start: int | None = None,
+    stop: int | None = None,
+    *,
+    crc: bool = True,
+    body: bool = False,
+    seen: Callable[[int], None] = lambda _: None,
+    near: int = BULK,
+) -> Iterator[Item | Lines | Stop]:
+    """The log from ``start`` to ``stop`` (exclusive), units as :class:`Lines` but for those in the first ``near``
+    bytes, last a :class:`Stop`. With ``wanted`` only the units that it takes, else also blanks and damage.
+    """
+    test = wanted.compile(log.file_name) if wanted is not None else None
+    place = Place(start)
+    for item in near_items(log, place, stop, near, crc=crc):
+        if isinstance(item, Stop):
+            yield item
+            return
+        seen(item.offset)
+        if test is None or (isinstance(item, Unit) and test(item)):
+            yield item
+    from engine.inspection.unit_lines import block_lines
+
+    yield from block_lines(log, wanted, place.offset, stop, crc=crc, body=body, seen=seen)
+
+
+@dataclass(slots=True)
+class Place:
+    """Where in a log a walk goes on; None: at its beginning."""
+
+    offset: int | None
+
+
+def near_items(log: LogReader, place: Place, stop: int | None, near: int, *, crc: bool) -> Iterator[Item | Stop]:
+    """What stands in the ``near`` bytes from ``place`` on, which is moved behind them; a :class:`Stop` comes only where
+    that is all there is.
+    """
+    far = (log.min_offset if place.offset is None else place.offset) + near
+    behind = 0
+    for item in log.walk(place.offset, far if stop is None else min(far, stop), crc):
+        if not isinstance(item, Stop):
+            behind = item.offset + item.size
+            yield item
+        elif item.kind == "limit" and (stop is None or max(far, behind) < stop):
+            place.offset = max(item.offset, behind)
+        else:
+            yield item
 
 
 def _by_blocks(
-    log: LogReader, wanted: Filter, start: int, stop: int | None, crc: bool, seen: Callable[[int], None]
+    log: LogReader, wanted: Filter, start: int | None, stop: int | None, crc: bool, seen: Callable[[int], None]
 ) -> Iterator[Unit | Stop]:
     from engine.codec.columns import UnitColumns
     from engine.codec.topic_table import TopicTable

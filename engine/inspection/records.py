@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +28,19 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 _UNIT: Json = dict.fromkeys(["type", *(field.name for field in OF_RECORDS if field.always)])
 """A record of a unit: its fields in order."""
+UNIT_NAMES = tuple(_UNIT)
+"""The fields that every unit's record has, in order."""
 _TOLD = tuple(field.name for field in OF_RECORDS if field.always and field.attribute)
 _VALUES = attrgetter(*(BY_NAME[name].attribute for name in _TOLD))
 """Gives what a unit tells of itself, for the fields :data:`_TOLD`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Records of units as lines of JSON, one behind the other, each with its end."""
+
+    text: str
+    units: int
 
 
 def unit(item: Unit, file: str | None, kind: str = "unit", body: bool = False) -> Json:

@@ -13,7 +13,7 @@ from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.inspection import records
 from engine.inspection.lost_units import lost_units, was
-from engine.inspection.matching import matching_units
+from engine.inspection.matching import listed, matching_units
 from engine.inspection.snapshot import StoreSnapshot
 
 if TYPE_CHECKING:
@@ -55,10 +55,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
         total = (store.log.end_offset if args.stop is None else args.stop) - begin
         units, last = 0, Stop(max(begin, 0), "end", "the commit log has no files")
         with Progress("units", total, out.quiet or not out.as_json) as progress:
-            for item in _items(store, wanted, start, args.stop, not args.no_crc, lambda at: progress.at(at - begin)):
+            for item in _items(store, wanted, start, args, out, lambda at: progress.at(at - begin)):
                 if isinstance(item, Stop):
                     last = item
                     break
+                if isinstance(item, records.Lines):
+                    units += item.units
+                    out.json_lines(item.text)
+                    continue
                 if not isinstance(item, Unit):
                     _odd(store, item, out)
                     continue
@@ -90,18 +94,21 @@ def _items(
     store: StoreSnapshot,
     wanted: Filter | None,
     start: int | None,
-    stop: int | None,
-    crc: bool,
+    args: argparse.Namespace,
+    out: Output,
     seen: Callable[[int], None],
-) -> Iterator[Item | Stop]:
+) -> Iterator[Item | records.Lines | Stop]:
     """What is wanted of the log; without a filter also what is no unit."""
-    if wanted is not None:
+    stop, crc = args.stop, not args.no_crc
+    if out.as_json and out.mask is None and args.limit is None:
+        yield from listed(store.log, wanted, start, stop, crc=crc, body=args.body, seen=seen)
+    elif wanted is not None:
         yield from matching_units(store.log, wanted, start, stop, crc=crc, seen=seen)
-        return
-    for item in store.units(start, stop, crc=crc):
-        if not isinstance(item, Stop):
-            seen(item.offset)
-        yield item
+    else:
+        for item in store.units(start, stop, crc=crc):
+            if not isinstance(item, Stop):
+                seen(item.offset)
+            yield item
 
 
 def emit(store: StoreSnapshot, unit: Unit, out: Output, kind: str = "unit", body: bool = False) -> None:
