@@ -244,7 +244,7 @@ def choose_layout(parts: Parts) -> None:
 
 def show_operations(parts: Parts) -> None:
     """The operation log, beside the window."""
-    from viewer.shell.operation_log_box import OperationsBox
+    from viewer.shell.operation_log import OperationsBox
 
     OperationsBox(parts.changes.operations, parts.window).show()
 

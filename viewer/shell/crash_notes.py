@@ -1,4 +1,4 @@
-"""Last words of a run that ended badly: found at the next start, kept, and offered to whoever sits there. No Qt.
+"""Last words of a run that ended badly: found at the next start, kept, and offered to whoever sits there.
 
 They stay on this machine; nothing is sent.
 """
@@ -6,6 +6,15 @@ They stay on this machine; nothing is sent.
 from __future__ import annotations
 
 from pathlib import Path
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QDialog, QPlainTextEdit, QVBoxLayout, QWidget
+
+from viewer.look.assets import tr
+from viewer.look.theme import mono, px
+from viewer.widgets.about_box import facts
+from viewer.widgets.basics import Button, Label, row
 
 NAME = "last-words.txt"
 OLD = "last-words.old.txt"
@@ -27,3 +36,32 @@ def take(folder: Path) -> str:
     except OSError:
         return ""
     return text
+
+
+class LastWordsBox(QDialog):
+    """The notes, with the versions that they belong to."""
+
+    def __init__(self, parent: QWidget, text: str, folder: Path) -> None:
+        super().__init__(parent)
+        self.setObjectName("lastWords.box")
+        self.setWindowTitle(tr("The last run ended badly"))
+        self.setAccessibleName(tr("The last run ended badly"))
+        self.resize(px(680), px(420))
+        self.text = QPlainTextEdit(f"{facts()}\n\n{text}")
+        self.text.setObjectName("lastWords.text")
+        self.text.setAccessibleName(tr("Last words"))
+        self.text.setReadOnly(True)
+        self.text.setFont(mono(12))
+        copy, show, close = Button(tr("Copy")), Button(tr("Show the folder")), Button(tr("Close"), "primary")
+        copy.setObjectName("lastWords.copy")
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.toPlainText()))
+        show.clicked.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))))
+        close.clicked.connect(self.accept)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(px(20), px(16), px(20), px(16))
+        layout.setSpacing(px(10))
+        layout.addWidget(Label(tr("The last run ended badly"), 15, "text", 600))
+        said = tr("These are its last words. They stay on this machine; copy them into a report where you want help.")
+        layout.addWidget(Label(said, 13, "text2", wrap=True))
+        layout.addWidget(self.text, 1)
+        layout.addWidget(row(copy, show, None, close, gap=8))

@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     from viewer.runtime.places import Place
     from viewer.shell.menu_strip import MenuStrip
     from viewer.shell.rail import Rail
-    from viewer.shell.side_split import SideSplit
     from viewer.shell.status_bar import StatusStrip
     from viewer.shell.store_tree import StoreTreePane
     from viewer.shell.top_bar import TopBar
-    from viewer.shell.view_stack import ViewStack
+    from viewer.shell.view_stack import SideSplit, ViewStack
     from viewer.widgets.record_state import StateLine
 
 

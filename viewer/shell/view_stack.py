@@ -1,4 +1,4 @@
-"""The views behind each other, brought to the front piece by piece.
+"""The views behind each other, brought to the front piece by piece, and the split between them and the tree.
 
 A view painted at once holds the loop as long as all its parts together; painted part by part, the loop comes round
 between two of them: keys are answered and positions arrive while a full view is being drawn.
@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from functools import partial
 from weakref import WeakSet
 
-from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QAbstractScrollArea, QScrollArea, QStackedWidget, QWidget
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QScrollArea, QSplitter, QSplitterHandle, QStackedWidget, QWidget
 from shiboken6 import isValid
 
-from viewer.look.theme import px
+from viewer.look.theme import C, px
 from viewer.widgets.stepwise import Turns
 
 LARGEST = 6
@@ -82,3 +83,26 @@ def _shown_in(part: QWidget) -> list[QWidget]:
         one for one in part.children()
         if isinstance(one, QWidget) and not one.isHidden() and not one.isWindow() and one.updatesEnabled()
     ]  # fmt: skip
+
+
+class SideSplit(QSplitter):
+    """Side by side, with a hairline between."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
+        self.setObjectName(name)
+        self.setHandleWidth(1)
+        self.setChildrenCollapsible(False)
+
+    def createHandle(self) -> QSplitterHandle:
+        return _Hair(self.orientation(), self)
+
+
+class _Hair(QSplitterHandle):
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        QPainter(self).fillRect(self.rect(), C("accent" if self.underMouse() else "hair"))
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() in {QEvent.Type.Enter, QEvent.Type.Leave}:
+            self.update()
+        return super().event(event)

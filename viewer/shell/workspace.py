@@ -298,7 +298,7 @@ class Workspace:
 
     def offer_last_words(self, text: str) -> None:
         """Offer what the last run left behind when it ended badly."""
-        from viewer.shell.crash_notes_box import LastWordsBox
+        from viewer.shell.crash_notes import LastWordsBox
 
         window = self._window
         box = LastWordsBox(window, text, window.settings.folder)

@@ -27,7 +27,7 @@ from viewer.widgets.row_commands import MARKS, row_commands_of
 from viewer.widgets.skew_bars import SkewBars
 
 NO_MARKS = {
-    **dict.fromkeys(("basics", "shapes", "word_tabs", "status_bar", "top_bar", "rail", "side_split", "focus_ring",
+    **dict.fromkeys(("basics", "shapes", "word_tabs", "status_bar", "top_bar", "rail", "view_stack", "focus_ring",
                      "fault_note", "severity_chip", "row_table"), "frames, buttons, icons and words"),
     **dict.fromkeys(("filter_line", "find_line", "palette_box"), "what is typed"),
     "record_state": "a sentence in the place of rows",
