@@ -190,7 +190,7 @@ def _all(
         short = fold.undispatched.short
         around += _going_on(check_groups.findings(store, queues.homeless, clock.newest, short)) if known else []
         around += _going_on(check_offsets.findings(store, short, log.spans.spans))
-        around += _going_on(check_keys.findings(store, log, index, fold.odd_units))
+        around += _going_on(check_keys.findings(store, log, index, fold.odd_units, starts.indexed_from))
     around += _going_on(check_state.checkpoint(store, log.newest_time, log.end, clock.newest))
     if starts.dledger and not log.units:
         around = [one for one in around if one.id not in OF_THE_LOG]  # its messages are in the library's own log

@@ -6,6 +6,7 @@ are worked out (:mod:`engine.codec.index_geometry`).
 
 from __future__ import annotations
 
+import contextlib
 import stat
 import struct
 from collections.abc import Iterator
@@ -39,6 +40,18 @@ def list_index(folder: Path, cache: DescriptorCache) -> tuple[list[ReadOnlyFile]
             if stat.S_ISREG(info.st_mode):
                 files.append(ReadOnlyFile(entry.path, 0, info.st_size, cache, (info.st_dev, info.st_ino)))
     return files, trouble
+
+
+def misnamed(folder: Path, cache: DescriptorCache, size: int) -> list[str]:
+    """Files of an index file's ``size`` (bytes) whose name is no number: RocketMQ passes them over."""
+    found = []
+    with contextlib.suppress(CannotRead):
+        for entry in cache.reading.entries(folder):
+            if parse_file_name(entry.name) is None:
+                info = cache.reading.look_at(entry)
+                if stat.S_ISREG(info.st_mode) and info.st_size == size:
+                    found.append(entry.path)
+    return found
 
 
 def stored_count(file: ReadOnlyFile) -> int:

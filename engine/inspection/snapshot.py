@@ -22,7 +22,7 @@ from engine.codec.message import Unit
 from engine.codec.unit_scan import Stop
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit
-from engine.inspection.index_reader import IndexReader, index_geometry, list_index, stored_count
+from engine.inspection.index_reader import IndexReader, index_geometry, list_index, misnamed, stored_count
 from engine.inspection.lock_state import LockState, lock_state
 from engine.inspection.log_reader import LogReader
 from engine.inspection.opening import Kind, Opening, recognise
@@ -368,6 +368,10 @@ class StoreSnapshot:
         self.index_files()
         if self._index_trouble is not None:
             raise self._index_trouble
+
+    def misnamed_index_files(self, size: int) -> list[str]:
+        """Files of an index file's ``size`` (bytes) among those of the index whose name is no number."""
+        return misnamed(self.paths.index, self._cache, size) if self.paths is not None and size else []
 
     def _list_index(self) -> list[IndexReader]:
         if self.paths is None:

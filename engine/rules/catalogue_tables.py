@@ -171,7 +171,13 @@ IX10 = _rule(
     "apache/rocketmq#7477",
     "apache/rocketmq#4463",
     command=BUILD,
-    kinds={"blank": Kind()},
+    kinds={
+        "blank": Kind(),
+        "name": Kind(
+            step="give the file its name back, the time in its header as yyyyMMddHHmmssSSS in the broker's zone; or "
+            "build the index again from the log."
+        ),
+    },
 )
 CQ15 = _rule(
     "CQ15",

@@ -212,6 +212,8 @@ class IndexCheck:
         self._rising = all(account.rising for account in self.accounts)
         starts = [lane.first for lane in self._lanes if lane.first >= 0]
         self.first_physical = min(starts, default=-1)
+        self.keys = 0
+        """Keys of units that the index should hold."""
         self.missing = 0
         self.first_missing = -1
         self.last_missing = -1
@@ -226,6 +228,7 @@ class IndexCheck:
         row, hashes = key_hashes(columns, self._topics)
         use = good[row] & ((columns.sys_flag[:rows][row] & TRANSACTION_MASK) != ROLLBACK)
         wanted = (row[use].astype(np.int64) << 32) | hashes[use]
+        self.keys += len(wanted)
         taken = [run for lane in self._lanes for run in lane.take(stop)]
         if self._as_written(taken, offsets, wanted):
             return
@@ -256,6 +259,7 @@ class IndexCheck:
                 break
         older = proof.behind <= self.first_physical and not taken
         if older or (digest.count == proof.keys and digest.text == proof.digest):
+            self.keys += max(proof.keys, 0)
             return True
         self._lanes[0].give_back(taken)
         return False

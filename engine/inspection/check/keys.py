@@ -16,15 +16,23 @@ from engine.rules import catalogue, index_rules
 from engine.rules.findings import HAPPENED, Finding, Severity
 
 MOST = 20
+MANY_KEYS = 0.25
+"""Share of all keys that are in no index file from which on queries by key cannot be relied on."""
 
 
-def findings(store: StoreSnapshot, log: LogCheck, index: IndexCheck, odd_units: AbstractSet[int]) -> Iterator[Finding]:
-    """Everything about index files; ``odd_units`` are units whose own fields are wrong, so their keys are too."""
+def findings(
+    store: StoreSnapshot, log: LogCheck, index: IndexCheck, odd_units: AbstractSet[int], again_from: int | None = None
+) -> Iterator[Finding]:
+    """Everything about index files; ``odd_units`` are units whose own fields are wrong, so their keys are too. The next
+    start indexes the units from ``again_from`` on again, None where it does not or that is not known.
+    """
     doomed = _doomed(store, index)
     wrong, beyond = _sort_out(store, log, index, odd_units)
     yield from check_whole_index.missing(store, index)
     blank = check_whole_index.blank_files(store, index)
-    yield from blank.values()
+    yield from check_whole_index.folded(blank)
+    renamed = check_whole_index.misnamed(store, index)
+    yield from renamed
     foreign = check_whole_index.of_another_store(index, wrong)
     if foreign is not None:
         yield foreign
@@ -46,16 +54,24 @@ def findings(store: StoreSnapshot, log: LogCheck, index: IndexCheck, odd_units: 
     if index.missing > len(index.bad):
         span = f"{index.first_missing:,} to {index.last_missing:,}"
         text = f"{index.missing:,} keys are in no index file, of units from {span}"
-        evidence = {"keys": index.missing, "firstUnit": index.first_missing, "lastUnit": index.last_missing}
+        evidence: dict[str, Any] = {
+            "keys": index.missing,
+            "firstUnit": index.first_missing,
+            "lastUnit": index.last_missing,
+        }
+        evidence[HAPPENED] = f"{index.missing:,} of {index.keys:,} keys are in no index file"
         file = store.log.sequence.find(index.first_missing)
         cut = any(account.trouble is not None for account in index.accounts)
-        causes = {"IX06": foreign is not None, "IX10": bool(blank), "IX08": cut, "IX09": overwritten}
+        causes = {"IX06": foreign is not None, "IX10": bool(blank or renamed), "IX08": cut, "IX09": overwritten}
+        healed = again_from is not None and index.first_missing >= again_from
+        many = index.missing >= index.keys * MANY_KEYS
+        text += " · the next start indexes them again" if healed else ""
         yield catalogue.IX05.found(
             text,
             file.path if file else None,
             index.first_missing,
             evidence,
-            "chat" if store.abort else None,
+            "chat" if healed or store.lock_state == "held" else "warn" if many else None,
             caused_by=next((rule for rule, holds in causes.items() if holds), None),
         )
 

@@ -66,6 +66,14 @@ class Starts:
             self._plans[like] = self._made(like)
         return self._plans[like]
 
+    @property
+    def indexed_from(self) -> int | None:
+        """Where in the log the next start of a store that was not closed begins to index its units again; None where
+        it does not, or that is not known.
+        """
+        plan = self.plan(self.release or "5.3") if self._store.abort else None
+        return plan.first_pass.start if plan is not None and plan.will_start and plan.first_pass is not None else None
+
     def _made(self, like: Release) -> RecoveryPlan | None:
         store = self._store
         if store.paths is None or store.unread or store.lock_state == "held" or self.dledger:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
+from pathlib import PurePath
 from typing import Any
 
 from engine.codec.message import Unit
@@ -58,6 +60,32 @@ def blank_files(store: StoreSnapshot, index: IndexCheck) -> dict[int, Finding]:
         evidence |= {"size": reader.size, HAPPENED: f"the index file {reader.name} {how.partition(' (')[0]}"}
         found[number] = rules.IX10.found(text, reader.path, 0, evidence, kind="blank")
     return found
+
+
+def misnamed(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
+    """IX10: index files whose name is no number, as somebody renamed them: a broker passes them over."""
+    paths = store.misnamed_index_files(usual_size(index))
+    if not paths:
+        return []
+    name = PurePath(paths[0]).name
+    more = f", as are {len(paths) - 1:,} more" if len(paths) > 1 else ""
+    text = f"The file {name} has the length of an index file, and its name is no time{more}: a broker passes it over"
+    evidence: dict[str, Any] = {"expected": "a name of 17 digits, as 20260131080000000", "found": name}
+    evidence |= {"files": [PurePath(path).name for path in paths[:MOST_NAMED]]}
+    evidence[HAPPENED] = f"the index file {name} was renamed"
+    return [rules.IX10.found(text, paths[0], None, evidence, kind="name")]
+
+
+def folded(blank: Mapping[int, Finding]) -> list[Finding]:
+    """One finding for all files with nothing in them."""
+    found = [blank[number] for number in sorted(blank)]
+    if len(found) < 2:
+        return found
+    names = [PurePath(one.file or "").name for one in found]
+    text = f"{len(found):,} index files are empty or all zero, {names[0]} to {names[-1]}: their keys are not found"
+    evidence = {**found[0].evidence, "files": names[:MOST_NAMED]}
+    evidence[HAPPENED] = f"{len(found):,} index files are empty or all zero, the first is {names[0]}"
+    return [replace(found[0], message=text, evidence=evidence)]
 
 
 def of_another_store(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]]) -> Finding | None:

@@ -158,3 +158,41 @@ def test_files_of_one_millisecond_that_overwrote_each_other_are_named(golden, tm
     assert [(one.id, one.severity, one.caused_by) for one in told] == [("IX09", "note", None), ("IX05", "note", "IX09")]
     assert "made within one millisecond, and the second overwrote the first: 399 keys are gone" in told[0].message
     assert told[0].file == str(second)
+
+
+@pytest.mark.parametrize("name", ["abc", "20261121081029603.bak"])
+def test_an_index_file_that_a_broker_passes_over_is_named(store, name):
+    """Nothing told of it but a note on keys."""
+    fourth(store).rename(store / "index" / name)
+    first, then = told(store)
+    assert (first.id, first.severity, first.file) == ("IX10", "warn", str(store / "index" / name))
+    assert first.message.startswith(f"The file {name} has the length of an index file")
+    assert (then.id, then.caused_by, then.evidence["keys"]) == ("IX05", "IX10", 399)
+
+
+def test_blank_files_are_one_finding(store):
+    for file in (store / "index").iterdir():
+        file.write_bytes(bytes(file.stat().st_size))
+    (found,) = [one for one in told(store) if one.severity == "warn"]
+    assert (found.id, len(found.evidence["files"])) == ("IX10", FILES)
+    assert found.message.startswith(f"{FILES} index files are empty or all zero")
+
+
+LOST = [
+    pytest.param(slice(None, None, 2), (), "warn", id="half of them"),
+    pytest.param(slice(4, 5), (), "note", id="one of them"),
+    pytest.param(slice(8, None), ("abort",), "warn", id="half of them, before what a start indexes again"),
+    pytest.param(slice(15, None), ("abort",), "chat", id="the newest, which a start indexes again"),
+]
+
+
+@pytest.mark.parametrize(("part", "touched", "severity"), LOST)
+def test_keys_that_are_missing_are_as_grave_as_they_are_many(store, part, touched, severity):
+    """With abort it was a remark, however many queries found nothing for good."""
+    for file in sorted((store / "index").iterdir())[part]:
+        file.unlink()
+    for name in touched:
+        (store / name).touch()
+    one = next(one for one in told(store) if one.id == "IX05")
+    assert one.severity == severity
+    assert one.message.endswith("the next start indexes them again") == (severity == "chat")
