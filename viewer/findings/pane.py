@@ -101,6 +101,7 @@ class FindingsPane(Pane):
         self.incident.reportAsked.connect(self.reportAsked)
         fill(outer, (self.strip, self.incident, splitter(True, (upper, 416), (self.recovery, 400))))
         outer.setStretch(2, 1)
+        self.lead = self.table
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
 

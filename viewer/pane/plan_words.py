@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from engine.store.recovery.plan import Loss, RecoveryPlan
+from engine.store.recovery.plan import Loss, QueuePlan, RecoveryPlan
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, number, size
@@ -211,17 +211,26 @@ def _dropped_row(plan: RecoveryPlan, *, harmed: bool) -> PlanRow:
     return PlanRow("error" if plan.units_dropped else "warn", tr("Units dropped"), number(plan.units_dropped), why)
 
 
+def cut_queues(plan: RecoveryPlan) -> list[tuple[QueuePlan, int]]:
+    """The queues that end earlier than their files do, each with its entries that go: behind the end of the log, or
+    behind an entry at which a start stops reading the queue.
+    """
+    behind = {(one.topic, one.queue_id): one.messages for one in plan.undispatched.queues} if plan.undispatched else {}
+    return [(queue, queue.entries_dropped or behind.get((queue.topic, queue.queue_id), 0))
+            for queue in plan.queues if queue.entries_dropped or queue.files_deleted]  # fmt: skip
+
+
 def _queue_rows(plan: RecoveryPlan) -> list[PlanRow]:
-    cut = [queue for queue in plan.queues if queue.entries_dropped]
+    cut = cut_queues(plan)
     made = [queue for queue in plan.queues if queue.created]
     rows = []
     if cut:
-        first = cut[0]
+        first = cut[0][0]
         why = tr(
             "1 entry; {queue} ends at {end:,}"
-            if sum(q.entries_dropped for q in cut) == 1
+            if sum(entries for _, entries in cut) == 1
             else "{n:,} entries; {queue} ends at {end:,}",
-            n=sum(queue.entries_dropped for queue in cut),
+            n=sum(entries for _, entries in cut),
             queue=f"{first.topic}/{first.queue_id}",
             end=first.max_offset,
         )
@@ -272,7 +281,7 @@ def fates(plan: RecoveryPlan, log_files: int) -> list[FateRow]:
         )
     ]
     rows += [FateRow(_tail(file), "error", deleted, _deleted_words(file)) for file in plan.files_deleted[:MOST_LISTED]]
-    cut = sum(bool(queue.entries_dropped) for queue in plan.queues)
+    cut = len(cut_queues(plan))
     rows.append(FateRow("consumequeue", "ok", stays, tr("{n:,} queues, {cut:,} cut", n=len(plan.queues), cut=cut)))
     for queue in plan.queues:
         rows += [

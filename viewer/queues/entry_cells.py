@@ -26,6 +26,8 @@ VERDICTS = {  # verdict: shape, fill, words
     "ok": ("ok", "okFill", "ok"),
     "missing": ("error", "errorFill", "missing"),
     "wrongTopic": ("error", "errorFill", "wrong topic"),
+    "wrongQueue": ("error", "errorFill", "wrong queue"),
+    "gap": ("error", "errorFill", "no file"),
     "wrongQueueOffset": ("error", "errorFill", "wrong queue offset"),
     "wrongSize": ("error", "errorFill", "wrong size"),
     "wrongTag": ("error", "errorFill", "wrong tag"),

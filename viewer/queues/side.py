@@ -35,6 +35,10 @@ _MOST_GROUP_ROWS = 8
 _NOTES = {
     "ok": words("unit found, all fields agree"),
     "missing": words("no unit lies there"),
+    "wrongSize": words("the unit there is of another size"),
+    "wrongTopic": words("a unit of another topic lies there"),
+    "wrongQueue": words("a unit of another queue lies there"),
+    "wrongQueueOffset": words("a unit of another queue offset lies there"),
     "wrongTag": words("hides it from its subscribers"),
     "belowMinOffset": words("its log file is deleted"),
     "prefilled": words("the queue began at a later offset"),

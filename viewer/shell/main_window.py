@@ -363,7 +363,10 @@ class MainWindow(FramedWindow):
     def _front(self, view: str) -> None:
         changed, self.view = view != self.view, view
         pane = self.awake(view)
+        held, new = self.focusWidget(), pane.focusWidget() is None
         self.stack.setCurrentWidget(pane)
+        if changed and new and pane.lead is not None and self.stack.isAncestorOf(held):
+            pane.setFocus()  # the keys of who walks from view to view are for what the view is about
         self.fit_side()
         self.rail.set_current(view)
         if changed:

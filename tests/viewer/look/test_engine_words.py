@@ -41,6 +41,8 @@ SAID = (
         "abnormal exit: the last file whose first unit was stored at or before 8Z (the checkpoint's time less 3 s)",
         "异常退出：首个单元存储时间不晚于 8Z（checkpoint 时间减 3 秒）的最后一个文件",
     ),
+    ("line 1 column 6 (offset 5): a string is not closed", "第 1 行第 6 列（偏移量 5）：字符串没有闭合"),
+    ("expected ',' or '}' behind a value, found the end of the text", "值之后应为 ',' 或 '}'，实为 文本末尾"),
     ("Queue A/0, entry 5 is empty, and entries follow it", "队列 A/0，条目 5 是空的，其后还有条目"),
 )
 

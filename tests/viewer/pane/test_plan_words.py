@@ -16,7 +16,7 @@ from engine.inspection.snapshot import open_store
 from engine.store.recovery.plan import Blocker, IndexPlan, Loss, QueueLoss
 from viewer.look import assets
 from viewer.look.engine_words import engine_words
-from viewer.pane.plan_words import headline, plan_rows, start_rows, without_own_lock
+from viewer.pane.plan_words import cut_queues, fates, headline, plan_rows, start_rows, without_own_lock
 from viewer.runtime.store_work import OtherStart
 
 
@@ -76,3 +76,18 @@ def test_what_no_start_dispatches_is_told_by_topic_and_queue(tmp_path: Path) -> 
     index = next(row for row in rows if row.what == "Index files deleted")
     assert (index.mark, index.why) == ("error", "900 entries · keys of units 1,000 to 20,000 will not be found")
     assert ("error", "41 messages never dispatched") in headline(found, harmed=False)
+
+
+def test_a_queue_that_a_start_stops_reading_is_counted_as_cut(tmp_path: Path) -> None:
+    """The plan said "15 queues, 0 cut" over a queue whose last file is deleted and of which 318 entries go."""
+    with open_store(healthy().write(tmp_path / "store")) as store:
+        found = plan(store)
+    first = found.queues[0]
+    hurt = replace(first, files_deleted=("/s/consumequeue/x/0/00000000000000006000",))
+    lost = QueueLoss(first.topic, first.queue_id, 318, 50, 367, 5_000, 0, 0)
+    found = replace(found, queues=(hurt, *found.queues[1:]), undispatched=Loss((lost,), found.log_min, 5_000, 9_000))
+    assert cut_queues(found) == [(hurt, 318)]
+    row = next(one for one in plan_rows(found, harmed=True) if one.what == "Queues cut")
+    assert (row.value, row.why[:12]) == (f"1 of {len(found.queues)}", "318 entries;")
+    kept = next(one for one in fates(found, 1) if one.name == "consumequeue")
+    assert kept.why == f"{len(found.queues)} queues, 1 cut"

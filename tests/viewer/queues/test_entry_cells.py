@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 
-from viewer.queues.entry_cells import ByteField, EntryBytes, EntryCells
+from viewer.queues import columns
+from viewer.queues.entry_cells import VERDICTS, ByteField, EntryBytes, EntryCells
 
 
 def test_cells_walk_by_arrow_keys(shown, qtbot) -> None:
@@ -29,3 +30,8 @@ def test_an_entry_that_is_cut_off_still_shows_its_fields(shown) -> None:
     )
     widget.grab()
     assert "physicalOffset" in widget.accessibleDescription()
+
+
+def test_every_verdict_has_its_cell() -> None:
+    """An entry of another queue stood as an empty cell between green ones."""
+    assert set(VERDICTS) >= set(columns.VERDICTS)

@@ -387,3 +387,21 @@ def test_a_filter_chosen_in_the_palette_is_applied(run: Run, window: MainWindow,
         assert filtering.text == 'topic = "PaymentEvents"'
 
     run(choose())
+
+
+@pytest.mark.golden
+def test_the_keys_of_who_walks_by_keys_are_for_what_a_view_is_about(run, window, golden) -> None:
+    """Ctrl+5 put the focus on the Line over the findings: arrows moved along the log."""
+
+    async def walk() -> None:
+        assert await window.open(golden("crash-flip-5.3.3"))
+        window.panes["log"].table.setFocus()
+        window.show_view("findings")
+        await window.settled(20)
+        assert window.focusWidget() is window.panes["findings"].table
+        window.side.tree.setFocus()
+        window.show_view("queue")
+        await window.settled(20)
+        assert window.focusWidget() is window.side.tree, "who walks in the tree stays there"
+
+    run(walk())
