@@ -8,10 +8,11 @@ import shutil
 
 import pytest
 from column_rows import row_of, rows_of
+from full_files import BODY, SIZE, full_file
 from golden_stores import names
 from hypothesis import given
 from hypothesis import strategies as st
-from raw_units import raw_blank, raw_log, raw_unit
+from raw_units import raw_log, raw_unit
 
 from engine.codec.columns import UnitColumns
 from engine.codec.message import Unit
@@ -19,13 +20,9 @@ from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import DescriptorCache, FileSequence
-from engine.pipeline import anchors, splits
+from engine.pipeline import splits
 from engine.pipeline.files import StorePlace, find_stores
 from engine.pipeline.splits import SplitEnd, broken_seams, cut_up, plan, read_split
-
-SIZE = 1 << 15
-BODY = 88
-"""Bytes in front of the body of a unit with hosts of four bytes."""
 
 
 @pytest.fixture(autouse=True)
@@ -60,26 +57,6 @@ def write(folder, *files, size=SIZE):
     for number, data in enumerate(files):
         (folder / f"{number * size:020d}").write_bytes(bytes(data).ljust(size, b"\0"))
     return folder
-
-
-def full_file(base, seed, size=SIZE, most=400, nested=0.0):
-    """A log file full of units; in a share of ``nested`` the body is units for just the place where they lie."""
-    rng, log = random.Random(seed), bytearray()
-    while True:
-        body = rng.randbytes(rng.randrange(most))
-        if rng.random() < nested:
-            body = inner_units(rng, base + len(log) + BODY)
-        unit = raw_unit(base + len(log), body=body, queue_offset=len(log))
-        if len(log) + len(unit) + 8 > size:
-            return log + raw_blank(size - len(log))
-        log += unit
-
-
-def inner_units(rng, place):
-    body = bytearray(rng.randbytes(rng.randrange(3)))
-    for _ in range(rng.randrange(1, 6)):
-        body += raw_unit(place + len(body), topic=b"Inner", body=rng.randbytes(rng.randrange(90)))
-    return bytes(body) + (raw_blank(SIZE - (place + len(body)) % SIZE) if rng.random() < 0.2 else b"")
 
 
 def spoil(rng, data):
@@ -155,24 +132,6 @@ def test_with_a_short_look_back_bodies_full_of_units_mislead_no_split(tmp_path, 
         story, ends = told_by_splits(plan([place_of(folder)], split_bytes).splits, look_back=4096)
         assert story == expected
         assert broken_seams(ends) == []
-
-
-def test_an_anchor_is_found_without_reading_the_whole_file(tmp_path, monkeypatch):
-    size = 4 << 20
-    folder = write(tmp_path / "log", full_file(0, 3, size), size=size)
-    (whole,) = plan([place_of(folder)]).splits
-    asked = []
-    monkeypatch.setattr(splits, "LOOK_BACK", 1 << 16)
-    read = anchors._is_hidden
-
-    def noted(split, file, position, look_back):
-        asked.append(position)
-        return read(split, file, position, look_back)
-
-    monkeypatch.setattr(anchors, "_is_hidden", noted)
-    splits.first_in(dataclasses.replace(whole, start=3 << 20, exact=False), 1 << 16)
-    assert len(asked) == 1
-    assert (3 << 20) - splits.NEAR <= asked[0] < 3 << 20
 
 
 def test_a_unit_that_hides_a_whole_window_of_made_up_units_breaks_a_seam(tmp_path):

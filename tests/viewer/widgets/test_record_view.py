@@ -1,89 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
+from many_entries import FAR, KIND, MANY, Entries, Entry
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from viewer.widgets.columns import Chip, RecordKind, RowLook, chip_column, gutter, number_column, text_column
-from viewer.widgets.record_menu import build_menu
-from viewer.widgets.record_state import State
 from viewer.widgets.record_table import ValueRole
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.row_window import Page
-
-MANY = 100_000_000
-FAR = 1 << 42
-
-
-@dataclass(frozen=True)
-class Entry:
-    queue_offset: int
-    physical_offset: int
-    verdict: str = "ok"
-
-
-class Entries:
-    """A hundred million entries that are made when they are read, the first one numbered ``FAR``."""
-
-    start, end, total = FAR, FAR + MANY, MANY
-
-    def __init__(self):
-        self.reads = 0
-
-    def read(self, position, before, after):
-        self.reads += 1
-        low, high = max(self.start, position - before), min(self.end, position + after)
-        rows = [Entry(n, n * 300, "missing" if n % 7 == 0 else "ok") for n in range(low, high)]
-        return Page(rows, position - low, low == self.start, high == self.end)
-
-    def position(self, row):
-        return row.queue_offset
-
-    def behind(self, row):
-        return row.queue_offset + 1
-
-    def number(self, row):
-        return row.queue_offset - self.start
-
-    def position_of(self, number):
-        return self.start + number
-
-
-KIND = RecordKind(
-    "cq",
-    (
-        gutter(),
-        number_column("queueOffset", "Queue offset", 140),
-        number_column("physicalOffset", "Physical offset", 140, jump=lambda row: ("log", row.physical_offset)),
-        chip_column(
-            "verdict", "Verdict", 90, lambda row: Chip("ok") if row.verdict == "ok" else Chip("error", "missing")
-        ),
-        text_column("topic", "Topic", 100),
-    ),
-    look=lambda row: RowLook("error") if row.verdict != "ok" else None,
-    verdict=lambda row: row.verdict,
-    command=lambda row: ["storescope", "queue", "a b", str(row.queue_offset)],
-)
-
-
-@pytest.fixture
-def view(qtbot):
-    made = RecordView("queue.table", KIND)
-    frame = QWidget()
-    box = QVBoxLayout(frame)
-    box.setContentsMargins(0, 0, 0, 0)
-    box.addWidget(made)
-    box.addWidget(made.strip)
-    qtbot.addWidget(frame)
-    frame.resize(700, 506)
-    frame.show()
-    made.tester = QAbstractItemModelTester(made.model(), QAbstractItemModelTester.FailureReportingMode.Warning)
-    made.frame = frame
-    return made
 
 
 @pytest.fixture
@@ -179,25 +102,6 @@ def test_cell_row_record_and_command_are_copied(entries):
     assert entries.copy_current("cli") == f"storescope queue 'a b' {FAR + 7}"
 
 
-def test_the_menu_offers_links_copies_and_filters(entries):
-    entries.filters = True
-    row = entries.table.rows[3]
-    menu = build_menu(entries, row, 2)
-    assert [a.text() for a in menu.actions() if a.text() and a.isEnabled()][:2] == [
-        "Follow the link",
-        "Open in a window of its own",
-    ]
-    assert next(a for a in menu.actions() if a.objectName() == "copy.cell").isEnabled()
-    trace = next(a for a in menu.actions() if a.objectName() == "follow.trace")
-    assert not trace.isEnabled()
-    assert trace.toolTip() == "This row names no key."
-    terms = []
-    entries.termRequested.connect(lambda how, term: terms.append((how, term)))
-    next(a for a in menu.actions() if a.text().startswith("Only physicalOffset")).trigger()
-    assert terms == [("only", f"physicalOffset = {row.physical_offset}")]
-    menu.deleteLater()
-
-
 def test_a_late_answer_for_other_rows_is_dropped(qtbot):
     waiting = []
     view = RecordView("units.table", KIND, runner=lambda work, done, failed: waiting.append((work, done)))
@@ -249,21 +153,6 @@ def test_lists_in_memory_are_held_whole_and_sort_by_their_heads(view, qtbot):
     assert view.current_row().queue_offset == 10
     view._head_clicked(2)
     assert shown(view, 0, "physicalOffset") == 0
-
-
-def test_states_are_said_and_offer_the_next_step(view, qtbot):
-    done = []
-    view.set_rows([])
-    view.set_state(State("empty", "No unit carries the key", steps=(("Clear the filter", lambda: done.append(1)),)))
-    assert view.note.isVisible()
-    assert view.note.accessibleName() == "No unit carries the key"
-    view.note.step()
-    assert done == [1]
-    view.set_state(State("cut", "First 5,000 matches.", steps=(("Go on", lambda: done.append(2)),)))
-    assert view.strip.isVisible()
-    assert not view.note.isVisible()
-    view.set_state(None)
-    assert not view.strip.isVisible()
 
 
 def test_slim_columns_leave_a_narrow_table_and_numbers_stay_whole(view):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
 import shutil
-from types import SimpleNamespace
 
 import golden_stores
 import incident_states as states
@@ -14,14 +12,9 @@ import pytest
 
 from engine.cli.main import main
 from engine.codec.dtypes import BATCH_CQ_UNIT
-from engine.inspection import findings, left_behind, recovery
-from engine.inspection.block_scan import scan_log
-from engine.inspection.check import losses as check_losses
-from engine.inspection.check import start as check_start
-from engine.inspection.check.start import Starts
+from engine.inspection import recovery
 from engine.inspection.findings import check
 from engine.inspection.snapshot import open_store
-from engine.rules.findings import Finding
 
 pytestmark = pytest.mark.golden
 
@@ -196,23 +189,6 @@ def test_a_confirm_offset_behind_the_end_of_the_log_is_put_in_words(built):
     assert note.startswith("The checkpoint's confirm offset 9,000,000 lies behind the end of the log")
 
 
-TOLD = [
-    pytest.param({("OrderEvents", 0): 226}, ("note", "CQ10"), id="of this queue"),
-    pytest.param({("OrderEvents", 0): 225, ("OrderEvents", 1): 500}, ("error", None), id="more of another one"),
-]
-
-
-@pytest.mark.parametrize(("left_out", "expected"), TOLD)
-def test_what_was_told_of_another_queue_folds_nothing(built, left_out, expected):
-    """The sums of both findings were compared: a queue's loss could hide behind another queue's."""
-    with open_store(built(states.hole)) as store:
-        starts = Starts(store)
-        items = [one for one in check(store) if isinstance(one, Finding)]
-        starts.left_out |= left_out
-        (found,) = of_rule(check_losses.findings(store, starts, items), "RP01")
-    assert (found.severity, found.caused_by) == expected
-
-
 def test_what_follows_is_as_grave_as_it_is_where_its_cause_was_not_asked_for(built, capsys):
     """``check --only RP01`` ended with 0: messages that no start dispatches were a note below a rule nobody asked."""
     root = built(states.pages_of_queues_lost)
@@ -223,105 +199,6 @@ def test_what_follows_is_as_grave_as_it_is_where_its_cause_was_not_asked_for(bui
     assert main(["check", str(root), "--only", "CQ10,RP01", "--json"]) == 1
     asked = [json.loads(line) for line in capsys.readouterr().out.splitlines()[:-1]]
     assert [(one["id"], one["causedBy"]) for one in asked] == [("CQ10", None), ("RP01", "CQ10")]
-
-
-def handed_over(root, monkeypatch):
-    """(losses of both plans by what the check hands over, the same by the whole log, offsets that were read from)."""
-    begun, kept = [], []
-
-    class Seen(check_start.Starts):
-        def __init__(self, store):
-            super().__init__(store)
-            kept.append(self)
-
-    def seen(log, start, *args, **options):
-        begun.append(start)
-        return scan_log(log, start, *args, **options)
-
-    with monkeypatch.context() as patch, open_store(root) as store:
-        patch.setattr(findings, "Starts", Seen)
-        list(check(store))
-        starts = kept[-1]
-        patch.setattr(left_behind, "scan_log", seen)
-        starts._losses = None
-        mine = [starts.losses(like) for like in check_start.RELEASES]
-        theirs = [recovery.plan(store, like) for like in check_start.RELEASES if starts.plan(like) is not None]
-    return [plan for plan in mine if plan is not None], theirs, begun
-
-
-STATES = [
-    states.hole, states.tail_not_dispatched, states.tail_of_next_to_last_file, states.pages_of_queues_lost,
-    states.pages_lost_and_closed, states.queue_folder_lost, states.index_behind_the_checkpoint, states.magic_code_lost,
-    states.tail_of_log_zero, states.middle_file_lost,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
-def test_what_the_check_has_read_tells_the_plans_the_same_as_the_log(built, monkeypatch, state):
-    mine, theirs, _ = handed_over(built(state), monkeypatch)
-    assert len(mine) == 2
-    assert mine == theirs
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_what_the_check_has_read_tells_the_same_of_any_damage(golden, tmp_path, monkeypatch, seed):
-    """Pages of the queues and of the log zeroed or overwritten, tails cut, folders lost, with and without abort."""
-    rng = random.Random(seed)
-    root = tmp_path / "store"
-    name = rng.choice(("broker-orders", "batchcq-5.3.3", "first-files-deleted-5.3.3", "crash-4.9.8"))
-    shutil.copytree(golden(name), root)
-    for _ in range(rng.randint(1, 4)):
-        kind = rng.choice(("consumequeue", "consumequeue", "commitlog"))
-        file = rng.choice(sorted(path for path in (root / kind).rglob("*") if path.is_file()))
-        size = file.stat().st_size
-        at, span = rng.randrange(max(size, 1)), rng.choice((20, 400, 4096))
-        with file.open("r+b") as opened:
-            opened.seek(at // 20 * 20)
-            opened.write(bytes(min(span, size - at)) if rng.random() < 0.7 else rng.randbytes(min(span, size - at)))
-        if kind == "consumequeue" and rng.random() < 0.2:
-            shutil.rmtree(file.parent)
-    if rng.random() < 0.5:
-        (root / "abort").write_text("1")
-    mine, theirs, _ = handed_over(root, monkeypatch)
-    assert mine == theirs
-
-
-def test_the_plans_of_a_check_read_the_log_once_and_from_the_first_unit_that_is_missing(built, monkeypatch):
-    """Each release's plan read the log again after the check had read it, and the answers to an incident once more."""
-    root = built(states.tail_of_next_to_last_file)
-    mine, _, begun = handed_over(root, monkeypatch)
-    first = mine[0].undispatched.first_unit
-    assert len(begun) > 2
-    ours = begun[: len(begun) // 3]
-    assert ours
-    assert min(ours) == first
-
-
-def test_a_plan_looks_for_what_is_in_no_queue_in_the_whole_log(built, monkeypatch):
-    """It looked through the last 256 MiB."""
-    root = built(states.queue_folder_lost)
-    done = []
-    with open_store(root) as store:
-        plan = recovery.plan(store, look=left_behind.Look(lambda at, whole: done.append((at, whole))))
-    assert plan.undispatched.looked_from == plan.log_min
-    assert done == sorted(done)
-    assert all(at < whole for at, whole in done)
-
-
-def test_a_look_that_is_stopped_says_how_far_it_came(built):
-    root = built(states.queue_folder_lost)
-    with open_store(root) as store:
-        whole = recovery.plan(store).undispatched
-        starts = [file.start_offset for file in store.log.files]
-        done = []
-        stop = SimpleNamespace(is_set=lambda: len(done) > 0)
-        plan = recovery.plan(store, look=left_behind.Look(lambda at, of: done.append(at), stop))
-        none = recovery.plan(store, look=left_behind.Look(None, SimpleNamespace(is_set=lambda: True))).undispatched
-        assert store.log.min_offset < plan.undispatched.looked_from
-    assert plan.undispatched.looked_from in starts
-    assert 0 < plan.undispatched.messages < whole.messages
-    assert none == plan.undispatched
-    assert plan.queues
 
 
 def test_a_batch_unit_is_lost_with_all_its_messages(golden, tmp_path):

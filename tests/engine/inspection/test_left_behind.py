@@ -1,0 +1,46 @@
+"""Units of a log that stand in no queue."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import incident_states as states
+import pytest
+
+from engine.inspection import left_behind, recovery
+from engine.inspection.snapshot import open_store
+
+pytestmark = pytest.mark.golden
+
+
+@pytest.fixture
+def built(golden, tmp_path):
+    """``built(state)``: the broker's store in the state of an incident."""
+    return lambda state: states.build(golden("broker-orders"), tmp_path / "store", state)
+
+
+def test_a_plan_looks_for_what_is_in_no_queue_in_the_whole_log(built, monkeypatch):
+    """It looked through the last 256 MiB."""
+    root = built(states.queue_folder_lost)
+    done = []
+    with open_store(root) as store:
+        plan = recovery.plan(store, look=left_behind.Look(lambda at, whole: done.append((at, whole))))
+    assert plan.undispatched.looked_from == plan.log_min
+    assert done == sorted(done)
+    assert all(at < whole for at, whole in done)
+
+
+def test_a_look_that_is_stopped_says_how_far_it_came(built):
+    root = built(states.queue_folder_lost)
+    with open_store(root) as store:
+        whole = recovery.plan(store).undispatched
+        starts = [file.start_offset for file in store.log.files]
+        done = []
+        stop = SimpleNamespace(is_set=lambda: len(done) > 0)
+        plan = recovery.plan(store, look=left_behind.Look(lambda at, of: done.append(at), stop))
+        none = recovery.plan(store, look=left_behind.Look(None, SimpleNamespace(is_set=lambda: True))).undispatched
+        assert store.log.min_offset < plan.undispatched.looked_from
+    assert plan.undispatched.looked_from in starts
+    assert 0 < plan.undispatched.messages < whole.messages
+    assert none == plan.undispatched
+    assert plan.queues
