@@ -155,15 +155,23 @@ def folders(root):
     return sorted(path.name for path in root.iterdir())
 
 
-@pytest.mark.parametrize(("state", "rule"), [(states.pages_lost_and_closed, "RP01"), (no_queues, "CQ10")])
-def test_what_was_built_elsewhere_is_put_in_place_as_said(built, java, tmp_path, monkeypatch, capsys, state, rule):
-    """The step ended with a folder NEW, and nobody said how it becomes the store's; without --config where no queue is
-    left, a broker of other sizes refuses what was built.
-    """
-    root = built(state)
+@pytest.mark.parametrize(("release", "store"), [("4.9.8", "broker-orders-4.9.7"), ("5.3.3", "broker-orders")])
+def test_queues_that_are_all_lost_are_left_to_the_next_start(golden, tmp_path, release, store):
+    """What a start heals by itself needs no command."""
+    java = peer.Peer(release, tmp_path)
+    root = states.build(golden(store), tmp_path / "store", no_queues)
+    with open_store(root) as opened:
+        found = next(one for one in list(check(opened, only={"CQ10"}))[:-1])
+    assert (found.severity, "the next start dispatches these units again" in found.next_step) == ("warn", True)
+    assert entries(java, root) >= entries(java, golden(store)) > 0, "those of a topic that was deleted come back, too"
+
+
+def test_what_was_built_elsewhere_is_put_in_place_as_said(built, java, tmp_path, monkeypatch, capsys):
+    """The step ended with a folder NEW, and nobody said how it becomes the store's."""
+    root = built(states.pages_lost_and_closed)
     before = folders(root)
     with open_store(root) as store:
-        found = next(one for one in list(check(store, only={rule}))[:-1])
+        found = next(one for one in list(check(store, only={"RP01"}))[:-1])
     followed(root, found, tmp_path, monkeypatch, capsys)
     assert {*before} <= {*folders(root)} <= {*before, "consumequeue"}
     assert "index" in folders(tmp_path / "OLD")
