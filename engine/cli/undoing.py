@@ -36,7 +36,7 @@ def undo(args: argparse.Namespace, out: Output) -> int:
         if holder_of(root / "lock") is not None:
             StoreLock(root / "lock").release()  # raises, and names the holder
         kept_undo.check(kept, root)
-        if not consent.given(args, _deeds(kept, root), "Put it back?", empty_log=None):
+        if not consent.given(args, _planned(kept, root), "Put it back?", empty_log=None):
             return 2
         with StoreLock(root / "lock"):
             kept_undo.check(kept, root)
@@ -62,7 +62,7 @@ def _store(given: str, kept: Kept) -> Path:
         raise
 
 
-def _deeds(kept: Kept, root: Path) -> Iterator[str]:
+def _planned(kept: Kept, root: Path) -> Iterator[str]:
     """What it does, in numbers."""
     files, size = kept.amount
     yield f"{root} gets back what {kept.command} changed, as it is kept in {kept.folder}:"

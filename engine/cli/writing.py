@@ -39,7 +39,7 @@ class WriteTarget:
     recovery: RecoveryPlan | None
     empty_log: EmptyLog | None = None
 
-    def deeds(self) -> Iterator[str]:
+    def planned(self) -> Iterator[str]:
         """Opening the store, in numbers."""
         found = self.recovery
         if found is None:

@@ -176,7 +176,7 @@ class RebuildBox(QDialog):
             self._session.jobs.start(self.run(Path(text).expanduser()))
 
     async def run(self, target: Path) -> None:
-        """The deed as a job of the window's; says in the box how it ended."""
+        """The rebuilding as a job of the window's; says in the box how it ended."""
         session, began = self._session, time.monotonic()
         store = session.path
 

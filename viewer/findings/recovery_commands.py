@@ -66,7 +66,7 @@ class RecoveryCommands(QObject):
             wish()
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """What can be done now: command → deed."""
+        """What can be done now: command → what does it."""
         found: dict[str, Callable[[], object]] = {"recovery.save": self.ask_save, "recovery.try": self.ask_copy}
         if self.trial is not None and not self.running:
             found["recovery.again"] = self.again
@@ -102,7 +102,7 @@ class RecoveryCommands(QObject):
         dialog.open()
 
     def _later(self, work: Callable[[], None]) -> bool:
-        """Whether ``deed`` has to wait for a plan; it is asked for then."""
+        """Whether ``work`` has to wait for a plan; it is asked for then."""
         if self._plan is not None:
             return False
         self._wish = work

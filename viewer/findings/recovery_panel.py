@@ -136,7 +136,7 @@ class RecoveryPanel(Paper):
         self.commandsChanged.emit()
 
     def _want(self) -> None:
-        """A deed waits for the plan."""
+        """A command waits for the plan."""
         if self._job is None or not self._job.possible:
             self.tools.told.emit(tr("Recovery needs a whole store; this is a commit log by itself."))
         elif not self._job.running:

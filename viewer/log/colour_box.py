@@ -83,7 +83,7 @@ class ColourBox(QDialog):
             self.buttons[name].clicked.connect(lambda _=False, work=work: work())
         self.buttons["apply"].clicked.connect(self.apply)
 
-    # ---- deeds -------------------------------------------------------------------------------------------------------
+    # ---- commands ----------------------------------------------------------------------------------------------------
 
     def add(self, text: str = "") -> None:
         """A new rule at the top: it is asked first."""

@@ -71,7 +71,7 @@ class LogSame(QObject):
         return found
 
     def _with_unit(self, what: str, work: Callable[[str], None]) -> None:
-        """Do ``deed`` with the filter of what belongs to the chosen row; its unit is read off the loop."""
+        """Do ``work`` with the filter of what belongs to the chosen row; its unit is read off the loop."""
         row, session = self._table.current_row(), self.session
         if row is None or session is None:
             return

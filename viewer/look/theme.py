@@ -205,7 +205,7 @@ class _Follower(QObject):
 
 
 def follow(widget: QWidget, work: Callable[[], object]) -> None:
-    """``deed`` is done when ``widget`` puts on another theme: with the part of the window that it lies in."""
+    """``work`` is done when ``widget`` puts on another theme: with the part of the window that it lies in."""
     _Follower(widget).told.connect(work)
 
 

@@ -109,7 +109,7 @@ class Pane(QWidget):
         """Colours, fonts or zoom changed."""
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """What this view does for the commands that act on what is in front: action id → deed."""
+        """What this view does for the commands that act on what is in front: action id → what does it."""
         return {}
 
     def busy(self) -> bool:

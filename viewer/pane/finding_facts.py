@@ -346,7 +346,7 @@ def _value(value: Any, name: str = "") -> str:
 
 
 def next_steps(one: Finding, path: str) -> list[tuple[str, str]]:
-    """(deed, words) in the order of doing: the snapshot comes first wherever something is wrong."""
+    """(step, words) in the order of doing: the snapshot comes first wherever something is wrong."""
     steps = []
     advice = one.next_step
     if advice.startswith(SNAPSHOT_FIRST):

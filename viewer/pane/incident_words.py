@@ -31,7 +31,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """The four answers; steps as (deed, command); the queues that lost messages already, and those that the next start
+    """The four answers; steps as (words, command); the queues that lost messages already, and those that the next start
     makes lose them.
     """
 

@@ -42,7 +42,7 @@ MOST_BYTES = 64 << 20
 
 
 class RowCommands:
-    """The deeds of one view."""
+    """The row commands of one view."""
 
     def __init__(self, pane: RowHost) -> None:
         self._pane = pane
@@ -164,7 +164,7 @@ class RowCommands:
 
 
 def _place(command: str, facts: Facts) -> Place | None:
-    """Where the deed leads; None for what is no way."""
+    """Where the command leads; None for what is no way."""
     if command == "go.link" and isinstance(facts.link, Place):
         return facts.link
     if command == "go.own" and facts.link is not None:

@@ -213,7 +213,7 @@ class PipelinePane(Pane):
             return f"{self.job.wish.job}: {standing(self.job)}"
         return tr("No job runs.")
 
-    # ---- deeds -------------------------------------------------------------------------------------------------------
+    # ---- commands ----------------------------------------------------------------------------------------------------
 
     def run(self, wish: Wish) -> None:
         """Start a job and show it."""

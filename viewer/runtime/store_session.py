@@ -145,7 +145,7 @@ class StoreSession(QObject):
         self._held = []
 
     def later(self, work: Callable[[], object]) -> None:
-        """Have ``deed`` done when the first rows stand on the screen; at once where nothing is kept back."""
+        """Have ``work`` done when the first rows stand on the screen; at once where nothing is kept back."""
         if self._held is None:
             work()
         else:

@@ -29,7 +29,7 @@ UPWARDS = (Qt.Key.Key_Up, Qt.Key.Key_PageUp, Qt.Key.Key_Home)
 
 
 class Pace(QObject):
-    """Has ``deed`` done at most every ``every`` ms: at once where the last time is long ago, else when it is due."""
+    """Has ``work`` done at most every ``every`` ms: at once where the last time is long ago, else when it is due."""
 
     def __init__(self, parent: QObject, work: Callable[[], None], every: int = EVERY_MS) -> None:
         super().__init__(parent)

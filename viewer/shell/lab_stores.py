@@ -129,7 +129,7 @@ class LabRoom(QObject):
         session = self._window.session
         return session is not None and session.path.absolute() == self.session.store
 
-    # ---- deeds -------------------------------------------------------------------------------------------------------
+    # ---- commands ----------------------------------------------------------------------------------------------------
 
     def create(self) -> None:
         """Ask what kind of store shall be made."""

@@ -21,7 +21,7 @@ SAMPLE = "orders-damaged"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where the window goes, which part is framed, what is said; ``deed`` is a command that may be done here."""
+    """Where the window goes, which part is framed, what is said; ``command`` is one that may be done here."""
 
     at: str
     part: str

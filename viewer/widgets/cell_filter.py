@@ -23,7 +23,7 @@ HOWS = (
     ("prepare", words("Write {term} into the filter")),
     ("copy", words("Copy {term}")),
 )
-"""How a filter uses a term, in the order of the menu; ``colour`` is a deed of its own beside the bookmark."""
+"""How a filter uses a term, in the order of the menu; ``colour`` is a command of its own beside the bookmark."""
 
 CELL_COMMANDS = {
     "filter.cell": "only",

@@ -1,5 +1,5 @@
-"""The menus of what is drawn and of the tree's lines, by mouse, Menu key and Shift+F10; their deeds are the one table's
-(:mod:`viewer.widgets.row_commands`).
+"""The menus of what is drawn and of the tree's lines, by mouse, Menu key and Shift+F10; their commands are the one
+table's (:mod:`viewer.widgets.row_commands`).
 """
 
 from __future__ import annotations

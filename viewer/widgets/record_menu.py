@@ -1,4 +1,4 @@
-"""The context menu of a table, made from the one table of deeds (:mod:`viewer.widgets.row_commands`)."""
+"""The context menu of a table, made from the one table of row commands (:mod:`viewer.widgets.row_commands`)."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def do(parent: QWidget, doer: Doer | None, command: str, facts: Facts) -> None:
 def add_row_commands(
     menu: QMenu, facts: Facts, run: Run, doer: Doer | None, filters: Callable[[QMenu], object] | None
 ) -> None:
-    """Every deed of this kind of row in the order of the parts; what cannot be done is grey, its reason in the tip
+    """Every command of this kind of row in the order of the parts; what cannot be done is grey, its reason in the tip
     and, while it is highlighted, in the status bar.
 
     ``doer`` is None without a store to act on; ``filters`` adds the conditions of the cell.

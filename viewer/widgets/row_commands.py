@@ -1,6 +1,6 @@
-"""What can be done with a row, a field or a finding: one table of deeds from which every menu is made; no Qt.
+"""What can be done with a row, a field or a finding: one table of commands from which every menu is made; no Qt.
 
-A deed stands in every menu of its kind of row, in this order: go there, follow it, filter by it, keep it, copy it,
+A command stands in every menu of its kind of row, in this order: go there, follow it, filter by it, keep it, copy it,
 export its bytes, explain it. What cannot be done there has a reason.
 """
 
@@ -50,7 +50,7 @@ class Facts:
 
 
 Reason = Callable[[Facts], str]
-"""Why a deed cannot be done, in English and marked for translation; "" where it can."""
+"""Why a command cannot be done, in English and marked for translation; "" where it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +161,12 @@ ONLY_IN = {
     "keep.column": frozenset({"field"}),
     "copy.out": frozenset({"whereResult"}),
 }
-"""Deeds that stand in the menus of few kinds."""
+"""Commands that stand in the menus of few kinds."""
 NEEDS_STORE = frozenset((
     "go.log", "go.entry", "follow.trace", "follow.where", "follow.next", "keep.bookmark", "keep.mark", "keep.colour",
     "bytes.export", "copy.markdown",
 ))  # fmt: skip
-"""Deeds that only a view of a store can do."""
+"""Commands that only a view of a store can do."""
 MESSAGES = frozenset((
     "unit", "cq", "indexEntry", "traceStep", "whereResult", "evidence", "tracedKey", "difference", "finding",
     "findingRule", "bookmark", "field", "route",
@@ -180,7 +180,7 @@ PLACES = frozenset((
 MARKS = frozenset(("treeNode", "lineMark", "findingMark", "rulerMark", "queueMark", "indexMark", "area", "dayMark"))
 """What is no row: lines of the store tree, marks on the Lines, boxes of pictures."""
 COPIED = {"copy.cell": words("Copy value"), "copy.row": words("Copy what it says")}
-"""How deeds are called where there is no cell and no row."""
+"""How commands are called where there is no cell and no row."""
 VALUES = frozenset((
     "config", "configValue", "configChange", "tried", "plug", "twoWays", "reading", "operation",
 ))  # fmt: skip
@@ -193,7 +193,7 @@ PARTS_OF = {
 
 
 def name_of(command: RowCommand, kind: str) -> str:
-    """What the deed is called in the menus of a kind, in English."""
+    """What the command is called in the menus of a kind, in English."""
     return COPIED.get(command.id, command.text) if kind in MARKS else command.text
 
 

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             return 0
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
-        if not consent.given(args, _deeds(store), "Build them again?", empty_log=without_log(store)):
+        if not consent.given(args, _planned(store), "Build them again?", empty_log=without_log(store)):
             return 2
         store.refuse_unread("nothing is built over it")
         config = _settled(store, out)
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         return 0
 
 
-def _deeds(store: StoreSnapshot) -> Iterator[str]:
+def _planned(store: StoreSnapshot) -> Iterator[str]:
     """What it does to the store, in numbers."""
     assert store.paths is not None
     path = str(store.path)

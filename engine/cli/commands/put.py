@@ -52,8 +52,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     for remark in plan.remarks:
         out.say(remark)
     target = find_target(args.store, plan.over(given_config(args, out)), args.like)
-    deeds = _deeds(target, plan.messages)
-    if target.exists and not consent.given(args, deeds, "Put them there?", empty_log=target.empty_log):
+    planned = _planned(target, plan.messages)
+    if target.exists and not consent.given(args, planned, "Put them there?", empty_log=target.empty_log):
         return 2
     return 0 if _put(args, out, target, plan) else 1
 
@@ -103,8 +103,8 @@ def _asked(args: argparse.Namespace) -> PutPlan:
     return PutPlan({}, (), (message,), ())
 
 
-def _deeds(target: WriteTarget, messages: Sequence[Message]) -> Iterator[str]:
-    yield from target.deeds()
+def _planned(target: WriteTarget, messages: Sequence[Message]) -> Iterator[str]:
+    yield from target.planned()
     size = sum(len(message.body) for message in messages)
     topics = len({message.topic for message in messages})
     are = "is" if len(messages) == 1 else "are"

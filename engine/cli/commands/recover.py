@@ -87,7 +87,7 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
         _show(shown, out, written=written)
         blocker = shown.blockers[0]
         raise StoreError(f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file)
-    if not consent.given(args, _deeds(shown, broker, str(path)), "Change the store so?", empty_log=shown.empty_log):
+    if not consent.given(args, _planned(shown, broker, str(path)), "Change the store so?", empty_log=shown.empty_log):
         return 2
     from engine.message_store import MessageStore
 
@@ -107,7 +107,7 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _deeds(found: RecoveryPlan, broker: RecoveryPlan, path: str) -> Iterator[str]:
+def _planned(found: RecoveryPlan, broker: RecoveryPlan, path: str) -> Iterator[str]:
     """What applying the plan does, in numbers; ``broker`` is what a broker would do."""
     yield f"Advice first: storescope snapshot {shlex.quote(path)} COPY --recovery-set keeps what this changes."
     before = "a crash" if found.exit == "abnormal" else "an orderly end"

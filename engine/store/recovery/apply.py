@@ -1,6 +1,6 @@
 """Recovery carried out: exactly what stands in a plan is cut, deleted and dispatched again (spec 10).
 
-The preview and the deed are one code: :mod:`.planning` decides, this module does. After an abnormal exit a plan
+The preview and its execution are one code: :mod:`.planning` decides, this module does. After an abnormal exit a plan
 is carried out while it is made, so that the log is walked once; otherwise it is made first. What dispatch leaves
 is held against the plan at the end.
 
@@ -130,11 +130,11 @@ def _recover(
         plan = recovery.plan(source, like)
         apply(plan, source, targets, bulk, empty_log=empty_log, progress=progress)
         return plan
-    deed = _Deed(targets, like, bulk, source.listing, empty_log, progress)
-    plan = recovery.plan(source, like, deed)
-    if not deed.begun:
-        deed.start(plan)
-    deed.finish(plan)
+    execution = _Execution(targets, like, bulk, source.listing, empty_log, progress)
+    plan = recovery.plan(source, like, execution)
+    if not execution.begun:
+        execution.start(plan)
+    execution.finish(plan)
     return plan
 
 
@@ -152,23 +152,23 @@ def apply(
     Raises :class:`LogIsEmpty` (but with ``empty_log``) and :class:`WouldNotStart` before anything is changed,
     ``OSError`` as it comes.
     """
-    deed = _Deed(targets, plan.like, bulk, source.listing, empty_log, progress)
-    deed.refuse_empty(plan.empty_log)
+    execution = _Execution(targets, plan.like, bulk, source.listing, empty_log, progress)
+    execution.refuse_empty(plan.empty_log)
     if not plan.will_start:
         raise WouldNotStart(plan)
-    deed.start(plan)
+    execution.start(plan)
     files = [file for file in source.log.files if file.path not in plan.files_deleted]
     rules = recovery.dispatch_rules(recovery.rules_of(source, plan.like))
     passes = (recovery.walk_rules(rules), rules)
     for number, span in enumerate((plan.first_pass, plan.second_pass)):
         if span is not None:
-            LogWalk(files, passes[number], _Behind(deed, span)).run_dispatch(span.start, span.end)
+            LogWalk(files, passes[number], _Behind(execution, span)).run_dispatch(span.start, span.end)
         if number == 0:
-            deed.cut_as(plan.queues)
-    deed.finish(plan)
+            execution.cut_as(plan.queues)
+    execution.finish(plan)
 
 
-class _Deed:
+class _Execution:
     """The steps of one recovery, in the order in which RocketMQ takes them."""
 
     def __init__(
@@ -385,15 +385,15 @@ def _empties(plan: RecoveryPlan) -> bool:
 class _Behind:
     """Lets through the units of one pass: those whose PHYSICALOFFSET lies behind ``span.after``."""
 
-    def __init__(self, deed: _Deed, span: DispatchPass) -> None:
-        self._deed = deed
+    def __init__(self, execution: _Execution, span: DispatchPass) -> None:
+        self._execution = execution
         self._after = span.after
 
     def take_rows(self, columns: UnitColumns, topics: TopicTable, rows: int) -> None:
         wanted = np.flatnonzero(columns.physical_offset[:rows] > self._after)
         if len(wanted):
-            self._deed.take_rows(columns, topics, wanted)
+            self._execution.take_rows(columns, topics, wanted)
 
     def take(self, place: int, request: Request) -> None:
         if request.physical_offset > self._after:
-            self._deed.take(place, request)
+            self._execution.take(place, request)

@@ -41,7 +41,7 @@ MUCH_HEAP = 64 << 20
 _TABLES_OF_5 = ("topicQueueMapping.json", "consumerOrderInfo.json", TIMER_METRICS)
 
 
-class Deed(Taker, Protocol):
+class Execution(Taker, Protocol):
     """Carries a recovery out while it is being planned: one walk through the log serves both."""
 
     def begin(self, prepared: Prepared) -> None:
@@ -74,8 +74,8 @@ class _Passes(NamedTuple):
     stands_at: tuple[int, str] | None  # where the start waits for dispatch for ever, and why
 
 
-def plan(source: RecoverySource, like: Release = "5.3", deed: Deed | None = None) -> RecoveryPlan:
-    """What starting a broker of release ``like`` would do. Nothing is written, locked or created, but by ``deed``.
+def plan(source: RecoverySource, like: Release = "5.3", execution: Execution | None = None) -> RecoveryPlan:
+    """What starting a broker of release ``like`` would do. Nothing is written, locked or created, but by ``execution``.
 
     Raises :class:`engine.errors.CannotRead` where bytes could not be read: no plan is made over them.
     """
@@ -90,12 +90,12 @@ def plan(source: RecoverySource, like: Release = "5.3", deed: Deed | None = None
         return replace(_empty_log(source, like, loaded, table, known), empty_log=missed)
     kept_index, deleted_index = _index(source.index, source)
     first, why, limit = _start(source, files, known, like)
-    if deed is not None:
+    if execution is not None:
         _must_be_readable(files, min(files[first].start_offset, max(known, 0)))
-        deed.begin(Prepared(tuple(loaded.blockers), deleted_index, tuple(table), missed))
-        table.taker = deed
+        execution.begin(Prepared(tuple(loaded.blockers), deleted_index, tuple(table), missed))
+        table.taker = execution
     read = sum(queue.bytes_read for queue in table)
-    passes = _recover_log(source, files, first, known, like, rules, table, deed)
+    passes = _recover_log(source, files, first, known, like, rules, table, execution)
     walked, end = passes.walked, passes.end
     deleted = tuple(f.path for f in files if f.start_offset > walked.end_offset)
     blockers = loaded.blockers + _correct_minimums(table, files[0].start_offset, like)
@@ -265,7 +265,7 @@ def _recover_log(
     like: Release,
     rules: Rules,
     table: QueueTable,
-    deed: Deed | None,
+    execution: Execution | None,
 ) -> _Passes:
     """Walk, dispatch, cut the queues; gives the walk and the bytes that a later dispatch read besides."""
     table.after = -1 if source.abort else known if like == "5.3" else (1 << 63) - 1
@@ -274,8 +274,8 @@ def _recover_log(
     if known >= walked.end_offset:
         for queue in table:
             queue.truncate(walked.end_offset)
-        if deed is not None:
-            deed.cut(table)
+        if execution is not None:
+            execution.cut(table)
     end = _append_at(files, walked.end_offset)
     if like == "5.3" and not source.config.recheck_reput_offset_from_cq:
         return _Passes(walked, end, 0, done, None, None)

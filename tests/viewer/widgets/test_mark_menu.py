@@ -21,7 +21,7 @@ FILES = (LineFile("00000000000000000000", 0, 1000), LineFile("000000000000000010
 
 
 def reasons(mark):
-    """Deed → why it cannot be done."""
+    """Command → why it cannot be done."""
     return {
         command.id: reason for command in row_commands_of(mark.facts.kind) if (reason := command.without(mark.facts))
     }

@@ -15,7 +15,7 @@ from viewer.widgets.treemap import Treemap
 
 
 def reasons(mark):
-    """Deed → why it cannot be done."""
+    """Command → why it cannot be done."""
     return {one.id: reason for one in row_commands_of(mark.facts.kind) if (reason := one.without(mark.facts))}
 
 
