@@ -6,6 +6,7 @@ of the machine unless told otherwise.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 
@@ -61,6 +62,18 @@ def moment(ms: int | None) -> str:
     """``2026-11-20 09:41:07.225``."""
     date = day(ms)
     return f"{date} {clock(ms)}" if date else clock(ms)
+
+
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def stamps_shown(text: str) -> str:
+    """``text`` of the engine with its times, which are UTC's, in the zone that is shown."""
+
+    def shown(found: re.Match[str]) -> str:
+        return moment(round(datetime.fromisoformat(found[0]).timestamp() * 1000))
+
+    return _STAMP.sub(shown, text)
 
 
 def full_moment(ms: int | None) -> str:

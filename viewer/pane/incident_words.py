@@ -14,6 +14,7 @@ from typing import Any
 from engine.counted import capital
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
+from viewer.look.formats import stamps_shown
 from viewer.pane.plan_words import RELEASES, messages_in_words
 
 MOST_TOPICS = 4
@@ -56,7 +57,7 @@ def incident_of(told: Told | None, *, complete: bool) -> Incident | None:
     lost, starts = told["lostAlready"], {like: one for like, one in told["lostByNextStart"].items() if one}
     if not (lost and lost["messages"]) and not any(one["messages"] for one in starts.values()):
         return None
-    said, *why = re.split(": |：", engine_words(told["whatHappened"]), maxsplit=1)
+    said, *why = re.split(": |：", stamps_shown(engine_words(told["whatHappened"])), maxsplit=1)
     steps = tuple((engine_words(step["text"]), step["command"] or "") for step in told["firstSteps"])
     return Incident(
         Answer("error", said, capital("".join(why))),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta, timezone
 from typing import Any
 
 from PySide6.QtWidgets import QApplication
 
 from viewer.look import assets
+from viewer.look.formats import set_zone
 from viewer.pane.incident_words import incident_of
 
 
@@ -53,3 +55,14 @@ def test_what_happened_and_why_are_two_lines_in_chinese_too(dressed: QApplicatio
     assert found is not None
     assert found.happened.said == "CommitLog 为空或不存在"
     assert found.happened.why == "磁盘未挂载，或文件已被删除，位于 s/commitlog（CL12）。"
+
+
+def test_times_of_an_incident_are_in_the_zone_that_is_shown() -> None:
+    set_zone(timezone(timedelta(hours=8)))
+    try:
+        text = "The commit log was overwritten between 2026-11-21T20:10:30.534Z and 2026-11-21T20:10:30.539Z."
+        found = incident_of(told(lost=1) | {"whatHappened": text}, complete=True)
+    finally:
+        set_zone(None)
+    assert found is not None
+    assert "between 2026-11-22 04:10:30.534 and 2026-11-22 04:10:30.539" in found.happened.said
