@@ -1,0 +1,55 @@
+"""Small shapes: states, chips, key caps, bars; drawn in every theme, told to a screen reader."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+
+from viewer.widgets.shapes import Chip, Glyph, Key, Mark, Progress
+
+
+def test_a_chip_is_as_wide_as_its_word_and_says_it(shown, qtbot):
+    chip = shown(Chip("ok", "fine"))
+    narrow = chip.width()
+    chip.set_chip("error", "not all of it can be read")
+    assert chip.width() > narrow
+    assert chip.accessibleName() == "not all of it can be read"
+    with qtbot.waitSignal(chip.clicked):
+        qtbot.mouseClick(chip, Qt.MouseButton.LeftButton)
+
+
+def pixels(widget):
+    return widget.grab().toImage()
+
+
+def test_a_mark_without_a_state_draws_nothing(shown):
+    mark = shown(Mark("error"))
+    drawn = pixels(mark)
+    mark.set_kind("")
+    assert pixels(mark) != drawn
+    mark.set_kind("error")
+    assert pixels(mark) == drawn
+
+
+@pytest.mark.parametrize("part", [0.0, 0.5, 1.0, 7.0, None])
+def test_a_bar_stays_in_its_track(shown, part):
+    bar = shown(Progress(200))
+    bar.set_part(part)
+    bar.grab()
+    assert bar.width() == 200
+
+
+def test_more_is_seen_as_more(shown):
+    bar = shown(Progress(200))
+    bar.set_part(0.2)
+    little = pixels(bar)
+    bar.set_part(0.9)
+    assert pixels(bar) != little
+
+
+def test_glyphs_and_keys_have_their_size(shown):
+    glyph = shown(Glyph("log"))
+    assert glyph.width() == glyph.height()
+    glyph.set_glyph("queue", "accent")
+    glyph.grab()
+    assert shown(Key("Ctrl G")).width() > shown(Key("G")).width()
