@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from engine.inspection.check.tables import is_of_a_broker
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.tables import read_table
+from engine.inspection.tables import read_table, table_topics
 from engine.rules.dispatch_rules import TopicsKnown
 
 _BEYOND = 1 << 62
@@ -26,7 +26,7 @@ def is_listed(store: StoreSnapshot) -> bool:
 def topics_known(store: StoreSnapshot) -> TopicsKnown:
     """What the store's folders and tables tell of its topics. Raises :class:`CannotRead`."""
     assert store.paths is not None
-    folders, listed = store.topics(), frozenset(store.table_topics())
+    folders, listed = store.topics(), frozenset(table_topics(store))
     store.whole_topics()
     told = is_listed(store) or not (store.abort or not folders or is_of_a_broker(store))
     newest = max(

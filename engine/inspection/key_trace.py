@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from engine.codec import index as codec
 from engine.codec import properties as props
@@ -18,10 +18,24 @@ from engine.errors import StoreError
 from engine.inspection.index_reader import IndexReader
 
 if TYPE_CHECKING:
-    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.log_reader import LogReader
+    from engine.mapped.reading import Unread
 
 LAST_TIME = (1 << 63) - 1
 DEFAULT_MAX = 32
+
+
+class IndexedLog(Protocol):
+    """What a key's way leads through: index files and the log, of a store that is looked at."""
+
+    @property
+    def log(self) -> LogReader: ...
+    @property
+    def settle_start(self) -> int: ...
+    @property
+    def unread(self) -> tuple[Unread, ...]: ...
+    def settle_log_end(self) -> None: ...
+    def index_files(self) -> list[IndexReader]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +93,7 @@ Traced = TraceFile | TraceStep | Match | TraceEnd
 
 
 def trace(
-    store: StoreSnapshot, topic: str, key: str, begin: int = 0, end: int = LAST_TIME, max_count: int = DEFAULT_MAX
+    store: IndexedLog, topic: str, key: str, begin: int = 0, end: int = LAST_TIME, max_count: int = DEFAULT_MAX
 ) -> Iterator[Traced]:
     """Every file, step and match for ``topic``/``key`` in the window [begin, end] ms, newest first, last a
     :class:`TraceEnd`.
@@ -94,7 +108,7 @@ def trace(
 
 
 class _Walk:
-    def __init__(self, store: StoreSnapshot, topic: str, key: str, begin: int, end: int, max_count: int) -> None:
+    def __init__(self, store: IndexedLog, topic: str, key: str, begin: int, end: int, max_count: int) -> None:
         self._store = store
         self._topic, self._key = topic, key
         self._begin, self._end, self._max = begin, end, max_count

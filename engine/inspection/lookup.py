@@ -9,6 +9,7 @@ from engine.codec.java import index_key_hash
 from engine.codec.message import Unit, parse_offset_message_id
 from engine.errors import CorruptUnit
 from engine.inspection.key_trace import Match, trace
+from engine.inspection.tables import table_topics
 
 if TYPE_CHECKING:
     from engine.inspection.index_reader import IndexReader
@@ -78,7 +79,7 @@ def known_topics(store: StoreSnapshot) -> Iterator[str]:
     """Every topic that a unit may stand under: those with a queue folder, and those of the topics table."""
     seen = set(store.topics())
     yield from seen
-    for name in store.table_topics():
+    for name in table_topics(store):
         if name not in seen:
             yield name
 

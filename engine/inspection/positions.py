@@ -5,16 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from engine.codec.message import Unit
 from engine.errors import CannotRead, CorruptUnit, StoreError
 from engine.store.offset_by_time import store_time
 
 if TYPE_CHECKING:
-    from engine.inspection.snapshot import StoreSnapshot
+    from engine.codec.checkpoint import Checkpoint
+    from engine.inspection.index_reader import IndexReader
+    from engine.inspection.lock_state import LockState
+    from engine.inspection.log_reader import LogReader
+    from engine.inspection.queue_reader import QueueReader
+    from engine.layout import StorePaths
+    from engine.mapped.reading import Unread
 
 _NO_ENTRY = "no consume queue holds an entry, so how far dispatch came is not written anywhere"
+
+
+class StoreFiles(Protocol):
+    """The files that tell positions, of a store that is looked at."""
+
+    @property
+    def paths(self) -> StorePaths | None: ...
+    @property
+    def log(self) -> LogReader: ...
+    @property
+    def lock_state(self) -> LockState: ...
+    @property
+    def abort(self) -> bool: ...
+    @property
+    def unread(self) -> tuple[Unread, ...]: ...
+    def topics(self) -> dict[str, dict[int, QueueReader]]: ...
+    def whole_topics(self) -> None: ...
+    def index_files(self) -> list[IndexReader]: ...
+    def whole_index(self) -> None: ...
+    def checkpoint(self) -> Checkpoint | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +68,7 @@ class Positions:
     checkpoint: dict[str, Position]
 
 
-def positions(store: StoreSnapshot) -> Positions:
+def positions(store: StoreFiles) -> Positions:
     """One look at all positions; one that hangs on bytes that could not be read says so and is not known."""
     queue_end, index_end = if_read(lambda: _queue_end(store)), if_read(lambda: index_position(store))
     try:
@@ -67,7 +93,7 @@ def if_read(ask: Callable[[], Position]) -> Position:
         return Position(None, why=str(error))
 
 
-def _end_unread(store: StoreSnapshot, unread: Position, queue_end: Position, index_end: Position) -> Positions:
+def _end_unread(store: StoreFiles, unread: Position, queue_end: Position, index_end: Position) -> Positions:
     """Where the log ends is not known."""
     low = Position(max(store.log.min_offset, 0), "start of the first commit log file") if store.log.files else unread
     return Positions(
@@ -77,7 +103,7 @@ def _end_unread(store: StoreSnapshot, unread: Position, queue_end: Position, ind
 
 
 def positions_of(
-    store: StoreSnapshot, end: int, *, held: bool, abort: bool, queue_end: Position, index_end: Position,
+    store: StoreFiles, end: int, *, held: bool, abort: bool, queue_end: Position, index_end: Position,
     checkpoint: dict[str, Position],
 ) -> Positions:  # fmt: skip
     """The positions of a log that ends at ``end`` (bytes), its queues, index and checkpoint looked at already."""
@@ -132,7 +158,7 @@ def _confirm(end: int, held: bool) -> Position:
     return Position(end, "no broker runs: the next start sets it to the end of the log it recovers")
 
 
-def _queue_end(store: StoreSnapshot) -> Position:
+def _queue_end(store: StoreFiles) -> Position:
     best: tuple[int, str] | None = None
     store.whole_topics()
     for topic, queues in store.topics().items():
@@ -150,7 +176,7 @@ def queue_position(best: tuple[int, str] | None) -> Position:
     return Position(best[0], f"end of the newest unit that a queue entry points at, in {best[1]}")
 
 
-def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position:
+def _dispatched(store: StoreFiles, queue_end: Position, end: int) -> Position:
     """Every unit before it is in its queue: followed from the newest queue entry over units that get no entry."""
     if queue_end.offset is None:
         return queue_end if store.unread else Position(None, why=_NO_ENTRY)
@@ -166,7 +192,7 @@ def _dispatched(store: StoreSnapshot, queue_end: Position, end: int) -> Position
     return Position(offset, how)
 
 
-def index_position(store: StoreSnapshot) -> Position:
+def index_position(store: StoreFiles) -> Position:
     """The end of the unit that the newest index entry points at. Raises :class:`CannotRead`."""
     store.whole_index()
     for reader in reversed(store.index_files()):
@@ -187,7 +213,7 @@ def index_position(store: StoreSnapshot) -> Position:
     return Position(None, why="no index file holds an entry")
 
 
-def checkpoint_positions(store: StoreSnapshot) -> dict[str, Position]:
+def checkpoint_positions(store: StoreFiles) -> dict[str, Position]:
     """A position for each field of the checkpoint page: times are searched for in the log."""
     try:
         page = store.checkpoint()
@@ -209,7 +235,7 @@ def checkpoint_positions(store: StoreSnapshot) -> dict[str, Position]:
     return found
 
 
-def _at_time(store: StoreSnapshot, time: int) -> Position:
+def _at_time(store: StoreFiles, time: int) -> Position:
     if time <= 0:
         return Position(None, why="the field is zero: it was never written", timestamp=time)
     offset = offset_at_time(store, time)
@@ -218,7 +244,7 @@ def _at_time(store: StoreSnapshot, time: int) -> Position:
     return Position(offset, "end of the last unit that was stored at or before this time", timestamp=time)
 
 
-def offset_at_time(store: StoreSnapshot, time: int) -> int | None:
+def offset_at_time(store: StoreFiles, time: int) -> int | None:
     """End (bytes) of the last unit stored at or before ``time`` ms; by the queues where they help, else by the file
     heads.
     """

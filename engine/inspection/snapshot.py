@@ -34,8 +34,6 @@ from engine.mapped.reading import Reading, Unread
 if TYPE_CHECKING:
     from engine.inspection.key_trace import Traced
     from engine.inspection.positions import Positions
-    from engine.rules.unit_check import Release
-    from engine.store.recovery.plan import RecoveryPlan
 
 SETTLED = 8 << 30
 """Bytes of the log that are walked at most to find where a recovery would end."""
@@ -180,12 +178,6 @@ class StoreSnapshot:
         from engine.inspection.positions import positions
 
         return positions(self)
-
-    def recovery_plan(self, like: Release = "5.3") -> RecoveryPlan:
-        """What the next start of a broker would do (see :mod:`engine.inspection.recovery`)."""
-        from engine.inspection.recovery import plan
-
-        return plan(self, like)
 
     # -- commit log
 
@@ -427,19 +419,6 @@ class StoreSnapshot:
         without rights.
         """
         return self.reading.small(path, LARGEST_SMALL_FILE)
-
-    # -- tables
-
-    def table_topics(self) -> list[str]:
-        """Topics that the topics table names; [] where there is none or a broker could not load it.
-
-        Raises :class:`CannotRead` where the table could not be read.
-        """
-        from engine.inspection.tables import read_table
-
-        found = read_table(self, "topics.json")
-        table = found.value.get("topicConfigTable") if found else None
-        return [str(name) for name in table] if isinstance(table, dict) else []
 
     # -- sizes
 

@@ -27,6 +27,16 @@ def read_table(store: StoreSnapshot, name: str) -> Table | None:
     return table
 
 
+def table_topics(store: StoreSnapshot) -> list[str]:
+    """Topics that the topics table names; [] where there is none or a broker could not load it.
+
+    Raises :class:`CannotRead` where the table could not be read.
+    """
+    found = read_table(store, "topics.json")
+    table = found.value.get("topicConfigTable") if found else None
+    return [str(name) for name in table] if isinstance(table, dict) else []
+
+
 def light_offsets(store: StoreSnapshot) -> int:
     """How many offsets light groups have: the broker made light queues, even where all of them were lost.
 

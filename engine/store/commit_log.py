@@ -20,19 +20,19 @@ from engine.codec.encode import (
     HOST_BITS,
     LONGEST_PROPERTIES,
     Message,
-    TopicField,
     encode_properties,
     host_bits,
     host_raw,
 )
 from engine.codec.message import INNER_BATCH, MAGIC_BLANK, NEED_UNWRAP, TRANSACTION_MASK
-from engine.codec.message_columns import Encoder, MessageColumns, TopicRow
+from engine.codec.message_columns import Encoder, MessageColumns
 from engine.config import MessageStoreConfig
 from engine.errors import NotWriteable, StoreClosed, StoreError
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.store.put import columns as put_columns
 from engine.store.put import ruled as put_ruled
+from engine.store.put.log import Topic
 from engine.store.put.message import (
     BLANK_SIZE,
     RULED,
@@ -58,26 +58,6 @@ _new = object.__new__
 _PUT_OK, _ILLEGAL = PutMessageStatus.PUT_OK, PutMessageStatus.MESSAGE_ILLEGAL
 _APPENDED = AppendMessageStatus.PUT_OK
 _log = logging.getLogger(__name__)
-
-
-class Topic:
-    """What the log keeps of a topic: its field, and where its queues' offsets stand."""
-
-    __slots__ = ("field", "fixed", "legal", "magic", "name", "places", "raw", "row")
-
-    def __init__(self, name: str, legal: bool, auto_version: bool) -> None:
-        self.name = name
-        try:
-            self.field = TopicField(name, auto_version) if legal else None
-        except ValueError:
-            self.field = None
-        self.legal = self.field is not None
-        self.magic, self.raw, self.fixed = (
-            (self.field.magic, self.field.raw, self.field.fixed) if self.field is not None else (0, b"", 0)
-        )
-        self.places: dict[int, int] = {}
-        self.row = TopicRow(self.raw, self.magic)
-        """The same for a run over columns."""
 
 
 class Appending:

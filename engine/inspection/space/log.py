@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv6Address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,6 @@ from engine.mapped.sparse import last_byte
 
 if TYPE_CHECKING:
     from engine.inspection.log_reader import LogReader
-    from engine.inspection.space.cache import SpaceCache
     from engine.mapped.read_only import ReadOnlyFile
 
 Cancelled = Callable[[], bool]
@@ -100,9 +99,18 @@ class LogSpace:
     complete: bool = False
 
 
+class Accounts(Protocol):
+    """Where accounts of files of a log are kept from one walk to the next."""
+
+    def take(self, file: ReadOnlyFile) -> LogSpace | None: ...
+    def stamp(self, file: ReadOnlyFile) -> list[Any]: ...
+    def keep(self, file: ReadOnlyFile, found: LogSpace, stamp: list[Any]) -> None: ...
+    def save(self) -> None: ...
+
+
 def walk_space(
     log: LogReader, cancelled: Cancelled | None = None, progress: Progress | None = None, *, live: bool = False,
-    cache: SpaceCache | None = None,
+    cache: Accounts | None = None,
 ) -> LogSpace:  # fmt: skip
     """Account for every byte of the log's files; units behind the log's end are ``beyond``.
 

@@ -26,7 +26,7 @@ from engine.store.put.message import (
 )
 
 if TYPE_CHECKING:
-    from engine.store.commit_log import CommitLog
+    from engine.store.put.log import PutLog
 
 MOST_ROOM = 8 << 20
 """Bytes of room on the disk that are asked for at a time."""
@@ -36,7 +36,7 @@ FEWEST = 8
 """Messages for which columns are worth their while."""
 
 
-def put_messages(log: CommitLog, messages: Sequence[Message]) -> PutMessageResults:
+def put_messages(log: PutLog, messages: Sequence[Message]) -> PutMessageResults:
     """Put ``messages`` in order; gathered into columns where that is quicker and nothing forbids it."""
     what = (
         gather(messages, RULED) if len(messages) >= FEWEST and not log.property_crc and log.encoder.compiled else None
@@ -47,7 +47,7 @@ def put_messages(log: CommitLog, messages: Sequence[Message]) -> PutMessageResul
     return append_columns(log, what, waits=waits)
 
 
-def append_columns(log: CommitLog, what: MessageColumns, *, waits: bool = True) -> PutMessageResults:
+def append_columns(log: PutLog, what: MessageColumns, *, waits: bool = True) -> PutMessageResults:
     """Append every row of ``what``, in order; ``waits`` is what the answers say of waiting for a flush."""
     if log.refuses is not None:
         refused = PutMessageResult(log.refuses)
@@ -63,14 +63,14 @@ def append_columns(log: CommitLog, what: MessageColumns, *, waits: bool = True) 
     return _results(run, answers, times, waits)
 
 
-def _put_one(log: CommitLog, run: Run) -> PutMessageResult:
+def _put_one(log: PutLog, run: Run) -> PutMessageResult:
     try:
         return log.put_message(run.message())
     except IndexError:  # a topic or host that is not in its table
         return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
 
 
-def _append_some(log: CommitLog, run: Run, answers: dict[int, PutMessageResult], times: list[tuple[int, int]]) -> int:
+def _append_some(log: PutLog, run: Run, answers: dict[int, PutMessageResult], times: list[tuple[int, int]]) -> int:
     """Append rows under one hold of the lock, until all are done or the next one is ruled."""
     try:
         with log.appending as now:
@@ -101,7 +101,7 @@ def _answer_rest(run: Run, answers: dict[int, PutMessageResult], answer: PutMess
         run.skip()
 
 
-def _fill_file(log: CommitLog, run: Run, now: int) -> int:
+def _fill_file(log: PutLog, run: Run, now: int) -> int:
     """As many rows as the last file takes; NO_ROOM where the next one needs another file."""
     while True:
         last = log.files.last
@@ -121,7 +121,7 @@ def _fill_file(log: CommitLog, run: Run, now: int) -> int:
             return why
 
 
-def _enter_queue(log: CommitLog, run: Run) -> bool:
+def _enter_queue(log: PutLog, run: Run) -> bool:
     """Give the next row's queue a place among the numbers; False where its id is too large for a table."""
     topic = log.topic(run.columns.topics[run.topic_id])
     if run.queue_id >= MOST_QUEUES:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.errors import UsageError
-from engine.store.commit_log import CommitLog
+from engine.store.put.log import PutLog
 from engine.store.put.message import BLANK_SIZE, PutMessageResult
 
 PHYSICAL_OFFSET = np.arange(28, 36)
@@ -15,7 +15,7 @@ _CRC_NAME = np.frombuffer(b"__CRC32#\x01", np.uint8)
 Int64 = npt.NDArray[np.int64]
 
 
-def append_units(log: CommitLog, data: npt.NDArray[np.uint8], sizes: Int64, stored: Int64) -> int:
+def append_units(log: PutLog, data: npt.NDArray[np.uint8], sizes: Int64, stored: Int64) -> int:
     """Store the units that stand back to back in ``data``, ``stored`` at these times (ms); gives the end of the log.
 
     PHYSICALOFFSETs are written anew, files roll as for any put; everything else stays as it is. Units with a property

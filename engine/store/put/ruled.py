@@ -45,7 +45,7 @@ from engine.store.put.message import (
 
 if TYPE_CHECKING:
     from engine.mapped.mapped_file import MappedFile
-    from engine.store.commit_log import CommitLog
+    from engine.store.put.log import PutLog
 
 _OUTSIDE_QUEUES = (codec.PREPARED, codec.ROLLBACK)
 _PHYSICAL_OFFSET = struct.Struct(">q")
@@ -55,7 +55,7 @@ _MOST_COUNT = 32_767
 Status = PutMessageStatus
 
 
-def put_ruled(log: CommitLog, message: Message) -> PutMessageResult:
+def put_ruled(log: PutLog, message: Message) -> PutMessageResult:
     """Check, rewrite where a rule says so, and append one message of any kind."""
     if not check_inner_batch(message, log.is_batch_topic):
         return PutMessageResult(Status.MESSAGE_ILLEGAL)
@@ -80,7 +80,7 @@ def put_ruled(log: CommitLog, message: Message) -> PutMessageResult:
     return _in_turn(log, lambda now: _append(log, stored, light, host, count, now))
 
 
-def _in_turn(log: CommitLog, append: Callable[[int], PutMessageResult]) -> PutMessageResult:
+def _in_turn(log: PutLog, append: Callable[[int], PutMessageResult]) -> PutMessageResult:
     """What ``append`` answers at its turn, given the time (ms); what keeps it from appending as a status."""
     try:
         with log.appending as now:
@@ -93,7 +93,7 @@ def _in_turn(log: CommitLog, append: Callable[[int], PutMessageResult]) -> PutMe
         return PutMessageResult(Status.MESSAGE_ILLEGAL)
 
 
-def _append(log: CommitLog, message: Message, light: list[str], host: bytes, count: int, now: int) -> PutMessageResult:
+def _append(log: PutLog, message: Message, light: list[str], host: bytes, count: int, now: int) -> PutMessageResult:
     table = log.queue_offsets
     queued = message.sys_flag & codec.TRANSACTION_MASK not in _OUTSIDE_QUEUES
     queue_offset = table.next(message.topic, message.queue_id) if queued else 0
@@ -127,7 +127,7 @@ def _append(log: CommitLog, message: Message, light: list[str], host: bytes, cou
     return PutMessageResult(Status.PUT_OK, answer)
 
 
-def _publish(log: CommitLog, file: MappedFile, data: bytes, now: int, taken: tuple[str, int, int]) -> None:
+def _publish(log: PutLog, file: MappedFile, data: bytes, now: int, taken: tuple[str, int, int]) -> None:
     """Append ``data``, which takes so many queue offsets of a queue. Whoever is interrupted here leaves the unit with
     its number, or neither of them.
     """
@@ -147,14 +147,14 @@ def _publish(log: CommitLog, file: MappedFile, data: bytes, now: int, taken: tup
         raise
 
 
-def _encode(log: CommitLog, message: Message, queue_offset: int, offset: int, now: int) -> bytes:
+def _encode(log: PutLog, message: Message, queue_offset: int, offset: int, now: int) -> bytes:
     return encode_unit(
         message, queue_offset=queue_offset, physical_offset=offset, store_timestamp=now, store_host=log.store_host,
         property_crc=log.property_crc, auto_version=log.auto_version,
     )  # fmt: skip
 
 
-def _too_long(log: CommitLog, message: Message, raw: bytes) -> PutMessageStatus | None:
+def _too_long(log: PutLog, message: Message, raw: bytes) -> PutMessageStatus | None:
     """The status that the sizes of a message ask for, None where they are fine (spec 8.1)."""
     if log.like == "4.9" and utf16_length(raw.decode("utf-8", "replace")) > LONGEST_PROPERTIES:
         return Status.MESSAGE_ILLEGAL
@@ -163,7 +163,7 @@ def _too_long(log: CommitLog, message: Message, raw: bytes) -> PutMessageStatus 
     return Status.MESSAGE_ILLEGAL if len(message.body) > log.max_message_size else None
 
 
-def _message_count(log: CommitLog, message: Message) -> int:
+def _message_count(log: PutLog, message: Message) -> int:
     """How many queue offsets the message takes: INNER_NUM in a batch queue, else 1 (spec 3.2)."""
     text = (message.properties or {}).get(props.INNER_NUM)
     if text is None or not (message.sys_flag & codec.INNER_BATCH or log.is_batch_topic(message.topic)):
@@ -174,7 +174,7 @@ def _message_count(log: CommitLog, message: Message) -> int:
     return max(1, count)
 
 
-def _light_queues(log: CommitLog, message: Message) -> list[str]:
+def _light_queues(log: PutLog, message: Message) -> list[str]:
     """The names in INNER_MULTI_DISPATCH where light queues are on, else none (spec 3.8)."""
     on = log.config.enable_multi_dispatch if log.like == "4.9" else log.config.enable_lmq
     if not on or not wants_light_queues(message):
@@ -182,12 +182,12 @@ def _light_queues(log: CommitLog, message: Message) -> list[str]:
     return split((message.properties or {})[props.INNER_MULTI_DISPATCH], ",")
 
 
-def _light_queue_count(log: CommitLog) -> int:
+def _light_queue_count(log: PutLog) -> int:
     with log.lock:
         return log.queue_offsets.count_of(LMQ_PREFIX)
 
 
-def _with_light_offsets(log: CommitLog, message: Message, light: list[str]) -> Message:
+def _with_light_offsets(log: PutLog, message: Message, light: list[str]) -> Message:
     offsets = [
         str(log.queue_offsets.next(name, 0)) if name.startswith(LMQ_PREFIX) and log.config.enable_lmq else ""
         for name in light
@@ -198,7 +198,7 @@ def _with_light_offsets(log: CommitLog, message: Message, light: list[str]) -> M
     return message.changed(properties=found, properties_raw=encode_properties(found))
 
 
-def _light_too_long(log: CommitLog, message: Message) -> AppendMessageStatus | None:
+def _light_too_long(log: PutLog, message: Message) -> AppendMessageStatus | None:
     """The append's own limits for a message whose text is finished only there (spec 2.8, step 1)."""
     raw = stored_properties(text_of(message), log.property_crc)
     if len(raw) > LONGEST_PROPERTIES:
@@ -208,9 +208,7 @@ def _light_too_long(log: CommitLog, message: Message) -> AppendMessageStatus | N
     return None
 
 
-def put_batch(
-    log: CommitLog, messages: Sequence[Message], properties: dict[str, str] | None = None
-) -> PutMessageResult:
+def put_batch(log: PutLog, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
     """Put messages of one topic and queue as one batch; ``properties`` are the batch's own (spec 2.7).
 
     In a topic of batch queues, with UNIQ_KEY among ``properties``, they become one unit; else a unit each, all in one
@@ -241,7 +239,7 @@ def put_batch(
     return _in_turn(log, lambda now: _append_batch(log, elements, host, now))
 
 
-def _may_be_batch(log: CommitLog, messages: Sequence[Message], shared: dict[str, str]) -> bool:
+def _may_be_batch(log: PutLog, messages: Sequence[Message], shared: dict[str, str]) -> bool:
     if not messages:
         return False
     first = messages[0]
@@ -265,7 +263,7 @@ def _element(first: Message, message: Message, shared: dict[str, str]) -> Messag
     )
 
 
-def _append_batch(log: CommitLog, elements: list[Message], host: bytes, now: int) -> PutMessageResult:
+def _append_batch(log: PutLog, elements: list[Message], host: bytes, now: int) -> PutMessageResult:
     topic, queue_id = elements[0].topic, elements[0].queue_id
     base = log.queue_offsets.next(topic, queue_id)
     size = sum(len(_encode(log, element, 0, 0, now)) for element in elements)
@@ -285,7 +283,7 @@ def _append_batch(log: CommitLog, elements: list[Message], host: bytes, now: int
     return PutMessageResult(Status.PUT_OK, answer)
 
 
-def append_raw(log: CommitLog, unit: bytes) -> int:
+def append_raw(log: PutLog, unit: bytes) -> int:
     """Store a whole unit again at the end of the log and give its offset there.
 
     PHYSICALOFFSET (and a property CRC) are written anew; times, hosts, queue offset and text stay. Raises
