@@ -91,7 +91,7 @@ class Dressing(QObject):
 
     def stale(self, *, seen: bool) -> QWidget | None:
         """A part that does not wear the theme in force, of those that are ``seen`` or of the others."""
-        parts = (part for part in self._parts() if part.isVisible() == seen)
+        parts = (part for part in self._parts() if isValid(part) and part.isVisible() == seen)
         return next((part for part in parts if part.property(WORN) not in {None, theme.version}), None)
 
     def _hold(self) -> None:

@@ -209,3 +209,21 @@ def test_a_column_that_hides_is_not_there_until_a_value_comes(qtbot):
     made.replace_row(0, row(1, tags="created", why="sound"))
     assert width(made, "tags") > 40
     assert not made.horizontalHeader().isSectionHidden(section(made, "tags"))
+
+
+def test_heads_of_one_short_word_stay_whole_where_room_is_short(qtbot):
+    """They stood there as "St…" and "N…" beside a name that had room to give."""
+    columns = (
+        number_column("step", "Step", 46),
+        number_column("number", "Number", 92),
+        text_column("key", "Key of the unit", 110, mono=True, elide="middle"),
+    )
+    made = RecordView("steps.table", RecordKind("step", columns))
+    qtbot.addWidget(made)
+    made.resize(900, 300)
+    made.show()
+    made.set_rows([{"step": n, "number": n, "key": f"Orders#{n:024d}"} for n in range(9)])
+    whole = [width(made, key) for key in ("step", "number")]
+    made.resize(230, 300)
+    assert [width(made, key) for key in ("step", "number")] == whole
+    assert width(made, "key") < 150
