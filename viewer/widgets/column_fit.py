@@ -22,7 +22,7 @@ BODY, SENTENCE, NAME, WHOLE = range(4)
 LONG_NAME = 220
 """Px at 100 % down to which a name gives way before it is looked up how far it can and still be told apart."""
 LEAST = {BODY: 72, SENTENCE: 88, NAME: 64, WHOLE: 68}
-"""Px at 100 % below which no column of a rank goes, unless its values are shorter; a head of a short word stays whole."""
+"""Px at 100 % below which no column of a rank goes, unless its values are shorter; short heads stay whole."""
 
 
 def rank_of(column: Column) -> int:
