@@ -42,14 +42,15 @@ class Texts:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def raw(self, number: int) -> bytes | None:
-        """The bytes of one text."""
-        at = int(self.starts[number])
-        return None if at < 0 else self.buffer[at : at + int(self.sizes[number])].tobytes()
-
-    def only(self, numbers: Rows) -> Texts:
-        """Some of them."""
-        return Texts(self.buffer, self.starts[numbers], self.sizes[numbers])
+    def every(self) -> list[bytes | None]:
+        """The bytes of each text."""
+        if not (self.starts >= 0).any():
+            return [None] * len(self)
+        ends = self.starts + self.sizes
+        low = int(self.starts[self.starts >= 0].min())
+        data = self.buffer[low : int(ends.max())].tobytes()
+        pairs = zip((self.starts - low).tolist(), (ends - low).tolist(), strict=True)
+        return [data[at:end] if at >= 0 else None for at, end in pairs]
 
     def ask(self, how: How, sought: bytes, *, keys: bool = False) -> Answers | None:
         """TRUE, FALSE or NULL (no text) of each; with ``keys`` whether one of the keys in it does."""

@@ -185,8 +185,7 @@ class _Asked:
         test = closure(self._node, "record")
         known: dict[bytes | None, bool] = {}
         found = np.empty(len(self._texts), np.int8)
-        for number in range(len(found)):
-            raw = self._texts.raw(number)
+        for number, raw in enumerate(self._texts.every()):
             answer = known.get(raw)
             if answer is None:
                 answer = test(self._record(raw))
