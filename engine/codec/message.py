@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import struct
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from engine.codec import properties as props
@@ -297,6 +298,7 @@ def parts(buf: bytes | bytearray | memoryview, at: int = 0) -> list[Part]:
     return found
 
 
+@lru_cache(maxsize=4096)
 def host_text(raw: bytes) -> str:
     """``ip:port`` or ``[ip]:port`` of 8 or 20 raw bytes."""
     port = int.from_bytes(raw[-4:], "big", signed=True)

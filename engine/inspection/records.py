@@ -46,7 +46,7 @@ class Lines:
 def unit(item: Unit, file: str | None, kind: str = "unit", body: bool = False) -> Json:
     """A unit; ``file`` is the name of the file that holds it; with ``body`` the stored bytes in base64."""
     record = _UNIT.copy()
-    record.update(zip(_TOLD, _VALUES(item), strict=True))
+    record.update(zip(_TOLD, _VALUES(item), strict=False))
     record["type"], record["file"], record["bodySha256"] = kind, file, hashlib.sha256(item.body).hexdigest()
     if item.stale:
         record["physicalOffsetField"] = item.physical_offset
