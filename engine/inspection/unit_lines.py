@@ -21,7 +21,7 @@ from engine.codec import block_texts, message, properties
 from engine.codec.columns import BLANK, UNIT, UnitColumns
 from engine.codec.file_walk import Item
 from engine.codec.topic_table import TopicTable
-from engine.codec.unit_fields import BY_NAME
+from engine.codec.unit_fields import NUMBERS
 from engine.codec.unit_scan import Blank, Stop
 from engine.inspection import records
 from engine.inspection.block_scan import scan_log
@@ -37,10 +37,6 @@ _CRC = ('"unchecked"', '"ok"', '"bad"')
 """By the codes of a block: UNCHECKED, OK, BAD."""
 _HOST_AT = 48
 _HOST = 8
-_NUMBERS = (
-    "physicalOffset", "size", "version", "queueId", "queueOffset", "flag", "sysFlag", "bornTimestamp",
-    "storeTimestamp", "reconsumeTimes", "preparedTransactionOffset", "bodyCRC", "bodyLength", "tagsCode",
-)  # fmt: skip
 
 
 def block_lines(
@@ -112,7 +108,7 @@ class _Writer:
         low = int(block.offset[first]) - block.base
         data = block.buffer[low : int(block.offset[last]) + int(block.size[last]) - block.base].tobytes()
         held = data.decode("latin-1")  # texts of plain units are ASCII: a byte is a character
-        told = {name: _numbers(getattr(block, BY_NAME[name].attribute)[rows]) for name in _NUMBERS}
+        told = {name: _numbers(getattr(block, column)[rows]) for name, column in NUMBERS.items()}
         told["type"], told["file"] = _constant('"unit"'), _constant(_quoted(file))
         told["topic"] = _of_few(self._names, block.topic_id[rows])
         told["crc"] = _of_few(_CRC, block.crc[rows])
