@@ -55,6 +55,7 @@ _SINGLE = re.compile(
 )
 
 
+_NAMED = tuple(f"{one} " for one in SINGULARS.values())
 _WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*(?=[ ,;.]*(?: |$))")
 _NAMES = {"timermetrics", "timercheck", "timerlog", "timerwheel", "storescope", "mqadmin", "mqbroker"}
 """Files of a store and commands whose names look like words."""
@@ -108,6 +109,8 @@ def many_of(text: str) -> str:
 
 def _turned(text: str, wanted: re.Pattern[str], nouns: Mapping[str, str], verbs: Mapping[str, str]) -> str:
     def turned(found: re.Match[str]) -> str:
+        if text[: found.start()].endswith(_NAMED):
+            return found[0]  # "entry 1 points at it": the number is the entry's name
         verb = f"{found['behind'] or ''} {verbs[found['verb']]}" if found["verb"] else ""
         return f"1 {found['between']}{nouns[found['noun']]}{verb}"
 

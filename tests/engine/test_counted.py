@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.counted import capital, small
+from engine.counted import capital, one_of, small
 from engine.rules.findings import Rule
 
 
@@ -40,3 +40,10 @@ def test_behind_other_words_only_a_word_is_small(said, behind):
 def test_a_step_that_begins_with_a_name_keeps_it(step):
     rule = Rule("XX01", "log", "note", "A title", "An explanation.", step)
     assert rule.found("seen").next_step == step
+
+
+def test_a_number_that_is_a_name_counts_nothing() -> None:
+    """Where said "entry 1 point at it" of the second entry of a queue."""
+    assert one_of("entry 1 points at it") == "entry 1 points at it"
+    assert one_of("in queue 1 entries are missing") == "in queue 1 entries are missing"
+    assert one_of("behind it 1 entries are missing") == "behind it 1 entry is missing"
