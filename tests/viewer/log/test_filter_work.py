@@ -6,7 +6,7 @@ import pytest
 from made_stores import MadeStore
 
 from engine.inspection import open_store
-from viewer.log.filter_work import Hits, file_name, first_look, scan
+from viewer.log.filter_work import Hits, first_look, scan
 
 
 class Sent:
@@ -63,4 +63,3 @@ def test_the_first_look_ends_at_its_share_of_the_log(made, tmp_path):
         assert 0 < len(hits.offsets) < len(wanted)
         hits, complete = first_look(store.log, 'topic = "Sent"', 0, 0, 1 << 40)
         assert (list(hits.offsets), complete) == (wanted, True)
-        assert file_name(store.log, wanted[-1]) == store.log.files[-1].name
