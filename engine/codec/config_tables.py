@@ -28,15 +28,6 @@ class Rows(Generic[Row]):
 
 
 @dataclass(frozen=True, slots=True)
-class DataVersion:
-    """How often a table was written; 4.9 knows no state version. ``timestamp`` in ms."""
-
-    counter: int
-    state_version: int
-    timestamp: int
-
-
-@dataclass(frozen=True, slots=True)
 class TopicConfig:
     """One topic as the broker declares it; ``perm`` is a sum of read 4, write 2, inherit 1."""
 
@@ -93,27 +84,6 @@ class ConsumerFilter:
     dead_time: int
     bit_num: int
     bit_positions: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class QueueMapping:
-    """A static topic: logical queue id → where its parts lie, oldest first, as (broker, queue id, start, end)."""
-
-    topic: str
-    broker: str
-    total_queues: int
-    epoch: int
-    hosted: dict[int, tuple[tuple[str, int, int, int], ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class RequestMode:
-    """How a group gets its messages of a topic: ``PULL`` or ``POP``."""
-
-    topic: str
-    group: str
-    mode: str
-    pop_share_queue_num: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,15 +165,6 @@ def whole_number(key: str | int) -> int | None:
         return key
     digits = key[1:] if key[:1] == "-" else key
     return int(key) if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
-
-
-def data_version(value: Value) -> DataVersion | None:
-    """The ``dataVersion`` of any table; None where the release wrote none."""
-    version = value.get("dataVersion")
-    if not isinstance(version, dict):
-        return None
-    check = _Check()
-    return DataVersion(*(check.number(version, name, 0, "") for name in ("counter", "stateVersion", "timestamp")))
 
 
 def topics(value: Value) -> Rows[TopicConfig]:
@@ -297,46 +258,6 @@ def consumer_filters(value: Value) -> Rows[ConsumerFilter]:
                     tuple(bit for bit in positions if isinstance(bit, int)) if isinstance(positions, list) else (),
                 )
             )
-    return Rows(tuple(rows), tuple(check.problems))
-
-
-def queue_mappings(value: Value) -> Rows[QueueMapping]:
-    """``topicQueueMapping.json``: static topics."""
-    check = _Check()
-    rows = []
-    for topic, row in check.objects(value, "topicQueueMappingInfoMap"):
-        hosted: dict[int, tuple[tuple[str, int, int, int], ...]] = {}
-        for key, parts in check.members(row, "hostedQueues", topic):
-            number = whole_number(key)
-            if number is None or not isinstance(parts, list):
-                check.say(f"{topic}.hostedQueues: expected a queue number and a list, found {str(key)[:40]!r}")
-                continue
-            hosted[number] = tuple(_mapped(part, check, topic) for part in parts if isinstance(part, dict))
-        broker = check.text(row, "bname", "", topic)
-        total, epoch = check.number(row, "totalQueues", 0, topic), check.number(row, "epoch", 0, topic)
-        rows.append(QueueMapping(topic, broker, total, epoch, hosted))
-    return Rows(tuple(rows), tuple(check.problems))
-
-
-def _mapped(part: Value, check: _Check, topic: str) -> tuple[str, int, int, int]:
-    queue_id = check.number(part, "queueId", 0, topic)
-    start, end = check.number(part, "startOffset", 0, topic), check.number(part, "endOffset", -1, topic)
-    return check.text(part, "bname", "", topic), queue_id, start, end
-
-
-def request_modes(value: Value) -> Rows[RequestMode]:
-    """``messageRequestMode.json``."""
-    check = _Check()
-    rows = [
-        RequestMode(
-            topic,
-            group,
-            check.text(row, "mode", "PULL", f"{topic}.{group}"),
-            check.number(row, "popShareQueueNum", 0, f"{topic}.{group}"),
-        )
-        for topic, by_group in check.objects(value, "messageRequestModeMap")
-        for group, row in check.objects({topic: by_group}, topic)
-    ]
     return Rows(tuple(rows), tuple(check.problems))
 
 

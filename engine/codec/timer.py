@@ -64,11 +64,6 @@ class TimerLogUnit:
     topic_hash: int  # Java's string hash of the real topic
 
     @property
-    def slot_time(self) -> int:
-        """When the wheel reaches it, in ms: delivery, or the next roll of a far message."""
-        return self.write_time + self.delay
-
-    @property
     def words(self) -> list[str]:
         """``roll`` and ``delete`` as far as the magic says so."""
         named = ((MAGIC_ROLL, "roll"), (MAGIC_DELETE, "delete"))
@@ -124,11 +119,6 @@ def slot_index(time_ms: int, precision_ms: int = 1000) -> int:
     return time_ms // precision_ms % WHEEL_SLOTS
 
 
-def encode_slot(slot: WheelSlot) -> bytes:
-    """The 32 bytes of ``slot``."""
-    return _SLOT.pack(slot.time, slot.first, slot.last, slot.count, slot.magic)
-
-
 def decode_slot(buf: bytes | bytearray | memoryview, at: int = 0) -> WheelSlot:
     """The slot at ``buf[at]``; raises ``struct.error`` where fewer than 32 bytes are left."""
     return WheelSlot(*_SLOT.unpack_from(buf, at))
@@ -141,21 +131,6 @@ def used_slots(buf: bytes | bytearray | memoryview, first: int = 0) -> Iterator[
         slot = WheelSlot(*values)
         if slot.used:
             yield number, slot
-
-
-def encode_unit(unit: TimerLogUnit) -> bytes:
-    """The 52 bytes of ``unit``."""
-    return _UNIT.pack(
-        UNIT_SIZE,
-        unit.previous,
-        unit.magic,
-        unit.write_time,
-        unit.delay,
-        unit.physical_offset,
-        unit.message_size,
-        unit.topic_hash,
-        0,
-    )
 
 
 def decode_unit(buf: bytes | bytearray | memoryview, at: int, base: int) -> TimerLogUnit | TimerLogStop:
@@ -187,20 +162,6 @@ def walk(buf: bytes | bytearray | memoryview, base: int, start: int = 0) -> Iter
         if isinstance(seen, TimerLogStop):
             return
         at += UNIT_SIZE
-
-
-def encode_check(check: TimerCheck) -> bytes:
-    """The 4096 bytes of ``timercheck``."""
-    packed = _CHECK.pack(
-        check.last_read_time,
-        check.flush_position,
-        check.queue_offset,
-        check.master_queue_offset,
-        check.state_version,
-        check.version_timestamp,
-        check.version_counter,
-    )
-    return packed.ljust(TIMER_CHECK_SIZE, b"\0")
 
 
 def decode_check(buf: bytes | bytearray | memoryview) -> TimerCheck:

@@ -21,11 +21,6 @@ def lock_memory(view: memoryview, what: str) -> bool:
     return _call("mlock", view, what)
 
 
-def unlock_memory(view: memoryview, what: str) -> bool:
-    """Let the pages of ``view`` go again."""
-    return _call("munlock", view, what)
-
-
 def warm(file: DiskFile, *, sync_pages: int = 0) -> None:
     """Write a zero into every page of a new ``file``, so that appends meet no page that has to be made first.
 

@@ -21,7 +21,6 @@ from engine.store.latency import Latencies
 from engine.store.running_flags import NOT_WRITEABLE, QUEUE_WRITE_ERROR, RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
 
-LAST_ROUNDS: Final = 10
 PIECE: Final = 64
 """Queues that are brought to disk in one step."""
 SLOW_NANOSECONDS: Final = 1_000_000_000
@@ -174,12 +173,6 @@ class FlushRealTime:
             _quietly(self._log.flush, pages)
         return self._interval
 
-    def last_rounds(self) -> None:
-        """At shutdown: flush until nothing moves, ten times at most."""
-        for _ in range(LAST_ROUNDS):
-            if self._log.flush(0):
-                return
-
 
 class CommitRealTime:
     """The transient pool: every ``commitIntervalCommitLog`` what is worth it; ``moved`` is told to flush it."""
@@ -208,12 +201,6 @@ class CommitRealTime:
             self._rhythm.begin_anew()
             self._moved()
         return self._interval
-
-    def last_rounds(self) -> None:
-        """At shutdown: commit until nothing moves, ten times at most. Raises ``OSError``."""
-        for _ in range(LAST_ROUNDS):
-            if self._log.commit(0):
-                return
 
 
 Queue = TypeVar("Queue")

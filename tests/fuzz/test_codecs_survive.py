@@ -52,11 +52,8 @@ SCANNED = {
     "offsets": config_tables.consumer_offsets,
     "delays": config_tables.delay_offsets,
     "filters": config_tables.consumer_filters,
-    "mappings": config_tables.queue_mappings,
-    "modes": config_tables.request_modes,
     "clients": config_tables.client_offsets,
     "metrics": config_tables.metrics,
-    "version": config_tables.data_version,
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -84,13 +83,6 @@ def changed(config: MessageStoreConfig, key: str, text: str) -> MessageStoreConf
         row = next(row for row in config_rows(config) if row.key == key)
         span = f"{row.span} {row.unit}".strip()
         raise UsageError(tr("Permitted is {span}, found {text}", span=span, text=text.strip() or "“”")) from None
-
-
-def with_values(config: MessageStoreConfig, values: Mapping[str, str]) -> MessageStoreConfig:
-    """``config`` with these values; raises as :func:`changed`."""
-    for key, text in values.items():
-        config = changed(config, key, text)
-    return config
 
 
 def differences(config: MessageStoreConfig) -> list[ConfigRow]:

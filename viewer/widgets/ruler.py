@@ -7,7 +7,7 @@ known of a stretch, and a stretch of which nothing is known says that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -478,11 +478,6 @@ class Ruler(QWidget):
         p.setPen(C("text3"))
         box = QRectF(LEFT, self.height() - 20 * scale(), self.width() - 2 * LEFT, 16 * scale())
         p.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, words)
-
-
-def with_wrote(view: RulerView, wrote: int) -> RulerView:
-    """The same view after the log grew to ``wrote``."""
-    return replace(view, wrote=wrote)
 
 
 def _band_color(kind: str) -> QColor:

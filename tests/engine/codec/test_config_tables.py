@@ -9,17 +9,11 @@ from engine.codec.config_tables import (
     ClientOffset,
     ConsumerFilter,
     ConsumerOffset,
-    DataVersion,
-    QueueMapping,
-    RequestMode,
     client_offsets,
     consumer_filters,
     consumer_offsets,
-    data_version,
     delay_offsets,
     metrics,
-    queue_mappings,
-    request_modes,
     subscription_groups,
     topics,
     whole_number,
@@ -45,12 +39,6 @@ def test_offsets_of_groups_broadcasters_and_light_groups():
     )
     assert len(found.problems) == 7
     assert found.problems[0] == "offsetTable: expected topic@group, found 'lonely'; a broker ignores it"
-
-
-def test_data_versions():
-    assert data_version(parse(OFFSETS).value) == DataVersion(5, 0, 1795248631466)
-    assert data_version({"dataVersion": {"counter": 4}}) == DataVersion(4, 0, 0)
-    assert data_version({"offsetTable": {}}) is None
 
 
 def test_delay_offsets_are_by_level():
@@ -91,20 +79,6 @@ def test_filters():
     )
 
 
-def test_static_topics():
-    text = """{"topicQueueMappingInfoMap":{"Static":{"bname":"broker-a","currIdMap":{0:0},"epoch":17,"hostedQueues":{0:[
-      {"bname":"broker-a","endOffset":-1,"gen":0,"logicOffset":0,"queueId":3,"startOffset":5}]},"totalQueues":1}}}"""
-    assert queue_mappings(parse(text).value).rows == (
-        QueueMapping("Static", "broker-a", 1, 17, {0: (("broker-a", 3, 5, -1),)}),
-    )
-
-
-def test_request_modes():
-    text = """{"messageRequestModeMap":{"OrderEvents":{"billing":{"consumerGroup":"billing","mode":"POP",
-      "popShareQueueNum":0,"topic":"OrderEvents"}}}}"""
-    assert request_modes(parse(text).value).rows == (RequestMode("OrderEvents", "billing", "POP", 0),)
-
-
 def test_metrics_may_be_negative():
     assert metrics({"timingCount": {"T": {"count": -3, "timeStamp": 9}}}) == {"T": (-3, 9)}
 
@@ -129,11 +103,8 @@ READERS = [
     consumer_offsets,
     delay_offsets,
     consumer_filters,
-    queue_mappings,
-    request_modes,
     metrics,
     client_offsets,
-    data_version,
 ]
 _WORDS = """topicConfigTable subscriptionGroupTable offsetTable lmqOffsetTable filterDataByTopic groupFilterData bitPos
 bloomFilterData topicQueueMappingInfoMap hostedQueues messageRequestModeMap timingCount dataVersion counter T T@g
@@ -193,4 +164,3 @@ def test_tables_that_only_some_brokers_have(golden):
     filters = consumer_filters(_load(golden("broker-sqlfilter"), "consumerFilter.json"))
     assert not filters.problems
     assert all(row.bit_num == 112 and len(row.bit_positions) == 3 for row in filters.rows)
-    assert request_modes(_load(golden("broker-pop"), "messageRequestMode.json")).rows[0].mode == "POP"
