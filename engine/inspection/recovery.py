@@ -41,10 +41,12 @@ def plan(
     With ``heal``, what the engine does: it deletes an empty last file of a queue, on which a 5.3 broker dies. Without
     ``losses`` it is not told which messages the start loses: for that the whole log is looked through (``look``).
     """
-    source = source_of(store)
+    source = replace(source_of(store), heal=heal)
+    if look is not None and (told := look.progress) is not None:
+        source = replace(source, watch=lambda start, place, end: told(place - start, end - start))
     open_each(store)
     store.refuse_unread(NO_PLAN)
-    found = _told(store, recovery.plan(replace(source, heal=heal), like))
+    found = _told(store, recovery.plan(source, like))
     if losses:
         found = left_behind.of_plan(store, found, look)
     store.refuse_unread(NO_PLAN)

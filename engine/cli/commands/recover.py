@@ -59,17 +59,19 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def _plan(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
         found = _looked_through(store, args.like or DEFAULT, out)
-        others = [] if args.like else [plan(store, like, losses=False) for like in ("4.9",)]
+        others = [] if args.like else [_looked_through(store, "4.9", out, losses=False)]
         written = guess(store)
     _show(found, out, others, written=written)
     judged = [one for one in others if written is not None and one.like == written[0]]
     return int(not all(one.will_start for one in (found, *judged)))
 
 
-def _looked_through(store: StoreSnapshot, like: Release, out: Output, *, heal: bool = False) -> RecoveryPlan:
-    """The plan, with progress while the log is looked through for what is lost."""
+def _looked_through(
+    store: StoreSnapshot, like: Release, out: Output, *, heal: bool = False, losses: bool = True
+) -> RecoveryPlan:
+    """The plan, with progress while the log is walked, and looked through for what is lost."""
     with Progress("recover", 1, out.quiet) as progress:
-        return plan(store, like, heal=heal, look=Look(progress.at))
+        return plan(store, like, heal=heal, losses=losses, look=Look(progress.at))
 
 
 def _apply(args: argparse.Namespace, out: Output) -> int:
@@ -78,7 +80,7 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
         like = args.like or DEFAULT
         shown = _looked_through(store, like, out, heal=True)
-        broker = plan(store, like, losses=False) if shown.will_start else shown
+        broker = _looked_through(store, like, out, losses=False) if shown.will_start else shown
         path = store.path
         config = derived_config(store) if shown.will_start else None
         written = guess(store)

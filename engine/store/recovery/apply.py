@@ -109,8 +109,9 @@ def recover(
 ) -> RecoveryPlan:
     """Plan and carry out: log, queues and index are loaded and stand as the plan says that is given back.
 
-    ``bulk`` is used where much is to be dispatched; ``progress`` is told what is taken. Raises :class:`LogIsEmpty` (but
-    with ``empty_log``) and :class:`WouldNotStart` before anything is changed, ``OSError`` as it comes.
+    ``bulk`` is used where much is to be dispatched; ``progress`` is told how far the log is read, then what is taken.
+    Raises :class:`LogIsEmpty` (but with ``empty_log``) and :class:`WouldNotStart` before anything is changed,
+    ``OSError`` as it comes.
     """
     if bulk is None or source.log.total_size < BULK_BYTES:
         return _recover(source, targets, like, None, empty_log, progress)
@@ -126,6 +127,8 @@ def _recover(
     empty_log: bool,
     progress: Progress | None,
 ) -> RecoveryPlan:
+    if progress is not None:
+        source = replace(source, watch=lambda _start, place, _end: progress(place))
     if not (source.abort and source.heal) or recovery_blockers.load(source, like).blockers:
         plan = recovery.plan(source, like)
         apply(plan, source, targets, bulk, empty_log=empty_log, progress=progress)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
@@ -30,7 +30,7 @@ from engine.store.recovery.plan import (
     RecoveryPlan,
 )
 from engine.store.recovery.queues import EmptyLastFile, RecoveredQueue
-from engine.store.recovery.source import IndexHead, RecoverySource
+from engine.store.recovery.source import IndexHead, RecoverySource, Watch
 from engine.store.recovery.tables import TIMER_METRICS
 from engine.store.recovery.walk import NO_SUCH_ARRAY, LogWalk, Walked, asked_for
 
@@ -91,7 +91,7 @@ def plan(source: RecoverySource, like: Release = "5.3", execution: Execution | N
     kept_index, deleted_index = _index(source.index, source)
     first, why, limit = _start(source, files, known, like)
     if execution is not None:
-        _must_be_readable(files, min(files[first].start_offset, max(known, 0)))
+        _must_be_readable(files, min(files[first].start_offset, max(known, 0)), source.watch)
         execution.begin(Prepared(tuple(loaded.blockers), deleted_index, tuple(table), missed))
         table.taker = execution
     read = sum(queue.bytes_read for queue in table)
@@ -246,7 +246,7 @@ def _empty_log(
 # -- the log
 
 
-def _must_be_readable(files: Iterable[ReadOnlyFile], start: int) -> None:
+def _must_be_readable(files: Sequence[ReadOnlyFile], start: int, watch: Watch | None) -> None:
     """Read the log's data from ``start`` on, before a walk that writes as it goes: nothing is written where a byte
     behind cannot be read. Raises :class:`engine.errors.CannotRead`.
     """
@@ -255,6 +255,8 @@ def _must_be_readable(files: Iterable[ReadOnlyFile], start: int) -> None:
         for begin, stop in file.extents(max(start - file.start_offset, 0)) if file.end_offset > start else ():
             for position in range(begin, stop, _PIECE):
                 file.read_into(view[: stop - position], position)
+                if watch is not None:
+                    watch(start, file.start_offset + position, files[-1].end_offset)
 
 
 def _recover_log(
@@ -269,7 +271,7 @@ def _recover_log(
 ) -> _Passes:
     """Walk, dispatch, cut the queues; gives the walk and the bytes that a later dispatch read besides."""
     table.after = -1 if source.abort else known if like == "5.3" else (1 << 63) - 1
-    walked = LogWalk(files, walk_rules(rules), table).run(first)
+    walked = LogWalk(files, walk_rules(rules), table, source.watch if execution is None else None).run(first)
     done = DispatchPass(table.first_dispatched, walked.end_offset, table.after) if table.dispatched else None
     if known >= walked.end_offset:
         for queue in table:

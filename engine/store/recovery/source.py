@@ -60,6 +60,10 @@ class IndexHead:
     header: IndexHeader
 
 
+Watch = Callable[[int, int, int], None]
+"""Told from where the log is read, how far that is, and where it will end: offsets in the log."""
+
+
 @dataclass(frozen=True, slots=True)
 class GroupOffset:
     """The next queue offset that a consumer group will ask for."""
@@ -106,3 +110,4 @@ class RecoverySource:
     missing: tuple[Path, ...] = ()  # folders of a log in several that the configuration names and that are not there
     said: bytes | None = None  # the store's note of what the word for an empty log was given for
     heal: bool = False  # what a broker dies of while it recovers, and the engine does not, is mended
+    watch: Watch | None = None  # told how far the log has been read

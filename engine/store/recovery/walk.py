@@ -20,6 +20,7 @@ from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile
 from engine.rules import unit_check
 from engine.rules.unit_check import MoreBytes, Refusal, Request, Rules
+from engine.store.recovery.source import Watch
 
 BLOCK = 8 << 20
 ROWS = 1 << 15
@@ -59,7 +60,9 @@ class Dispatcher(Protocol):
 class LogWalk:
     """Hands every good unit from a start on to ``sink``; the same block buffer is used again and again."""
 
-    def __init__(self, files: list[ReadOnlyFile], rules: Rules, sink: Dispatcher) -> None:
+    def __init__(self, files: list[ReadOnlyFile], rules: Rules, sink: Dispatcher, watch: Watch | None = None) -> None:
+        self._watch = watch
+        self._from = 0
         self._files = files
         self._rules = rules
         self._sink = sink
@@ -72,6 +75,7 @@ class LogWalk:
 
     def run(self, first: int) -> Walked:
         """Walk from the beginning of file number ``first`` to the first unit that fails, as recovery does."""
+        self._from = self._files[first].start_offset if first < len(self._files) else 0
         for number in range(first, len(self._files)):
             file = self._files[number]
             position, reason = self._walk_file(file, 0, file.size)
@@ -120,6 +124,8 @@ class LogWalk:
                 at += answer.size
             self._bytes += at
             position += at
+            if self._watch is not None:
+                self._watch(self._from, file.start_offset + position, self._files[-1].end_offset)
             if isinstance(answer, MoreBytes):
                 if n < min(want, size - position + at):
                     raise CannotRead("the file is shorter than it was", file=file.path, offset=position)
