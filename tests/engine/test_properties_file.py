@@ -1,6 +1,6 @@
 """Java's properties syntax."""
 
-import contextlib
+import re
 
 import pytest
 from hypothesis import given
@@ -49,5 +49,16 @@ def test_escaped_pairs_come_back(pairs):
 
 @given(st.text())
 def test_any_text_gives_pairs_or_a_usage_error(text):
-    with contextlib.suppress(UsageError):
-        parse(text)
+    refused = None
+    try:
+        pairs = parse(text, "broker.conf")
+    except UsageError as error:
+        refused = error
+    if refused is not None:
+        assert "\\u" in text
+        assert str(refused).startswith("broker.conf: line ")
+        return
+    lines = [pair.line for pair in pairs]
+    assert lines == sorted(set(lines)), "a pair a line, in order"
+    assert all(1 <= line <= len(re.split("\r\n|\r|\n", text)) for line in lines)
+    assert sum(len(pair.key) + len(pair.value) for pair in pairs) <= len(text)

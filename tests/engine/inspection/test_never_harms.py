@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
@@ -26,6 +25,7 @@ from engine.errors import NotAStore, StoreError
 from engine.inspection import log_reader, open_store
 from engine.inspection.key_trace import trace
 from engine.inspection.where.evidence import where
+from engine.store.queue_entry import CqEntry
 
 MOMENT = {"at", "tookMs", "diskUsage"}
 STORES = ("broker-orders", "broker-transactions-4.9.7", "crash-power-5.3.3", "multi-queue-ext-5.3.3")
@@ -218,8 +218,31 @@ def test_everything_else_over_files_that_change_gives_values(tmp_path, change, f
             lambda: [item.offset for item in store.units()],
             lambda: list(where(store, "K3")),
         ):
-            with contextlib.suppress(StoreError):
-                what()
+            refused = None
+            try:
+                given = what()
+            except StoreError as error:
+                refused = error
+            if refused is None:
+                _is_sound(given)
+            else:
+                assert refused.file is None or refused.file.startswith(str(path))
+                assert refused.what
+
+
+def _is_sound(given):
+    """Offsets do not fall and are not below zero, whatever became of the files."""
+    if isinstance(given, tuple):
+        _, low, high = given
+        assert 0 <= low <= high
+    elif isinstance(given, int):
+        assert given >= -1  # no files are left
+    elif given and isinstance(given[0], int):
+        assert given == sorted(given)
+        assert given[0] >= -1  # the end of a log without files
+    elif given and isinstance(given[0], CqEntry):
+        numbers = [one.queue_offset for one in given]
+        assert numbers == sorted(set(numbers))
 
 
 def test_what_a_broker_writes_shows_after_a_refresh(tmp_path):
