@@ -1,0 +1,40 @@
+"""A rule that stands in the catalogue is told by somebody."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from engine.rules.catalogue import RULES
+
+LISTS = {"needs.py", "causes.py"}
+"""What lists rules, and tells none."""
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def told(source: str) -> set[str]:
+    """Rules that the code names to tell them: ``catalogue.CL03``, ``CL03`` taken from there, ``"CL03"`` of a table;
+    not those that it only compares a finding's id with.
+    """
+    tree = ast.parse(source)
+    compared = {id(one) for node in ast.walk(tree) if isinstance(node, ast.Compare) for one in ast.walk(node)}
+    nodes = [node for node in ast.walk(tree) if id(node) not in compared]
+    names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    names |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    names |= {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return {name for name in names if re.fullmatch(r"[A-Z]{2}\d\d", name)}
+
+
+def test_a_rule_that_is_only_made_or_compared_is_not_told():
+    assert told("CL03 = 1\nCL04.found('text')\ncatalogue.CL05\none.id == 'CL06'\nRULES['CL07']") == {
+        "CL04",
+        "CL05",
+        "CL07",
+    }
+
+
+def test_every_rule_is_told_by_somebody_and_no_other_is():
+    every = list((ROOT / "engine").rglob("*.py"))
+    tellers = [path for path in every if path.name not in LISTS and not path.name.startswith("catalogue")]
+    assert {rule for path in tellers for rule in told(path.read_text("utf-8"))} == set(RULES)
