@@ -24,7 +24,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
 from peer import PEER, missing  # noqa: E402
 
-from engine.cli.bench_append import (  # noqa: E402
+from engine.bench.append import (  # noqa: E402
     PUTS,
     batches_per_second,
     by_map,
@@ -32,7 +32,7 @@ from engine.cli.bench_append import (  # noqa: E402
     open_store,
     puts_per_second,
 )
-from engine.inspection.bench import conditions  # noqa: E402
+from engine.bench.reads import conditions  # noqa: E402
 
 BUILD = os.environ.get("PEER_BUILD") or str(Path.home() / ".cache" / "storescope" / "store-peer")
 TARGETS = {200: 0.7, 1024: 1.0}

@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from engine.cli.bench_writes import flush_row
+from engine.bench.writes import flush_row
 from engine.config import from_mapping
 from engine.message_store import MessageStore
 

@@ -38,10 +38,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
+from engine.bench import data as bench_data
+from engine.bench.reads import conditions
 from engine.codec.columns import UNIT, UnitColumns
 from engine.codec.topic_table import TopicTable
-from engine.inspection import bench_data
-from engine.inspection.bench import conditions
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.layout import StorePaths, queue_file_name

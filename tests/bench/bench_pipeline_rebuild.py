@@ -26,10 +26,10 @@ os.environ["PYTHONPATH"] = str(ROOT)
 
 from bench_pipeline import several_files  # noqa: E402
 
+from engine.bench import data as bench_data  # noqa: E402
+from engine.bench.reads import conditions  # noqa: E402
 from engine.cli.pipeline_rebuild import facts_of  # noqa: E402
 from engine.cli.pipeline_verify import verify  # noqa: E402
-from engine.inspection import bench_data  # noqa: E402
-from engine.inspection.bench import conditions  # noqa: E402
 from engine.inspection.derived_config import derived_config  # noqa: E402
 from engine.inspection.findings import check  # noqa: E402
 from engine.inspection.snapshot import open_store  # noqa: E402

@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / f"storescope-bench-{os.getuid()}")
     args = parser.parse_args()
     sys.path.insert(0, str(ROOT))
-    from engine.inspection.bench_data import sparse_store
+    from engine.bench.data import sparse_store
 
     store = sparse_store(args.folder)
     with tempfile.TemporaryDirectory() as folder:

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtWidgets import QComboBox, QLabel
 from walker import Run, Walker
 
-from engine.inspection.bench_data import sparse_store
+from engine.bench.data import sparse_store
 from viewer.log.body_view import BodyView
 from viewer.look.formats import number
 from viewer.widgets.word_tabs import WordTabs

@@ -31,15 +31,15 @@ METHODS = {
 }  # fmt: skip
 DOOR = {"reading", "self.reading", "store.reading", "source.reading", "cache.reading", "search"}
 EXCEPTIONS = {
-    "inspection/bench_data.py": "its own temporary store",
-    "inspection/bench_yardstick.py": "a program that it compiles",
+    "bench/data.py": "its own temporary store",
+    "bench/yardstick.py": "a program that it compiles",
     "inspection/samples.py": "samples that the program ships, and where they are unpacked",
     "inspection/archives.py": "an archive that is unpacked into the cache",
     "inspection/side_index.py": "the cache beside the program, which may be lost",
     "inspection/space/cache.py": "the cache beside the program, which may be lost",
     "inspection/copy_out.py": "where the copy grows",
-    "cli/bench_recover.py": "its own temporary store",
-    "cli/bench_writes.py": "its own temporary store, and what the system tells of this process",
+    "bench/recover.py": "its own temporary store",
+    "bench/writes.py": "its own temporary store, and what the system tells of this process",
     "cli/undoing.py": "the folder of what was kept",
     "cli/put_plan.py": "the plan that the user gives",
     "cli/pipeline_trace.py": "the list of keys that the user gives",

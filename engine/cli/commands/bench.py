@@ -34,8 +34,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    from engine.cli import bench_append, bench_dispatch, bench_lab, bench_recover, bench_writes
-    from engine.inspection import bench
+    from engine.bench import append, dispatch, lab, reads, recover, writes
 
     unknown = [name for name in args.what if name not in NAMES]
     if unknown:
@@ -47,13 +46,13 @@ def run(args: argparse.Namespace, out: Output) -> int:
         options["size"] = max(args.size, _SMALLEST)
     for name in args.what or NAMES:
         out.say(f"measuring {name}; stores that are not there yet are made first")
-        others = {"append": bench_append, "dispatch": bench_dispatch, "recover": bench_recover, "lab": bench_lab}
-        measures = [bench if name in READS else others.get(name, bench_writes)]
-        measures += [bench_dispatch] if name == "query" else []  # the index of a store that is written
+        others = {"append": append, "dispatch": dispatch, "recover": recover, "lab": lab}
+        measures = [reads if name in READS else others.get(name, writes)]
+        measures += [dispatch] if name == "query" else []  # the index of a store that is written
         for measure in measures:
             for row in measure.run(name, **options):
                 out.record(row if out.as_json else _shown(row), _COLUMNS)
-    out.line(" · ".join(f"{name} {value}" for name, value in bench.conditions().items()))
+    out.line(" · ".join(f"{name} {value}" for name, value in reads.conditions().items()))
     return 0
 
 

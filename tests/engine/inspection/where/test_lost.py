@@ -10,10 +10,10 @@ import made_stores
 import pytest
 from where_asked import acknowledged, reopened, some, told, verdict
 
+from engine.bench.data import sparse_store
 from engine.codec.message import PREPARED, Unit, parse_offset_message_id
 from engine.codec.unit_scan import Damage
 from engine.inspection import open_store
-from engine.inspection.bench_data import sparse_store
 from engine.inspection.where.evidence import where
 
 pytestmark = pytest.mark.golden

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
+from engine.bench import data as bench_data
+from engine.bench.yardstick import find_yardstick
 from engine.codec.columns import UnitColumns
-from engine.inspection import bench_data
-from engine.inspection.bench_yardstick import find_yardstick
 from engine.inspection.block_scan import scan_log
 from engine.inspection.snapshot import open_store
 

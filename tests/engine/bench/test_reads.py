@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from engine.inspection import bench
+from engine.bench import reads as bench
 
 SIZE = 2 << 20
 

@@ -7,20 +7,20 @@ import shutil
 import pytest
 from put_logs import PutLog
 
-from engine.cli import bench_append
+from engine.bench import append
+from engine.bench.yardstick import compiled
 from engine.cli.main import main
 from engine.codec import properties
-from engine.inspection.bench_yardstick import compiled
 
 
 @pytest.fixture
 def small(monkeypatch) -> None:
-    monkeypatch.setattr(bench_append, "PUTS", {200: 192})
-    monkeypatch.setattr(bench_append, "COLUMNS", 64)
+    monkeypatch.setattr(append, "PUTS", {200: 192})
+    monkeypatch.setattr(append, "COLUMNS", 64)
 
 
 def test_text_and_map_make_one_message() -> None:
-    text, found = bench_append.by_text(77, b"x"), bench_append.by_map(77, b"x")
+    text, found = append.by_text(77, b"x"), append.by_map(77, b"x")
     assert properties.decode(text.properties_raw) == found.properties
     assert text.changed(properties_raw=None) == found.changed(properties=None)
 
@@ -28,20 +28,20 @@ def test_text_and_map_make_one_message() -> None:
 @pytest.mark.usefixtures("small")
 def test_c_writes_the_bytes_that_ours_writes(tmp_path) -> None:
     put = PutLog(tmp_path)
-    put.now = bench_append.BORN
-    what = bench_append.make_columns(50)
+    put.now = append.BORN
+    what = append.make_columns(50)
     assert put.log.append_columns(what).ok
-    library = compiled(bench_append.SOURCE, tmp_path)
+    library = compiled(append.SOURCE, tmp_path)
     assert (library is None) == (shutil.which("cc") is None)
     if library is not None:
         target = bytearray(put.log.wrote)
-        assert bench_append.write_plainly(library, what, target) == len(target)
+        assert append.write_plainly(library, what, target) == len(target)
         assert bytes(target) == b"".join(put.bytes())
 
 
 @pytest.mark.usefixtures("small")
 def test_every_row_has_its_figures(tmp_path) -> None:
-    rows = list(bench_append.run("append", tmp_path, repeats=1, size=1 << 20))
+    rows = list(append.run("append", tmp_path, repeats=1, size=1 << 20))
     assert [(row["batch"], row["properties"], row["built"]) for row in rows[:-1]] == [
         (1, "text", True), (1, "map", True),
         (64, "text", False), (64, "text", True), (64, "map", False), (64, "map", True),
@@ -54,7 +54,7 @@ def test_every_row_has_its_figures(tmp_path) -> None:
 
 def test_another_name_is_refused() -> None:
     with pytest.raises(KeyError):
-        next(bench_append.run("scan"))
+        next(append.run("scan"))
 
 
 @pytest.mark.usefixtures("small")

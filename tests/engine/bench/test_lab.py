@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli import bench_lab
+from engine.bench import lab
 
 
 def test_a_load_is_held_against_the_engine_and_looks_are_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_lab, "PUTS", 2000)
-    monkeypatch.setattr(bench_lab, "SECONDS", 0.4)
-    monkeypatch.setattr(bench_lab, "PRODUCERS", (2,))
-    (row,) = bench_lab.run("lab", tmp_path / "new", repeats=1, size=1 << 24)
+    monkeypatch.setattr(lab, "PUTS", 2000)
+    monkeypatch.setattr(lab, "SECONDS", 0.4)
+    monkeypatch.setattr(lab, "PRODUCERS", (2,))
+    (row,) = lab.run("lab", tmp_path / "new", repeats=1, size=1 << 24)
     assert row["ratio"] == row["messagesPerSecond"] / row["engineMessagesPerSecond"] > 0
     assert 0 < row["lookSeconds"]["p50"] <= row["lookSeconds"]["p99"] <= row["lookSeconds"]["max"]
     assert list((tmp_path / "new").iterdir()) == []
     with pytest.raises(KeyError):
-        next(bench_lab.run("tea"))
+        next(lab.run("tea"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engine.bench import data as bench_data
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Stop
-from engine.inspection import bench_data
 from engine.inspection.chain_query import find_matches, hashes_of
 from engine.inspection.snapshot import open_store
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from engine.bench import data as bench_data
+from engine.bench.reads import conditions
 from engine.config import MessageStoreConfig
-from engine.inspection import bench_data
-from engine.inspection.bench import conditions
 from engine.layout import StorePaths, queue_file_name
 from engine.message_store import MessageStore
 

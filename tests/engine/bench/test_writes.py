@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli import bench_writes
+from engine.bench import writes
 
 
 def test_group_commit_is_measured_for_each_number_of_producers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_writes, "SYNC_SECONDS", 0.05)
-    monkeypatch.setattr(bench_writes, "PRODUCERS", (1, 3))
-    rows = list(bench_writes.run("flush", tmp_path, size=1 << 20))
+    monkeypatch.setattr(writes, "SYNC_SECONDS", 0.05)
+    monkeypatch.setattr(writes, "PRODUCERS", (1, 3))
+    rows = list(writes.run("flush", tmp_path, size=1 << 20))
     assert [row["producers"] for row in rows] == [1, 3]
     for row in rows:
         assert row["puts"] > 0
@@ -24,8 +24,8 @@ def test_group_commit_is_measured_for_each_number_of_producers(tmp_path: Path, m
 
 
 def test_many_topics_are_measured_against_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_writes, "TOPICS", 20)
-    (row,) = bench_writes.run("topics", tmp_path, size=1 << 20)
+    monkeypatch.setattr(writes, "TOPICS", 20)
+    (row,) = writes.run("topics", tmp_path, size=1 << 20)
     assert row["puts"] == 80
     assert row["ratio"] > 0
     assert row["mebibytes"] > 0

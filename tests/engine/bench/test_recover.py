@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from engine.cli import bench_recover
+from engine.bench import recover
 from engine.cli.main import main
 
 SIZE = 1 << 20
 
 
 def test_every_unit_is_dispatched_again_and_only_the_log_stays(tmp_path):
-    rows = list(bench_recover.run("recover", tmp_path, repeats=1, size=SIZE))
+    rows = list(recover.run("recover", tmp_path, repeats=1, size=SIZE))
     assert [row["log"] for row in rows] == ["200 B bodies", "1k B bodies"]
     assert all(row["units"] > 500 and row["bytes"] == SIZE and row["megabytesPerSecond"] > 0 for row in rows)
     left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
@@ -25,4 +25,4 @@ def test_the_command_knows_it(tmp_path, capsys):
 
 def test_another_name_is_refused(tmp_path):
     with pytest.raises(KeyError):
-        next(bench_recover.run("other", tmp_path))
+        next(recover.run("other", tmp_path))

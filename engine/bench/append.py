@@ -20,11 +20,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from engine.bench.reads import conditions
+from engine.bench.yardstick import compiled
 from engine.codec.encode import Message
 from engine.codec.message_columns import MessageColumns
 from engine.config import MessageStoreConfig, from_mapping
-from engine.inspection.bench import conditions
-from engine.inspection.bench_yardstick import compiled
 from engine.mapped.disk import RealDisk
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.message_store import MessageStore, system_clock

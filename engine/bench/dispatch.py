@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.bench import data as bench_data
+from engine.bench.reads import conditions
 from engine.codec.columns import UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig
-from engine.inspection import bench_data
-from engine.inspection.bench import conditions
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.layout import StorePaths

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from engine import frames
-from engine.cli.bench_append import by_text, open_store, puts_per_second
+from engine.bench.append import by_text, open_store, puts_per_second
+from engine.bench.reads import conditions
 from engine.config import from_mapping
-from engine.inspection.bench import conditions
 from engine.lab.lab_store import DISK_BYTES
 from engine.lab.load_settings import LoadSettings
 from engine.lab.server import serve
