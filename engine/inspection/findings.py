@@ -39,7 +39,7 @@ from engine.inspection.check.start import Starts, agree
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
 from engine.rules.findings import EMPTY_LOG, Finding, Summary, in_order, summarise
-from engine.rules.needs import Part, may_speak, part_of
+from engine.rules.parts import Part, part_of
 from engine.rules.proofs import Proof, ProofLine
 
 Progress = Callable[[int, int], None]
@@ -132,7 +132,7 @@ def _told(store: StoreSnapshot, found: Iterable[Finding]) -> Iterator[Finding]:
     folders = [str(folder) for folder in store.log_folders]
     parts = (part_of(file, str(store.path), folders) for file in files)
     unread: frozenset[Part] = frozenset().union(*parts)
-    return (one for one in found if one.file not in files and may_speak(one.id, unread))
+    return (one for one in found if one.file not in files and catalogue.may_speak(one.id, unread))
 
 
 def _going_on(findings: Iterable[Finding]) -> Iterator[Finding]:

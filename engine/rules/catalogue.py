@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.rules import catalogue_start, catalogue_tables
 from engine.rules.findings import Kind
+from engine.rules.parts import ALL, BOTH, CHECKPOINT, CONFIG, INDEX, LOG, QUEUE, SEEN, STATE, TIMER, Parts
 from engine.rules.register import BUILD, PLAN, PUT_IN_WORDS, Register
 
 RULES = Register(catalogue_tables.RULES | catalogue_start.RULES)
@@ -20,6 +21,7 @@ CL01 = _rule(
     "compare the bytes with a replica's at the same offset; the units behind the damage can still be copied out.",
     "apache/rocketmq#6767",
     "apache/rocketmq#289",
+    needs=SEEN,
 )
 CL02 = _rule(
     "CL02",
@@ -27,6 +29,7 @@ CL02 = _rule(
     "A blank unit that does not reach to the end of its file",
     "The last unit of a file says how many bytes are left in it. RocketMQ 5 refuses one that says more.",
     "look at the 8 bytes; the number should be the distance to the end of the file.",
+    needs=SEEN,
 )
 CL03 = _rule(
     "CL03",
@@ -36,6 +39,7 @@ CL03 = _rule(
     "see which flipped bits would explain it, and compare with a replica.",
     "apache/rocketmq#9121",
     "mxsm/rocketmq-rust#10758",
+    needs=SEEN,
 )
 CL04 = _rule(
     "CL04",
@@ -45,6 +49,7 @@ CL04 = _rule(
     "Recovery does not see it: the unit stays and is delivered without them.",
     "compare the property text with a replica's.",
     "apache/rocketmq#7437",
+    needs=SEEN,
 )
 CL05 = _rule(
     "CL05",
@@ -61,6 +66,7 @@ CL05 = _rule(
             "in front of it; do not build the queues again: they tell which messages are lost."
         ),
     },
+    needs=SEEN,
 )
 CL06 = _rule(
     "CL06",
@@ -71,6 +77,7 @@ CL06 = _rule(
     "ask recover --plan what a start would keep and drop.",
     "apache/rocketmq#10666",
     command=PLAN,
+    needs=BOTH,
 )
 CL07 = _rule(
     "CL07",
@@ -93,6 +100,7 @@ CL07 = _rule(
         ),
         "folder": Kind(step=NO_FOLDER),
     },
+    needs=LOG,
 )
 CL08 = _rule(
     "CL08",
@@ -109,6 +117,7 @@ CL08 = _rule(
         ),
         "behind": Kind(None, "for messages of this time ask by offset or key, not by time."),
     },
+    needs=SEEN,
 )
 CL09 = _rule(
     "CL09",
@@ -117,6 +126,7 @@ CL09 = _rule(
     "Topic, queue or queue offset in the unit are not those under which its queue knows it; no CRC covers them.",
     "compare the unit's head with a replica's.",
     "apache/rocketmq#467",
+    needs=BOTH,
 )
 CL10 = _rule(
     "CL10",
@@ -124,6 +134,7 @@ CL10 = _rule(
     "A blank unit that the next unit would have fitted into",
     "A batch that did not fit leaves one on a healthy store, and nothing marks its units afterwards.",
     "nothing needs to be done.",
+    needs=SEEN,
 )
 CL11 = _rule(
     "CL11",
@@ -136,6 +147,7 @@ CL11 = _rule(
     "apache/rocketmq#405",
     "apache/rocketmq#6767",
     command=PLAN,
+    needs=LOG,
 )
 CL12 = _rule(
     "CL12",
@@ -144,6 +156,7 @@ CL12 = _rule(
     "Queues, index, consumer positions or checkpoint tell of messages, and the log has not one: most often its disk is "
     "not mounted. A start now deletes every queue.",
     "mount the disk of the log, or bring its files back, before any broker starts on the store.",
+    needs=LOG,
 )
 CQ01 = _rule(
     "CQ01",
@@ -154,6 +167,7 @@ CQ01 = _rule(
     "apache/rocketmq#1560",
     command=BUILD,
     kinds={"folder": Kind(None, NO_FOLDER, "")},
+    needs=QUEUE,
 )
 CQ03 = _rule(
     "CQ03",
@@ -163,6 +177,7 @@ CQ03 = _rule(
     "the queue can be built again from the log.",
     "apache/rocketmq#467",
     command=BUILD,
+    needs=BOTH,
 )
 CQ04 = _rule(
     "CQ04",
@@ -173,6 +188,7 @@ CQ04 = _rule(
     "the queue can be built again from the log.",
     "apache/rocketmq#495",
     command=BUILD,
+    needs=BOTH,
 )
 CQ05 = _rule(
     "CQ05",
@@ -182,6 +198,7 @@ CQ05 = _rule(
     "the queue can be built again from the log.",
     "apache/rocketmq#495",
     command=BUILD,
+    needs=BOTH,
 )
 CQ06 = _rule(
     "CQ06",
@@ -193,6 +210,7 @@ CQ06 = _rule(
     "apache/rocketmq#10108",
     command=PLAN,
     kinds={"filled": Kind("note", "nothing needs to be done: a start goes on in this file.", "")},
+    needs=QUEUE,
 )
 CQ08 = _rule(
     "CQ08",
@@ -201,6 +219,7 @@ CQ08 = _rule(
     "The topic was deleted: its queues are gone, its units stay until their file expires.",
     "nothing needs to be done.",
     "apache/rocketmq#1852",
+    needs=QUEUE | CONFIG,
 )
 CQ09 = _rule(
     "CQ09",
@@ -209,6 +228,7 @@ CQ09 = _rule(
     "Filters by tag go by this number: the message is hidden from its consumers or shown to others.",
     "the queue can be built again from the log.",
     command=BUILD,
+    needs=SEEN,
 )
 CQ10 = _rule(
     "CQ10",
@@ -229,6 +249,7 @@ CQ10 = _rule(
             f"no queue is left that tells them. Then, {PUT_IN_WORDS}",
         ),
     },
+    needs=BOTH | STATE,
 )
 CQ11 = _rule(
     "CQ11",
@@ -237,6 +258,7 @@ CQ11 = _rule(
     "The topics table says which kind of queue a topic has; a broker that finds a folder of the other kind does not "
     "start.",
     "move the wrong folder out of the store's folders.",
+    needs=QUEUE | CONFIG,
 )
 CQ12 = _rule(
     "CQ12",
@@ -246,6 +268,7 @@ CQ12 = _rule(
     "the queue can be built again from the log.",
     "apache/rocketmq#495",
     command=BUILD,
+    needs=SEEN,
 )
 CQ13 = _rule(
     "CQ13",
@@ -256,6 +279,7 @@ CQ13 = _rule(
     "ask recover --plan which groups would stand beyond the new end.",
     "apache/rocketmq#678",
     command=PLAN,
+    needs=LOG,
 )
 IX01 = _rule(
     "IX01",
@@ -265,6 +289,7 @@ IX01 = _rule(
     "the index can be built again from the log.",
     "apache/rocketmq#1987",
     command=BUILD,
+    needs=INDEX,
 )
 IX02 = _rule(
     "IX02",
@@ -273,6 +298,7 @@ IX02 = _rule(
     "A broker ends the chain there: older entries of the slot are not found.",
     "the index can be built again from the log.",
     command=BUILD,
+    needs=SEEN,
 )
 IX03 = _rule(
     "IX03",
@@ -282,6 +308,7 @@ IX03 = _rule(
     "the index can be built again from the log.",
     "apache/rocketmq#8018",
     command=BUILD,
+    needs=SEEN,
 )
 IX05 = _rule(
     "IX05",
@@ -291,6 +318,7 @@ IX05 = _rule(
     "the index can be built again from the log.",
     "apache/rocketmq#4463",
     command=BUILD,
+    needs=LOG | INDEX,
 )
 IX06 = _rule(
     "IX06",
@@ -305,6 +333,7 @@ IX06 = _rule(
             None, "bring back the index of this store, or build it again from the log; no query tells the two apart."
         ),
     },
+    needs=LOG,
 )
 IX07 = _rule(
     "IX07",
@@ -313,6 +342,7 @@ IX07 = _rule(
     "The log lost its tail after the index was written.",
     "the index can be built again from the log.",
     command=BUILD,
+    needs=LOG,
 )
 IX08 = _rule(
     "IX08",
@@ -322,6 +352,7 @@ IX08 = _rule(
     "give the broker's configuration (--config) if the sizes are special; the index can be built again from the log.",
     command=BUILD,
     kinds={"cut": Kind(None, "copy the file again from where it came, or build the index again from the log.")},
+    needs=INDEX,
 )
 IX09 = _rule(
     "IX09",
@@ -337,6 +368,7 @@ IX09 = _rule(
             "it from happening again.",
         )
     },
+    needs=INDEX,
 )
 CK01 = _rule(
     "CK01",
@@ -346,6 +378,7 @@ CK01 = _rule(
     "see recover --plan for the bytes that would be read.",
     "apache/rocketmq#7233",
     command=PLAN,
+    needs=CHECKPOINT,
 )
 CK02 = _rule(
     "CK02",
@@ -355,6 +388,7 @@ CK02 = _rule(
     "ask recover --plan where recovery would begin.",
     "apache/rocketmq#678",
     command=PLAN,
+    needs=LOG,
 )
 CK03 = _rule(
     "CK03",
@@ -364,6 +398,7 @@ CK03 = _rule(
     "see recover --plan for the bytes that would be read.",
     "apache/rocketmq#1456",
     command=PLAN,
+    needs=LOG,
 )
 CK04 = _rule(
     "CK04",
@@ -373,6 +408,7 @@ CK04 = _rule(
     "ask recover --plan.",
     "apache/rocketmq#6703",
     command=PLAN,
+    needs=LOG,
 )
 CK05 = _rule(
     "CK05",
@@ -380,6 +416,7 @@ CK05 = _rule(
     "A checkpoint that is no checkpoint",
     "The file has 4,096 bytes. A broker reads missing fields as zero and begins at the first file after a crash.",
     "nothing but time is lost by a missing checkpoint; restore it only from the same store.",
+    needs=LOG | CHECKPOINT,
 )
 CF01 = _rule(
     "CF01",
@@ -390,6 +427,7 @@ CF01 = _rule(
     "apache/rocketmq#9328",
     "apache/rocketmq#3401",
     "apache/rocketmq#6096",
+    needs=CONFIG,
 )
 CF02 = _rule(
     "CF02",
@@ -402,6 +440,7 @@ CF02 = _rule(
     "apache/rocketmq#1852",
     "apache/rocketmq#4774",
     "apache/rocketmq#2181",
+    needs=BOTH,
 )
 CF04 = _rule(
     "CF04",
@@ -411,6 +450,7 @@ CF04 = _rule(
     "cut the text behind the closing brace in a copy and compare with the .bak.",
     "apache/rocketmq#9328",
     "apache/rocketmq#10258",
+    needs=SEEN,
 )
 CF05 = _rule(
     "CF05",
@@ -421,6 +461,7 @@ CF05 = _rule(
     "correct the configuration, not the files.",
     "apache/rocketmq#1560",
     kinds={"bounds": Kind("warn", "write a value that a broker takes as it stands.")},
+    needs=BOTH | INDEX,
 )
 TM04 = _rule(
     "TM04",
@@ -429,6 +470,7 @@ TM04 = _rule(
     "The wheel has 604,800 slots twice. A 5.x broker does not start with a wheel of another length.",
     "compare with a replica's; the wheel cannot be built from the log alone.",
     "apache/rocketmq#9735",
+    needs=TIMER,
 )
 AB01 = _rule(
     "AB01",
@@ -437,6 +479,7 @@ AB01 = _rule(
     "The store was not closed: the next start recovers it as after a crash.",
     "ask recover --plan what a start would keep and drop.",
     command=PLAN,
+    needs=STATE,
 )
 DK02 = _rule(
     "DK02",
@@ -444,6 +487,7 @@ DK02 = _rule(
     "A part of the store that is not decoded",
     "RocksDB queues and DLedger logs are recognised; what is in them is not checked and not planned.",
     "ask a broker, or the library's own tools.",
+    needs=SEEN,
 )
 DK01 = _rule(
     "DK01",
@@ -451,4 +495,10 @@ DK01 = _rule(
     "Something in a store folder that RocketMQ did not put there",
     "A broker refuses some of these when it starts, see recover --plan.",
     "move it out of the store's folders.",
+    needs=SEEN,
 )
+
+
+def may_speak(rule: str, unread: Parts) -> bool:
+    """Whether all that the rule concludes from was read; a rule that is not listed needs everything."""
+    return not ((RULES[rule].needs if rule in RULES else ALL) & unread)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.rules.findings import STORE, Kind
+from engine.rules.parts import BOTH, CHECKPOINT, CONFIG, INDEX, STATE
 from engine.rules.register import BUILD, PUT_IN_WORDS, Register
 
 RULES = Register()
@@ -28,6 +29,7 @@ IX04 = _rule(
             CLOSE_THEN_BUILD,
         )
     },
+    needs=INDEX | CHECKPOINT,
 )
 RP01 = _rule(
     "RP01",
@@ -41,6 +43,7 @@ RP01 = _rule(
     "apache/rocketmq#678",
     "apache/rocketmq#1434",
     command=BUILD,
+    needs=BOTH | CONFIG | STATE | CHECKPOINT,
 )
 RP02 = _rule(
     "RP02",
@@ -51,4 +54,5 @@ RP02 = _rule(
     "bring the missing log file back; or build queues from the log that know what lies behind the gap, and start on "
     "these (with --config broker.conf where the broker's file sizes are its own).",
     command=BUILD,
+    needs=BOTH,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.rules.findings import STORE, Kind
+from engine.rules.parts import BOTH, CONFIG, INDEX, LOG, QUEUE, SEEN, TIMER
 from engine.rules.register import BUILD, Register
 
 RULES = Register()
@@ -35,6 +36,7 @@ CF03 = _rule(
             "else declare them again.",
         ),
     },
+    needs=CONFIG,
 )
 CF06 = _rule(
     "CF06",
@@ -45,6 +47,7 @@ CF06 = _rule(
     "nothing brings the messages back in this store; look why the group did not consume, or keep the log for longer "
     "(fileReservedTime).",
     "apache/rocketmq#8753",
+    needs=BOTH,
 )
 CF07 = _rule(
     "CF07",
@@ -61,6 +64,7 @@ CF07 = _rule(
             "note", "nothing needs to be done where it was meant: the topic is read to its end and then goes."
         ),
     },
+    needs=BOTH | CONFIG,
 )
 CF08 = _rule(
     "CF08",
@@ -71,6 +75,7 @@ CF08 = _rule(
     "before a topic of this name is made again, take its rows out of a copy of the table while the broker is stopped.",
     "apache/rocketmq#4774",
     "apache/rocketmq#1852",
+    needs=BOTH | CONFIG,
 )
 CF09 = _rule(
     "CF09",
@@ -93,6 +98,7 @@ CF09 = _rule(
             "bring the levels back from a backup of delayOffset.json, or their messages are delivered again.",
         ),
     },
+    needs=BOTH | CONFIG,
 )
 CQ14 = _rule(
     "CQ14",
@@ -101,6 +107,7 @@ CQ14 = _rule(
     "Clients are told that there is no such topic: nobody reads what its queues hold. The table lost it, or the topic "
     "was deleted and its queues stayed.",
     "if the topic was not deleted on purpose, declare it again with as many queues, while the broker runs.",
+    needs=BOTH | CONFIG,
 )
 TM01 = _rule(
     "TM01",
@@ -116,6 +123,7 @@ TM01 = _rule(
             "warn", "bring timercheck back from a backup, or messages that were delivered are delivered again."
         ),
     },
+    needs=BOTH | CONFIG | TIMER,
 )
 TM02 = _rule(
     "TM02",
@@ -133,6 +141,7 @@ TM02 = _rule(
         "last": Kind("warn"),
         "delivered": Kind("note", "nothing needs to be done: these were delivered."),
     },
+    needs=LOG | CONFIG | TIMER,
 )
 TM03 = _rule(
     "TM03",
@@ -151,6 +160,7 @@ TM03 = _rule(
         "wheel": Kind(None, "let a start make the wheel again from the first file of the timer log."),
         "again": Kind("note", "nothing needs to be done: the next start makes the wheel again."),
     },
+    needs=BOTH | CONFIG | TIMER,
 )
 CL13 = _rule(
     "CL13",
@@ -160,6 +170,7 @@ CL13 = _rule(
     "Searches, index queries and retention go by the second, what people remember is mostly the first.",
     "nothing needs to be done in the store; set the producer's clock, and shift the window of a search by as much.",
     "apache/rocketmq#681",
+    needs=SEEN,
 )
 IX10 = _rule(
     "IX10",
@@ -178,6 +189,7 @@ IX10 = _rule(
             "build the index again from the log."
         ),
     },
+    needs=LOG | INDEX,
 )
 CQ15 = _rule(
     "CQ15",
@@ -190,6 +202,7 @@ CQ15 = _rule(
     "apache/rocketmq#10756",
     command=BUILD,
     kinds={"orphans": Kind("note", "nothing needs to be done: the next start cuts them.", "")},
+    needs=QUEUE,
 )
 DK03 = _rule(
     "DK03",
@@ -199,4 +212,5 @@ DK03 = _rule(
     "not go back to that release with this store.",
     "before a broker of 4.9 starts on a copy of the store, see what it would keep.",
     command=f"storescope recover {STORE} --plan --like 4.9",
+    needs=SEEN,
 )

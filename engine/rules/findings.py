@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from engine.counted import capital, one_of
+from engine.rules.parts import ALL, Parts
 
 Severity = Literal["chat", "note", "warn", "error"]
 Group = Literal["log", "queue", "index", "checkpoint", "config", "state", "timer", "disk"]
@@ -190,6 +191,8 @@ class Rule:
     known_issues: tuple[str, ...] = field(default=())
     command: str | None = None
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    needs: Parts = ALL
+    """Parts of a store that all have to be read before it may speak."""
 
     def found(
         self,

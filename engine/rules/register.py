@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.rules.findings import STORE, Group, Kind, Rule, Severity
+from engine.rules.parts import Parts
 
 BUILD = f"storescope dispatch {STORE} --to NEW"
 """Builds queues and index from the log, into another directory."""
@@ -39,10 +40,13 @@ class Register(dict[str, Rule]):
         explanation: str,
         next_step: str,
         *issues: str,
+        needs: Parts,
         command: str | None = None,
         kinds: Mapping[str, Kind] | None = None,
     ) -> Rule:
-        """Make a rule and put it in."""
+        """Make a rule and put it in. ``needs``: parts that all have to be read before it may speak."""
         group: Group = _GROUPS[id_[:2]]
-        self[id_] = made = Rule(id_, group, severity, title, explanation, next_step, issues, command, kinds or {})
+        self[id_] = made = Rule(
+            id_, group, severity, title, explanation, next_step, issues, command, kinds or {}, needs
+        )
         return made

@@ -11,7 +11,6 @@ from engine.rules.catalogue import RULES
 from engine.rules.causes import CAUSES
 from engine.rules.findings import CAUSES as EXPLAINING
 from engine.rules.findings import STORE, Rule, at_least
-from engine.rules.needs import NEEDS
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 
@@ -86,10 +85,9 @@ def _parts(rule: Rule) -> Iterator[str]:
 
 
 def _concludes_from(rule: Rule) -> str:
-    needs = NEEDS.get(rule.id, frozenset())
-    if not needs:
+    if not rule.needs:
         return tr("The rule judges bytes that were read.")
-    parts = " · ".join(tr(name) for part, name in GROUPS.items() if part in needs)
+    parts = " · ".join(tr(name) for part, name in GROUPS.items() if part in rule.needs)
     return tr("The rule concludes from all of: {parts}. While a file of these cannot be read it says nothing.",
               parts=parts)  # fmt: skip
 
