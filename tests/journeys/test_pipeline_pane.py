@@ -232,7 +232,9 @@ def test_a_job_that_is_cancelled_says_so_and_another_store_leaves_jobs_alone(
         assert job.standing == "cancelled"
         assert "cancelled" in walker.find(PipelinePane, "pipeline.pane").list.jobs.index(0).data(11)
         assert "nothing was left behind" in pane_words(walker)
-        assert not walker.window.jobs.list
+        await walker.until(
+            lambda: not walker.window.jobs.list, "nothing runs any more, the check of the other store neither"
+        )
 
     run(walk())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
 
 from PySide6.QtCore import qVersion
 from PySide6.QtGui import QGuiApplication
@@ -19,6 +18,8 @@ PACKAGES = ("PySide6-Essentials", "numpy", "numba", "pyqtgraph", "qasync", "crcm
 
 def facts() -> str:
     """One line a part."""
+    from importlib.metadata import PackageNotFoundError, version  # tens of milliseconds, not before the first rows
+
     lines = [
         f"Storescope {__version__}",
         f"Python {platform.python_version()} · Qt {qVersion()} · {QGuiApplication.platformName()}",
