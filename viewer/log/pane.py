@@ -27,7 +27,7 @@ from viewer.log.find import LogFind
 from viewer.log.frequency import LogFrequency
 from viewer.log.log_model import LogModel, next_of
 from viewer.log.marks import LogMarks
-from viewer.log.rows import LogRow, LogSource, MatchSource, UnitRow
+from viewer.log.rows import EdgeRow, LogRow, LogSource, MatchSource, UnitRow
 from viewer.log.same import LogSame
 from viewer.log.tools import LogTools
 from viewer.log.unit_panes import UnitPanes
@@ -175,11 +175,20 @@ class UnitsPane(Pane):
         self._tell_incident()
         session.followingChanged.connect(self._following)
         self.model.log = LogSource(session.snapshot.log)
-        self.model.log.lost = partial(lost_units, session.snapshot)
         self.marks.dress_log()
         self.table.set_source(self.model.log, choose=self._wanted is None)
         self.table.setFocus()
+        session.later(self._tell_lost)
         session.later(self.survey.look)
+
+    def _tell_lost(self) -> None:
+        """What stood in unreadable bytes is told once the first rows stand: all queues are asked, and salvage tried."""
+        log, session = self.model.log, self.session
+        if log is None or session is None:
+            return
+        log.lost = partial(lost_units, session.snapshot)
+        if any(isinstance(row, EdgeRow) and row.kind == "damage" for row in self.table.table.rows):
+            self.table.reload()
 
     def _tell_incident(self) -> None:
         """The first time that messages are lost: what tells of it is not on the way to the first rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from PySide6.QtWidgets import QWidget
 
 from engine.inspection.snapshot import StoreSnapshot
+from viewer.log import pane as log_pane
 from viewer.runtime import survey as survey_module
 from viewer.shell import opening_stages as stages
 from viewer.shell.main_window import MainWindow
@@ -39,6 +41,39 @@ def test_rows_are_painted_before_the_store_is_surveyed(
     assert drawn
     assert rows > 10
     assert not worker
+
+
+def test_rows_are_painted_before_it_is_asked_what_stood_in_unreadable_bytes(
+    run: Run, window: MainWindow, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store whose first rows hold damage showed them 0.1 s later: all its queues were asked first."""
+    store = tmp_path / "store"
+    shutil.copytree(golden("broker-orders"), store)
+    newest = min((store / "commitlog").iterdir())
+    with newest.open("r+b") as file:
+        file.write(bytes(100))
+    asked: list[bool] = []
+    real = log_pane.lost_units
+
+    def watched(*words: Any) -> object:
+        asked.append(window.panes["log"].findChild(RecordView, "units.table").drawn)
+        return real(*words)
+
+    monkeypatch.setattr(log_pane, "lost_units", watched)
+    assert run(window.open(store))
+    run(window.settled())
+    table = window.panes["log"].findChild(RecordView, "units.table")
+
+    async def told() -> str:
+        for _ in range(1000):
+            if table.table.rows and table.table.rows[0].was:
+                break
+            await asyncio.sleep(0.01)
+        return str(table.table.rows[0].was)
+
+    assert run(told()).count("/") == 2
+    assert asked
+    assert all(asked)
 
 
 def test_parts_of_views_are_found_though_nobody_looked_at_them_yet(
