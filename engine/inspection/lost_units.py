@@ -68,9 +68,9 @@ def lost_units(store: StoreSnapshot, offset: int, size: int) -> list[LostUnit]:
     end = offset + size
     entries = {one.offset: one for one in _entries_into(store, offset, end)}
     try:
-        data = store.log.read(offset, min(size, MOST_READ))
+        data = memoryview(store.log.read(offset, min(size, MOST_READ)))  # what is cut off it is no copy
     except CannotRead:
-        data = b""
+        data = memoryview(b"")
     starts = sorted({offset, *entries})
     found: list[LostUnit] = []
     while starts and len(found) < MOST_UNITS:
