@@ -418,6 +418,12 @@ class MessageStore:
         """Return when queues and index know everything that is confirmed now: True; False after ``timeout_ms``."""
         return self._services.dispatch(self._parts.confirm_offset(), timeout_ms)
 
+    def when_dispatched(self, told: Callable[[], None] | None) -> None:
+        """``told`` is called by the dispatch service behind each round that took units in, on its thread; None: nobody
+        is told any more.
+        """
+        self._services.reput.told = told
+
     def delete_expired_files(self) -> None:
         """Delete old files in the next twenty cleaning runs, whatever the hour (spec 11: by hand)."""
         self._services.clean.delete_by_hand()

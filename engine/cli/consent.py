@@ -30,6 +30,11 @@ def refuse_empty(args: argparse.Namespace, found: EmptyLog | None) -> None:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options ``--yes``, ``--empty-log`` and ``--no-backup``."""
     parser.add_argument("--yes", action="store_true", help="do it without asking")
+    add_opening(parser)
+
+
+def add_opening(parser: argparse.ArgumentParser) -> None:
+    """The options ``--empty-log`` and ``--no-backup`` of what opens a store as a broker does."""
     text = "go on though the log is empty or gone and other files know of its messages"
     parser.add_argument("--empty-log", action="store_true", help=text)
     text = "keep nothing of what is changed; else it is kept in a folder beside the store, for recover --undo"

@@ -13,8 +13,7 @@ from engine.cli.output import Output, size_text
 from engine.config import MessageStoreConfig
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk
-from engine.mapped.keeping import Keeper
-from engine.mapped.keeping_disk import KeepingDisk
+from engine.mapped.keeping import Keeper, KeepingDisk
 from engine.mapped.kept_folder import read
 from engine.mapped.kept_undo import take_back
 from engine.mapped.store_lock import StoreLock

@@ -47,6 +47,7 @@ COMMANDS = (
     "pipeline",
     "mqadmin",
     "namesrv",
+    "serve",
     "completion",
 )
 

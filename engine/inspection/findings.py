@@ -38,8 +38,7 @@ from engine.inspection.check.queues import QueueCheck
 from engine.inspection.check.start import Starts, agree
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
-from engine.rules.findings import EMPTY_LOG, Finding, Summary, in_order, summarise
-from engine.rules.parts import Part, part_of
+from engine.rules.findings import EMPTY_LOG, Finding, Part, Summary, in_order, part_of, summarise
 from engine.rules.proofs import Proof, ProofLine
 
 Progress = Callable[[int, int], None]

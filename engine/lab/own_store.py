@@ -8,8 +8,7 @@ from pathlib import Path
 from engine.config import MessageStoreConfig
 from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
-from engine.mapped.keeping import Keeper
-from engine.mapped.keeping_disk import KeepingDisk
+from engine.mapped.keeping import Keeper, KeepingDisk
 from engine.mapped.kept_undo import take_back
 from engine.message_store import MessageStore
 from engine.rules.unit_check import Release

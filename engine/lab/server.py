@@ -26,14 +26,12 @@ from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.frames import Frame
-from engine.lab.acknowledged import Acknowledged
-from engine.lab.again import keep_disk, recover_again
 from engine.lab.lab_store import LabStore, is_lab
-from engine.lab.load import Load
+from engine.lab.load import Acknowledged, Load
 from engine.lab.load_settings import LoadSettings
 from engine.lab.own_store import OwnStore
 from engine.lab.plug import PlugReport
-from engine.lab.pulling import finish_report, pull_the_plug, timed_open
+from engine.lab.pulling import finish_report, keep_disk, pull_the_plug, recover_again, timed_open
 from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer, TopicFed
 from engine.lab.watch import Watch
 from engine.message_store import MessageStore

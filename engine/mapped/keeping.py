@@ -2,7 +2,7 @@
 
 A file that will be removed gets a second name in the folder, which costs nothing. One that is written in place shares
 its bytes with such a name, so of it the bytes that may change are copied, holes left holes. Whoever writes goes through
-:class:`engine.mapped.keeping_disk.KeepingDisk`, which asks here first.
+:class:`engine.mapped.keeping.KeepingDisk`, which asks here first.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from engine.errors import StoreError
 from engine.folders import sync_folder
+from engine.mapped.disk import RealDisk
 from engine.mapped.extents import data_extents
 from engine.mapped.kept_folder import FILES, JOURNAL, TREES, VERSION, is_plain, stamps
+from engine.mapped.real_file import OpenFiles, RealFile
 
 _CHUNK = 1 << 20
 _ZEROS = bytes(_CHUNK)
@@ -296,3 +298,108 @@ def _new_folder(real: Path) -> Path:
             continue
         return folder
     raise AssertionError
+
+
+# The real disk that keeps what is about to change: every call that changes something asks :class:`Keeper` first.
+#
+# A test walks the names of the protocol, so that a new call cannot forget it.
+
+_NOTHING: Final = 1 << 62
+
+
+class KeepingDisk(RealDisk):
+    """See :class:`engine.mapped.disk.Disk`; what changes is kept by ``keeper`` until :meth:`rest`. How the lock's file
+    was, ``keeper`` knows from its beginning.
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        super().__init__()
+        self.keeper = keeper
+        self.keeps = True
+
+    def rest(self) -> None:
+        """From now on nothing more is kept."""
+        self.keeps = False
+
+    def open(self, path: Path, size: int) -> RealFile:
+        if self.keeps:
+            try:
+                length = path.stat().st_size
+            except FileNotFoundError:
+                self.keeper.before_make(path)
+            else:
+                if length < size:
+                    self.keeper.before_change(path, length)
+        return super().open(path, size)
+
+    def _file(self, path: str, size: int, new_folders: tuple[str, ...] = ()) -> RealFile:
+        return KeepingFile(path, size, self._files, new_folders, self)
+
+    def write_file(self, path: Path, data: bytes, *, sync: bool = False) -> None:
+        if self.keeps:
+            self.keeper.before_change(path)
+        super().write_file(path, data, sync=sync)
+
+    def replace(self, source: Path, target: Path) -> None:
+        if self.keeps:
+            self.keeper.before_delete(source)
+            self.keeper.before_delete(target)
+            self.keeper.before_make(target)
+        super().replace(source, target)
+
+    def delete(self, path: Path) -> None:
+        if self.keeps:
+            self.keeper.before_delete(path)
+        super().delete(path)
+
+    def move_folder(self, source: Path, target: Path) -> None:
+        if self.keeps:
+            self.keeper.before_folder_moves(source, target)
+        super().move_folder(source, target)
+
+    def remove_folder(self, path: Path) -> bool:
+        if self.keeps:
+            self.keeper.before_folder_goes(path)
+        return super().remove_folder(path)
+
+    def set_modified(self, path: Path, ms: int) -> None:
+        if self.keeps:
+            self.keeper.before_change(path, _NOTHING)
+        super().set_modified(path, ms)
+
+
+class KeepingFile(RealFile):
+    """See :class:`engine.mapped.disk.DiskFile`. A view may be written anywhere, so the whole file is kept before one is
+    handed out; of a log file nothing is: views of it are read, and written behind its end alone, where zeros are.
+    """
+
+    __slots__ = ("_disk", "_log", "_safe_from")
+
+    def __init__(self, path: str, size: int, files: OpenFiles, new_folders: tuple[str, ...], disk: KeepingDisk) -> None:
+        super().__init__(path, size, files, new_folders)
+        self._disk = disk
+        self._log = disk.keeper.is_log(path)
+        self._safe_from = _NOTHING
+
+    def write(self, position: int, data: bytes | memoryview) -> None:
+        if position < self._safe_from and self._disk.keeps:
+            self._safe_from = self._disk.keeper.before_change(Path(self.path), position)
+        super().write(position, data)
+
+    def reserve(self, start: int, stop: int, *, touch: bool = False) -> None:
+        self._keep_from(start)
+        super().reserve(start, stop, touch=touch)
+
+    def delete(self) -> None:
+        if self._disk.keeps:
+            self._disk.keeper.before_delete(Path(self.path))
+        super().delete()
+
+    def _map(self) -> memoryview:
+        if not self._log:
+            self._keep_from(0)
+        return super()._map()
+
+    def _keep_from(self, position: int) -> None:
+        if position < self._safe_from and self._disk.keeps and os.path.lexists(self.path):
+            self._safe_from = self._disk.keeper.before_change(Path(self.path), position)

@@ -12,11 +12,12 @@ from typing import Any
 
 from engine.codec.json_dialect import parse
 from engine.errors import UsageError
-from engine.namesrv.config import UNCHANGEABLE, NameServerConfig, with_lines
+from engine.namesrv.config import UNCHANGEABLE, NameServerConfig
 from engine.namesrv.registration import check_crc, read_body
 from engine.namesrv.routes import ORDER_TOPIC_CONFIG, Change, DataVersion, Queues, Registration, Routes
 from engine.remoting.codes import NAME_SERVER, Answer, WrongRequest, by_code
 from engine.remoting.frame import Command, answer_to
+from engine.remoting.settings import over
 from engine.whole_file import put_whole
 
 STANDARD_JSON_SINCE = 401
@@ -223,7 +224,7 @@ class NameServer:
         if any(key in UNCHANGEABLE for key in keys):
             return answer_to(request, Answer.NO_PERMISSION, remark="Can not update config in black list.")
         try:
-            self.config, _ = with_lines(self.config, text)
+            self.config, _ = over(self.config, text)
         except UsageError as error:
             raise WrongRequest(str(error)) from error
         self.routes.drop_topics = self.config.delete_topic_with_registration

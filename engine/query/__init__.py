@@ -5,8 +5,8 @@ The grammar is :data:`GRAMMAR`, which the command line and the viewer show as he
 text is read, and every complaint (:class:`engine.errors.BadFilter`) has the place of the offending word. A comparison
 with an absent value is false, also a negated one (``!=``, ``not in``); ``not (…)`` around it is then true.
 
-Stages, one module each: ``lexer`` (words), ``parse`` (tree, with ``kinds`` and ``times``), ``tree`` (nodes and their
-text), ``evaluate`` (closures), ``blocks`` (whole blocks of a scan, by ``vector`` and ``vector_texts``: these import
+Stages, one module each: ``lexer`` (words), ``parse`` (tree, with ``kinds``), ``tree`` (nodes and their
+text), ``evaluate`` (closures), ``blocks`` (whole blocks of a scan, by ``vector``, which imports
 numpy), ``complete`` (what to type next). Pure but for the clock that ``now`` reads where the caller gives no time.
 """
 

@@ -19,9 +19,49 @@ class Answer(IntEnum):
     SYSTEM_ERROR = 1
     SYSTEM_BUSY = 2
     REQUEST_CODE_NOT_SUPPORTED = 3
+    TRANSACTION_FAILED = 4
+    FLUSH_DISK_TIMEOUT = 10
+    SLAVE_NOT_AVAILABLE = 11
+    FLUSH_SLAVE_TIMEOUT = 12
+    MESSAGE_ILLEGAL = 13
+    SERVICE_NOT_AVAILABLE = 14
+    VERSION_NOT_SUPPORTED = 15
     NO_PERMISSION = 16
     TOPIC_NOT_EXIST = 17
+    TOPIC_EXIST_ALREADY = 18
+    PULL_NOT_FOUND = 19
+    PULL_RETRY_IMMEDIATELY = 20
+    PULL_OFFSET_MOVED = 21
     QUERY_NOT_FOUND = 22
+    SUBSCRIPTION_PARSE_FAILED = 23
+    SUBSCRIPTION_NOT_EXIST = 24
+    SUBSCRIPTION_NOT_LATEST = 25
+    SUBSCRIPTION_GROUP_NOT_EXIST = 26
+    FILTER_DATA_NOT_EXIST = 27
+    FILTER_DATA_NOT_LATEST = 28
+    INVALID_PARAMETER = 29
+    CONSUMER_NOT_ONLINE = 206
+    CONSUME_MSG_TIMEOUT = 207
+    NO_MESSAGE = 208
+    POLLING_FULL = 209
+    POLLING_TIMEOUT = 210
+    ILLEGAL_OPERATION = 604
+
+
+class Refused(Exception):
+    """A request is not done: the answer has this code, this remark and these header fields."""
+
+    def __init__(self, code: int, remark: str, fields: dict[str, str] | None = None) -> None:
+        super().__init__(remark)
+        self.code = code
+        self.fields = fields or {}
+
+
+class WrongRequest(Refused):
+    """A request lacks what it must bring, or brings what cannot be read; the sentence is its answer."""
+
+    def __init__(self, remark: str) -> None:
+        super().__init__(Answer.SYSTEM_ERROR, remark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +95,6 @@ class Request:
                 raise WrongRequest(f"the request {self.name} needs the field {one.name}")
             found[one.name] = value
         return found
-
-
-class WrongRequest(Exception):
-    """A request lacks what it must bring, or brings what cannot be read; the sentence is its answer."""
 
 
 def _parsed(text: str, kind: str) -> str | int | bool | None:
@@ -118,6 +154,102 @@ NAME_SERVER = (
     ),
 )  # fmt: skip
 """What a name server answers."""
+
+
+_LONG_SEND = (
+    "producerGroup? topic defaultTopic defaultTopicQueueNums:int queueId:int sysFlag:int bornTimestamp:int flag:int "
+    "properties? reconsumeTimes:int? unitMode:bool? maxReconsumeTimes:int? batch:bool?"
+)
+SHORT_NAMES = dict(
+    zip(
+        "abcdefghijklm",
+        (word.partition(":")[0].removesuffix("?") for word in _LONG_SEND.split()),
+        strict=True,
+    )
+)
+"""The letters of SEND_MESSAGE_V2's header, and the fields that they stand for (protocol 3.1)."""
+_SHORT_SEND = " ".join(
+    f"{letter}{word[word.find(':') :] if ':' in word else '?' if word.endswith('?') else ''}"
+    for letter, word in zip("abcdefghijklm", _LONG_SEND.split(), strict=True)
+)
+_PULL = (
+    "consumerGroup topic queueId:int queueOffset:int maxMsgNums:int sysFlag:int commitOffset:int "
+    "suspendTimeoutMillis:int? subscription? subVersion:int? expressionType? maxMsgBytes:int?"
+)
+
+BROKER = (
+    _row(10, "SEND_MESSAGE", "3.1", _LONG_SEND),
+    _row(11, "PULL_MESSAGE", "3.3", _PULL),
+    _row(12, "QUERY_MESSAGE", "3.4", "topic key maxNum:int beginTimestamp:int endTimestamp:int "
+         "_UNIQUE_KEY_QUERY:bool?"),
+    _row(14, "QUERY_CONSUMER_OFFSET", "3.4", "consumerGroup topic queueId:int setZeroIfNotFound:bool?"),
+    _row(15, "UPDATE_CONSUMER_OFFSET", "3.4", "consumerGroup topic queueId:int commitOffset:int"),
+    _row(
+        17, "UPDATE_AND_CREATE_TOPIC", "3.9",
+        "topic defaultTopic? readQueueNums:int writeQueueNums:int perm:int topicFilterType? topicSysFlag:int? "
+        "order:bool? attributes?",
+    ),
+    _row(21, "GET_ALL_TOPIC_CONFIG", "3.9"),
+    _row(25, "UPDATE_BROKER_CONFIG", "3.9"),
+    _row(26, "GET_BROKER_CONFIG", "3.9"),
+    _row(28, "GET_BROKER_RUNTIME_INFO", "3.9"),
+    _row(29, "SEARCH_OFFSET_BY_TIMESTAMP", "3.4", "topic queueId:int timestamp:int boundaryType?"),
+    _row(30, "GET_MAX_OFFSET", "3.4", "topic queueId:int committed:bool?"),
+    _row(31, "GET_MIN_OFFSET", "3.4", "topic queueId:int"),
+    _row(32, "GET_EARLIEST_MSG_STORETIME", "3.4", "topic queueId:int"),
+    _row(33, "VIEW_MESSAGE_BY_ID", "3.4", "offset:int topic?"),
+    _row(34, "HEART_BEAT", "3.5"),
+    _row(35, "UNREGISTER_CLIENT", "3.5", "clientID producerGroup? consumerGroup?"),
+    _row(
+        36, "CONSUMER_SEND_MSG_BACK", "3.2",
+        "offset:int group delayLevel:int originMsgId? originTopic? unitMode:bool? maxReconsumeTimes:int?",
+    ),
+    _row(
+        37, "END_TRANSACTION", "3.7",
+        "producerGroup tranStateTableOffset:int commitLogOffset:int commitOrRollback:int fromTransactionCheck:bool? "
+        "msgId? transactionId? topic?",
+    ),
+    _row(38, "GET_CONSUMER_LIST_BY_GROUP", "3.5", "consumerGroup"),
+    _row(41, "LOCK_BATCH_MQ", "3.6"),
+    _row(42, "UNLOCK_BATCH_MQ", "3.6"),
+    _row(43, "GET_ALL_CONSUMER_OFFSET", "3.9"),
+    _row(45, "GET_ALL_DELAY_OFFSET", "3.9"),
+    _row(46, "CHECK_CLIENT_CONFIG", "3.5"),
+    _row(200, "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP", "3.9"),
+    _row(201, "GET_ALL_SUBSCRIPTIONGROUP_CONFIG", "3.9"),
+    _row(202, "GET_TOPIC_STATS_INFO", "3.9", "topic"),
+    _row(203, "GET_CONSUMER_CONNECTION_LIST", "3.9", "consumerGroup"),
+    _row(204, "GET_PRODUCER_CONNECTION_LIST", "3.9", "producerGroup"),
+    _row(207, "DELETE_SUBSCRIPTIONGROUP", "3.9", "groupName cleanOffset:bool?"),
+    _row(208, "GET_CONSUME_STATS", "3.9", "consumerGroup topic?"),
+    _row(215, "DELETE_TOPIC_IN_BROKER", "3.9", "topic"),
+    _row(222, "INVOKE_BROKER_TO_RESET_OFFSET", "3.9", "topic group timestamp:int isForce:bool offset:int? "
+         "queueId:int?"),
+    _row(300, "QUERY_TOPIC_CONSUME_BY_WHO", "3.9", "topic"),
+    _row(305, "GET_SYSTEM_TOPIC_LIST_FROM_BROKER", "3.9"),
+    _row(310, "SEND_MESSAGE_V2", "3.1", _SHORT_SEND),
+    _row(320, "SEND_BATCH_MESSAGE", "3.1", _SHORT_SEND),
+    _row(321, "QUERY_CONSUME_QUEUE", "3.9", "topic queueId:int index:int count:int consumerGroup?"),
+    _row(324, "SEND_REPLY_MESSAGE", "3.1", _LONG_SEND),
+    _row(325, "SEND_REPLY_MESSAGE_V2", "3.1", _SHORT_SEND),
+    _row(343, "QUERY_TOPICS_BY_CONSUMER", "3.9", "group"),
+    _row(351, "GET_TOPIC_CONFIG", "3.9", "topic"),
+    _row(352, "GET_SUBSCRIPTIONGROUP_CONFIG", "3.9", "group"),
+    _row(361, "LITE_PULL_MESSAGE", "3.3", _PULL),
+    _row(370, "RECALL_MESSAGE", "3.1", "producerGroup? topic recallHandle"),
+)  # fmt: skip
+"""What a broker answers."""
+
+TO_CLIENTS = (
+    _row(39, "CHECK_TRANSACTION_STATE", "3.7"),
+    _row(40, "NOTIFY_CONSUMER_IDS_CHANGED", "3.8", "consumerGroup"),
+    _row(220, "RESET_CONSUMER_CLIENT_OFFSET", "3.8", "topic group timestamp:int isForce:bool"),
+    _row(221, "GET_CONSUMER_STATUS_FROM_CLIENT", "3.8", "topic group clientAddr?"),
+    _row(307, "GET_CONSUMER_RUNNING_INFO", "3.8", "consumerGroup clientId jstackEnable:bool?"),
+    _row(309, "CONSUME_MESSAGE_DIRECTLY", "3.8", "consumerGroup clientId? msgId? brokerName?"),
+    _row(326, "PUSH_REPLY_MESSAGE_TO_CLIENT", "3.1"),
+)
+"""What a broker asks of clients; 307 and 309 also reach it, and it passes them on."""
 
 
 def by_code(requests: tuple[Request, ...]) -> dict[int, Request]:

@@ -10,10 +10,10 @@ import asyncio
 import contextlib
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from engine.remoting.codes import Answer, WrongRequest
+from engine.remoting.codes import Answer, Refused
 from engine.remoting.frame import LARGEST, Command, Fault, FrameReader, answer_to, encode
 
 IDLE = 120.0
@@ -101,8 +101,8 @@ class Connection(asyncio.Protocol):
         """What the handler says; a one-way request gets no answer, not even an error."""
         try:
             answer = self._handler(request, self)
-        except WrongRequest as error:
-            answer = answer_to(request, Answer.SYSTEM_ERROR, remark=str(error))
+        except Refused as error:
+            answer = answer_to(request, error.code, fields=error.fields, remark=str(error))
         except Exception as error:  # noqa: BLE001  RocketMQ answers with its text, and goes on
             _log.exception("request %d of %s", request.code, self.peer)
             answer = answer_to(request, Answer.SYSTEM_ERROR, remark=f"{type(error).__name__}: {error}")
@@ -124,6 +124,10 @@ class Connection(asyncio.Protocol):
         """Write ``command``: an answer that was held, or a one-way request."""
         self._write(encode(command))
 
+    def send_many(self, commands: Iterable[Command]) -> None:
+        """:meth:`send` for several, in one write."""
+        self._write([piece for command in commands for piece in encode(command)])
+
     async def ask(self, request: Command, patience: float = PATIENCE) -> Command:
         """The other side's answer. Raises ``TimeoutError``, and ``ConnectionError`` where the connection ends first."""
         if self.closed.is_set():
@@ -133,7 +137,9 @@ class Connection(asyncio.Protocol):
         self._waiting[request.opaque] = waiting
         try:
             self.send(request)
-            return await asyncio.wait_for(waiting, patience)
+            async with asyncio.timeout(patience):
+                answer: Command = await waiting
+                return answer
         finally:
             self._waiting.pop(request.opaque, None)
 
@@ -179,7 +185,8 @@ async def connect(host: str, port: int, handler: Handler | None = None, limits: 
     made = asyncio.get_running_loop().create_connection(
         lambda: Connection(handler or _nothing_served, limits), host, port
     )
-    _, connection = await asyncio.wait_for(made, PATIENCE)
+    async with asyncio.timeout(PATIENCE):
+        _, connection = await made
     return connection
 
 
@@ -222,5 +229,6 @@ class Server:
         for connection in ending:
             connection.close()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.gather(*(one.closed.wait() for one in ending)), 1.0)
+            async with asyncio.timeout(1.0):
+                await asyncio.gather(*(one.closed.wait() for one in ending))
         await self._server.wait_closed()

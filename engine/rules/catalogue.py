@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from engine.rules import catalogue_start, catalogue_tables
-from engine.rules.findings import Kind
-from engine.rules.parts import ALL, BOTH, CHECKPOINT, CONFIG, INDEX, LOG, QUEUE, SEEN, STATE, TIMER, Parts
-from engine.rules.register import BUILD, PLAN, PUT_IN_WORDS, Register
+from engine.rules.findings import (
+    ALL,
+    BOTH,
+    BUILD,
+    CHECKPOINT,
+    CONFIG,
+    INDEX,
+    LOG,
+    PLAN,
+    PUT_IN_WORDS,
+    QUEUE,
+    SEEN,
+    STATE,
+    TIMER,
+    Kind,
+    Parts,
+    Register,
+)
 
 RULES = Register(catalogue_tables.RULES | catalogue_start.RULES)
 NO_FOLDER = (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from engine.rules.findings import STORE, Kind
-from engine.rules.parts import BOTH, CHECKPOINT, CONFIG, INDEX, STATE
-from engine.rules.register import BUILD, PUT_IN_WORDS, Register
+from engine.rules.findings import BOTH, BUILD, CHECKPOINT, CONFIG, INDEX, PUT_IN_WORDS, STATE, STORE, Kind, Register
 
 RULES = Register()
 _rule = RULES.add

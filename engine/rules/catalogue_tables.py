@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from engine.rules.findings import STORE, Kind
-from engine.rules.parts import BOTH, CONFIG, INDEX, LOG, QUEUE, SEEN, TIMER
-from engine.rules.register import BUILD, Register
+from engine.rules.findings import BOTH, BUILD, CONFIG, INDEX, LOG, QUEUE, SEEN, STORE, TIMER, Kind, Register
 
 RULES = Register()
 _rule = RULES.add

@@ -9,7 +9,51 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from engine.counted import capital, one_of
-from engine.rules.parts import ALL, Parts
+
+# Parts of a store, and from which of them a rule concludes: where one could not be read, the rule does not speak.
+#
+# A rule about bytes that were seen needs none. What is missing, ends too early or points to nothing is a conclusion
+# from all of a part: a file of it that could not be read may hold just that.
+
+Part = Literal["log", "queue", "index", "checkpoint", "config", "state", "timer", "other"]
+Parts = frozenset[Part]
+
+SEEN: Parts = frozenset()
+LOG: Parts = frozenset({"log"})
+QUEUE: Parts = frozenset({"queue"})
+BOTH: Parts = LOG | QUEUE
+INDEX: Parts = frozenset({"index"})
+CHECKPOINT: Parts = frozenset({"checkpoint"})
+CONFIG: Parts = frozenset({"config"})
+STATE: Parts = frozenset({"state"})
+TIMER: Parts = frozenset({"timer"})
+
+_PARTS: dict[str, Part] = {
+    "commitlog": "log",
+    "consumequeue": "queue",
+    "batchconsumequeue": "queue",
+    "consumequeue_ext": "queue",
+    "index": "index",
+    "config": "config",
+    "checkpoint": "checkpoint",
+    "abort": "state",
+    "abort.bak": "state",
+    "lock": "state",
+    "timerwheel": "timer",
+    "timerlog": "timer",
+}
+ALL: Parts = frozenset({*_PARTS.values(), "other"})
+
+
+def part_of(file: str, root: str, log_folders: Iterable[str]) -> Parts:
+    """The part that ``file`` belongs to by its place; every part for the store's own folder and what is above it."""
+    if any(file == folder or file.startswith(f"{folder}/") for folder in log_folders):
+        return LOG
+    if not file.startswith(f"{root}/"):
+        return ALL
+    name = file[len(root) + 1 :].split("/", 1)[0]
+    return frozenset({_PARTS.get(name, "other")})
+
 
 Severity = Literal["chat", "note", "warn", "error"]
 Group = Literal["log", "queue", "index", "checkpoint", "config", "state", "timer", "disk"]
@@ -220,3 +264,50 @@ class Rule:
             self.title, self.explanation, typed or None,
         )  # fmt: skip
         return made.follows(caused_by) if caused_by else made
+
+
+# A register of rules: each is put in where it is made, and is known by its id from then on.
+
+BUILD = f"storescope dispatch {STORE} --to NEW"
+"""Builds queues and index from the log, into another directory."""
+PUT_IN = "for part in $(ls NEW); do test -e STORE/$part && mv STORE/$part OLD; mv NEW/$part STORE; done"
+"""Puts what :data:`BUILD` made in the place of the store's folders, and keeps these."""
+PUT_IN_WORDS = (
+    f"while the broker is stopped, put it in the place of the store's folders and keep these (mkdir OLD; {PUT_IN})."
+)
+PLAN = f"storescope recover {STORE} --plan"
+"""What the next start would do."""
+_GROUPS: dict[str, Group] = {
+    "CL": "log",
+    "CQ": "queue",
+    "IX": "index",
+    "CK": "checkpoint",
+    "CF": "config",
+    "AB": "state",
+    "TM": "timer",
+    "DK": "disk",
+    "RP": "state",
+}
+
+
+class Register(dict[str, Rule]):
+    """Rules by their ids."""
+
+    def add(
+        self,
+        id_: str,
+        severity: Severity,
+        title: str,
+        explanation: str,
+        next_step: str,
+        *issues: str,
+        needs: Parts,
+        command: str | None = None,
+        kinds: Mapping[str, Kind] | None = None,
+    ) -> Rule:
+        """Make a rule and put it in. ``needs``: parts that all have to be read before it may speak."""
+        group: Group = _GROUPS[id_[:2]]
+        self[id_] = made = Rule(
+            id_, group, severity, title, explanation, next_step, issues, command, kinds or {}, needs
+        )
+        return made

@@ -12,6 +12,7 @@ service's thread, which has little else to do, notices the crowd by how late it 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -192,12 +193,18 @@ class GroupCommit:
 
     def _wake_next(self) -> None:
         """Wake one of those that were served, past those that went before somebody woke them."""
+        waiting: _Waiting | None = None
         try:
             while (waiting := self._served.popleft()).gone:
                 pass
             waiting.bell.release()
         except (IndexError, RuntimeError):  # another thread was quicker
             return
+        except BaseException:  # interrupted: whoever was taken out is known to nobody else
+            if waiting is not None:
+                with contextlib.suppress(RuntimeError):
+                    waiting.bell.release()
+            raise
 
     def _flush(self, end: int) -> bool:
         log, files = self._log, self._files

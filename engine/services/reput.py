@@ -92,6 +92,7 @@ class ReputMessage:
         self.skipped_bytes = 0
         self.failure: str | None = None
         self.ring: Callable[[], None] | None = None
+        self.told: Callable[[], None] | None = None
         self._files = files
         self._dispatcher = dispatcher
         self._checkpoint = checkpoint
@@ -128,6 +129,8 @@ class ReputMessage:
                 stamp = self._dispatcher.last_store_timestamp
                 if stamp > 0:
                     self._checkpoint.logics = stamp
+                if self.told is not None:
+                    self.told()
             if self._waiters:
                 with self._moved:
                     self._moved.notify_all()

@@ -11,8 +11,7 @@ from engine.layout import StorePaths
 from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.mapped.memory_lock import lock_memory, warm
-from engine.mapped.transient_pool import TransientStorePool
+from engine.mapped.memory import TransientStorePool, lock_memory, warm
 from engine.rules.unit_check import Release, Request
 from engine.services.allocate import AllocateMappedFile
 from engine.services.flush_index import FlushIndex

@@ -55,12 +55,16 @@ class ConfigTables:
         }
         self._lock = threading.RLock()
         self._batch: frozenset[str] = frozenset()
+        self._topics: dict[str, TopicConfig] | None = None
+        self._groups: dict[str, SubscriptionGroup] | None = None
+        """What was read of the tables as they are now; None behind a change. Given away, and never changed then."""
 
     def load(self) -> None:
         """Read every table; raises :class:`BadTable` where a broker would not start."""
         with self._lock:
             for table in self._tables.values():
                 table.load()
+            self._topics = self._groups = None
             self._batch = frozenset(topic.name for topic in self.topics().values() if topic.batch)
             if not self.knows_topics():
                 self._batch = frozenset(self._disk.folders(self._batch_folder))
@@ -75,15 +79,31 @@ class ConfigTables:
         """There is a topics table."""
         return bool(self._tables[TOPICS].value)
 
-    def topics(self) -> dict[str, TopicConfig]:
-        """Every declared topic by name."""
+    def topics(self) -> Mapping[str, TopicConfig]:
+        """Every declared topic by name, as it is now."""
         with self._lock:
-            return {topic.name: topic for topic in codec.topics(self._tables[TOPICS].value).rows}
+            if self._topics is None:
+                self._topics = {topic.name: topic for topic in codec.topics(self._tables[TOPICS].value).rows}
+            return self._topics
 
-    def groups(self) -> dict[str, SubscriptionGroup]:
-        """Every declared consumer group by name."""
+    def groups(self) -> Mapping[str, SubscriptionGroup]:
+        """Every declared consumer group by name, as it is now."""
         with self._lock:
-            return {group.name: group for group in codec.subscription_groups(self._tables[GROUPS].value).rows}
+            if self._groups is None:
+                found = codec.subscription_groups(self._tables[GROUPS].value).rows
+                self._groups = {group.name: group for group in found}
+            return self._groups
+
+    def group_row(self, name: str) -> dict[str | int, Any] | None:
+        """A group as its table has it, with whatever this release does not know."""
+        with self._lock:
+            row = self._members(GROUPS, "subscriptionGroupTable").get(name)
+            return dict(row) if isinstance(row, dict) else None
+
+    def text(self, name: str) -> str:
+        """A table (:data:`TOPICS` and the like) as it would be saved now."""
+        with self._lock:
+            return render(self._ready(name).value)
 
     def create_topic(
         self, name: str, queues: int = 8, *, perm: int = 6, attributes: Mapping[str, str] | None = None
@@ -95,19 +115,37 @@ class ConfigTables:
         """
         _refuse_topic(name, queues)
         with self._lock:
+            old = self.topics().get(name)
+            found = dict(attributes) if attributes is not None else old.attributes if old else {}
+            order, flag, kind = (
+                (old.order, old.topic_sys_flag, old.topic_filter_type) if old else (False, 0, "SINGLE_TAG")
+            )
+            self.declare_topics([TopicConfig(name, queues, queues, perm, order, flag, kind, found)])
+            return self.topics()[name]
+
+    def declare_topics(self, topics: Iterable[TopicConfig]) -> None:
+        """Declare topics, or declare them anew, in one change of the table; saved at once. Raises :class:`UsageError`
+        as :meth:`create_topic` does; none is declared then.
+        """
+        wanted = list(topics)
+        for topic in wanted:
+            _refuse_topic(topic.name, max(topic.read_queue_nums, topic.write_queue_nums, 1))
+        if not wanted:
+            return
+        with self._lock:
             held = self._members(TOPICS, "topicConfigTable")
-            row = dict(_as_object(held.get(name)))
-            row.update({
-                "order": row.get("order", False), "perm": perm, "readQueueNums": queues,
-                "topicFilterType": row.get("topicFilterType", "SINGLE_TAG"), "topicName": name,
-                "topicSysFlag": row.get("topicSysFlag", 0), "writeQueueNums": queues,
-            })  # fmt: skip
-            if self._like != "4.9":
-                row["attributes"] = dict(attributes if attributes is not None else _as_object(row.get("attributes")))
-            held[name] = dict(sorted(row.items()))
+            for topic in wanted:
+                row = dict(_as_object(held.get(topic.name)))
+                row.update({
+                    "order": topic.order, "perm": topic.perm, "readQueueNums": topic.read_queue_nums,
+                    "topicFilterType": topic.topic_filter_type, "topicName": topic.name,
+                    "topicSysFlag": topic.topic_sys_flag, "writeQueueNums": topic.write_queue_nums,
+                })  # fmt: skip
+                if self._like != "4.9":
+                    row["attributes"] = dict(topic.attributes)
+                held[topic.name] = dict(sorted(row.items()))
             self._changed(TOPICS, save=True)
             self._batch = frozenset(topic.name for topic in self.topics().values() if topic.batch)
-            return self.topics()[name]
 
     def delete_topics(self, names: Iterable[str]) -> int:
         """Take topics out of the tables, their consumer offsets too; the number of those that were declared. Raises
@@ -125,8 +163,17 @@ class ConfigTables:
                 self._save(name)
         return deleted
 
-    def create_group(self, name: str, *, retry_queues: int = 1, retry_max_times: int = 16) -> SubscriptionGroup:
-        """Declare a consumer group with a broker's defaults, or declare it anew; saved at once."""
+    def create_group(
+        self,
+        name: str,
+        *,
+        retry_queues: int = 1,
+        retry_max_times: int = 16,
+        more: Mapping[str | int, Any] | None = None,
+    ) -> SubscriptionGroup:
+        """Declare a consumer group with a broker's defaults, or declare it anew; saved at once. ``more`` are members of
+        its row by Java's names, over the others.
+        """
         if not name or len(name) > 255:
             raise UsageError(f"group: expected 1 to 255 characters, found {len(name)}")
         with self._lock:
@@ -141,7 +188,7 @@ class ConfigTables:
                     "groupRetryPolicy": {"type": "CUSTOMIZED"},
                 }  # fmt: skip
             row |= _as_object(held.get(name))
-            row |= {"retryMaxTimes": retry_max_times, "retryQueueNums": retry_queues}
+            row |= {"retryMaxTimes": retry_max_times, "retryQueueNums": retry_queues, **(more or {})}
             held[name] = dict(sorted(row.items(), key=lambda item: str(item[0])))
             if self._like != "4.9":
                 self._tables[GROUPS].value.setdefault("forbiddenTable", {})
@@ -198,6 +245,11 @@ class ConfigTables:
         with self._lock:
             return sum(self._save(name) for name, table in self._tables.items() if table.changed)
 
+    @property
+    def offsets_file(self) -> str:
+        """The table that consumer offsets are kept in."""
+        return self._offsets_file
+
     def _members(self, name: str, key: str) -> dict[str | int, Any]:
         value = self._tables[name].value
         found = value.get(key)
@@ -208,6 +260,10 @@ class ConfigTables:
     def _changed(self, name: str, *, save: bool = False) -> None:
         table = self._tables[name]
         table.changed = True
+        if name == TOPICS:
+            self._topics = None
+        elif name == GROUPS:
+            self._groups = None
         if self._like != "4.9" or name in {TOPICS, GROUPS}:
             version = _as_object(table.value.get("dataVersion"))
             states = {} if self._like == "4.9" else {"stateVersion": version.get("stateVersion", 0)}
@@ -216,12 +272,16 @@ class ConfigTables:
         if save:
             self._save(name)
 
-    def _save(self, name: str) -> bool:
+    def _ready(self, name: str) -> ConfigTable:
+        """A table with what is derived, in the order in which it is written."""
         table = self._tables[name]
         if name == self._offsets_file and self._like != "4.9":
             table.value["groupTopicMap"] = _group_topics(_as_object(table.value.get("offsetTable")))
         table.value = dict(sorted(table.value.items(), key=lambda item: str(item[0])))
-        table.save()
+        return table
+
+    def _save(self, name: str) -> bool:
+        self._ready(name).save()
         return True
 
 

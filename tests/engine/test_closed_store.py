@@ -75,6 +75,7 @@ REFUSED: dict[str, Call] = {
     "flush": lambda store: store.flush(),
     "commit": lambda store: store.commit(),
     "wait_dispatched": lambda store: store.wait_dispatched(),
+    "when_dispatched": lambda store: store.when_dispatched(None),
     "delete_expired_files": lambda store: store.delete_expired_files(),
     "delete_topics": lambda store: store.delete_topics(["Orders"]),
     "services": lambda store: store.services,

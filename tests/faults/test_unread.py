@@ -77,6 +77,8 @@ ASKED = {
 }
 NO_STORE = {"bench", "completion", "namesrv"}
 """Commands that read no store of anybody's."""
+SERVES = {"serve"}
+"""Runs until it is ended; ``tests/engine/cli/commands/test_serve.py`` asks it with a log that cannot be read."""
 ON_SPARK = {"pipeline"}
 """Reads in other processes, through :mod:`engine.pipeline.storage`; its own suite asks it."""
 QUESTIONS = [question for questions in ASKED.values() for question in questions]
@@ -88,7 +90,7 @@ CLEAN = re.compile(
 
 
 def test_every_command_is_asked():
-    assert set(ASKED) | NO_STORE | ON_SPARK == set(COMMANDS)
+    assert set(ASKED) | NO_STORE | SERVES | ON_SPARK == set(COMMANDS)
 
 
 @pytest.fixture(scope="module")

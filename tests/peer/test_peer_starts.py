@@ -72,9 +72,10 @@ def test_4_9_waits_for_ever_at_a_gap_that_dispatch_has_to_cross(written, tmp_pat
     (blocker,) = plan.blockers
     assert (blocker.finding, blocker.file) == ("RP02", str(log_file(store, 0)))
 
-    start = peer.Peer("4.9.8", tmp_path).start(PLAN, store, PATIENCE)
-    main = start.stack[start.stack.index('"main"') :].split("\n\n")[0]
-    assert blocker.broker_log.splitlines()[-1] in main
+    frame = blocker.broker_log.splitlines()[-1]
+    start = peer.Peer("4.9.8", tmp_path).start(PLAN, store, PATIENCE, waits_in=frame)
+    main = peer.main_thread(start.stack)
+    assert frame in main
     assert "Thread.sleep" in main
 
 

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ HALTED = 9
 UNANSWERED = -1  # the process ended well before it said that the command was carried out
 COMMANDS = 40  # that one process carries out: what it gathers in memory goes with it
 PATIENCE = 240.0  # seconds for one command
+LOOK, LOOKS = 1.5, 4  # seconds between looks at where a start stands; a start that comes up takes two in all
 DONE = '{"t":"done"}\n'
 LEFT = '{"t":"left"}\n'  # done, and the process is about to end
 
@@ -129,6 +131,11 @@ class Start(NamedTuple):
     said: str
 
 
+def main_thread(stack: str) -> str:
+    """What ``jstack`` says of the thread that starts the store."""
+    return stack.partition('"main"')[2].partition("\n\n")[0]
+
+
 class Peer:
     """One release of the RocketMQ store, in a process apart. It serves on while nothing halts or fails."""
 
@@ -151,8 +158,11 @@ class Peer:
         with out.open(encoding="utf-8") as lines:
             return [json.loads(line) for line in lines]
 
-    def start(self, plan: dict[str, Any], store: Path, patience: float) -> Start:
-        """Opens ``store`` as it stands in a process of its own, which is killed after ``patience`` seconds."""
+    def start(self, plan: dict[str, Any], store: Path, patience: float, waits_in: str = "") -> Start:
+        """Opens ``store`` as it stands in a process of its own, which is killed after ``patience`` seconds.
+
+        Earlier, where its main thread was found in the frame ``waits_in`` at :data:`LOOKS` looks in turn.
+        """
         out = self._work / "start.jsonl"
         words = ["dump", "--store", store, "--plan", self._file(plan), "--out", out, "--max-keys", "1", "--in-place"]
         with (self._work / "start.txt").open("w+", encoding="utf-8", errors="replace") as chatter:
@@ -162,14 +172,19 @@ class Peer:
                 stderr=chatter,
                 env={**os.environ, "PEER_BUILD": BUILD, "PEER_JVM": "-Xmx600m -XX:TieredStopAtLevel=1"},
             )
-            stack = ""
-            try:
-                process.wait(patience)
-            except subprocess.TimeoutExpired:
-                shown = subprocess.run(["jstack", str(process.pid)], capture_output=True, text=True, timeout=60)
-                stack = shown.stdout
+            stack, there, until = "", 0, time.monotonic() + patience
+            while process.poll() is None and there < LOOKS and time.monotonic() < until:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(LOOK if waits_in else patience)
+                if process.poll() is None:
+                    shown = subprocess.run(["jstack", str(process.pid)], capture_output=True, text=True, timeout=60)
+                    stack = shown.stdout
+                    there = there + 1 if waits_in and waits_in in main_thread(stack) else 0
+            if process.poll() is None:
                 process.kill()
                 process.wait()
+            else:
+                stack = ""
             chatter.seek(0)
             return Start(process.returncode, stack, chatter.read())
 

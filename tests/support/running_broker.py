@@ -70,7 +70,12 @@ class RunningBroker:
                 self._process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 self._process.kill()
-                self._process.wait(10)
+        self.end()
+
+    def end(self) -> None:
+        """End the process, whatever it has still to put: for who needs its store no more."""
+        self._process.kill()
+        self._process.wait(10)
         self._reader.join(10)
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:

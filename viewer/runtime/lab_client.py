@@ -97,7 +97,8 @@ class LabClient:
             return
         try:
             if self.error is None and not self._unplugged:
-                await asyncio.wait_for(self._ask("close"), CLOSE_SECONDS)
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await self._ask("close")
         except TimeoutError:
             raise LabDied(
                 f"the lab's store was not closed within {CLOSE_SECONDS:.0f} s: its process is ended"

@@ -23,8 +23,8 @@ from engine.inspection.check.queues import QueueCheck
 from engine.inspection.check.start import RELEASES, Starts
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue, index_rules, log_rules, queue_rules
+from engine.rules.damage_kinds import PAGE, zero_pages
 from engine.rules.findings import HAPPENED, Finding, Severity
-from engine.rules.zero_pages import PAGE, zero_pages
 
 MOST_LOOKS = 256
 MOST_OWNERS = 8

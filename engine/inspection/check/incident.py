@@ -23,8 +23,7 @@ from engine.inspection.lost_spans import LostSpans
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules.causes import by_cause, what_happened
-from engine.rules.findings import SNAPSHOT_FIRST, STORE, Finding, at_least, of_store
-from engine.rules.register import PLAN
+from engine.rules.findings import PLAN, SNAPSHOT_FIRST, STORE, Finding, at_least, of_store
 from engine.store.recovery.plan import Loss, QueueLoss, RecoveryPlan
 
 MOST_STEPS = 3

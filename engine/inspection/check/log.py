@@ -19,9 +19,9 @@ from engine.inspection.lost_units import lost_units
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import ReadOnlyFile
 from engine.rules import catalogue, damage_kinds, log_rules
+from engine.rules.damage_kinds import zero_pages
 from engine.rules.findings import HAPPENED, Finding, Rule, Severity
 from engine.rules.proofs import Proof
-from engine.rules.zero_pages import zero_pages
 
 MOST_OF_A_RULE = 20
 MOST_KEPT = 10_000

@@ -24,8 +24,7 @@ from engine.cli import consent
 from engine.cli.main import main
 from engine.mapped import kept_undo
 from engine.mapped.disk import RealDisk
-from engine.mapped.keeping import Keeper
-from engine.mapped.keeping_disk import KeepingDisk, KeepingFile
+from engine.mapped.keeping import Keeper, KeepingDisk, KeepingFile
 from engine.mapped.kept_folder import JOURNAL
 from engine.mapped.store_lock import StoreLock
 

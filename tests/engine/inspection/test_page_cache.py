@@ -6,7 +6,7 @@ from made_stores import MadeStore
 
 from engine.errors import CannotRead
 from engine.inspection import open_store, page_cache
-from engine.mapped.resident import ResidencyUnknown
+from engine.mapped.memory import ResidencyUnknown
 
 
 def _root(tmp_path):

@@ -12,8 +12,8 @@ import pytest
 
 from engine.mapped.disk import RealDisk
 from engine.mapped.mapped_file import MappedFile
+from engine.mapped.memory import TransientStorePool
 from engine.mapped.simulated_disk import SimulatedDisk
-from engine.mapped.transient_pool import TransientStorePool
 
 PAGE = 4096
 SIZE = 16 * PAGE

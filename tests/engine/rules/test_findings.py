@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from engine.rules.catalogue import CL10, RULES
-from engine.rules.findings import SEVERITIES, Finding, at_least, summarise
+import pytest
+
+from engine.rules.catalogue import CL10, RULES, may_speak
+from engine.rules.findings import ALL, INDEX, SEVERITIES, Finding, Register, at_least, part_of, summarise
 
 
 def test_a_finding_becomes_the_record_of_the_contract():
@@ -34,3 +36,55 @@ def test_a_summary_counts_by_severity():
 
 def test_severities_rise():
     assert [at_least(severity, "warn") for severity in SEVERITIES] == [False, False, True, True]
+
+
+# A rule speaks only where all that it concludes from was read.
+
+
+@pytest.mark.parametrize(
+    ("file", "part"),
+    [
+        ("/s/commitlog/000", "log"),
+        ("/s/consumequeue/Orders/0/000", "queue"),
+        ("/s/consumequeue_ext/a", "queue"),
+        ("/s/index/2024", "index"),
+        ("/s/config/topics.json", "config"),
+        ("/s/checkpoint", "checkpoint"),
+        ("/s/lock", "state"),
+        ("/s/timerwheel", "timer"),
+        ("/s/stray", "other"),
+    ],
+)
+def test_a_file_belongs_to_the_part_in_which_it_lies(file, part):
+    assert part_of(file, "/s", ["/s/commitlog", "/logs"]) == {part}
+
+
+def test_a_log_elsewhere_is_the_log_and_the_store_s_own_folder_is_everything():
+    assert part_of("/logs/000", "/s", ["/logs"]) == {"log"}
+    assert part_of("/logs", "/s", ["/logs"]) == {"log"}
+    assert part_of("/s", "/s", ["/logs"]) == ALL
+    assert part_of("/", "/s", ["/logs"]) == ALL
+    assert part_of("/store2/lock", "/s", ["/logs"]) == ALL
+
+
+def test_what_was_not_read_keeps_rules_quiet_and_a_rule_that_nobody_listed_first():
+    assert may_speak("CL01", ALL)
+    assert not may_speak("CL07", frozenset({"log"}))
+    assert may_speak("CL07", frozenset({"index"}))
+    assert not may_speak("ZZ99", frozenset({"other"}))
+    assert may_speak("ZZ99", frozenset())
+
+
+# Rules are registered under their ids, in the group that the first two letters say.
+
+
+def test_a_rule_stands_under_its_id_in_its_group():
+    rules = Register()
+    made = rules.add("IX99", "warn", "Title", "Why.", "What next.", "#1", needs=INDEX)
+    assert rules["IX99"] is made
+    assert (made.id, made.group, made.severity) == ("IX99", "index", "warn")
+
+
+def test_letters_that_are_no_group_are_refused():
+    with pytest.raises(KeyError):
+        Register().add("ZZ01", "warn", "Title", "Why.", "What next.", needs=INDEX)

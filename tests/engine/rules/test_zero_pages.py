@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.rules.zero_pages import PAGE, zero_pages
+from engine.rules.damage_kinds import PAGE, zero_pages
 
 X = b"x"
 

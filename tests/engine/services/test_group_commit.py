@@ -18,8 +18,8 @@ from log_files import SmallLog
 from engine.codec.encode import Message
 from engine.config import from_mapping
 from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.mapped.memory import TransientStorePool
 from engine.mapped.simulated_disk import SimulatedDisk
-from engine.mapped.transient_pool import TransientStorePool
 from engine.message_store import MessageStore
 from engine.services import group_commit
 from engine.services.flush import LogFlush
@@ -256,7 +256,7 @@ def test_a_follower_may_be_interrupted_anywhere(served: bool) -> None:
     while went_on:
         small = SmallLog(size=4096)
         files = small.files = GatedFiles(small)
-        group = made(small, timeout_ms=10_000)
+        group = made(small, timeout_ms=60_000)  # beyond anybody's patience below: a wake-up that is lost fails
         with ThreadPoolExecutor(4) as threads:
             first = threads.submit(group.wait, small.append(100 if served else 4096))
             assert files.entered.acquire(timeout=20)

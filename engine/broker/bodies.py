@@ -1,0 +1,45 @@
+"""JSON bodies of requests and answers, in RocketMQ's dialect: bare integer keys, objects as keys (protocol 8.7)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engine.codec.json_dialect import parse
+from engine.remoting.codes import WrongRequest
+
+
+def read_object(body: bytes | memoryview) -> dict[str, Any]:
+    """The body of a request as an object, keys as text. Raises :class:`WrongRequest`."""
+    read = parse(bytes(body)) if body else None
+    if read is None or not isinstance(read.value, Mapping):
+        raise WrongRequest("the body is no object" if read is None or read.fault is None else read.fault.words)
+    return {str(key): value for key, value in read.value.items()}
+
+
+def write(value: Any) -> bytes:
+    """``value`` as fastjson writes it: keys in their order, integers as keys bare."""
+    return _text(value).encode("utf-8", "replace")
+
+
+def write_table(
+    name: str, rows: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], more: Mapping[str, Any]
+) -> bytes:
+    """An object with the table ``name``, whose keys are objects themselves (202, 208, 220)."""
+    table = ",".join(f"{_text(key)}:{_text(value)}" for key, value in rows)
+    members = {**{key: _text(value) for key, value in more.items()}, name: "{" + table + "}"}
+    return ("{" + ",".join(f"{json.dumps(key)}:{members[key]}" for key in sorted(members)) + "}").encode()
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        keys = sorted(value, key=lambda key: (isinstance(key, str), key))
+        return "{" + ",".join(f"{_key(key)}:{_text(value[key])}" for key in keys) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_text, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _key(key: str | int) -> str:
+    return str(key) if isinstance(key, int) else json.dumps(key, ensure_ascii=False)

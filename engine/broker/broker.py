@@ -1,0 +1,66 @@
+"""What a broker knows: its store, and the tables that outlive a request. Passive; processors and services change it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from engine.broker.clients import Clients, ConsumerGroup
+from engine.broker.config import BrokerConfig
+from engine.broker.held_pulls import HeldPulls
+from engine.broker.pending_sends import PendingSends
+from engine.broker.queue_locks import QueueLocks
+from engine.broker.topics import Topics
+from engine.message_store import MessageStore
+from engine.remoting.connection import Connection
+from engine.remoting.frame import ONE_WAY, Command
+
+Header = Mapping[str, Any]
+"""A request's header fields with their types; None for what is absent."""
+Processor = Callable[["Broker", Command, Header, Connection], Command | None]
+"""Answers a request; None where the answer comes later, or never (protocol 3.7)."""
+NOTIFY_CONSUMER_IDS_CHANGED = 40
+
+
+def system_clock() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Broker:
+    """One broker over one open store. All of it runs in one event loop; ``now`` gives ms since the epoch."""
+
+    def __init__(
+        self, store: MessageStore, config: BrokerConfig | None = None, now: Callable[[], int] = system_clock
+    ) -> None:
+        self.store = store
+        self.config = config or BrokerConfig()
+        self.now = now
+        self.topics = Topics(store.tables, lambda: self.config)
+        self.clients = Clients()
+        self.held = HeldPulls()
+        self.sends = PendingSends()
+        self.locks = QueueLocks(now)
+        self.started = now()
+        self.address = ""
+        """``ip:port`` as routes name it, once it accepts."""
+        self.dispatched: Callable[[], None] = lambda: None
+        """Called behind a put: held pulls may have their messages now."""
+        self.tasks: set[asyncio.Task[None]] = set()
+        """What goes on for answers that come later."""
+
+    def tell_members(self, group: ConsumerGroup) -> None:
+        """NOTIFY_CONSUMER_IDS_CHANGED to every member: who consumes, or what, has changed (protocol 3.8)."""
+        if not self.config.notify_consumers or group.model == "BROADCASTING":
+            return
+        for connection in list(group.members):
+            told = Command(NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": group.name}, flag=ONE_WAY)
+            connection.send(told)
+
+    def disconnected(self, connection: Connection) -> None:
+        """A connection has ended: nothing is held for it, and its groups are told."""
+        self.held.forget(connection)
+        for group in self.clients.disconnected(connection):
+            self.tell_members(group)

@@ -1,0 +1,70 @@
+"""The configuration of a broker, as ``broker.conf`` says it: what clients meet here, what the store is told in
+:mod:`engine.config`. Java: ``BrokerConfig``, ``NettyServerConfig``, ``TransactionConfig``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.broker_keys import OTHER_KEYS
+from engine.config import MessageStoreConfig, parse_properties
+from engine.remoting.settings import key, over, pairs, read_text
+
+PORT = 10_911
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """What a broker of RocketMQ may be told, as far as it changes an answer here. Times are ms."""
+
+    broker_name: str = key("brokerName", "broker-a")
+    cluster: str = key("brokerClusterName", "DefaultCluster")
+    broker_id: int = key("brokerId", 0)
+    broker_ip: str = key("brokerIP1", "127.0.0.1")
+    """The address that routes name: clients connect to it."""
+    listen_port: int = key("listenPort", PORT)
+    namesrv_addr: str = key("namesrvAddr", "")
+    permission: int = key("brokerPermission", 6)
+    region_id: str = key("regionId", "DefaultRegion")
+    trace_on: bool = key("traceOn", default=True)
+    trace_topic_enable: bool = key("traceTopicEnable", default=False)
+    trace_topic: str = key("msgTraceTopicName", "RMQ_SYS_TRACE_TOPIC")
+    default_topic_queues: int = key("defaultTopicQueueNums", 8)
+    auto_create_topic: bool = key("autoCreateTopicEnable", default=True)
+    auto_create_group: bool = key("autoCreateSubscriptionGroup", default=True)
+    cluster_topic: bool = key("clusterTopicEnable", default=True)
+    broker_topic: bool = key("brokerTopicEnable", default=True)
+    long_polling: bool = key("longPollingEnable", default=True)
+    short_polling_ms: int = key("shortPollingTimeMills", 1_000)
+    lite_pull: bool = key("litePullMessageEnable", default=True)
+    property_filter: bool = key("enablePropertyFilter", default=False)
+    filter_retry: bool = key("filterSupportRetry", default=False)
+    reject_transactions: bool = key("rejectTransactionMessage", default=False)
+    transaction_timeout_ms: int = key("transactionTimeOut", 6_000)
+    transaction_checks: int = key("transactionCheckMax", 15)
+    transaction_check_interval_ms: int = key("transactionCheckInterval", 30_000)
+    offset_saving_ms: int = key("flushConsumerOffsetInterval", 5_000)
+    registration_ms: int = key("registerNameServerPeriod", 30_000)
+    accept_sends_from: int = key("startAcceptSendRequestTimeStamp", 0)
+    """Sends are refused before that time (ms since the epoch)."""
+    slave_read: bool = key("slaveReadEnable", default=False)
+    notify_consumers: bool = key("notifyConsumerIdsChangedEnable", default=True)
+    recall_message: bool = key("recallMessageEnable", default=False)
+    client_idle_s: int = key("serverChannelMaxIdleTimeSeconds", 120)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Keys and values, as ``getBrokerConfig`` shows them."""
+        return pairs(self)
+
+
+def read_config(path: Path | str) -> tuple[BrokerConfig, MessageStoreConfig, list[str]]:
+    """Both halves of a ``broker.conf``, and its keys that are unknown or have no effect here.
+
+    Raises :class:`CannotRead`, or :class:`UsageError` with file, line and what was expected.
+    """
+    text = read_text(path)
+    store, unknown = parse_properties(text, file=str(path))
+    broker, others = over(BrokerConfig(), text, str(path))
+    without_effect = [name for name in others if name in OTHER_KEYS or name in unknown]
+    return broker, store, list(dict.fromkeys(without_effect))

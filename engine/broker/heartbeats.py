@@ -1,0 +1,100 @@
+"""HEART_BEAT, UNREGISTER_CLIENT, CHECK_CLIENT_CONFIG, who consumes: the requests about clients (protocol 3.5).
+
+Java: ``ClientManageProcessor``, ``ConsumerManageProcessor``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.broker.bodies import read_object, write
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.clients import ConsumerGroup, Member, Subscription
+from engine.broker.topics import READ, RETRY, WRITE
+from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+
+_TYPES = ("CONSUME_ACTIVELY", "CONSUME_PASSIVELY", "CONSUME_POP")
+_MODELS = ("BROADCASTING", "CLUSTERING", "LITE_SELECTIVE")
+_STARTS = (
+    "CONSUME_FROM_LAST_OFFSET", "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST", "CONSUME_FROM_MIN_OFFSET",
+    "CONSUME_FROM_MAX_OFFSET", "CONSUME_FROM_FIRST_OFFSET", "CONSUME_FROM_TIMESTAMP",
+)  # fmt: skip
+
+
+def heart_beat(broker: Broker, request: Command, _header: Header, connection: Connection) -> Command:
+    """34: who is there, and what its groups subscribe to."""
+    told = read_object(request.body)
+    client_id = str(told.get("clientID") or "")
+    for one in told.get("producerDataSet") or ():
+        if name := str(one.get("groupName") or ""):
+            broker.clients.add_producer(name, connection, _member(broker, request, client_id))
+    for one in told.get("consumerDataSet") or ():
+        wanted = _group(one)
+        if wanted is None:
+            continue
+        declared = broker.topics.group(wanted.name)
+        if declared is not None:
+            broker.topics.create_plain(RETRY + wanted.name, max(declared.retry_queue_nums, 1), READ | WRITE)
+        if broker.clients.add_consumer(wanted, connection, _member(broker, request, client_id)):
+            broker.tell_members(broker.clients.consumers[wanted.name])
+    return answer_to(request)
+
+
+def _member(broker: Broker, request: Command, client_id: str) -> Member:
+    return Member(client_id, request.language, request.version, broker.now())
+
+
+def _group(told: Mapping[Any, Any]) -> ConsumerGroup | None:
+    name = str(told.get("groupName") or "")
+    if not name:
+        return None
+    found = ConsumerGroup(
+        name, _word(told.get("consumeType"), _TYPES, 1), _word(told.get("messageModel"), _MODELS, 1),
+        _word(told.get("consumeFromWhere"), _STARTS, 0),
+    )  # fmt: skip
+    for one in told.get("subscriptionDataSet") or ():
+        subscription = subscription_of(one)
+        found.subscriptions[subscription.topic] = subscription
+    return found
+
+
+def _word(value: Any, words: tuple[str, ...], usual: int) -> str:
+    """An enum as its name or, as C++ clients send it, its ordinal."""
+    if isinstance(value, int) and 0 <= value < len(words):
+        return words[value]
+    return str(value) if isinstance(value, str) else words[usual]
+
+
+def subscription_of(told: Mapping[Any, Any]) -> Subscription:
+    """A ``SubscriptionData`` in any client's spelling; tags are read out of the expression."""
+    version = told.get("subVersion")
+    text = str(version or 0)
+    number = int(text) if text.lstrip("-").isdecimal() else 0
+    return Subscription.of(
+        str(told.get("topic") or ""), told.get("subString"), number, told.get("expressionType") or None
+    )
+
+
+def unregister(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
+    """35: a client leaves a producer group, a consumer group, or both; an empty name is none."""
+    if header["producerGroup"]:
+        broker.clients.remove_producer(header["producerGroup"], connection)
+    if header["consumerGroup"]:
+        left = broker.clients.remove_consumer(header["consumerGroup"], connection)
+        if left is not None:
+            broker.tell_members(left)
+    return answer_to(request)
+
+
+def consumer_list(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """38: the clients of a group, for its members to share the queues."""
+    group = broker.clients.consumers.get(header["consumerGroup"])
+    if group is None:
+        raise Refused(Answer.SYSTEM_ERROR, f"no consumer for this group, {header['consumerGroup']}")
+    return answer_to(request, body=write({"consumerIdList": group.client_ids}))
+
+
+ANSWERS: dict[int, Processor] = {34: heart_beat, 35: unregister, 38: consumer_list}

@@ -1,0 +1,21 @@
+"""Every request that a broker answers: the modules that know, in one table (protocol 3)."""
+
+from __future__ import annotations
+
+from engine.broker import heartbeats, pull, send
+from engine.broker.broker import Broker, Processor
+from engine.remoting.codes import BROKER, by_code
+from engine.remoting.connection import Connection, not_supported
+from engine.remoting.frame import Command
+
+MODULES = (heartbeats, pull, send)
+ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}
+_REQUESTS = by_code(BROKER)
+
+
+def answer(broker: Broker, request: Command, connection: Connection) -> Command | None:
+    """The answer to ``request``; None where it comes later, or never. Raises :class:`engine.remoting.codes.Refused`."""
+    processor = ANSWERS.get(request.code)
+    if processor is None:
+        return not_supported(request)
+    return processor(broker, request, _REQUESTS[request.code].read(request), connection)

@@ -1,0 +1,178 @@
+"""PULL_MESSAGE, LITE_PULL_MESSAGE: a queue's messages, now or when there are some (protocol 3.3, 4.5, 4.6).
+
+Java: ``PullMessageProcessor``, ``DefaultPullMessageResultHandler``, ``PullRequestHoldService``.
+"""
+
+from __future__ import annotations
+
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.clients import BROADCASTING, SQL92, TAG, Subscription
+from engine.broker.held_pulls import HeldPull
+from engine.broker.topics import READ, RETRY
+from engine.errors import BadFilter
+from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+from engine.store.get_message import GetMessageResult, GetMessageStatus
+from engine.store.message_filter import MessageFilter, SqlFilter, TagFilter
+
+COMMIT_OFFSET, SUSPEND, SUBSCRIPTION, CLASS_FILTER, LITE = 1, 2, 4, 8, 16
+"""Bits of a pull's ``sysFlag``."""
+LITE_PULL = 361
+_Status = GetMessageStatus
+CODES = {
+    _Status.FOUND: Answer.SUCCESS,
+    _Status.MESSAGE_WAS_REMOVING: Answer.PULL_RETRY_IMMEDIATELY,
+    _Status.NO_MATCHED_MESSAGE: Answer.PULL_RETRY_IMMEDIATELY,
+    _Status.OFFSET_FOUND_NULL: Answer.PULL_NOT_FOUND,
+    _Status.OFFSET_OVERFLOW_ONE: Answer.PULL_NOT_FOUND,
+    _Status.OFFSET_OVERFLOW_BADLY: Answer.PULL_OFFSET_MOVED,
+    _Status.OFFSET_TOO_SMALL: Answer.PULL_OFFSET_MOVED,
+    _Status.OFFSET_RESET: Answer.PULL_OFFSET_MOVED,
+}
+_NOTHING_THERE = {_Status.NO_MATCHED_LOGIC_QUEUE, _Status.NO_MESSAGE_IN_QUEUE}
+
+
+def pull_message(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
+    """11, 361: messages, or a hold until there are some."""
+    _check(broker, request, header, connection)
+    subscription = _subscription(broker, header)
+    wanted = _filter(broker, subscription)
+    flags, group, topic = int(header["sysFlag"]), str(header["consumerGroup"]), str(header["topic"])
+    queue_id, offset = int(header["queueId"]), int(header["queueOffset"])
+    if flags & COMMIT_OFFSET:
+        broker.store.tables.commit_consumer_offset(group, topic, queue_id, int(header["commitOffset"]))
+
+    def get(at: int) -> Command:
+        return _answer(request, get_messages(broker, header, at, wanted), at)
+
+    answer = get(offset)
+    if answer.code != Answer.PULL_NOT_FOUND or not flags & SUSPEND:
+        return answer
+    patience = (
+        int(header["suspendTimeoutMillis"] or 0) if broker.config.long_polling else broker.config.short_polling_ms
+    )
+    pull = HeldPull(request, connection, (topic, queue_id), offset, broker.now() + patience, lambda: get(pull.offset))
+    broker.held.hold(pull)
+    return None
+
+
+def _check(broker: Broker, request: Command, header: Header, connection: Connection) -> None:
+    """Whether the group may read the queue. Raises :class:`Refused` in RocketMQ's order."""
+    config, name = broker.config, str(header["topic"])
+    if not config.permission & READ:
+        raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] pulling message is forbidden")
+    if request.code == LITE_PULL and not config.lite_pull:
+        raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] for lite pull consumer is forbidden")
+    group = broker.topics.group(str(header["consumerGroup"]))
+    if group is None:
+        raise Refused(
+            Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{header['consumerGroup']}] does not exist"
+        )
+    if not group.consume_enable:
+        raise Refused(Answer.NO_PERMISSION, f"subscription group no permission, {group.name}")
+    topic = broker.topics.get(name)
+    if topic is None:
+        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!")
+    if not topic.perm & READ:
+        raise Refused(Answer.NO_PERMISSION, f"the topic[{name}] pulling message is forbidden")
+    queue_id = int(header["queueId"])
+    if not 0 <= queue_id < topic.read_queue_nums:
+        raise Refused(
+            Answer.INVALID_PARAMETER,
+            f"queueId[{queue_id}] is illegal, topic:[{name}] topicConfig.readQueueNums:[{topic.read_queue_nums}] "
+            f"consumer:[{connection.peer}]",
+        )
+
+
+def _subscription(broker: Broker, header: Header) -> Subscription:
+    """What the group wants of the topic: said in the pull itself, or by heartbeats before."""
+    topic, group = str(header["topic"]), str(header["consumerGroup"])
+    if int(header["sysFlag"]) & SUBSCRIPTION:
+        return Subscription.of(topic, header["subscription"], int(header["subVersion"] or 0), header["expressionType"])
+    known = broker.clients.consumers.get(group)
+    if known is None:
+        raise Refused(Answer.SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist")
+    declared = broker.topics.group(group)
+    if known.model == BROADCASTING and declared is not None and not declared.consume_broadcast_enable:
+        raise Refused(Answer.NO_PERMISSION, f"the consumer group[{group}] can not consume by broadcast way")
+    found = known.subscriptions.get(topic)
+    if found is None:
+        raise Refused(Answer.SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist")
+    if found.version < int(header["subVersion"] or 0):
+        raise Refused(Answer.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
+    return found
+
+
+def _filter(broker: Broker, subscription: Subscription) -> MessageFilter | None:
+    """What decides on each entry; None where all pass."""
+    if subscription.kind == TAG:
+        return TagFilter(subscription.expression) if subscription.tags else None
+    if subscription.kind != SQL92:
+        return None
+    if not broker.config.property_filter:
+        raise Refused(
+            Answer.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {subscription.kind}"
+        )
+    if subscription.topic.startswith(RETRY) and not broker.config.filter_retry:
+        return None
+    try:
+        return SqlFilter(subscription.expression)
+    except BadFilter:
+        return None  # as RocketMQ: what does not compile lets all pass
+
+
+def get_messages(broker: Broker, header: Header, offset: int, wanted: MessageFilter | None) -> GetMessageResult:
+    """What the store answers. Raises :class:`Refused` where it is not readable."""
+    found = broker.store.get_message(
+        str(header["consumerGroup"]), str(header["topic"]), int(header["queueId"]), offset,
+        int(header["maxMsgNums"]), wanted,
+    )  # fmt: skip
+    if found is None:
+        raise Refused(Answer.SYSTEM_ERROR, "store getMessage return null")
+    return found
+
+
+def _answer(request: Command, found: GetMessageResult, offset: int) -> Command:
+    with found:
+        code = CODES.get(found.status)
+        if code is None:
+            assert found.status in _NOTHING_THERE
+            code = Answer.PULL_OFFSET_MOVED if offset != 0 else Answer.PULL_NOT_FOUND
+        fields = {
+            "suggestWhichBrokerId": "0", "nextBeginOffset": str(found.next_begin_offset),
+            "minOffset": str(found.min_offset), "maxOffset": str(found.max_offset),
+        }  # fmt: skip
+        body = b"".join(found.messages) if code == Answer.SUCCESS else b""
+        return answer_to(request, code, fields=fields, body=body, remark=found.status.value)
+
+
+def wake_held(broker: Broker, *, all_of_them: bool = False) -> None:
+    """Answer held pulls whose queue has grown; with ``all_of_them`` also those whose time is over (4.5)."""
+    now = broker.now()
+    for queue in broker.held.queues:
+        end = broker.store.max_offset_in_queue(*queue)
+        for pull in broker.held.at(queue):
+            _look_again(broker, pull, end, late=all_of_them and now >= pull.until)
+
+
+def _look_again(broker: Broker, pull: HeldPull, end: int, *, late: bool) -> None:
+    if end <= pull.offset and not late:
+        return
+    try:
+        answer = pull.again()
+    except Refused as error:
+        answer = answer_to(pull.request, error.code, fields=error.fields, remark=str(error))
+    if answer is None:
+        return
+    if answer.code == Answer.PULL_RETRY_IMMEDIATELY and not late:
+        # What came does not match: the pull goes on behind it, and the client is told at the latest at its time.
+        pull.offset = int(answer.fields["nextBeginOffset"])
+        return
+    if answer.code == Answer.PULL_NOT_FOUND and not late:
+        return
+    broker.held.release(pull)
+    pull.connection.send(answer)
+
+
+ANSWERS: dict[int, Processor] = {11: pull_message, LITE_PULL: pull_message}

@@ -1,0 +1,113 @@
+"""The broker at its name servers: registered at the start, behind each change, and every half minute (protocol 2.2).
+
+Java: ``BrokerOuterAPI``, ``BrokerController.registerBrokerAll``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from engine.broker.bodies import write
+from engine.broker.broker import Broker
+from engine.codec.config_tables import TopicConfig
+from engine.remoting.codes import Answer
+from engine.remoting.connection import Connection, connect
+from engine.remoting.frame import Command
+
+REGISTER_BROKER, UNREGISTER_BROKER = 103, 104
+PATIENCE = 6.0
+"""Seconds."""
+_log = logging.getLogger(__name__)
+
+
+def topic_row(topic: TopicConfig) -> dict[str, Any]:
+    """A topic as ``TopicConfig`` is written."""
+    return {
+        "attributes": dict(topic.attributes), "order": topic.order, "perm": topic.perm,
+        "readQueueNums": topic.read_queue_nums, "topicFilterType": topic.topic_filter_type, "topicName": topic.name,
+        "topicSysFlag": topic.topic_sys_flag, "writeQueueNums": topic.write_queue_nums,
+    }  # fmt: skip
+
+
+class Registration:
+    """Keeps the name servers told. ``step`` registers everything with each of them."""
+
+    def __init__(self, broker: Broker, name_servers: Sequence[str]) -> None:
+        self._broker = broker
+        self._name_servers = tuple(name_servers)
+        self._connections: dict[str, Connection] = {}
+        self._version = 0
+        self._asked = asyncio.Event()
+        self.refused: dict[str, str] = {}
+        """Why a name server does not know this broker."""
+
+    def ask(self, _changed: Sequence[TopicConfig] = ()) -> None:
+        """Register soon: something has changed."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Register until cancelled."""
+        while True:
+            await self.step()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._broker.config.registration_ms / 1000):
+                    await self._asked.wait()
+
+    async def step(self) -> None:
+        """One registration with every name server."""
+        self._asked.clear()
+        self._version += 1
+        body, header = self._body(), self._header()
+        header["bodyCrc32"] = str(zlib.crc32(body) & 0x7FFFFFFF)
+        await asyncio.gather(
+            *(self._tell(at, Command(REGISTER_BROKER, dict(header), body)) for at in self._name_servers)
+        )
+
+    async def end(self) -> None:
+        """Take the broker out of every name server's tables, and close the connections."""
+        header = self._header()
+        await asyncio.gather(*(self._tell(at, Command(UNREGISTER_BROKER, dict(header))) for at in self._connections))
+        for connection in self._connections.values():
+            connection.close()
+
+    def _header(self) -> dict[str, str]:
+        config, broker = self._broker.config, self._broker
+        ip, _, port = broker.address.rpartition(":")
+        return {
+            "brokerName": config.broker_name, "brokerAddr": broker.address, "clusterName": config.cluster,
+            "haServerAddr": f"{ip}:{int(port or 0) + 1}", "brokerId": str(config.broker_id), "compressed": "false",
+            "enableActingMaster": "false",
+        }  # fmt: skip
+
+    def _body(self) -> bytes:
+        topics = self._broker.store.tables.topics()
+        permission = self._broker.config.permission
+        rows = {name: {**topic_row(one), "perm": one.perm & (permission | 1)} for name, one in topics.items()}
+        version = {"counter": self._version, "stateVersion": 0, "timestamp": self._broker.started}
+        wrapper = {"dataVersion": version, "topicConfigTable": rows}
+        return write({"filterServerList": [], "topicConfigSerializeWrapper": wrapper})
+
+    async def _tell(self, address: str, request: Command) -> None:
+        host, _, port = address.rpartition(":")
+        try:
+            connection = self._connections.get(address)
+            if connection is None or connection.closed.is_set():
+                connection = self._connections[address] = await connect(host, int(port))
+            answer = await connection.ask(request, PATIENCE)
+        except (OSError, TimeoutError, ValueError) as error:
+            self._cannot(address, str(error) or type(error).__name__)
+            return
+        if answer.code != Answer.SUCCESS:
+            self._cannot(address, answer.remark or f"code {answer.code}")
+        else:
+            self.refused.pop(address, None)
+
+    def _cannot(self, address: str, why: str) -> None:
+        if self.refused.get(address) != why:
+            _log.warning("name server %s: %s", address, why)
+        self.refused[address] = why

@@ -1,0 +1,262 @@
+"""SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE (protocol 3.1). Java: ``SendMessageProcessor``.
+
+Sends of one turn of the loop are one call of the engine. Under SYNC_FLUSH that call waits for the disk in a thread of
+its own, and what comes meanwhile is the next one: a group commit without a thread a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.pending_sends import Pending
+from engine.broker.topics import DEAD_LETTERS, READ, REFUSES_SENDS, RETRY, WRITE, wrong_name
+from engine.broker.transactions import as_half, is_half
+from engine.broker.unique_ids import unique_id
+from engine.codec import batch, properties
+from engine.codec.config_tables import TopicConfig
+from engine.codec.encode import Message
+from engine.remoting.codes import SHORT_NAMES, Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+from engine.store.put.message import PutMessageResult, PutMessageResults, PutMessageStatus
+
+MSG_REGION, TRACE_ON, CLUSTER = "MSG_REGION", "TRACE_ON", "CLUSTER"
+POP_CHECK_POINT = "POP_CK"
+MAX_RECONSUME_SINCE = 121
+"""Version of a client (3.4.9) from which ``maxReconsumeTimes`` counts."""
+_ILLEGAL = (
+    "the message is illegal, maybe msg body or properties length not matched. msg body length limit {}B, "
+    "msg properties length limit 32KB."
+)
+_NOT_AVAILABLE = (
+    "service not available now. It may be caused by one of the following reasons: the broker's disk is full, "
+    "messages are put to the slave, message store has been shut down, etc."
+)
+_Status = PutMessageStatus
+REFUSALS: dict[PutMessageStatus, tuple[Answer, str]] = {
+    _Status.CREATE_MAPPED_FILE_FAILED: (Answer.SYSTEM_ERROR, "create mapped file failed, server is busy or broken."),
+    _Status.SERVICE_NOT_AVAILABLE: (Answer.SERVICE_NOT_AVAILABLE, _NOT_AVAILABLE),
+    _Status.OS_PAGE_CACHE_BUSY: (Answer.SYSTEM_BUSY, "[PC_SYNCHRONIZED]broker busy, start flow control for a while"),
+    _Status.IN_SYNC_REPLICAS_NOT_ENOUGH: (Answer.SYSTEM_ERROR, "in-sync replicas not enough"),
+    _Status.WHEEL_TIMER_FLOW_CONTROL: (Answer.SYSTEM_ERROR, "timer message is under flow control"),
+    _Status.WHEEL_TIMER_MSG_ILLEGAL: (
+        Answer.MESSAGE_ILLEGAL,
+        "timer message illegal, the delay is too long",
+    ),
+    _Status.WHEEL_TIMER_NOT_ENABLE: (Answer.SYSTEM_ERROR, "accurate timer message is not enabled"),
+}
+KEPT = {
+    _Status.PUT_OK: Answer.SUCCESS, _Status.FLUSH_DISK_TIMEOUT: Answer.FLUSH_DISK_TIMEOUT,
+    _Status.FLUSH_SLAVE_TIMEOUT: Answer.FLUSH_SLAVE_TIMEOUT, _Status.SLAVE_NOT_AVAILABLE: Answer.SLAVE_NOT_AVAILABLE,
+}  # fmt: skip
+"""Statuses with which the message is stored."""
+
+
+def send_message(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
+    """10, 310: one message."""
+    fields = header if request.code == 10 else _long(header)
+    topic, queue_id = check(broker, fields, connection)
+    found = with_broker_properties(broker, properties.decode((fields["properties"] or "").encode()))
+    if not request.body:
+        raise Refused(Answer.SYSTEM_ERROR, "java.lang.NullPointerException: null")
+    name, reconsumed = topic.name, int(fields["reconsumeTimes"] or 0)
+    if name.startswith(RETRY):
+        name, queue_id = retried(broker, request, fields, name, queue_id, reconsumed)
+    message = Message(
+        name, bytes(request.body), queue_id, found, flag=int(fields["flag"]),
+        sys_flag=int(fields["sysFlag"]), born_timestamp=int(fields["bornTimestamp"]), born_host=connection.peer,
+        reconsume_times=reconsumed,
+    )  # fmt: skip
+    if is_half(found):
+        if broker.config.reject_transactions:
+            raise Refused(
+                Answer.NO_PERMISSION, f"the broker[{broker.config.broker_ip}] sending transaction message is forbidden"
+            )
+        message = as_half(message)
+    put_later(broker, Pending(request, connection, message, queue_id, _told(broker, found)))
+    return None
+
+
+def _long(header: Header) -> Header:
+    return {name: header[letter] for letter, name in SHORT_NAMES.items()}
+
+
+def check(broker: Broker, fields: Header, connection: Connection) -> tuple[TopicConfig, int]:
+    """The topic and the queue that a send names, made where it may be. Raises :class:`Refused` in RocketMQ's order."""
+    config, name = broker.config, str(fields["topic"])
+    if broker.now() < config.accept_sends_from:
+        raise Refused(Answer.SYSTEM_ERROR, "broker unable to service, until then: " + str(config.accept_sends_from))
+    if (wrong := wrong_name(name)) is not None:
+        raise Refused(Answer.INVALID_PARAMETER, wrong)
+    if name in REFUSES_SENDS:
+        raise Refused(Answer.NO_PERMISSION, f"Sending message to topic[{name}] is forbidden.")
+    topic = broker.topics.get(name)
+    if topic is None and name.startswith(RETRY):
+        topic = broker.topics.create_plain(name, 1)
+    if topic is None:
+        topic = broker.topics.create_by_send(
+            name, str(fields["defaultTopic"]), int(fields["defaultTopicQueueNums"]), 1 if fields["unitMode"] else 0
+        )
+    if topic is None:
+        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!")
+    queue_id = int(fields["queueId"])
+    most = max(topic.read_queue_nums, topic.write_queue_nums)
+    if queue_id >= most:
+        raise Refused(
+            Answer.INVALID_PARAMETER,
+            f"request queueId[{queue_id}] is illegal, {_spelled(topic)} Producer: {connection.peer}",
+        )
+    if queue_id < 0:
+        queue_id = random.randrange(max(topic.write_queue_nums, 1))
+    return topic, queue_id
+
+
+def _spelled(topic: TopicConfig) -> str:
+    return (
+        f"TopicConfig [topicName={topic.name}, readQueueNums={topic.read_queue_nums}, "
+        f"writeQueueNums={topic.write_queue_nums}, perm={topic.perm}, order={str(topic.order).lower()}]"
+    )
+
+
+def retried(
+    broker: Broker, request: Command, fields: Header, name: str, queue_id: int, reconsumed: int
+) -> tuple[str, int]:
+    """Where a message goes that a consumer sends to its retry topic by itself: there, or to the dead letters."""
+    group = name.removeprefix(RETRY)
+    declared = broker.topics.group(group)
+    if declared is None:
+        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group}")
+    most = declared.retry_max_times
+    if request.version >= MAX_RECONSUME_SINCE and fields["maxReconsumeTimes"] is not None:
+        most = int(fields["maxReconsumeTimes"])
+    if reconsumed > most or broker.locks.is_held(group):
+        dead = broker.topics.create_plain(DEAD_LETTERS + group, 1, READ | WRITE)
+        return dead.name, 0
+    return name, queue_id
+
+
+def with_broker_properties(broker: Broker, found: dict[str, str]) -> dict[str, str]:
+    """A message's properties with those that a broker adds."""
+    config = broker.config
+    found.setdefault(properties.UNIQUE_KEY, unique_id(broker.now()))
+    found[MSG_REGION] = config.region_id
+    found[TRACE_ON] = "true" if config.trace_on else "false"
+    found[CLUSTER] = config.cluster
+    found.pop(POP_CHECK_POINT, None)
+    return found
+
+
+def _told(broker: Broker, found: dict[str, str]) -> dict[str, str]:
+    return {
+        "transactionId": found.get(properties.UNIQUE_KEY, ""),
+        MSG_REGION: broker.config.region_id,
+        TRACE_ON: "true" if broker.config.trace_on else "false",
+    }
+
+
+def send_batch(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
+    """320: messages of one topic and queue, one behind the other in the body."""
+    fields = _long(header)
+    topic, queue_id = check(broker, fields, connection)
+    if topic.name.startswith(RETRY):
+        raise Refused(Answer.MESSAGE_ILLEGAL, f"batch request does not support retry group {topic.name}")
+    shared = with_broker_properties(broker, properties.decode((fields["properties"] or "").encode()))
+    messages = []
+    for one in batch.members(bytes(request.body)):
+        if isinstance(one, batch.MemberDamage):
+            raise Refused(Answer.MESSAGE_ILLEGAL, one.reason)
+        messages.append(
+            Message(
+                topic.name,
+                one.body,
+                queue_id,
+                {**one.properties, **shared},
+                flag=one.flag,
+                sys_flag=int(fields["sysFlag"]),
+                born_timestamp=int(fields["bornTimestamp"]),
+                born_host=connection.peer,
+                reconsume_times=int(fields["reconsumeTimes"] or 0),
+            )
+        )
+    result = broker.store.put_batch(messages, shared)
+    broker.dispatched()
+    return answer_of(broker, request, result, queue_id, _told(broker, shared))
+
+
+def put_later(broker: Broker, what: Pending) -> None:
+    """Put it in this turn of the loop, with the sends of all connections."""
+    sends = broker.sends
+    sends.waiting.append(what)
+    if not sends.asked and not sends.busy:
+        sends.asked = True
+        asyncio.get_running_loop().call_soon(put_pending, broker)
+
+
+def put_pending(broker: Broker) -> None:
+    """Put what waits, and answer."""
+    sends = broker.sends
+    sends.asked = False
+    waiting, sends.waiting = sends.waiting, []
+    if not waiting:
+        return
+    messages = [one.message for one in waiting]
+    if sends.putter is None:
+        _answer_all(broker, waiting, broker.store.put_messages(messages))
+        return
+    sends.busy = True
+    loop = asyncio.get_running_loop()
+    put = loop.run_in_executor(sends.putter, broker.store.put_messages, messages)
+    task = asyncio.ensure_future(_when_put(broker, waiting, put))
+    broker.tasks.add(task)
+    task.add_done_callback(broker.tasks.discard)
+
+
+async def _when_put(broker: Broker, waiting: list[Pending], put: asyncio.Future[PutMessageResults]) -> None:
+    try:
+        results = await put
+    finally:
+        broker.sends.busy = False
+        if broker.sends.waiting:
+            put_later_again(broker)
+    _answer_all(broker, waiting, results)
+
+
+def put_later_again(broker: Broker) -> None:
+    """What came while the disk was waited for is put next."""
+    broker.sends.asked = True
+    asyncio.get_running_loop().call_soon(put_pending, broker)
+
+
+def _answer_all(broker: Broker, waiting: list[Pending], results: PutMessageResults) -> None:
+    by_connection: dict[Connection, list[Command]] = {}
+    for one, result in zip(waiting, results, strict=True):
+        if not one.request.is_one_way:
+            told = answer_of(broker, one.request, result, one.queue_id, one.told)
+            by_connection.setdefault(one.connection, []).append(told)
+    for connection, answers in by_connection.items():
+        connection.send_many(answers)
+    broker.dispatched()
+
+
+def answer_of(
+    broker: Broker, request: Command, result: PutMessageResult, queue_id: int, told: dict[str, str]
+) -> Command:
+    """What a put's end is to the sender (protocol 3.1)."""
+    code, append = KEPT.get(result.status), result.append
+    if code is None or append is None:
+        limit = broker.store.config.max_message_size
+        refused = REFUSALS.get(result.status)
+        if refused is None and result.status in {_Status.MESSAGE_ILLEGAL, _Status.PROPERTIES_SIZE_EXCEEDED}:
+            refused = Answer.MESSAGE_ILLEGAL, _ILLEGAL.format(limit)
+        answered, words = refused or (Answer.SYSTEM_ERROR, result.status.value)
+        fields = {name: told[name] for name in (MSG_REGION, TRACE_ON)}
+        return answer_to(request, answered, fields=fields, remark=words)
+    fields = {
+        "msgId": append.msg_id, "queueId": str(queue_id), "queueOffset": str(append.queue_offset), **told,
+    }  # fmt: skip
+    return answer_to(request, code, fields=fields)
+
+
+ANSWERS: dict[int, Processor] = {10: send_message, 310: send_message, 320: send_batch}

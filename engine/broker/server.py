@@ -1,0 +1,161 @@
+"""A broker that listens: requests to answers, held pulls woken, and what goes on by itself (protocol 4).
+
+>>> async with serving(path) as addresses:
+...     print(addresses.broker, addresses.namesrv)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from engine.broker import processors
+from engine.broker.broker import Broker
+from engine.broker.config import BrokerConfig
+from engine.broker.pull import wake_held
+from engine.broker.registration import Registration
+from engine.config import MessageStoreConfig
+from engine.errors import CannotRead
+from engine.message_store import MessageStore
+from engine.remoting.connection import Connection, Limits, Server
+from engine.remoting.frame import Command
+
+LOOPBACK = "127.0.0.1"
+HELD_ROUND = 5.0
+"""Seconds from one look at all held pulls to the next: a hold ends up to that much late (protocol 4.5)."""
+EXPIRY_ROUND = 10.0
+SILENT_MS = 120_000
+_log = logging.getLogger(__name__)
+
+
+class ListeningBroker:
+    """``async with``: accepts from the first line of the block on, and ends with it; the store stays its owner's."""
+
+    def __init__(
+        self,
+        store: MessageStore,
+        config: BrokerConfig | None = None,
+        *,
+        name_servers: Sequence[str] = (),
+        host: str = LOOPBACK,
+        port: int | None = None,
+    ) -> None:
+        self.broker = Broker(store, config)
+        self._server = Server(self._answer, Limits(idle=float(self.broker.config.client_idle_s)))
+        self._server.on_close = self.broker.disconnected
+        self._host = host
+        self._port = self.broker.config.listen_port if port is None else port
+        self._registration = Registration(self.broker, name_servers)
+        self._services: list[asyncio.Task[None]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._woken = False
+
+    @property
+    def address(self) -> str:
+        """``ip:port``, once it accepts."""
+        return self.broker.address
+
+    async def __aenter__(self) -> Self:
+        """Accept. Raises :class:`CannotRead` where the port is taken."""
+        broker = self.broker
+        try:
+            port = await self._server.listen(self._host, self._port)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise CannotRead(f"cannot listen on {self._host}:{self._port}: {why}") from error
+        self._loop = asyncio.get_running_loop()
+        broker.address = f"{broker.config.broker_ip}:{port}"
+        broker.topics.create_at_start()
+        broker.topics.changed = self._registration.ask
+        broker.dispatched = self._dispatch_for_held
+        if broker.store.config.flush_disk_type == "SYNC_FLUSH":
+            broker.sends.putter = ThreadPoolExecutor(1, "storescope-put")
+        broker.store.when_dispatched(self._dispatched_elsewhere)
+        await self._registration.step()
+        self._every(HELD_ROUND, lambda: wake_held(broker, all_of_them=True))
+        self._every(EXPIRY_ROUND, self._expire)
+        self._services.append(asyncio.create_task(self._registration.run()))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Accept no more; what was asked is answered, connections end."""
+        for service in self._services:
+            service.cancel()
+        await asyncio.gather(*self._services, return_exceptions=True)
+        await self._registration.end()
+        if self.broker.tasks:
+            await asyncio.wait(self.broker.tasks, timeout=5.0)
+        self.broker.store.when_dispatched(None)
+        await self._server.close()
+        if self.broker.sends.putter is not None:
+            self.broker.sends.putter.shutdown()
+
+    def _answer(self, request: Command, connection: Connection) -> Command | None:
+        return processors.answer(self.broker, request, connection)
+
+    def _every(self, seconds: float, work: Callable[[], object]) -> None:
+        async def rounds() -> None:
+            while True:
+                await asyncio.sleep(seconds)
+                try:
+                    work()
+                except Exception:  # noqa: BLE001  a round that fails is no reason to have no further one
+                    _log.exception("a round of the broker")
+
+        self._services.append(asyncio.create_task(rounds()))
+
+    def _expire(self) -> None:
+        for connection in self.broker.clients.silent(self.broker.now() - SILENT_MS):
+            connection.close()
+
+    def _dispatch_for_held(self) -> None:
+        """Behind a put: where somebody waits its messages are dispatched at once, on this thread."""
+        if len(self.broker.held):
+            self.broker.store.step("reput")
+            wake_held(self.broker)
+
+    def _dispatched_elsewhere(self) -> None:
+        """The dispatch thread took units in: once a turn of the loop is enough."""
+        if self._loop is not None and not self._woken and len(self.broker.held):
+            self._woken = True
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._woken = False
+        wake_held(self.broker)
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where clients find what is served: ``ip:port`` each."""
+
+    broker: str
+    namesrv: str
+
+
+@contextlib.asynccontextmanager
+async def serving_store(
+    path: Path | str,
+    config: BrokerConfig | None = None,
+    store_config: MessageStoreConfig | None = None,
+    *,
+    name_servers: Sequence[str] = (),
+    host: str = LOOPBACK,
+    port: int | None = None,
+) -> AsyncIterator[ListeningBroker]:
+    """A broker over the store in ``path``, made where there is none; the store is closed behind the block."""
+    config = config or BrokerConfig()
+    shown = f"{config.broker_ip}:{config.listen_port if port is None else port}"
+    store = await asyncio.to_thread(MessageStore, path, store_config, store_host=shown)
+    try:
+        async with ListeningBroker(store, config, name_servers=name_servers, host=host, port=port) as server:
+            yield server
+    finally:
+        await asyncio.to_thread(store.close)

@@ -1,0 +1,114 @@
+"""Topics and groups as a broker makes them: at its start, by a first send, by a first heartbeat (protocol 4.1, 4.2).
+
+Java: ``TopicConfigManager``, ``SubscriptionGroupManager``, ``TopicValidator``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from engine.broker.config import BrokerConfig
+from engine.codec.config_tables import SubscriptionGroup, TopicConfig
+from engine.store.config_tables import ConfigTables
+
+READ, WRITE, INHERIT = 4, 2, 1
+"""Bits of a topic's ``perm``."""
+TEMPLATE = "TBW102"
+SCHEDULE = "SCHEDULE_TOPIC_XXXX"
+HALF = "RMQ_SYS_TRANS_HALF_TOPIC"
+OP_HALF = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+TOO_OFTEN_CHECKED = "TRANS_CHECK_MAX_TIME_TOPIC"
+RETRY, DEAD_LETTERS = "%RETRY%", "%DLQ%"
+REFUSES_SENDS = frozenset({SCHEDULE, HALF, OP_HALF, TOO_OFTEN_CHECKED, "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT"})
+"""Topics of the broker's own that no client sends to."""
+LONGEST_NAME = 127
+LONGEST_GROUP = 255
+_NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
+
+
+def wrong_name(topic: str) -> str | None:
+    """Why no topic is called so, in RocketMQ's words."""
+    if not topic.strip():
+        return "The specified topic is blank."
+    if not _NAME.fullmatch(topic):
+        return "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
+    longest = LONGEST_GROUP if topic.startswith((RETRY, DEAD_LETTERS)) else LONGEST_NAME
+    if len(topic) > longest:
+        return f"The specified topic is longer than topic max length {longest}."
+    return None
+
+
+class Topics:
+    """The declared topics and groups, and how further ones come to be. ``changed`` is told of topics that are new or
+    other than before: the name servers are to know.
+    """
+
+    def __init__(self, tables: ConfigTables, config: Callable[[], BrokerConfig]) -> None:
+        self._tables = tables
+        self._config = config
+        self.changed: Callable[[list[TopicConfig]], None] = lambda _: None
+
+    def get(self, name: str) -> TopicConfig | None:
+        """A topic as it is declared."""
+        return self._tables.topics().get(name)
+
+    def group(self, name: str) -> SubscriptionGroup | None:
+        """A group as it is declared; declared now where it is not and ``autoCreateSubscriptionGroup`` allows it."""
+        found = self._tables.groups().get(name)
+        if found is None and self._config().auto_create_group and 0 < len(name) <= LONGEST_GROUP:
+            return self._tables.create_group(name) if _NAME.fullmatch(name) else None
+        return found
+
+    def declare(self, *topics: TopicConfig) -> None:
+        """Declare topics anew, and tell."""
+        self._tables.declare_topics(topics)
+        self.changed(list(topics))
+
+    def create_at_start(self) -> None:
+        """The broker's own topics, where they are not declared yet."""
+        config, known = self._config(), self._tables.topics()
+        wanted = {
+            "SELF_TEST_TOPIC": (1, READ | WRITE),
+            "BenchmarkTest": (1024, READ | WRITE),
+            config.cluster: (16, (READ | WRITE if config.cluster_topic else 0) | INHERIT),
+            config.broker_name: (1, (READ | WRITE if config.broker_topic else 0) | INHERIT),
+            "OFFSET_MOVED_EVENT": (1, READ | WRITE),
+            SCHEDULE: (18, READ | WRITE),
+            f"{config.cluster}_REPLY_TOPIC": (1, READ | WRITE),
+            HALF: (1, READ | WRITE),
+            OP_HALF: (1, READ | WRITE),
+        }
+        if config.auto_create_topic:
+            wanted[TEMPLATE] = (config.default_topic_queues, READ | WRITE | INHERIT)
+        if config.trace_topic_enable:
+            wanted[config.trace_topic] = (1, READ | WRITE)
+        new = [plain_topic(name, queues, perm) for name, (queues, perm) in wanted.items() if name not in known]
+        self._tables.declare_topics(new)
+
+    def create_by_send(self, name: str, template: str, queues: int, sys_flag: int = 0) -> TopicConfig | None:
+        """The topic that a send to an unknown one makes out of ``template``; None where that gives nothing away."""
+        default = self.get(template)
+        if default is None or not default.perm & INHERIT or (template == TEMPLATE and not self._may_create):
+            return None
+        count = max(0, min(queues, default.write_queue_nums))
+        made = TopicConfig(name, count, count, default.perm & ~INHERIT, False, sys_flag, default.topic_filter_type, {})
+        self.declare(made)
+        return made
+
+    @property
+    def _may_create(self) -> bool:
+        return self._config().auto_create_topic
+
+    def create_plain(self, name: str, queues: int, perm: int = READ | WRITE, sys_flag: int = 0) -> TopicConfig:
+        """The topic as it is declared, or declared now: retry topics and dead letters."""
+        found = self.get(name)
+        if found is None:
+            found = plain_topic(name, queues, perm, sys_flag)
+            self.declare(found)
+        return found
+
+
+def plain_topic(name: str, queues: int, perm: int = READ | WRITE, sys_flag: int = 0) -> TopicConfig:
+    """A topic without anything special."""
+    return TopicConfig(name, queues, queues, perm, False, sys_flag, "SINGLE_TAG", {})

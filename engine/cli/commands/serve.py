@@ -1,0 +1,107 @@
+"""``serve``: a broker over a store, and a name server, for RocketMQ's own clients."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+from engine.broker.config import PORT, BrokerConfig, read_config
+from engine.broker.server import ListeningBroker
+from engine.cli import consent
+from engine.cli.keeping import Keeping, keeping
+from engine.cli.options import common
+from engine.cli.output import Output
+from engine.cli.serving import add_address, address_list, ended_by_signals, is_loopback, say_line, say_record
+from engine.cli.serving import port as a_port
+from engine.cli.writing import WriteTarget, find_target
+from engine.message_store import MessageStore
+from engine.namesrv.config import PORT as NAMESRV_PORT
+from engine.namesrv.routes import Change
+from engine.namesrv.server import LOOPBACK, ListeningNameServer
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "serve", parents=[common()], help="writes: a broker over a store, and a name server, for RocketMQ's own clients"
+    )
+    parser.add_argument("store", metavar="STORE", help="a store, or a directory that is absent or empty")
+    add_address(parser, PORT)
+    parser.add_argument("--namesrv-port", type=a_port, default=NAMESRV_PORT, help="of the name server; 0: a free one")
+    parser.add_argument("--namesrv", type=address_list, metavar="ADDR[;ADDR]", help="register there, serve none here")
+    parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release whose rules apply")
+    consent.add_opening(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    broker, given, unknown = read_config(args.config) if args.config else (BrokerConfig(), None, [])
+    if unknown:
+        out.say(f"{args.config}: without effect here: {', '.join(unknown)}")
+    if not is_loopback(args.host):
+        out.say(f"listening on {args.host}: whoever reaches it may send, consume and delete topics")
+        broker = replace(broker, broker_ip=args.host)
+    target = find_target(args.store, given, args.like)
+    consent.refuse_empty(args, target.empty_log)
+    changes = target.recovery is not None and not target.recovery.changes_nothing
+    if changes:
+        for line in target.planned():
+            out.say(line)
+    with keeping(args, target.path, target.config, wanted=changes) as kept:
+        asyncio.run(_serve(args, broker, target, kept, out))
+    kept.say(out)
+    return 0
+
+
+async def _serve(
+    args: argparse.Namespace, config: BrokerConfig, target: WriteTarget, kept: Keeping, out: Output
+) -> None:
+    """Until Ctrl+C or TERM."""
+    said = asyncio.Event()
+    with ended_by_signals() as ended:
+        async with contextlib.AsyncExitStack() as opened:
+            named = args.namesrv or [one for one in config.namesrv_addr.split(";") if one]
+            own = None if named else await opened.enter_async_context(_name_server(args, out, said))
+            port = config.listen_port if args.port is None else args.port
+            store = await asyncio.to_thread(
+                MessageStore, target.path, target.config, disk=kept.store_disk, like=args.like,
+                store_host=f"{config.broker_ip}:{port}", empty_log=args.empty_log,
+            )  # fmt: skip
+            opened.push_async_callback(asyncio.to_thread, store.close)
+            kept.settled = True
+            served = await opened.enter_async_context(
+                ListeningBroker(store, config, name_servers=named or [own or ""], host=args.host, port=port)
+            )
+            _say_serving(out, served, own, named, str(args.store))
+            said.set()
+            await ended.wait()
+
+
+def _say_serving(out: Output, served: ListeningBroker, own: str | None, named: list[str], store: str) -> None:
+    config = served.broker.config
+    if out.as_json:
+        record = {
+            "type": "serving", "namesrv": own, "broker": served.address, "ha": None, "brokerName": config.broker_name,
+            "cluster": config.cluster, "store": store, "pid": os.getpid(),
+        }  # fmt: skip
+        say_record(out, record)
+    else:
+        where = f"name server {own}" if own else f"registered with {';'.join(named)}"
+        say_line(out, f"serving: broker {served.address}, {where}, pid {os.getpid()}; Ctrl+C ends it")
+
+
+@contextlib.asynccontextmanager
+async def _name_server(args: argparse.Namespace, out: Output, told_serving: asyncio.Event) -> AsyncIterator[str]:
+    """A name server of its own; what changes there is said behind the first line."""
+
+    def told(change: Change) -> None:
+        if told_serving.is_set() and out.as_json:
+            state = {"state": change.word, "brokerName": change.broker, "address": change.address}
+            say_record(out, {"type": "broker", **state})
+
+    async with ListeningNameServer(None, LOOPBACK, args.namesrv_port, told) as server:
+        yield server.address

@@ -1,0 +1,76 @@
+"""What the commands that serve have in common: where they listen, what they say, how they end."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import ipaddress
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+from engine.cli.options import number
+from engine.cli.output import Output
+from engine.namesrv.server import LOOPBACK
+
+LAST_PORT = 65_535
+
+
+def add_address(parser: argparse.ArgumentParser, usual: int) -> None:
+    """``--host`` and ``--port``."""
+    parser.add_argument("--host", default=LOOPBACK, help=f"the address that it listens on ({LOOPBACK})")
+    parser.add_argument("--port", type=port, help=f"0 takes a free one ({usual}, or what the configuration says)")
+
+
+def port(text: str) -> int:
+    """An argument that is a port."""
+    value = number(text)
+    if not 0 <= value <= LAST_PORT:
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to {LAST_PORT:,}, found '{text}'")
+    return value
+
+
+def address_list(text: str) -> list[str]:
+    """An argument that names servers: ``host:port``, with ``;`` between."""
+    found = [one.strip() for one in text.split(";") if one.strip()]
+    for one in found:
+        host, colon, digits = one.rpartition(":")
+        if not (host and colon and digits.isdecimal() and int(digits) <= LAST_PORT):
+            raise argparse.ArgumentTypeError(f"expected host:port, found '{one}'")
+    return found
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody outside this machine reaches the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[asyncio.Event]:
+    """Set by Ctrl+C and TERM; behind the block they do what they did before."""
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+    before = {
+        one: signal.signal(one, lambda *_: loop.call_soon_threadsafe(ended.set))
+        for one in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield ended
+    finally:
+        for one, what in before.items():
+            signal.signal(one, what)
+
+
+def say_record(out: Output, record: dict[str, Any]) -> None:
+    """A record, at once."""
+    out.record(record)
+    out.flush()
+
+
+def say_line(out: Output, text: str) -> None:
+    """A line, at once."""
+    out.line(text)
+    out.flush()

@@ -1,0 +1,67 @@
+"""Settings of a server, as a properties file says them: attributes of a frozen dataclass that carry Java's names."""
+
+from __future__ import annotations
+
+from dataclasses import Field, field, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from engine.errors import CannotRead, UsageError
+from engine.properties_file import parse
+
+LARGEST_FILE = 1 << 20
+Settings = TypeVar("Settings")
+
+
+def key(java: str, default: Any) -> Any:
+    """An attribute that the key ``java`` sets."""
+    return field(default=default, metadata={"java": java})
+
+
+def by_key(settings: Any) -> dict[str, Field[Any]]:
+    """The attributes by Java's names."""
+    return {str(one.metadata["java"]): one for one in fields(settings) if "java" in one.metadata}
+
+
+def pairs(settings: Any) -> list[tuple[str, str]]:
+    """Keys and values as text, in the order of the attributes."""
+    found = [(java, getattr(settings, one.name)) for java, one in by_key(settings).items()]
+    return [(java, str(value).lower() if isinstance(value, bool) else str(value)) for java, value in found]
+
+
+def read_text(path: Path | str) -> str:
+    """The text of a properties file. Raises :class:`CannotRead`, or :class:`UsageError` where it is too long."""
+    try:
+        with Path(path).open("rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise CannotRead(error.strerror or str(error), file=str(path)) from error
+    if len(raw) > LARGEST_FILE:
+        raise UsageError(f"expected a configuration file of at most {LARGEST_FILE:,} bytes, found more", file=str(path))
+    return raw.decode("latin-1")
+
+
+def over(settings: Settings, text: str, file: str | None = None) -> tuple[Settings, list[str]]:
+    """``settings`` with the properties of ``text``, and the keys that none takes. Raises :class:`UsageError`."""
+    known = by_key(settings)
+    values: dict[str, Any] = {}
+    unknown = []
+    for item in parse(text, file):
+        one = known.get(item.key)
+        if one is None:
+            unknown.append(item.key)
+            continue
+        values[one.name] = _value(item.key, item.value.strip(), getattr(settings, one.name), item.line, file)
+    return replace(settings, **values), unknown  # type: ignore[type-var]
+
+
+def _value(key: str, text: str, usual: Any, line: int, file: str | None) -> Any:
+    if isinstance(usual, bool):
+        if text not in {"true", "false"}:
+            raise UsageError(f"line {line}, {key}: expected true or false, found {text!r}", file=file)
+        return text == "true"
+    if isinstance(usual, int):
+        if not text.isdecimal():
+            raise UsageError(f"line {line}, {key}: expected a number, found {text!r}", file=file)
+        return int(text)
+    return text

@@ -1,0 +1,140 @@
+"""``storescope serve``: says where it accepts, ends cleanly, and refuses in one line what it cannot serve."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import made_stores
+import pytest
+from failing_reads import FailingDisk
+
+from engine.cli.main import main
+from engine.mapped.reading import read_through
+from engine.message_store import MessageStore
+from engine.remoting.connection import connect
+from engine.remoting.frame import Command
+
+FREE = ["--port", "0", "--namesrv-port", "0"]
+
+
+@contextlib.contextmanager
+def served(store: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """The command in a process of its own, and what it said once it accepts."""
+    command = [sys.executable, "-m", "engine.cli", "serve", str(store), *FREE, "--json", *more]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, process.stderr.read() if process.stderr else ""
+        yield process, json.loads(line)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def bytes_of(directory: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in directory.rglob("*") if path.is_file() and path.name != "lock"}
+
+
+def told(*words: str) -> tuple[int, str]:
+    err = io.StringIO()
+    with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
+        return main(list(words)), err.getvalue()
+
+
+async def _asked(address: str, *requests: Command) -> list[Command]:
+    host, _, port = address.rpartition(":")
+    connection = await connect(host, int(port))
+    try:
+        return [await connection.ask(request) for request in requests]
+    finally:
+        connection.close()
+
+
+def asked(address: str, *requests: Command) -> list[Command]:
+    return asyncio.run(_asked(address, *requests))
+
+
+def a_send(body: bytes) -> Command:
+    fields = {
+        "a": "senders", "b": "Orders", "c": "TBW102", "d": "4", "e": "0", "f": "0", "g": "1700000000000", "h": "0",
+        "i": "KEYS\x01K1\x02", "j": "0", "k": "false", "m": "false",
+    }  # fmt: skip
+    return Command(310, fields, body=body)
+
+
+def test_what_was_sent_is_in_the_store_and_ctrl_c_closes_it_cleanly(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with served(store) as (process, record):
+        assert record["type"] == "serving"
+        assert record["pid"] == process.pid
+        answers = asked(record["broker"], a_send(b"first"), a_send(b"second"))
+        assert [(answer.code, answer.fields["queueOffset"]) for answer in answers] == [(0, "0"), (0, "1")]
+        (route,) = asked(record["namesrv"], Command(105, {"topic": "Orders"}))
+        assert route.code == 0
+        assert record["broker"].encode() in bytes(route.body)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+    with MessageStore(store) as opened:
+        assert opened.recovery_plan.exit == "normal"
+        assert opened.max_offset_in_queue("Orders", 0) == 2
+
+
+def test_a_store_that_somebody_holds_is_refused(tmp_path: Path) -> None:
+    with MessageStore(tmp_path / "store"):
+        code, said = told("serve", str(tmp_path / "store"), *FREE)
+    assert code != 0
+    assert len(said.strip().splitlines()) == 1, said
+    assert "Traceback" not in said
+
+
+def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, said = told("serve", str(tmp_path / "store"), "--port", str(port), "--namesrv-port", "0")
+    assert code == 3
+    assert f"127.0.0.1:{port}" in said.strip().splitlines()[-1]
+
+
+def test_a_configuration_that_says_nonsense_is_refused_with_its_line(tmp_path: Path) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.write_text("brokerName=a\ndefaultTopicQueueNums=many\n")
+    code, said = told("serve", str(tmp_path / "store"), "--config", str(conf), *FREE)
+    assert code == 2
+    assert "line 2, defaultTopicQueueNums" in said
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_log_that_is_gone_needs_its_word(tmp_path: Path) -> None:
+    store = made_stores.healthy().write(tmp_path / "store")
+    for file in (store / "commitlog").iterdir():
+        file.unlink()
+    before = bytes_of(store)
+    code, said = told("serve", str(store), *FREE)
+    assert code != 0
+    assert "--empty-log" in said
+    assert bytes_of(store) == before
+
+
+@pytest.mark.parametrize("folder", ["commitlog", "consumequeue"])
+def test_a_store_with_a_file_that_cannot_be_read_is_not_served(tmp_path: Path, folder: str) -> None:
+    store = made_stores.healthy().write(tmp_path / "store")
+    before = bytes_of(store)
+    with read_through(FailingDisk(store / folder, "open", 0, "EACCES")):
+        code, said = told("serve", str(store), *FREE)
+    assert code == 3, said
+    assert folder in said
+    assert bytes_of(store) == before
