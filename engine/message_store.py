@@ -56,6 +56,7 @@ from engine.store.query_message import (
     by_offset_id,
     by_unique_key,
     earliest_message_time,
+    lend_message_by_offset,
     look_message_by_offset,
     query_message,
 )
@@ -350,6 +351,10 @@ class MessageStore:
     def look_message_by_offset(self, physical_offset: int) -> Unit | None:
         """The message that begins at an offset of the log; None where none does."""
         return look_message_by_offset(self._parts.log, physical_offset)
+
+    def lend_message_by_offset(self, physical_offset: int) -> QueryMessageResult:
+        """The bytes of :meth:`look_message_by_offset`, lent until released: one message, or none."""
+        return lend_message_by_offset(self._parts.log, physical_offset)
 
     def earliest_message_time(self) -> int:
         """Store time of the oldest message of the log, −1 without one."""

@@ -169,7 +169,7 @@ class ConfigTables:
         *,
         retry_queues: int = 1,
         retry_max_times: int = 16,
-        more: Mapping[str | int, Any] | None = None,
+        more: Mapping[str, Any] | None = None,
     ) -> SubscriptionGroup:
         """Declare a consumer group with a broker's defaults, or declare it anew; saved at once. ``more`` are members of
         its row by Java's names, over the others.
@@ -188,23 +188,31 @@ class ConfigTables:
                     "groupRetryPolicy": {"type": "CUSTOMIZED"},
                 }  # fmt: skip
             row |= _as_object(held.get(name))
-            row |= {"retryMaxTimes": retry_max_times, "retryQueueNums": retry_queues, **(more or {})}
+            row |= {"retryMaxTimes": retry_max_times, "retryQueueNums": retry_queues}
+            for member, value in (more or {}).items():
+                row[member] = value
             held[name] = dict(sorted(row.items(), key=lambda item: str(item[0])))
             if self._like != "4.9":
                 self._tables[GROUPS].value.setdefault("forbiddenTable", {})
             self._changed(GROUPS, save=True)
             return self.groups()[name]
 
-    def delete_group(self, name: str) -> bool:
-        """Take a consumer group and its offsets out of the tables; False where it was not declared."""
+    def delete_group(self, name: str, *, offsets: bool = True) -> bool:
+        """Take a consumer group out of the tables, with its ``offsets`` or without; False where it was not declared."""
         with self._lock:
             deleted = _drop(self._members(GROUPS, "subscriptionGroupTable"), name.__eq__)
             if deleted:
                 self._changed(GROUPS, save=True)
-            offsets = self._members(self._offsets_file, "offsetTable")
-            if _drop(offsets, lambda key: key.split("@")[1:2] == [name]):
+            rows = self._members(self._offsets_file, "offsetTable") if offsets else {}
+            if _drop(rows, lambda key: key.split("@")[1:2] == [name]):
                 self._changed(self._offsets_file, save=True)
         return bool(deleted)
+
+    def topics_of(self, group: str) -> list[str]:
+        """The topics that a group has offsets of, in the order of the table."""
+        with self._lock:
+            keys = [str(key) for key in self._members(self._offsets_file, "offsetTable")]
+        return [key.partition("@")[0] for key in keys if key.split("@")[1:2] == [group]]
 
     def consumer_offset(self, group: str, topic: str, queue_id: int) -> int:
         """The queue offset that ``group`` reads next; −1 where none is known."""

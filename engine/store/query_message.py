@@ -128,10 +128,15 @@ def by_offset_id(log: ReadableLog, text: str) -> Unit | None:
 
 def look_message_by_offset(log: ReadableLog, offset: int) -> Unit | None:
     """The unit that begins at ``offset``, its body as stored; None where there is none that can be read."""
-    if not log.min_offset <= offset:
-        return None
-    with QueryMessageResult(*_units(log, [offset])) as found:
+    with lend_message_by_offset(log, offset) as found:
         return _decoded(found.messages[0], offset) if found.messages else None
+
+
+def lend_message_by_offset(log: ReadableLog, offset: int) -> QueryMessageResult:
+    """The bytes that begin at ``offset``, as long as their first four say, lent; none where they cannot be read."""
+    if not log.min_offset <= offset:
+        return QueryMessageResult([], [], ())
+    return QueryMessageResult(*_units(log, [offset]))
 
 
 def earliest_message_time(log: ReadableLog) -> int:

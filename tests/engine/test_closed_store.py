@@ -64,6 +64,7 @@ REFUSED: dict[str, Call] = {
     "query_by_unique_key": lambda store: store.query_by_unique_key("Orders", "key"),
     "query_by_offset_id": lambda store: store.query_by_offset_id("7F00000100002A9F0000000000000000"),
     "look_message_by_offset": lambda store: store.look_message_by_offset(0),
+    "lend_message_by_offset": lambda store: store.lend_message_by_offset(0),
     "earliest_message_time": lambda store: store.earliest_message_time(),
     "stream": lambda store: list(store.stream("Orders", 0)),
     "min_offset_in_queue": lambda store: store.min_offset_in_queue("Orders", 0),

@@ -10,11 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = {
     # The door for whoever writes a store from Python: what RocketMQ's own store is asked.
-    "MessageStore.offset_in_queue_by_time", "MessageStore.query_by_unique_key", "MessageStore.query_by_offset_id",
-    "MessageStore.min_offset_in_queue", "MessageStore.delete_expired_files",
+    "MessageStore.query_by_unique_key", "MessageStore.query_by_offset_id",
+    "MessageStore.delete_expired_files",
     "CommitLog.set_max_message_size",
     # What a broker asks of its tables; a store that is opened carries them along.
-    "ConfigTables.delete_group", "ConfigTables.consumer_offset",
     "ConfigTables.delay_offset", "ConfigTables.set_delay_offset",
     # A value that tells of itself what it means.
     "RunningFlags.queue_writeable", "MappedFile.is_lent", "PlugReport.as_planned", "Trial.as_expected",
@@ -25,7 +24,7 @@ KEPT = {
     "Connection.connection_made", "Connection.data_received", "Connection.connection_lost",
     "Connection.pause_writing", "Connection.resume_writing",
     # Embedding programs and test suites use these.
-    "serving_store", "ConfigTables.group_row", "Clients.producer_of", "ConfigTables.offsets_file", "QueueLocks.unlock",
+    "serving_store", "Clients.producer_of",
     # Python's import asks this.
     "_Code.get_filename",
 }  # fmt: skip

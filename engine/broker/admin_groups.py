@@ -1,0 +1,70 @@
+"""Consumer groups as an administrator declares, deletes and looks at them (protocol 3.9).
+
+Java: ``AdminBrokerProcessor``.
+"""
+
+from __future__ import annotations
+
+from engine.broker.admin_topics import queue_key
+from engine.broker.bodies import read_object, write, write_table
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.queries import store_time_at
+from engine.errors import UsageError
+from engine.remoting.codes import Answer, Refused, WrongRequest
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+from engine.store.config_tables import GROUPS
+
+
+def declare(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """200: declare a group, or declare it anew; the body is its row."""
+    row = read_object(request.body)
+    name, queues, times = row.get("groupName"), row.get("retryQueueNums", 1), row.get("retryMaxTimes", 16)
+    if not (isinstance(name, str) and isinstance(queues, int) and isinstance(times, int)):
+        raise WrongRequest("expected groupName, retryQueueNums and retryMaxTimes")
+    try:
+        broker.store.tables.create_group(name, retry_queues=queues, retry_max_times=times, more=row)
+    except UsageError as error:
+        raise WrongRequest(str(error)) from error
+    return answer_to(request)
+
+
+def delete(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """207: a group is not declared any more; with ``cleanOffset`` its offsets go too."""
+    tables, name = broker.store.tables, str(header["groupName"])
+    tables.delete_group(name, offsets=bool(header["cleanOffset"]))
+    return answer_to(request)
+
+
+def all_groups(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """201: the table, as its file has it."""
+    return answer_to(request, body=broker.store.tables.text(GROUPS).encode())
+
+
+def one_group(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """352: a group as it is declared."""
+    row = broker.store.tables.group_row(str(header["group"]))
+    if row is None:
+        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"No group in this broker. group: {header['group']}")
+    return answer_to(request, body=write(row))
+
+
+def progress(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """208: how far a group is in each queue of a topic, or of all that it has read."""
+    group, tables = str(header["consumerGroup"]), broker.store.tables
+    topics = [str(header["topic"])] if header["topic"] else tables.topics_of(group)
+    rows = []
+    for name in topics:
+        topic = broker.topics.get(name)
+        for queue_id in range(topic.read_queue_nums if topic else 0):
+            end = max(broker.store.max_offset_in_queue(name, queue_id), 0)
+            read = max(tables.consumer_offset(group, name, queue_id), 0)
+            last = store_time_at(broker, name, queue_id, read - 1) if read > 0 else 0
+            row = {"brokerOffset": end, "consumerOffset": read, "lastTimestamp": max(last, 0), "pullOffset": read}
+            rows.append((queue_key(broker, name, queue_id), row))
+    return answer_to(request, body=write_table("offsetTable", rows, {"consumeTps": 0.0}))
+
+
+ANSWERS: dict[int, Processor] = {
+    200: declare, 201: all_groups, 207: delete, 208: progress, 352: one_group,
+}  # fmt: skip

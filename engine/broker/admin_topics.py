@@ -1,0 +1,127 @@
+"""Topics as an administrator declares, deletes and counts them (protocol 3.9). Java: ``AdminBrokerProcessor``."""
+
+from __future__ import annotations
+
+import json
+
+from engine.broker.bodies import write, write_table
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.queries import store_time_at
+from engine.broker.registration import topic_row
+from engine.broker.topics import REFUSES_SENDS, TEMPLATE, wrong_name
+from engine.codec.config_tables import TopicConfig
+from engine.errors import UsageError
+from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import VERSION, Command, answer_to
+from engine.store.config_tables import TOPICS
+
+VERSION_NAME = "V5_3_3"
+"""What a broker of that number (:data:`engine.remoting.frame.VERSION`) calls itself."""
+DAYS = ("YesterdayMorning", "TodayMorning", "TodayNow")
+
+
+def declare(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """17: declare a topic, or declare it anew."""
+    name = str(header["topic"])
+    if (wrong := wrong_name(name)) is not None:
+        raise Refused(Answer.INVALID_PARAMETER, wrong)
+    if name in REFUSES_SENDS or name == TEMPLATE:
+        raise Refused(Answer.INVALID_PARAMETER, f"The topic[{name}] is conflict with system topic.")
+    old = broker.topics.get(name)
+    attributes = _attributes(dict(old.attributes) if old else {}, str(header["attributes"] or ""))
+    topic = TopicConfig(
+        name, int(header["readQueueNums"]), int(header["writeQueueNums"]), int(header["perm"]), bool(header["order"]),
+        int(header["topicSysFlag"] or 0), str(header["topicFilterType"] or "SINGLE_TAG"), attributes,
+    )  # fmt: skip
+    try:
+        broker.topics.declare(topic)
+    except UsageError as error:
+        raise Refused(Answer.SYSTEM_ERROR, str(error)) from error
+    return answer_to(request)
+
+
+def _attributes(found: dict[str, str], text: str) -> dict[str, str]:
+    """``+key=value,-key`` over what is there."""
+    for word in filter(None, text.split(",")):
+        key, equals, value = word[1:].partition("=")
+        if word.startswith("+") and equals:
+            found[key] = value
+        elif word.startswith("-") and not equals:
+            found.pop(key, None)
+        else:
+            raise Refused(Answer.SYSTEM_ERROR, f"wrong format of attributes: {word}")
+    return found
+
+
+def delete(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """215: delete a topic, its queues and offsets; its messages stay in the log."""
+    name = str(header["topic"])
+    if not name.strip():
+        raise Refused(Answer.SYSTEM_ERROR, "The specified topic is blank.")
+    if name in REFUSES_SENDS or name == TEMPLATE:
+        raise Refused(Answer.SYSTEM_ERROR, f"The topic[{name}] is conflict with system topic.")
+    broker.store.delete_topics([name])
+    broker.topics.changed([])
+    return answer_to(request)
+
+
+def all_topics(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """21: the table, as its file has it."""
+    return answer_to(request, body=broker.store.tables.text(TOPICS).encode())
+
+
+def one_topic(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """351: a topic as it is declared."""
+    topic = broker.topics.get(str(header["topic"]))
+    if topic is None:
+        raise Refused(Answer.TOPIC_NOT_EXIST, f"No topic in this broker. topic: {header['topic']}")
+    return answer_to(request, body=write(topic_row(topic)))
+
+
+def statistics(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """202: bounds of every queue that is written, and when it last was."""
+    name = str(header["topic"])
+    topic = broker.topics.get(name)
+    if topic is None:
+        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist")
+    rows = []
+    for queue_id in range(topic.write_queue_nums):
+        first = max(broker.store.min_offset_in_queue(name, queue_id), 0)
+        end = max(broker.store.max_offset_in_queue(name, queue_id), 0)
+        last = store_time_at(broker, name, queue_id, end - 1) if end > 0 else 0
+        bounds = {"lastUpdateTimestamp": last, "maxOffset": end, "minOffset": first}
+        rows.append((queue_key(broker, name, queue_id), bounds))
+    return answer_to(request, body=write_table("offsetTable", rows, {"topicPutTps": 0.0}))
+
+
+def queue_key(broker: Broker, topic: str, queue_id: int) -> dict[str, object]:
+    """A queue as tables name it."""
+    return {"brokerName": broker.config.broker_name, "queueId": queue_id, "topic": topic}
+
+
+def configuration(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """26: ``key=value`` lines."""
+    version = json.dumps({"counter": 0, "stateVersion": 0, "timestamp": broker.started}, separators=(",", ":"))
+    text = "".join(f"{name}={value}\n" for name, value in broker.config.lines())
+    return answer_to(request, fields={"version": version}, body=text.encode())
+
+
+def runtime(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """28: what a broker tells of itself, as texts. Java: ``AdminBrokerProcessor.prepareRuntimeInfo``."""
+    store = broker.store
+    table = {
+        "bootTimestamp": broker.started, "brokerActive": "true", "brokerVersion": VERSION,
+        "brokerVersionDesc": VERSION_NAME, "earliestMessageTimeStamp": store.earliest_message_time(),
+        "runtime": f"[ {(broker.now() - broker.started) // 1000} seconds ]",
+        "pageCacheLockTimeMills": 0, "sendThreadPoolQueueSize": 0, "pullThreadPoolQueueSize": 0,
+        "sendThreadPoolQueueHeadWaitTimeMills": 0, "pullThreadPoolQueueHeadWaitTimeMills": 0,
+        "putTps": "0.0 0.0 0.0", "getTransferredTps": "0.0 0.0 0.0",
+        **{f"{name}{day}": 0 for name in ("msgPutTotal", "msgGetTotal") for day in DAYS},
+    }  # fmt: skip
+    return answer_to(request, body=write({"table": {name: str(value) for name, value in table.items()}}))
+
+
+ANSWERS: dict[int, Processor] = {
+    17: declare, 21: all_topics, 26: configuration, 28: runtime, 202: statistics, 215: delete, 351: one_topic,
+}  # fmt: skip

@@ -1,0 +1,55 @@
+"""QUERY_CONSUMER_OFFSET, UPDATE_CONSUMER_OFFSET, GET_ALL_CONSUMER_OFFSET: what groups read next (protocol 3.4, 3.9).
+
+Java: ``ConsumerManageProcessor``, ``AdminBrokerProcessor``.
+"""
+
+from __future__ import annotations
+
+from engine.broker.broker import Broker, Header, Processor
+from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+from engine.store.get_message import GetMessageStatus
+
+
+def query_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """14: what a group reads next; 0 for a first start on a queue that still has its first message."""
+    group, topic, queue_id = str(header["consumerGroup"]), str(header["topic"]), int(header["queueId"])
+    stored = broker.store.tables.consumer_offset(group, topic, queue_id)
+    if stored >= 0:
+        return answer_to(request, fields={"offset": str(stored)})
+    if header["setZeroIfNotFound"] is False:
+        raise Refused(Answer.QUERY_NOT_FOUND, "Not found, do not set to zero, maybe this group boot first")
+    if _has_its_first(broker, group, topic, queue_id):
+        return answer_to(request, fields={"offset": "0"})
+    raise Refused(Answer.QUERY_NOT_FOUND, "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first")
+
+
+def _has_its_first(broker: Broker, group: str, topic: str, queue_id: int) -> bool:
+    if broker.store.max_offset_in_queue(topic, queue_id) <= 0:
+        return False
+    found = broker.store.get_message(group, topic, queue_id, 0, 1)
+    if found is None:
+        return False
+    with found:
+        return found.status is GetMessageStatus.FOUND
+
+
+def update_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """15: a group reads that offset next. Raises :class:`Refused` for what is not declared."""
+    group, topic = str(header["consumerGroup"]), str(header["topic"])
+    if broker.topics.group(group) is None:
+        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} not exist!")
+    if broker.topics.get(topic) is None:
+        raise Refused(Answer.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
+    broker.store.tables.commit_consumer_offset(group, topic, int(header["queueId"]), int(header["commitOffset"]))
+    return answer_to(request)
+
+
+def all_offsets(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """43: the table, as its file has it."""
+    tables = broker.store.tables
+    return answer_to(request, body=tables.text(tables.offsets_file).encode())
+
+
+ANSWERS: dict[int, Processor] = {14: query_offset, 15: update_offset, 43: all_offsets}

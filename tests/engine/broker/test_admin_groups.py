@@ -1,0 +1,64 @@
+"""Consumer groups as an administrator declares, deletes and looks at them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from brokers import asking, run
+
+from engine.message_store import MessageStore
+
+
+def test_a_group_is_declared_with_whatever_its_row_has(tmp_path: Path) -> None:
+    row = {"groupName": "readers", "retryQueueNums": 2, "retryMaxTimes": 3, "ofALaterRelease": 7}
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            assert (await client.ask(200, json.dumps(row).encode())).code == 0
+            one = json.loads(bytes((await client.ask(352, group="readers")).body))
+            assert {name: one[name] for name in row} == row
+            assert one["consumeEnable"] is True
+            every = json.loads(bytes((await client.ask(201)).body))
+            assert "readers" in every["subscriptionGroupTable"]
+            assert (await client.ask(352, group="nobody")).code == 26
+
+    run(told)
+    with MessageStore(tmp_path) as store:
+        assert store.tables.groups()["readers"].retry_max_times == 3
+
+
+def test_what_is_no_row_is_refused(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            for wrong in (b"", b"[1]", b"{}", b'{"groupName":7}', b'{"groupName":""}'):
+                assert (await client.ask(200, wrong)).code == 1, wrong
+
+    run(told)
+
+
+def test_a_deleted_group_keeps_its_offsets_unless_they_are_to_go(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await client.send("Orders", b"one")
+            offset = {"consumerGroup": "readers", "topic": "Orders", "queueId": 0}
+            for clean, code in ((False, 0), (True, 22)):
+                await client.ask(15, **offset, commitOffset=1)
+                assert (await client.ask(207, groupName="readers", cleanOffset=clean)).code == 0
+                assert (await client.ask(14, **offset, setZeroIfNotFound=False)).code == code
+
+    run(told)
+
+
+def test_progress_is_told_for_each_queue_that_is_read(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            for body in (b"one", b"two"):
+                await client.send("Orders", body)
+            await client.ask(15, consumerGroup="readers", topic="Orders", queueId=0, commitOffset=1)
+            client.server.broker.store.wait_dispatched()
+            text = bytes((await client.ask(208, consumerGroup="readers")).body).decode()
+            assert '"topic":"Orders"}:{"brokerOffset":2,"consumerOffset":1,' in text
+            assert text.count("brokerOffset") == 4
+
+    run(told)

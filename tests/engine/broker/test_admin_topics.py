@@ -1,0 +1,81 @@
+"""Topics as an administrator declares, deletes and counts them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from brokers import asking, run
+
+TOPIC = {"defaultTopic": "TBW102", "perm": 6, "topicFilterType": "SINGLE_TAG", "order": False}
+
+
+def test_a_topic_is_declared_and_told_as_it_is(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            answer = await client.ask(
+                17, **TOPIC, topic="Orders", readQueueNums=3, writeQueueNums=2, attributes="+message.type=NORMAL"
+            )
+            assert answer.code == 0
+            topic = json.loads(bytes((await client.ask(351, topic="Orders")).body))
+            assert (topic["readQueueNums"], topic["writeQueueNums"], topic["perm"]) == (3, 2, 6)
+            assert topic["attributes"] == {"message.type": "NORMAL"}
+            table = json.loads(bytes((await client.ask(21)).body))
+            assert "Orders" in table["topicConfigTable"]
+            assert (await client.ask(351, topic="Nowhere")).code == 17
+
+    run(told)
+
+
+def test_names_that_no_broker_takes_are_refused(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            for name in ("a topic", "TBW102", "SCHEDULE_TOPIC_XXXX", "x" * 128):
+                answer = await client.ask(17, **TOPIC, topic=name, readQueueNums=1, writeQueueNums=1)
+                assert answer.code == 29, name
+            none = await client.ask(17, **TOPIC, topic="Orders", readQueueNums=-1, writeQueueNums=70_000)
+            assert none.code == 1
+
+    run(told)
+
+
+def test_a_deleted_topic_has_no_queues_and_no_offsets(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await client.send("Orders", b"one")
+            await client.ask(15, consumerGroup="readers", topic="Orders", queueId=0, commitOffset=1)
+            client.server.broker.store.wait_dispatched()
+            assert (await client.ask(215, topic="Orders")).code == 0
+            assert (await client.ask(351, topic="Orders")).code == 17
+            assert (await client.ask(30, topic="Orders", queueId=0)).fields["offset"] == "0"
+            assert b"Orders" not in bytes((await client.ask(43)).body)
+            assert (await client.ask(215, topic="TBW102")).code == 1
+
+    run(told)
+
+
+def test_statistics_have_a_row_for_each_queue_that_is_written(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await client.send("Orders", b"one", queue_id=1)
+            client.server.broker.store.wait_dispatched()
+            text = bytes((await client.ask(202, topic="Orders")).body).decode()
+            assert text.startswith('{"offsetTable":{{"brokerName":"broker-a","queueId":0,"topic":"Orders"}:')
+            assert text.count('"maxOffset":0') == 3
+            assert text.count('"maxOffset":1') == 1
+            assert text.endswith('"topicPutTps":0.0}')
+            assert (await client.ask(202, topic="Nowhere")).code == 17
+
+    run(told)
+
+
+def test_a_broker_tells_of_itself(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            lines = bytes((await client.ask(26)).body).decode().splitlines()
+            assert "brokerName=broker-a" in lines
+            table = json.loads(bytes((await client.ask(28)).body))["table"]
+            assert table["brokerVersionDesc"] == "V5_3_3"
+            assert all(isinstance(value, str) for value in table.values())
+
+    run(told)

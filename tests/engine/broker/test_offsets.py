@@ -1,0 +1,59 @@
+"""What groups read next, as a real broker answers it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from brokers import asking, run
+
+from engine.message_store import MessageStore
+
+QUEUE = {"consumerGroup": "readers", "topic": "Orders", "queueId": 0}
+
+
+def test_a_group_that_never_committed_begins_at_0_where_the_first_message_is_there(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            assert (await client.ask(14, **QUEUE)).code == 22
+            await client.send("Orders", b"one")
+            client.server.broker.store.wait_dispatched()
+            first = await client.ask(14, **QUEUE)
+            assert (first.code, first.fields["offset"]) == (0, "0")
+            assert (await client.ask(14, **QUEUE, setZeroIfNotFound=False)).code == 22
+
+    run(told)
+
+
+def test_what_was_committed_is_answered_and_outlives_the_broker(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await client.send("Orders", b"one")
+            assert (await client.ask(15, **QUEUE, commitOffset=1)).fields == {}
+            assert (await client.ask(14, **QUEUE)).fields["offset"] == "1"
+            table = json.loads(bytes((await client.ask(43)).body).replace(b"{0:", b'{"0":'))
+            assert table["offsetTable"]["Orders@readers"] == {"0": 1}
+
+    run(told)
+    with MessageStore(tmp_path) as store:
+        assert store.tables.consumer_offset("readers", "Orders", 0) == 1
+
+
+def test_a_commit_of_minus_one_is_none(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await client.send("Orders", b"one")
+            client.server.broker.store.wait_dispatched()
+            await client.ask(15, **QUEUE, commitOffset=-1)
+            assert (await client.ask(14, **QUEUE)).fields["offset"] == "0"
+
+    run(told)
+
+
+def test_an_unknown_topic_takes_no_offset(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            answer = await client.ask(15, consumerGroup="readers", topic="Nowhere", queueId=0, commitOffset=1)
+            assert (answer.code, answer.remark) == (17, "Topic Nowhere not exist!")
+
+    run(told)

@@ -1,0 +1,61 @@
+"""What a queue holds, and single messages, as clients ask for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from brokers import asking, run
+
+from engine.codec.message import decode
+
+QUEUE = {"topic": "Orders", "queueId": 0}
+
+
+def test_bounds_and_times_of_a_queue(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            assert (await client.ask(30, **QUEUE)).fields["offset"] == "0"
+            assert (await client.ask(32, **QUEUE)).fields["timestamp"] == "-1"
+            for body in (b"one", b"two", b"three"):
+                await client.send("Orders", body)
+            client.server.broker.store.wait_dispatched()
+            assert (await client.ask(30, **QUEUE)).fields["offset"] == "3"
+            assert (await client.ask(31, **QUEUE)).fields["offset"] == "0"
+            first = int((await client.ask(32, **QUEUE)).fields["timestamp"])
+            assert first > 1_700_000_000_000
+            assert (await client.ask(29, **QUEUE, timestamp=0)).fields["offset"] == "0"
+            late = await client.ask(29, **QUEUE, timestamp=first + 3_600_000)
+            assert late.fields["offset"] in {"2", "3"}
+
+    run(told)
+
+
+def test_a_message_by_its_offset_and_by_its_key(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            sent = await client.send("Orders", b"one", properties="KEYS\x01K1\x02")
+            client.server.broker.store.wait_dispatched()
+            offset = int(sent.fields["msgId"][-16:], 16)
+            viewed = bytes((await client.ask(33, offset=offset)).body)
+            assert decode(viewed, 0, offset).body == b"one"
+            asked = {"topic": "Orders", "maxNum": 32, "beginTimestamp": 0, "endTimestamp": 1 << 60}
+            found = await client.ask(12, key="K1", **asked)
+            assert (found.code, bytes(found.body)) == (0, viewed)
+            unique = sent.fields["transactionId"]
+            assert bytes((await client.ask(12, key=unique, **asked, _UNIQUE_KEY_QUERY=True)).body) == viewed
+            missing = await client.ask(12, key="nobody", **asked)
+            assert missing.code == 22
+            assert missing.remark == "can not find message, maybe time range not correct"
+
+    run(told)
+
+
+def test_where_no_message_begins_none_is_viewed(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await client.send("Orders", b"one")
+            for offset in (1 << 40, -5):
+                answer = await client.ask(33, offset=offset)
+                assert (answer.code, answer.remark) == (1, f"can not find message by the offset, {offset}")
+
+    run(told)

@@ -1,0 +1,53 @@
+"""Sends: what is stored of them, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from brokers import asking, run
+
+from engine.broker.config import BrokerConfig
+
+
+def test_a_send_makes_its_topic_and_says_where_the_message_is(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            answer = await client.send("Orders", b"one", queue_id=2, properties="KEYS\x01K1\x02TAGS\x01paid\x02")
+            assert (answer.code, answer.fields["queueId"], answer.fields["queueOffset"]) == (0, "2", "0")
+            unit = client.server.broker.store.query_by_offset_id(answer.fields["msgId"])
+            assert unit is not None
+            assert unit.body == b"one"
+            assert unit.properties["KEYS"] == "K1"
+            assert unit.properties["UNIQ_KEY"] == answer.fields["transactionId"]
+
+    run(told)
+
+
+def test_sends_of_one_turn_keep_their_order(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            answers = await asyncio.gather(*(client.send("Orders", b"%d" % number) for number in range(100)))
+            assert [int(answer.fields["queueOffset"]) for answer in answers] == list(range(100))
+
+    run(told)
+
+
+def test_what_no_broker_takes_is_refused_in_its_words(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path, BrokerConfig(auto_create_topic=False)) as client:
+            assert (await client.send("SCHEDULE_TOPIC_XXXX", b"one")).code == 16
+            assert (await client.send("a topic", b"one")).code == 29
+            missing = await client.send("Nowhere", b"one")
+            assert (missing.code, missing.remark) == (17, "topic[Nowhere] not exist, apply first please!")
+
+    run(told)
+
+
+def test_what_is_not_answered_gets_code_3(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            answer = await client.ask(37)
+            assert (answer.code, answer.remark) == (3, " request type 37 not supported")
+
+    run(told)

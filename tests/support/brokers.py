@@ -1,0 +1,81 @@
+"""A broker over a store of one's own, and a client that asks it, in one process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from engine.broker.config import BrokerConfig
+from engine.broker.server import ListeningBroker, serving_store
+from engine.remoting.connection import Connection, connect
+from engine.remoting.frame import Command
+
+
+class Asking:
+    """A connection to a broker. ``told`` are the requests that came over it from the other side."""
+
+    def __init__(self, server: ListeningBroker) -> None:
+        self.server = server
+        self.told: list[Command] = []
+        self._connection: Connection | None = None
+
+    async def open(self) -> None:
+        host, _, port = self.server.address.rpartition(":")
+        self._connection = await connect(host, int(port), self._hear)
+
+    def _hear(self, request: Command, _connection: Connection) -> None:
+        self.told.append(request)
+
+    async def ask(self, code: int, body: bytes = b"", **fields: object) -> Command:
+        """The answer to one request; fields are spelled as Java names them."""
+        assert self._connection is not None
+        spelled = {
+            name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in fields.items()
+        }
+        return await self._connection.ask(Command(code, spelled, body=body, version=477))
+
+    async def send(self, topic: str, body: bytes, queue_id: int = 0, properties: str = "", **more: object) -> Command:
+        """SEND_MESSAGE."""
+        fields: dict[str, object] = {
+            "producerGroup": "senders", "topic": topic, "defaultTopic": "TBW102", "defaultTopicQueueNums": 4,
+            "queueId": queue_id, "sysFlag": 0, "bornTimestamp": 1_700_000_000_000, "flag": 0,
+            "properties": properties, "reconsumeTimes": 0, "unitMode": False, "batch": False,
+        }  # fmt: skip
+        return await self.ask(10, body, **{**fields, **more})
+
+    async def pull(self, topic: str, offset: int, queue_id: int = 0, group: str = "readers", **more: object) -> Command:
+        """PULL_MESSAGE that brings its subscription and does not wait."""
+        fields: dict[str, object] = {
+            "consumerGroup": group, "topic": topic, "queueId": queue_id, "queueOffset": offset, "maxMsgNums": 32,
+            "sysFlag": 4, "commitOffset": 0, "suspendTimeoutMillis": 0, "subscription": "*", "subVersion": 0,
+        }  # fmt: skip
+        return await self.ask(11, **{**fields, **more})
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+
+@contextlib.asynccontextmanager
+async def asking(path: Path, config: BrokerConfig | None = None) -> AsyncIterator[Asking]:
+    """A broker over the store in ``path``, and one client of it."""
+    async with serving_store(path, config, port=0) as server:
+        client = Asking(server)
+        await client.open()
+        try:
+            yield client
+        finally:
+            client.close()
+
+
+def run(what: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """A test that is a coroutine, at most 60 s long."""
+
+    async def timed() -> None:
+        async with asyncio.timeout(60):
+            await what()
+
+    asyncio.run(timed())
