@@ -20,6 +20,7 @@ from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
 from engine.broker.pull import wake_held
 from engine.broker.registration import Registration
+from engine.broker.services import SERVICES, Service
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead
 from engine.message_store import MessageStore
@@ -27,10 +28,6 @@ from engine.remoting.connection import Connection, Limits, Server
 from engine.remoting.frame import Command
 
 LOOPBACK = "127.0.0.1"
-HELD_ROUND = 5.0
-"""Seconds from one look at all held pulls to the next: a hold ends up to that much late (protocol 4.5)."""
-EXPIRY_ROUND = 10.0
-SILENT_MS = 120_000
 _log = logging.getLogger(__name__)
 
 
@@ -78,8 +75,8 @@ class ListeningBroker:
             broker.sends.putter = ThreadPoolExecutor(1, "storescope-put")
         broker.store.when_dispatched(self._dispatched_elsewhere)
         await self._registration.step()
-        self._every(HELD_ROUND, lambda: wake_held(broker, all_of_them=True))
-        self._every(EXPIRY_ROUND, self._expire)
+        for service in SERVICES:
+            self._services.append(asyncio.create_task(self._rounds(service)))
         self._services.append(asyncio.create_task(self._registration.run()))
         return self
 
@@ -99,20 +96,13 @@ class ListeningBroker:
     def _answer(self, request: Command, connection: Connection) -> Command | None:
         return processors.answer(self.broker, request, connection)
 
-    def _every(self, seconds: float, work: Callable[[], object]) -> None:
-        async def rounds() -> None:
-            while True:
-                await asyncio.sleep(seconds)
-                try:
-                    work()
-                except Exception:  # noqa: BLE001  a round that fails is no reason to have no further one
-                    _log.exception("a round of the broker")
-
-        self._services.append(asyncio.create_task(rounds()))
-
-    def _expire(self) -> None:
-        for connection in self.broker.clients.silent(self.broker.now() - SILENT_MS):
-            connection.close()
+    async def _rounds(self, service: Service) -> None:
+        while True:
+            await asyncio.sleep(service.seconds(self.broker))
+            try:
+                service.step(self.broker)
+            except Exception:  # noqa: BLE001  a round that fails is no reason to have no further one
+                _log.exception("a round of the broker: %s", service.name)
 
     def _dispatch_for_held(self) -> None:
         """Behind a put: where somebody waits its messages are dispatched at once, on this thread."""

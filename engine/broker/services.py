@@ -1,0 +1,36 @@
+"""What a broker does without being asked: one row a service, its step and how often (protocol 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.broker.broker import Broker
+from engine.broker.pull import wake_held
+
+SILENT_MS = 120_000
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """``step`` is called every ``seconds(broker)`` while the broker listens."""
+
+    name: str
+    seconds: Callable[[Broker], float]
+    step: Callable[[Broker], None]
+
+
+def _wake_all(broker: Broker) -> None:
+    wake_held(broker, all_of_them=True)
+
+
+def _expire(broker: Broker) -> None:
+    for connection in broker.clients.silent(broker.now() - SILENT_MS):
+        connection.close()
+
+
+SERVICES = (
+    # a hold ends up to five seconds late (protocol 4.5)
+    Service("held pulls", lambda broker: 5.0, _wake_all),
+    Service("silent clients", lambda broker: 10.0, _expire),
+)
