@@ -31,6 +31,6 @@ def _expire(broker: Broker) -> None:
 
 SERVICES = (
     # a hold ends up to five seconds late (protocol 4.5)
-    Service("held pulls", lambda broker: 5.0, _wake_all),
-    Service("silent clients", lambda broker: 10.0, _expire),
+    Service("held pulls", lambda _: 5.0, _wake_all),
+    Service("silent clients", lambda _: 10.0, _expire),
 )
