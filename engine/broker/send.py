@@ -172,7 +172,7 @@ def send_batch(broker: Broker, request: Command, header: Header, connection: Con
                 topic.name,
                 one.body,
                 queue_id,
-                {**one.properties, **shared},
+                one.properties,
                 flag=one.flag,
                 sys_flag=int(fields["sysFlag"]),
                 born_timestamp=int(fields["bornTimestamp"]),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import socket
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,9 +23,8 @@ from engine.broker.pull import wake_held
 from engine.broker.registration import Registration
 from engine.broker.services import SERVICES, Service
 from engine.config import MessageStoreConfig
-from engine.errors import CannotRead
 from engine.message_store import MessageStore
-from engine.remoting.connection import Connection, Limits, Server
+from engine.remoting.connection import Connection, Limits, Server, bind, port_of
 from engine.remoting.frame import Command
 
 LOOPBACK = "127.0.0.1"
@@ -32,7 +32,10 @@ _log = logging.getLogger(__name__)
 
 
 class ListeningBroker:
-    """``async with``: accepts from the first line of the block on, and ends with it; the store stays its owner's."""
+    """``async with``: accepts from the first line of the block on, and ends with it; the store stays its owner's.
+
+    ``at`` is a socket of :func:`engine.remoting.connection.bind`: the store was opened with its port.
+    """
 
     def __init__(
         self,
@@ -40,14 +43,12 @@ class ListeningBroker:
         config: BrokerConfig | None = None,
         *,
         name_servers: Sequence[str] = (),
-        host: str = LOOPBACK,
-        port: int | None = None,
+        at: socket.socket,
     ) -> None:
         self.broker = Broker(store, config)
         self._server = Server(self._answer, Limits(idle=float(self.broker.config.client_idle_s)))
         self._server.on_close = self.broker.disconnected
-        self._host = host
-        self._port = self.broker.config.listen_port if port is None else port
+        self._bound = at
         self._registration = Registration(self.broker, name_servers)
         self._services: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -59,15 +60,10 @@ class ListeningBroker:
         return self.broker.address
 
     async def __aenter__(self) -> Self:
-        """Accept. Raises :class:`CannotRead` where the port is taken."""
         broker = self.broker
-        try:
-            port = await self._server.listen(self._host, self._port)
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise CannotRead(f"cannot listen on {self._host}:{self._port}: {why}") from error
         self._loop = asyncio.get_running_loop()
-        broker.address = f"{broker.config.broker_ip}:{port}"
+        broker.address = f"{broker.config.broker_ip}:{port_of(self._bound)}"
+        await self._server.listen(self._bound)
         broker.topics.create_at_start()
         broker.topics.changed = self._registration.ask
         broker.dispatched = self._dispatch_for_held
@@ -142,10 +138,12 @@ async def serving_store(
 ) -> AsyncIterator[ListeningBroker]:
     """A broker over the store in ``path``, made where there is none; the store is closed behind the block."""
     config = config or BrokerConfig()
-    shown = f"{config.broker_ip}:{config.listen_port if port is None else port}"
-    store = await asyncio.to_thread(MessageStore, path, store_config, store_host=shown)
-    try:
-        async with ListeningBroker(store, config, name_servers=name_servers, host=host, port=port) as server:
-            yield server
-    finally:
-        await asyncio.to_thread(store.close)
+    bound = bind(host, config.listen_port if port is None else port)
+    with bound:
+        shown = f"{config.broker_ip}:{port_of(bound)}"
+        store = await asyncio.to_thread(MessageStore, path, store_config, store_host=shown)
+        try:
+            async with ListeningBroker(store, config, name_servers=name_servers, at=bound) as server:
+                yield server
+        finally:
+            await asyncio.to_thread(store.close)

@@ -8,11 +8,10 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from engine.errors import CannotRead
 from engine.namesrv.config import NameServerConfig
 from engine.namesrv.processor import NameServer
 from engine.namesrv.routes import Change
-from engine.remoting.connection import Connection, Server, not_supported
+from engine.remoting.connection import Connection, Server, bind, not_supported, port_of
 from engine.remoting.frame import Command
 
 LOOPBACK = "127.0.0.1"
@@ -41,12 +40,9 @@ class ListeningNameServer:
 
     async def __aenter__(self) -> Self:
         """Accept. Raises :class:`CannotRead` where the port is taken."""
-        try:
-            port = await self._server.listen(self._host, self._port)
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise CannotRead(f"cannot listen on {self._host}:{self._port}: {why}") from error
-        self.address = f"{self._host}:{port}"
+        bound = bind(self._host, self._port)
+        self.address = f"{self._host}:{port_of(bound)}"
+        await self._server.listen(bound)
         self._scan = asyncio.create_task(self._look_for_silent())
         return self
 

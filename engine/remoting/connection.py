@@ -10,9 +10,11 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from engine.errors import CannotRead
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.frame import LARGEST, Command, Fault, FrameReader, answer_to, encode
 
@@ -199,6 +201,28 @@ def _nothing_served(request: Command, _connection: Connection) -> Command:
     return not_supported(request)
 
 
+def bind(host: str, port: int) -> socket.socket:
+    """A socket at an address that nobody else has, 0 for a free port; it does not accept yet. Raises
+    :class:`CannotRead` where the address is taken, or none of this machine.
+    """
+    bound = None
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except OSError as error:
+        if bound is not None:
+            bound.close()
+        raise CannotRead(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+    return bound
+
+
+def port_of(bound: socket.socket) -> int:
+    """The port that a socket of :func:`bind` has."""
+    return int(bound.getsockname()[1])
+
+
 class Server:
     """A listening address: every connection's requests go to one handler."""
 
@@ -209,10 +233,9 @@ class Server:
         self.connections: set[Connection] = set()
         self.on_close: Callable[[Connection], None] | None = None
 
-    async def listen(self, host: str, port: int) -> int:
-        """Accept on ``host``; the port (that was asked for, or a free one for 0). Raises ``OSError``."""
-        self._server = await asyncio.get_running_loop().create_server(self._made, host, port, reuse_address=True)
-        return int(self._server.sockets[0].getsockname()[1])
+    async def listen(self, bound: socket.socket) -> None:
+        """Accept on a socket of :func:`bind`."""
+        self._server = await asyncio.get_running_loop().create_server(self._made, sock=bound)
 
     def _made(self) -> Connection:
         connection = Connection(self._handler, self._limits, self.connections)

@@ -46,6 +46,13 @@ class Asking:
         }  # fmt: skip
         return await self.ask(10, body, **{**fields, **more})
 
+    async def batch(self, topic: str, members: bytes) -> Command:
+        """SEND_BATCH_MESSAGE to queue 0."""
+        return await self.ask(
+            320, members, a="senders", b=topic, c="TBW102", d=4, e=0, f=0, g=1_700_000_000_000, h=0, i="", j=0,
+            k=False, m=True,
+        )  # fmt: skip
+
     async def pull(self, topic: str, offset: int, queue_id: int = 0, group: str = "readers", **more: object) -> Command:
         """PULL_MESSAGE that brings its subscription and does not wait."""
         fields: dict[str, object] = {

@@ -23,6 +23,7 @@ from engine.message_store import MessageStore
 from engine.namesrv.config import PORT as NAMESRV_PORT
 from engine.namesrv.routes import Change
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
+from engine.remoting.connection import bind, port_of
 
 
 def register(commands: Any) -> None:
@@ -66,15 +67,15 @@ async def _serve(
         async with contextlib.AsyncExitStack() as opened:
             named = args.namesrv or [one for one in config.namesrv_addr.split(";") if one]
             own = None if named else await opened.enter_async_context(_name_server(args, out, said))
-            port = config.listen_port if args.port is None else args.port
+            bound = opened.enter_context(bind(args.host, config.listen_port if args.port is None else args.port))
             store = await asyncio.to_thread(
                 MessageStore, target.path, target.config, disk=kept.store_disk, like=args.like,
-                store_host=f"{config.broker_ip}:{port}", empty_log=args.empty_log,
+                store_host=f"{config.broker_ip}:{port_of(bound)}", empty_log=args.empty_log,
             )  # fmt: skip
             opened.push_async_callback(asyncio.to_thread, store.close)
             kept.settled = True
             served = await opened.enter_async_context(
-                ListeningBroker(store, config, name_servers=named or [own or ""], host=args.host, port=port)
+                ListeningBroker(store, config, name_servers=named or [own or ""], at=bound)
             )
             _say_serving(out, served, own, named, str(args.store))
             said.set()
