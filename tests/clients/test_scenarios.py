@@ -1,0 +1,86 @@
+"""Real Java clients through ``storescope serve`` are told what a real broker told them, and the store is whole.
+
+``records/RELEASE-SCENARIO-SEED.jsonl.xz`` is what the clients were told by RocketMQ's own broker (``java/traffic``
+without ``--namesrv``); in full form the scenarios of other releases are compared with a real broker beside ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import real_cluster
+
+from engine.cli.main import main
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
+RECORDS = Path(__file__).parent / "records"
+SMALL = "mappedFileSizeCommitLog=1048576\nmappedFileSizeConsumeQueue=6000\nmaxHashSlotNum=100\nmaxIndexNum=400\n"
+"""The file sizes that a scenario's own broker has."""
+SEED = 2
+SCENARIOS = ("orders",)
+EXPLAINED = {
+    ("runtime", "names"): "of the figures of GET_BROKER_RUNTIME_INFO some are not made",
+}
+"""Differences that stand, by what was compared and its field."""
+
+
+@contextlib.contextmanager
+def served(store: Path, config: str, *more: str) -> Iterator[str]:
+    """The name server of ``storescope serve``, as a user starts it; it ends with 0 and without a traceback."""
+    conf = store.with_name("broker.conf")
+    conf.write_text(config)
+    words = [sys.executable, "-m", "engine.cli", "serve", str(store), "--port", "0", "--namesrv-port", "0", "--json"]
+    process = subprocess.Popen(
+        [*words, "--config", conf, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    )
+    try:
+        yield json.loads(process.stdout.readline())["namesrv"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        assert "Traceback" not in process.stderr.read()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+def assert_same(theirs: Path, ours: Path) -> None:
+    """What clients were told by both differs in nothing that is not explained."""
+    _, told = real_cluster.same(theirs, ours)
+    lines = [json.loads(line) for line in told.splitlines()]
+    assert lines[-1]["kind"] == "summary"
+    found = [one for one in lines if one["kind"] == "difference" and (one["what"], one["field"]) not in EXPLAINED]
+    assert found == []
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_clients_are_told_what_a_real_broker_told_them(scenario: str, tmp_path: Path) -> None:
+    """Sends of every kind, groups of every kind, admin questions: a record of RocketMQ's own 5.3.3 says the same."""
+    with served(tmp_path / "store", SMALL) as namesrv:
+        told = real_cluster.traffic(scenario, SEED, tmp_path / "told", namesrv)
+    assert [one for one in told if one["kind"] == "failure"] == []
+    assert_same(RECORDS / f"5.3.3-{scenario}-{SEED}.jsonl.xz", tmp_path / "told")
+    assert main(["check", str(tmp_path / "store")]) == 0
+
+
+@pytest.mark.clients_full
+@pytest.mark.parametrize("seed", [3, 8])
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_other_seeds_beside_a_real_broker(scenario: str, seed: int, tmp_path: Path) -> None:
+    """The same with names and orders that no record has."""
+    with served(tmp_path / "store", SMALL) as namesrv:
+        real_cluster.traffic(scenario, seed, tmp_path / "ours", namesrv)
+    options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
+    with real_cluster.real(tmp_path / "real", *options, "--small", "--for", scenario) as said:
+        real_cluster.traffic(scenario, seed, tmp_path / "theirs", said["namesrv"])
+    assert_same(tmp_path / "theirs", tmp_path / "ours")
+    assert main(["check", str(tmp_path / "store")]) == 0
