@@ -14,7 +14,7 @@ from engine.broker.pending_sends import Pending
 from engine.broker.topics import DEAD_LETTERS, READ, REFUSES_SENDS, RETRY, WRITE, wrong_name
 from engine.broker.transactions import as_half, is_half
 from engine.broker.unique_ids import unique_id
-from engine.codec import batch, properties
+from engine.codec import properties
 from engine.codec.config_tables import TopicConfig
 from engine.codec.encode import Message
 from engine.remoting.codes import SHORT_NAMES, Answer, Refused
@@ -163,24 +163,13 @@ def send_batch(broker: Broker, request: Command, header: Header, connection: Con
     if topic.name.startswith(RETRY):
         raise Refused(Answer.MESSAGE_ILLEGAL, f"batch request does not support retry group {topic.name}")
     shared = with_broker_properties(broker, properties.decode((fields["properties"] or "").encode()))
-    messages = []
-    for one in batch.members(bytes(request.body)):
-        if isinstance(one, batch.MemberDamage):
-            raise Refused(Answer.MESSAGE_ILLEGAL, one.reason)
-        messages.append(
-            Message(
-                topic.name,
-                one.body,
-                queue_id,
-                one.properties,
-                flag=one.flag,
-                sys_flag=int(fields["sysFlag"]),
-                born_timestamp=int(fields["bornTimestamp"]),
-                born_host=connection.peer,
-                reconsume_times=int(fields["reconsumeTimes"] or 0),
-            )
+    result = broker.store.put_encoded_batch(
+        Message(
+            topic.name, bytes(request.body), queue_id, shared, sys_flag=int(fields["sysFlag"]),
+            born_timestamp=int(fields["bornTimestamp"]), born_host=connection.peer,
+            reconsume_times=int(fields["reconsumeTimes"] or 0),
         )
-    result = broker.store.put_batch(messages, shared)
+    )  # fmt: skip
     broker.dispatched()
     return answer_of(broker, request, result, queue_id, _told(broker, shared))
 

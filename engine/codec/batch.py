@@ -91,7 +91,35 @@ def members(body: bytes | bytearray | memoryview, most: int = MOST_MEMBERS) -> l
     return found
 
 
+def spans(body: bytes | bytearray | memoryview) -> list[tuple[int, int, int, int, int]] | MemberDamage:
+    """Of each member its flag, where its body lies and how long it is, where its property text lies and how long that
+    is; the first damage instead where not all of ``body`` makes sense.
+    """
+    found: list[tuple[int, int, int, int, int]] = []
+    at, limit = 0, len(body)
+    while at < limit:
+        seen = _lengths(body, at, limit)
+        if isinstance(seen, str):
+            return MemberDamage(len(found), at, limit - at, seen)
+        size, flag, body_length, properties_length = seen
+        start = at + _HEAD.size
+        found.append((flag, start, body_length, start + body_length + _I16.size, properties_length))
+        at += size
+    return found
+
+
 def _member(body: bytes | bytearray | memoryview, at: int, index: int, limit: int) -> Member | str:
+    seen = _lengths(body, at, limit)
+    if isinstance(seen, str):
+        return seen
+    size, flag, body_length, _ = seen
+    start = at + _HEAD.size
+    raw = bytes(body[start + body_length + _I16.size : at + size])
+    return Member(index, at, size, flag, bytes(body[start : start + body_length]), raw)
+
+
+def _lengths(body: bytes | bytearray | memoryview, at: int, limit: int) -> tuple[int, int, int, int] | str:
+    """Size, flag, lengths of body and properties of the member at ``at``; what is wrong with it instead."""
     room = limit - at
     if room < SMALLEST:
         return f"{room} bytes left, a member has at least {SMALLEST}"
@@ -100,9 +128,7 @@ def _member(body: bytes | bytearray | memoryview, at: int, index: int, limit: in
         return f"a member's length says {size:,}, expected {SMALLEST} to {room:,}"
     if body_length < 0 or SMALLEST + body_length > size:
         return f"bodyLength says {body_length:,} in a member of {size:,} bytes"
-    start = at + _HEAD.size
-    (properties_length,) = _I16.unpack_from(body, start + body_length)
+    (properties_length,) = _I16.unpack_from(body, at + _HEAD.size + body_length)
     if properties_length < 0 or SMALLEST + body_length + properties_length != size:
         return f"propertiesLength says {properties_length:,}, {size - SMALLEST - body_length:,} bytes are left"
-    raw = bytes(body[start + body_length + _I16.size : at + size])
-    return Member(index, at, size, flag, bytes(body[start : start + body_length]), raw)
+    return size, flag, body_length, properties_length

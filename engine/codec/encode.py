@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from engine.codec import batch
@@ -38,6 +38,9 @@ HEADS = {
 HOST_BITS = BORN_HOST_V6 | STORE_HOST_V6
 _I16 = struct.Struct(">h")
 _U16 = struct.Struct(">H")
+_PLACE, _TIME = struct.Struct(">qq"), struct.Struct(">q")
+_PLACE_AT, _BORN_AT, _BORN_HOST_AT = 20, 40, 48
+"""Where QUEUEOFFSET with PHYSICALOFFSET, BORNTIMESTAMP and BORNHOST stand in a unit."""
 _CRC_NAME = b"__CRC32#\x01"
 _MOST_TEMPLATES = 4096
 
@@ -283,6 +286,78 @@ def encode_unit(
 def host_bits(born: bytes, stored: bytes) -> int:
     """The SYSFLAG bits of two raw hosts."""
     return (BORN_HOST_V6 if len(born) == 20 else 0) | (STORE_HOST_V6 if len(stored) == 20 else 0)
+
+
+class UnitRun:
+    """The units of a batch, side by side, whose place in the log is not known yet (spec 2.7).
+
+    ``members`` are what :func:`engine.codec.batch.spans` found in the body of ``batch``, ``shared`` is the property
+    text of the batch itself. ``property_crc`` and ``auto_version`` as for :func:`encode_unit`. Raises ``ValueError``.
+    """
+
+    def __init__(
+        self,
+        batch: Message,
+        members: Sequence[tuple[int, int, int, int, int]],
+        shared: bytes,
+        *,
+        stored_host: bytes,
+        property_crc: bool = False,
+        auto_version: bool = True,
+    ) -> None:
+        topic, born = TopicField(batch.topic, auto_version), host_raw(batch.born_host)
+        sys_flag = batch.sys_flag & ~HOST_BITS | host_bits(born, stored_host)
+        head = HEADS[sys_flag & HOST_BITS]
+        fixed = topic.fixed + len(born) + len(stored_host) - 16
+        body, view = batch.body, memoryview(batch.body)
+        born_at, topic_raw = batch.born_timestamp or 0, topic.raw
+        pieces: list[bytes | memoryview] = []
+        starts, at, longest = [], 0, 0
+        try:
+            for flag, start, length, text_at, text_length in members:
+                raw = joined_properties(body[text_at : text_at + text_length], shared)
+                if property_crc:
+                    raw = stored_properties(raw, property_crc)
+                content, text = view[start : start + length], len(raw)
+                longest = max(longest, text)
+                size = fixed + length + text
+                starts.append(at)
+                at += size
+                pieces += (
+                    head.pack(
+                        size, topic.magic, crc31(content), batch.queue_id, flag, 0, 0, sys_flag, born_at,
+                        born, 0, stored_host, batch.reconsume_times, 0, length,
+                    ),
+                    content, topic_raw, _U16.pack(text & 0xFFFF), raw,
+                )  # fmt: skip
+        except struct.error as error:
+            raise ValueError(f"a number does not fit its field: {error}") from None
+        self._data = bytearray(b"".join(pieces))
+        self._starts = starts
+        self._stored_at = _BORN_HOST_AT + len(born)
+        self._born_now = batch.born_timestamp is None
+        self._sealed = property_crc
+        self.longest_properties = longest
+        """Bytes of the longest property text of a unit."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all units."""
+        return len(self._data)
+
+    def at(self, queue_offset: int, physical_offset: int, now: int) -> tuple[memoryview, list[int]]:
+        """The bytes for that place and time (ms), and the physical offset of each unit."""
+        data, stored_at = self._data, self._stored_at
+        for number, start in enumerate(self._starts):
+            _PLACE.pack_into(data, start + _PLACE_AT, queue_offset + number, physical_offset + start)
+            _TIME.pack_into(data, start + stored_at, now)
+            if self._born_now:
+                _TIME.pack_into(data, start + _BORN_AT, now)
+        if self._sealed:
+            view = memoryview(data)
+            for start, end in zip(self._starts, [*self._starts[1:], len(data)], strict=True):
+                seal(view[start:end])
+        return memoryview(data), [physical_offset + start for start in self._starts]
 
 
 def encode_batch(messages: Iterable[Message]) -> bytes:

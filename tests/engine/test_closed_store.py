@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from raw_units import raw_unit
 
+from engine.codec.encode import encode_batch
 from engine.codec.message_columns import MessageColumns
 from engine.config import from_mapping
 from engine.errors import NotWriteable, StoreClosed
@@ -27,6 +28,7 @@ SETTINGS = from_mapping(
 )[0]
 UNIT = raw_unit()
 MANY = [Message("Orders", b"late", queue_id=number % 2) for number in range(20)]
+BATCH = MANY[0].changed(body=encode_batch(MANY[:1]))
 Call = Callable[[Any], Any]
 
 
@@ -51,6 +53,7 @@ PUTS: dict[str, Call] = {
     "put_messages": lambda store: store.put_messages(MANY)[-1],
     "append_columns": lambda store: store.append_columns(columns())[0],
     "put_batch": lambda store: store.put_batch(MANY[:1]),
+    "put_encoded_batch": lambda store: store.put_encoded_batch(BATCH),
 }
 """Answers with a status, as a broker does."""
 REFUSED: dict[str, Call] = {
@@ -202,6 +205,7 @@ APPENDS: dict[str, Call] = {
     "put_messages, few": lambda log: log.put_messages(MANY[:2])[0],
     "append_columns": lambda log: log.append_columns(columns())[0],
     "put_batch": lambda log: log.put_batch(MANY[:1]),
+    "put_encoded_batch": lambda log: log.put_encoded_batch(BATCH),
     "append_raw": lambda log: log.append_raw(UNIT),
     "append_units": lambda log: append_units(log, *units()),
     "append_blank": lambda log: log.append_blank(),

@@ -1,5 +1,5 @@
-"""Puts that rules apply to: delays and timers, transactions, inner batches, light queues, property CRC; then classic
-batches, and units that are stored again as they are (spec 2.5, 2.7, 3.8, 8.1, 12.1).
+"""Puts that rules apply to: delays and timers, transactions, inner batches, light queues, property CRC; and units
+that are stored again as they are (spec 2.5, 2.7, 3.8, 8.1, 12.1).
 
 The long way beside :meth:`engine.store.commit_log.CommitLog.put_message`: it takes any message, to the same bytes.
 """
@@ -7,7 +7,7 @@ The long way beside :meth:`engine.store.commit_log.CommitLog.put_message`: it ta
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.codec import message as codec
@@ -16,11 +16,9 @@ from engine.codec.encode import (
     CRC_TAIL,
     LONGEST_PROPERTIES,
     Message,
-    encode_batch,
     encode_properties,
     encode_unit,
     host_raw,
-    joined_properties,
     seal,
     stored_properties,
     text_of,
@@ -31,14 +29,12 @@ from engine.errors import CorruptUnit, NotWriteable, UsageError
 from engine.store.put.message import (
     BLANK_SIZE,
     LMQ_PREFIX,
-    RETRY_PREFIX,
     UNIT_SLACK,
     AppendMessageResult,
     AppendMessageStatus,
     PutMessageResult,
     PutMessageStatus,
     check_inner_batch,
-    delay_level,
     reschedule,
     wants_light_queues,
 )
@@ -77,10 +73,10 @@ def put_ruled(log: PutLog, message: Message) -> PutMessageResult:
         return PutMessageResult(wrong)
     if light and log.like == "4.9" and _light_queue_count(log) > _MOST_LIGHT_QUEUES:
         return PutMessageResult(Status.LMQ_CONSUME_QUEUE_NUM_EXCEEDED)
-    return _in_turn(log, lambda now: _append(log, stored, light, host, count, now))
+    return in_turn(log, lambda now: _append(log, stored, light, host, count, now))
 
 
-def _in_turn(log: PutLog, append: Callable[[int], PutMessageResult]) -> PutMessageResult:
+def in_turn(log: PutLog, append: Callable[[int], PutMessageResult]) -> PutMessageResult:
     """What ``append`` answers at its turn, given the time (ms); what keeps it from appending as a status."""
     try:
         with log.appending as now:
@@ -119,7 +115,7 @@ def _append(log: PutLog, message: Message, light: list[str], host: bytes, count:
     if isinstance(file, PutMessageResult):
         return file
     offset = file.start_offset + file.wrote
-    _publish(log, file, unit(offset), now, (message.topic, message.queue_id, count if queued else 0))
+    publish(log, file, unit(offset), now, (message.topic, message.queue_id, count if queued else 0))
     for name in light:
         if name.startswith(LMQ_PREFIX):
             table.increase(name, 0)
@@ -127,7 +123,7 @@ def _append(log: PutLog, message: Message, light: list[str], host: bytes, count:
     return PutMessageResult(Status.PUT_OK, answer)
 
 
-def _publish(log: PutLog, file: MappedFile, data: bytes, now: int, taken: tuple[str, int, int]) -> None:
+def publish(log: PutLog, file: MappedFile, data: bytes | memoryview, now: int, taken: tuple[str, int, int]) -> None:
     """Append ``data``, which takes so many queue offsets of a queue. Whoever is interrupted here leaves the unit with
     its number, or neither of them.
     """
@@ -206,81 +202,6 @@ def _light_too_long(log: PutLog, message: Message) -> AppendMessageStatus | None
     if len(_encode(log, message, 0, 0, 0)) > log.max_message_size:
         return AppendMessageStatus.MESSAGE_SIZE_EXCEEDED
     return None
-
-
-def put_batch(log: PutLog, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
-    """Put messages of one topic and queue as one batch; ``properties`` are the batch's own (spec 2.7).
-
-    In a topic of batch queues, with UNIQ_KEY among ``properties``, they become one unit; else a unit each, all in one
-    file. Queue, birth, flags and hosts are those of the first message.
-    """
-    if log.refuses is not None:
-        return PutMessageResult(log.refuses)
-    shared = properties or {}
-    if not _may_be_batch(log, messages, shared):
-        return PutMessageResult(Status.MESSAGE_ILLEGAL)
-    first = messages[0]
-    try:
-        body = encode_batch(messages)
-        if len(body) > log.max_message_size:
-            return PutMessageResult(Status.MESSAGE_ILLEGAL)
-        if props.UNIQUE_KEY in shared and log.is_batch_topic(first.topic):
-            found = {**shared, props.INNER_NUM: str(len(messages))}
-            flags = first.sys_flag | codec.INNER_BATCH | codec.NEED_UNWRAP
-            return log.put_message(first.changed(body=body, properties=found, properties_raw=None, sys_flag=flags))
-        elements = [_element(first, message, shared) for message in messages]
-        host = host_raw(first.store_host) if first.store_host is not None else log.store_host_raw
-    except ValueError:
-        return PutMessageResult(Status.MESSAGE_ILLEGAL)
-    if any(len(stored_properties(text_of(element), log.property_crc)) > LONGEST_PROPERTIES for element in elements):
-        return PutMessageResult(Status.PROPERTIES_SIZE_EXCEEDED)
-    if log.is_busy:
-        return PutMessageResult(Status.OS_PAGE_CACHE_BUSY)
-    return _in_turn(log, lambda now: _append_batch(log, elements, host, now))
-
-
-def _may_be_batch(log: PutLog, messages: Sequence[Message], shared: dict[str, str]) -> bool:
-    if not messages:
-        return False
-    first = messages[0]
-    if any(message.topic != first.topic or message.queue_id != first.queue_id for message in messages):
-        return False
-    if first.topic.startswith(RETRY_PREFIX) or first.queue_id < 0 or not log.topic(first.topic).legal:
-        return False
-    if first.sys_flag & codec.TRANSACTION_MASK or any(message.body is None for message in messages):
-        return False
-    try:
-        delayed = first.changed(properties=shared)
-        return delay_level(delayed) <= 0 and all(delay_level(message) <= 0 for message in messages)
-    except ValueError:
-        return False
-
-
-def _element(first: Message, message: Message, shared: dict[str, str]) -> Message:
-    raw = joined_properties(text_of(message), encode_properties(shared))
-    return first.changed(
-        body=message.body, flag=message.flag, properties=None, properties_raw=raw, prepared_transaction_offset=0
-    )
-
-
-def _append_batch(log: PutLog, elements: list[Message], host: bytes, now: int) -> PutMessageResult:
-    topic, queue_id = elements[0].topic, elements[0].queue_id
-    base = log.queue_offsets.next(topic, queue_id)
-    size = sum(len(_encode(log, element, 0, 0, now)) for element in elements)
-    file = log.room_for(size, now)
-    if isinstance(file, PutMessageResult):
-        return file
-    start = offset = file.start_offset + file.wrote
-    offsets, units = [], []
-    for number, element in enumerate(elements):
-        units.append(_encode(log, element, base + number, offset, now))
-        offsets.append(offset)
-        offset += len(units[-1])
-    _publish(log, file, b"".join(units), now, (topic, queue_id, len(elements)))
-    answer = AppendMessageResult(
-        AppendMessageStatus.PUT_OK, start, size, now, base, len(elements), host, tuple(offsets)
-    )
-    return PutMessageResult(Status.PUT_OK, answer)
 
 
 def append_raw(log: PutLog, unit: bytes) -> int:
