@@ -140,7 +140,8 @@ def retried(
 def with_broker_properties(broker: Broker, found: dict[str, str]) -> dict[str, str]:
     """A message's properties with those that a broker adds."""
     config = broker.config
-    found.setdefault(properties.UNIQUE_KEY, unique_id(broker.now()))
+    if properties.UNIQUE_KEY not in found:
+        found[properties.UNIQUE_KEY] = unique_id(broker.now())
     found[MSG_REGION] = config.region_id
     found[TRACE_ON] = "true" if config.trace_on else "false"
     found[CLUSTER] = config.cluster

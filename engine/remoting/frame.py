@@ -28,6 +28,8 @@ VERSION = 479
 _TLS_HELLO = 0x16
 _PROXY = (b"PROXY ", b"\r\n\r\n\x00\r\nQUIT\n")
 _LONGEST_KEY = 0x7FFF
+_AS_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_TEXTS = {str}
 _HEAD = struct.Struct(">HBHiii")
 
 
@@ -148,9 +150,7 @@ def _read_json(header: bytes) -> Command:
     remark = told.get("remark")
     return Command(
         code=_whole(told.get("code")),
-        fields={name: _text(value) for name, value in extra.items() if value is not None}
-        if isinstance(extra, dict)
-        else {},
+        fields=_fields(extra) if isinstance(extra, dict) else {},
         opaque=_whole(told.get("opaque")),
         flag=_whole(told.get("flag")),
         remark=None if remark is None else _text(remark),
@@ -158,6 +158,12 @@ def _read_json(header: bytes) -> Command:
         version=_whole(told.get("version")),
         form=JSON,
     )
+
+
+def _fields(extra: dict[str, Any]) -> dict[str, str]:
+    if set(map(type, extra.values())) <= _TEXTS:
+        return extra
+    return {name: _text(value) for name, value in extra.items() if value is not None}
 
 
 def _whole(value: Any) -> int:
@@ -170,7 +176,7 @@ def _text(value: Any) -> str:
     """A header field: some clients send numbers and booleans, which Java takes for their text."""
     if isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _AS_JSON(value)
 
 
 def _read_binary(header: bytes) -> Command:
@@ -232,7 +238,7 @@ def _json(command: Command) -> bytes:
     if command.remark is not None:
         told["remark"] = command.remark
     told |= {"serializeTypeCurrentRPC": "JSON", "version": command.version}
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return _AS_JSON(told).encode("utf-8", "replace")
 
 
 def _binary(command: Command) -> bytes:
