@@ -11,6 +11,7 @@ import random
 
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.pending_sends import Pending
+from engine.broker.send_back import most_times
 from engine.broker.topics import DEAD_LETTERS, READ, REFUSES_SENDS, RETRY, WRITE, wrong_name
 from engine.broker.transactions import as_half, is_half
 from engine.broker.unique_ids import unique_id
@@ -24,8 +25,6 @@ from engine.store.put.message import PutMessageResult, PutMessageResults, PutMes
 
 MSG_REGION, TRACE_ON, CLUSTER = "MSG_REGION", "TRACE_ON", "CLUSTER"
 POP_CHECK_POINT = "POP_CK"
-MAX_RECONSUME_SINCE = 121
-"""Version of a client (3.4.9) from which ``maxReconsumeTimes`` counts."""
 _ILLEGAL = (
     "the message is illegal, maybe msg body or properties length not matched. msg body length limit {}B, "
     "msg properties length limit 32KB."
@@ -128,10 +127,7 @@ def retried(
     declared = broker.topics.group(group)
     if declared is None:
         raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group}")
-    most = declared.retry_max_times
-    if request.version >= MAX_RECONSUME_SINCE and fields["maxReconsumeTimes"] is not None:
-        most = int(fields["maxReconsumeTimes"])
-    if reconsumed > most or broker.locks.is_held(group):
+    if reconsumed > most_times(request, fields, declared) or broker.locks.is_held(group):
         dead = broker.topics.create_plain(DEAD_LETTERS + group, 1, READ | WRITE)
         return dead.name, 0
     return name, queue_id

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.broker.broker import Broker
+from engine.broker.delays import PAUSE, deliver_due
 from engine.broker.pull import wake_held
 
 SILENT_MS = 120_000
@@ -32,5 +33,6 @@ def _expire(broker: Broker) -> None:
 SERVICES = (
     # a hold ends up to five seconds late (protocol 4.5)
     Service("held pulls", lambda _: 5.0, _wake_all),
+    Service("delayed messages", lambda _: PAUSE, deliver_due),
     Service("silent clients", lambda _: 10.0, _expire),
 )

@@ -1,0 +1,75 @@
+"""Messages of a delay level go to their topic when their time has come (protocol 4.4; spec 12.2, 12.3).
+
+Java: ``ScheduleMessageService``. Where each level stands is a table of the store (``delayOffset.json``).
+"""
+
+from __future__ import annotations
+
+from engine.broker.broker import Broker
+from engine.broker.topics import HALF, SCHEDULE
+from engine.codec import properties
+from engine.codec.encode import HOST_BITS, Message
+from engine.codec.message import Unit
+from engine.store.queue_entry import unit_at
+
+PAUSE = 0.1
+"""Seconds from one look at the levels to the next."""
+MOST_AT_ONCE = 256
+"""Messages of one level in one step: clients are answered in between."""
+_DELAYS = (properties.DELAY, properties.TIMER_DELIVER_MS, properties.TIMER_DELAY_SEC)
+
+
+def deliver_due(broker: Broker) -> None:
+    """Every level's due messages, in order."""
+    delivered = 0
+    for level, delay in enumerate(broker.store.config.delay_levels(), 1):
+        delivered += _deliver_level(broker, level, delay)
+    if delivered:
+        broker.dispatched()
+
+
+def _deliver_level(broker: Broker, level: int, delay: int) -> int:
+    """How many messages went to their topics; what could not be put is tried again by the next step."""
+    store, tables = broker.store, broker.store.tables
+    queue = store.parts.queues.queue(SCHEDULE, level - 1)
+    if queue is None:
+        return 0
+    known = tables.delay_offset(level)
+    offset = min(max(known, queue.min_offset), queue.max_offset)
+    now, delivered, end = broker.now(), 0, offset + MOST_AT_ONCE
+    while offset < min(queue.max_offset, end):
+        entry = unit_at(queue, offset)
+        if entry is None or entry.state != "entry":
+            break
+        due = entry.real_tags_code
+        unit = store.look_message_by_offset(entry.physical_offset)
+        if due is None:  # its ext unit cannot be read: reckoned from the store time
+            due = now if unit is None else unit.store_timestamp + delay
+        if now < due <= now + delay:  # further ahead than that only where the clock has moved: now
+            break
+        message = None if unit is None else delivered_message(unit)
+        if message is not None:
+            if not store.put_message(message).ok:
+                break
+            delivered += 1
+        offset += 1
+    if offset != known:
+        tables.set_delay_offset(level, offset)
+    return delivered
+
+
+def delivered_message(unit: Unit) -> Message | None:
+    """A delayed message as its topic has it: the text still tells of the delay, but it is not delayed again. None for a
+    half message, and for what names no topic.
+    """
+    found = unit.properties
+    topic, queue_id = found.get(properties.REAL_TOPIC), found.get(properties.REAL_QUEUE_ID, "")
+    if not topic or topic == HALF or not queue_id.isascii() or not queue_id.isdigit():
+        return None
+    rules = {name: value for name, value in found.items() if name not in _DELAYS}
+    rules[properties.WAIT] = "false"
+    return Message(
+        topic, unit.body, int(queue_id), rules, unit.properties_raw, flag=unit.flag,
+        sys_flag=unit.sys_flag & ~HOST_BITS, born_timestamp=unit.born_timestamp, born_host=unit.born_host,
+        store_host=unit.store_host, reconsume_times=unit.reconsume_times,
+    )  # fmt: skip

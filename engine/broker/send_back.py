@@ -1,0 +1,88 @@
+"""CONSUMER_SEND_MSG_BACK: a message that a consumer could not take comes again later, or is a dead letter (protocol
+3.2; spec 13.3). Java: ``AbstractSendMessageProcessor.consumerSendMsgBack``.
+"""
+
+from __future__ import annotations
+
+import random
+
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.topics import DEAD_LETTERS, READ, RETRY, WRITE
+from engine.codec import properties
+from engine.codec.config_tables import SubscriptionGroup
+from engine.codec.encode import Message
+from engine.codec.message import Unit
+from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+
+FIRST_RETRY_LEVEL = 3
+MAX_RECONSUME_SINCE = 121
+"""Version of a client (3.4.9) from which ``maxReconsumeTimes`` counts."""
+_UNIT_RETRY = 2
+"""Bit of a topic's sysFlag: its messages come back to a unit."""
+
+
+def send_back(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """36: the message at an offset of the log once more. Raises :class:`Refused` in RocketMQ's order."""
+    config, group_name = broker.config, str(header["group"])
+    group = broker.topics.group(group_name)
+    if group is None:
+        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group_name}")
+    if not config.permission & WRITE:
+        raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] sending message is forbidden")
+    if group.retry_queue_nums <= 0:
+        return answer_to(request)
+    retry = RETRY + group_name
+    topic = broker.topics.create_plain(
+        retry, group.retry_queue_nums, READ | WRITE, _UNIT_RETRY if header["unitMode"] else 0
+    )
+    if not topic.perm & WRITE:
+        raise Refused(Answer.NO_PERMISSION, f"the topic[{retry}] sending message is forbidden")
+    unit = _looked_up(broker, header)
+    level, most = int(header["delayLevel"]), most_times(request, header, group)
+    if unit.reconsume_times >= most or level < 0:
+        dead = broker.topics.create_plain(DEAD_LETTERS + group_name, 1)
+        message = again(unit, dead.name, 0, 0)
+    else:
+        level = level or FIRST_RETRY_LEVEL + unit.reconsume_times
+        message = again(unit, retry, random.randrange(group.retry_queue_nums), level)
+    result = broker.store.put_message(message)
+    if not result.ok:
+        raise Refused(Answer.SYSTEM_ERROR, result.status.value)
+    broker.dispatched()
+    return answer_to(request)
+
+
+def most_times(request: Command, header: Header, group: SubscriptionGroup) -> int:
+    """How often a group takes a message again before it is a dead letter."""
+    if request.version >= MAX_RECONSUME_SINCE and header["maxReconsumeTimes"] is not None:
+        return int(header["maxReconsumeTimes"])
+    return group.retry_max_times
+
+
+def _looked_up(broker: Broker, header: Header) -> Unit:
+    offset = int(header["offset"])
+    unit = broker.store.look_message_by_offset(offset)
+    if unit is None:
+        raise Refused(Answer.SYSTEM_ERROR, f"look message by offset failed, {offset}")
+    if header["originTopic"] is not None and unit.topic != header["originTopic"]:
+        raise Refused(Answer.SYSTEM_ERROR, f"look message by offset failed to check the topic name{offset}")
+    return unit
+
+
+def again(unit: Unit, topic: str, queue_id: int, level: int) -> Message:
+    """A stored message as it is put once more, for a topic, at a delay level (0: at once)."""
+    found = unit.properties
+    found.setdefault(properties.RETRY_TOPIC, unit.topic)
+    found[properties.WAIT] = "false"
+    found[properties.DELAY] = str(level)
+    if not found.get(properties.ORIGIN_MESSAGE_ID, "").strip():
+        found[properties.ORIGIN_MESSAGE_ID] = unit.offset_msg_id
+    return Message(
+        topic, unit.body, queue_id, found, flag=unit.flag, sys_flag=unit.sys_flag, born_timestamp=unit.born_timestamp,
+        born_host=unit.born_host, reconsume_times=unit.reconsume_times + 1,
+    )  # fmt: skip
+
+
+ANSWERS: dict[int, Processor] = {36: send_back}

@@ -1,0 +1,101 @@
+"""Delay levels: what is due goes to its topic, in order, once, and where each level stands outlives the broker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from brokers import Asking, asking, run
+from put_logs import PutLog
+
+from engine.broker.broker import Broker
+from engine.broker.delays import deliver_due, delivered_message
+from engine.broker.services import SERVICES
+from engine.codec.encode import Message
+
+DELAYED = "DELAY\x012\x02REAL\x01no\x02"
+
+
+def bodies(broker: Broker, topic: str) -> list[bytes]:
+    broker.store.wait_dispatched()
+    found = broker.store.get_message("g", topic, 0, 0)
+    assert found is not None
+    with found:
+        return [unit.body for unit in found.units()]
+
+
+async def send_two(client: Asking) -> Broker:
+    """Two messages of level 2 (5 s); the broker's clock is the test's from then on."""
+    for number in range(2):
+        assert (await client.send("Orders", b"%d" % number, properties=DELAYED)).code == 0
+    broker = client.server.broker
+    broker.store.wait_dispatched()
+    return broker
+
+
+def test_a_level_delivers_what_is_due_in_order(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            broker = await send_two(client)
+            began = broker.now()
+            broker.now = lambda: began + 4_000
+            deliver_due(broker)
+            assert bodies(broker, "Orders") == []
+            broker.now = lambda: began + 5_100
+            deliver_due(broker)
+            deliver_due(broker)
+            assert bodies(broker, "Orders") == [b"0", b"1"]
+            assert broker.store.tables.delay_offset(2) == 2
+
+    run(told)
+
+
+def test_where_a_level_stands_is_in_the_store(tmp_path: Path) -> None:
+    """The second broker delivers what the first had not."""
+
+    async def first() -> None:
+        async with asking(tmp_path) as client:
+            broker = await send_two(client)
+            began = broker.now()
+            broker.now = lambda: began + 5_100
+            deliver_due(broker)
+
+    async def second() -> None:
+        async with asking(tmp_path) as client:
+            broker = client.server.broker
+            began = broker.now()
+            broker.now = lambda: began + 60_000
+            deliver_due(broker)
+            assert bodies(broker, "Orders") == [b"0", b"1"]
+
+    run(first)
+    assert '"offsetTable":{2:2}' in (tmp_path / "config" / "delayOffset.json").read_text().replace("\n", "").replace(
+        "\t", ""
+    ).replace(" ", "")
+    run(second)
+
+
+def test_a_clock_that_went_back_delays_nothing_further(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            broker = await send_two(client)
+            began = broker.now()
+            broker.now = lambda: began - 3_600_000
+            deliver_due(broker)
+            assert bodies(broker, "Orders") == [b"0", b"1"]
+
+    run(told)
+
+
+def test_what_names_no_topic_is_passed_over(tmp_path: Path) -> None:
+    put = PutLog(tmp_path)
+    for found in (
+        {},
+        {"REAL_TOPIC": "T", "REAL_QID": "x"},
+        {"REAL_TOPIC": "RMQ_SYS_TRANS_HALF_TOPIC", "REAL_QID": "0"},
+    ):
+        unit = put.unit(put.log.put_message(Message("SCHEDULE_TOPIC_XXXX", b"x", 0, found)))
+        assert delivered_message(unit) is None
+
+
+def test_the_broker_does_it_by_itself() -> None:
+    assert deliver_due in [service.step for service in SERVICES]
