@@ -29,6 +29,10 @@ _ILLEGAL = (
     "the message is illegal, maybe msg body or properties length not matched. msg body length limit {}B, "
     "msg properties length limit 32KB."
 )
+_TIMER_ILLEGAL = (
+    "timer message illegal, the delay time should not be bigger than the max delay {}ms; or if set del msg, the delay "
+    "time should be bigger than the current time"
+)
 _NOT_AVAILABLE = (
     "service not available now. It may be caused by one of the following reasons: the broker's disk is full, "
     "messages are put to the slave, message store has been shut down, etc."
@@ -40,10 +44,6 @@ REFUSALS: dict[PutMessageStatus, tuple[Answer, str]] = {
     _Status.OS_PAGE_CACHE_BUSY: (Answer.SYSTEM_BUSY, "[PC_SYNCHRONIZED]broker busy, start flow control for a while"),
     _Status.IN_SYNC_REPLICAS_NOT_ENOUGH: (Answer.SYSTEM_ERROR, "in-sync replicas not enough"),
     _Status.WHEEL_TIMER_FLOW_CONTROL: (Answer.SYSTEM_ERROR, "timer message is under flow control"),
-    _Status.WHEEL_TIMER_MSG_ILLEGAL: (
-        Answer.MESSAGE_ILLEGAL,
-        "timer message illegal, the delay is too long",
-    ),
     _Status.WHEEL_TIMER_NOT_ENABLE: (Answer.SYSTEM_ERROR, "accurate timer message is not enabled"),
 }
 KEPT = {
@@ -232,10 +232,12 @@ def answer_of(
     """What a put's end is to the sender (protocol 3.1)."""
     code, append = KEPT.get(result.status), result.append
     if code is None or append is None:
-        limit = broker.store.config.max_message_size
+        config = broker.store.config
         refused = REFUSALS.get(result.status)
         if refused is None and result.status in {_Status.MESSAGE_ILLEGAL, _Status.PROPERTIES_SIZE_EXCEEDED}:
-            refused = Answer.MESSAGE_ILLEGAL, _ILLEGAL.format(limit)
+            refused = Answer.MESSAGE_ILLEGAL, _ILLEGAL.format(config.max_message_size)
+        if result.status is _Status.WHEEL_TIMER_MSG_ILLEGAL:
+            refused = Answer.MESSAGE_ILLEGAL, _TIMER_ILLEGAL.format(config.timer_max_delay_sec * 1000)
         answered, words = refused or (Answer.SYSTEM_ERROR, result.status.value)
         fields = {name: told[name] for name in (MSG_REGION, TRACE_ON)}
         return answer_to(request, answered, fields=fields, remark=words)

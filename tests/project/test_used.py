@@ -13,8 +13,6 @@ KEPT = {
     "MessageStore.query_by_unique_key", "MessageStore.query_by_offset_id",
     "MessageStore.delete_expired_files",
     "CommitLog.set_max_message_size",
-    # What a broker asks of its tables; a store that is opened carries them along.
-    "ConfigTables.delay_offset", "ConfigTables.set_delay_offset",
     # A value that tells of itself what it means.
     "RunningFlags.queue_writeable", "MappedFile.is_lent", "PlugReport.as_planned", "Trial.as_expected",
     "Outcome.in_front", "HexView.cursor_offset",
