@@ -10,6 +10,7 @@ from typing import Any
 from engine.broker.clients import Clients, ConsumerGroup
 from engine.broker.config import BrokerConfig
 from engine.broker.held_pulls import HeldPulls
+from engine.broker.op_messages import OpMessages
 from engine.broker.pending_sends import PendingSends
 from engine.broker.queue_locks import QueueLocks
 from engine.broker.topics import Topics
@@ -43,6 +44,7 @@ class Broker:
         self.held = HeldPulls()
         self.sends = PendingSends()
         self.locks = QueueLocks(now)
+        self.ops = OpMessages()
         self.started = now()
         self.address = ""
         """``ip:port`` as routes name it, once it accepts."""

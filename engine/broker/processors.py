@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from engine.broker import admin_groups, admin_topics, heartbeats, locks, offsets, pull, queries, send, send_back
+from engine.broker import (
+    admin_groups,
+    admin_topics,
+    heartbeats,
+    locks,
+    offsets,
+    pull,
+    queries,
+    send,
+    send_back,
+    transactions,
+)
 from engine.broker.broker import Broker, Processor
 from engine.remoting.codes import BROKER, by_code
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 
-MODULES = (admin_groups, admin_topics, heartbeats, locks, offsets, pull, queries, send, send_back)
+MODULES = (admin_groups, admin_topics, heartbeats, locks, offsets, pull, queries, send, send_back, transactions)
 ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}
 _REQUESTS = by_code(BROKER)
 

@@ -68,12 +68,12 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
         sys_flag=int(fields["sysFlag"]), born_timestamp=int(fields["bornTimestamp"]), born_host=connection.peer,
         reconsume_times=reconsumed,
     )  # fmt: skip
-    if is_half(found):
+    if is_half(found, reconsumed):
         if broker.config.reject_transactions:
             raise Refused(
                 Answer.NO_PERMISSION, f"the broker[{broker.config.broker_ip}] sending transaction message is forbidden"
             )
-        message = as_half(message)
+        message = as_half(message, broker.store.like)
     put_later(broker, Pending(request, connection, message, queue_id, _told(broker, found)))
     return None
 

@@ -86,6 +86,9 @@ class ListeningBroker:
             await asyncio.wait(self.broker.tasks, timeout=5.0)
         self.broker.store.when_dispatched(None)
         await self._server.close()
+        for ending in SERVICES:
+            if ending.end is not None:
+                ending.end(self.broker)
         if self.broker.sends.putter is not None:
             self.broker.sends.putter.shutdown()
 

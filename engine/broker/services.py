@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from engine.broker.broker import Broker
 from engine.broker.delays import PAUSE, deliver_due
 from engine.broker.pull import wake_held
+from engine.broker.transaction_checks import check_transactions
+from engine.broker.transactions import write_ops
 
 SILENT_MS = 120_000
 
@@ -19,6 +21,8 @@ class Service:
     name: str
     seconds: Callable[[Broker], float]
     step: Callable[[Broker], None]
+    end: Callable[[Broker], None] | None = None
+    """What is left to do when the broker ends."""
 
 
 def _wake_all(broker: Broker) -> None:
@@ -34,5 +38,7 @@ SERVICES = (
     # a hold ends up to five seconds late (protocol 4.5)
     Service("held pulls", lambda _: 5.0, _wake_all),
     Service("delayed messages", lambda _: PAUSE, deliver_due),
+    Service("decided transactions", lambda _: 1.0, write_ops, lambda broker: write_ops(broker, every=True)),
+    Service("open transactions", lambda broker: broker.config.transaction_check_interval_ms / 1000, check_transactions),
     Service("silent clients", lambda _: 10.0, _expire),
 )

@@ -1,27 +1,121 @@
 """Transactions: half messages, and how they end (protocol 3.7, 4.9; spec 13.1).
 
-Java: ``TransactionalMessageBridge``.
+Java: ``EndTransactionProcessor``, ``TransactionalMessageBridge``, ``TransactionalMessageServiceImpl``.
 """
 
 from __future__ import annotations
 
-from engine.broker.topics import HALF
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.topics import HALF, OP_HALF
 from engine.codec import properties
-from engine.codec.encode import Message
-from engine.codec.message import TRANSACTION_MASK
+from engine.codec.encode import HOST_BITS, Message
+from engine.codec.message import COMMIT, ROLLBACK, TRANSACTION_MASK, Unit
+from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+
+DECIDED_TAG = "d"
+IMMUNITY = "CHECK_IMMUNITY_TIME_IN_SECONDS"
+"""Property: seconds since its birth for which a half message is not asked about."""
 
 
-def is_half(found: dict[str, str]) -> bool:
-    """Whether a sender's properties say that the message is one of a transaction."""
-    return found.get(properties.TRANSACTION_PREPARED, "").lower() == "true"
+def is_half(found: dict[str, str], reconsume_times: int) -> bool:
+    """Whether a sender's properties say that the message is one of a transaction; one that comes again is not."""
+    if found.get(properties.TRANSACTION_PREPARED, "").lower() != "true":
+        return False
+    return not (reconsume_times > 0 and found.get(properties.DELAY, "0") not in {"", "0"})
 
 
-def as_half(message: Message) -> Message:
+def as_half(message: Message, like: str) -> Message:
     """The message that is stored until its transaction is decided: of the half topic, its own place kept beside."""
     found = dict(message.properties or {})
-    found.pop(properties.DELAY, None)
+    if like != "4.9" and found.get(properties.UNIQUE_KEY):
+        found[properties.TRANSACTION_ID] = found[properties.UNIQUE_KEY]
     found[properties.REAL_TOPIC] = message.topic
     found[properties.REAL_QUEUE_ID] = str(message.queue_id)
     return message.changed(
         topic=HALF, queue_id=0, properties=found, properties_raw=None, sys_flag=message.sys_flag & ~TRANSACTION_MASK
     )
+
+
+def end_transaction(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command | None:
+    """37: commit, rollback, or nothing known yet (then there is no answer)."""
+    decision = int(header["commitOrRollback"])
+    if decision not in (COMMIT, ROLLBACK):
+        return None
+    offset = int(header["commitLogOffset"])
+    half = broker.store.look_message_by_offset(offset)
+    if half is None:
+        raise Refused(Answer.SYSTEM_ERROR, "Find prepared transaction message failed")
+    if _too_late(broker, header, half):
+        raise Refused(Answer.ILLEGAL_OPERATION, "")
+    if half.properties.get(properties.PRODUCER_GROUP) != header["producerGroup"]:
+        raise Refused(Answer.SYSTEM_ERROR, "The producer group wrong")
+    if half.queue_offset != int(header["tranStateTableOffset"]):
+        raise Refused(Answer.SYSTEM_ERROR, "The transaction state table offset wrong")
+    if half.physical_offset != offset:
+        raise Refused(Answer.SYSTEM_ERROR, "The commit log offset wrong")
+    if decision == COMMIT:
+        result = broker.store.put_message(committed(half))
+        if not result.ok:
+            raise Refused(Answer.SYSTEM_ERROR, result.status.value)
+        broker.dispatched()
+    decide(broker, half)
+    return answer_to(request)
+
+
+def _too_late(broker: Broker, header: Header, half: Unit) -> bool:
+    """Since 5.x: a sender that set a time of its own and was asked meanwhile decides by answering only."""
+    text = half.properties.get(IMMUNITY)
+    if broker.store.like == "4.9" or header["fromTransactionCheck"] or not text:
+        return False
+    return broker.now() - half.born_timestamp > immunity_ms(text, broker.config.transaction_timeout_ms)
+
+
+def immunity_ms(text: str, least: int) -> int:
+    """How long after its birth a half message that sets its own time is not asked about."""
+    digits = text.removeprefix("-")
+    seconds = int(text) if digits.isascii() and digits.isdigit() else 0
+    return max(seconds * 1000, least)
+
+
+def committed(half: Unit) -> Message:
+    """The message of a committed transaction: the text still tells of the half message, the rules do not see that."""
+    found = half.properties
+    rules = {
+        name: value
+        for name, value in found.items()
+        if name not in {properties.REAL_TOPIC, properties.REAL_QUEUE_ID, properties.TRANSACTION_PREPARED}
+    }
+    return Message(
+        found.get(properties.REAL_TOPIC, ""), half.body, int(found.get(properties.REAL_QUEUE_ID, "0")), rules,
+        half.properties_raw, flag=half.flag, sys_flag=half.sys_flag & ~HOST_BITS & ~TRANSACTION_MASK | COMMIT,
+        born_timestamp=half.born_timestamp, born_host=half.born_host, store_host=half.store_host,
+        reconsume_times=half.reconsume_times, prepared_transaction_offset=half.physical_offset,
+    )  # fmt: skip
+
+
+def decide(broker: Broker, half: Unit) -> None:
+    """The half message is done with: an op message says so, by itself (4.9) or with others."""
+    if broker.store.like == "4.9":
+        _write_op(broker, half.queue_id, str(half.queue_offset).encode())
+    elif broker.ops.add(half.queue_id, half.queue_offset, broker.now()):
+        write_ops(broker, every=True)
+
+
+def write_ops(broker: Broker, *, every: bool = False) -> None:
+    """Write op messages for decisions that waited long enough, or for all."""
+    for queue_id, body in broker.ops.bodies(None if every else broker.now()):
+        if _write_op(broker, queue_id, body):
+            broker.ops.written(queue_id, body)
+
+
+def _write_op(broker: Broker, queue_id: int, body: bytes) -> bool:
+    text = properties.encode({properties.TAGS: DECIDED_TAG, properties.WAIT: "true"})
+    address, now = broker.address or broker.store.parts.commit_log.store_host, broker.now()
+    rules = {properties.TAGS: DECIDED_TAG, properties.WAIT: "false"}
+    op = Message(OP_HALF, body, queue_id, rules, text, born_timestamp=now, born_host=address)
+    return broker.store.put_message(op).ok
+
+
+ANSWERS: dict[int, Processor] = {37: end_transaction}

@@ -25,7 +25,11 @@ RECORDS = Path(__file__).parent / "records"
 SMALL = "mappedFileSizeCommitLog=1048576\nmappedFileSizeConsumeQueue=6000\nmaxHashSlotNum=100\nmaxIndexNum=400\n"
 """The file sizes that a scenario's own broker has."""
 SEED = 2
-SCENARIOS = ("orders",)
+SCENARIOS = {
+    "orders": "",
+    "transactions": "transactionTimeOut=2000\ntransactionCheckInterval=4000\ntransactionCheckMax=3\n",
+}
+"""What each wants of the broker's configuration."""
 EXPLAINED = {
     ("runtime", "names"): "of the figures of GET_BROKER_RUNTIME_INFO some are not made",
 }
@@ -65,7 +69,7 @@ def assert_same(theirs: Path, ours: Path) -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_clients_are_told_what_a_real_broker_told_them(scenario: str, tmp_path: Path) -> None:
     """Sends of every kind, groups of every kind, admin questions: a record of RocketMQ's own 5.3.3 says the same."""
-    with served(tmp_path / "store", SMALL) as namesrv:
+    with served(tmp_path / "store", SMALL + SCENARIOS[scenario]) as namesrv:
         told = real_cluster.traffic(scenario, SEED, tmp_path / "told", namesrv)
     assert [one for one in told if one["kind"] == "failure"] == []
     assert_same(RECORDS / f"5.3.3-{scenario}-{SEED}.jsonl.xz", tmp_path / "told")
@@ -77,7 +81,7 @@ def test_clients_are_told_what_a_real_broker_told_them(scenario: str, tmp_path: 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_other_seeds_beside_a_real_broker(scenario: str, seed: int, tmp_path: Path) -> None:
     """The same with names and orders that no record has."""
-    with served(tmp_path / "store", SMALL) as namesrv:
+    with served(tmp_path / "store", SMALL + SCENARIOS[scenario]) as namesrv:
         real_cluster.traffic(scenario, seed, tmp_path / "ours", namesrv)
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     with real_cluster.real(tmp_path / "real", *options, "--small", "--for", scenario) as said:

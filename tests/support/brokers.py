@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.broker.config import BrokerConfig
 from engine.broker.server import ListeningBroker, serving_store
+from engine.codec.message import Unit
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import Command
 
@@ -86,3 +87,26 @@ def run(what: Callable[[], Coroutine[Any, Any, None]]) -> None:
             await what()
 
     asyncio.run(timed())
+
+
+def units(client: Asking, topic: str, queue_id: int = 0) -> list[Unit]:
+    """The first units of a queue, everything dispatched."""
+    store = client.server.broker.store
+    store.wait_dispatched()
+    found = store.get_message("g", topic, queue_id, 0)
+    assert found is not None
+    with found:
+        return list(found.units())
+
+
+async def half(client: Asking, number: int = 0, more: str = "") -> dict[str, object]:
+    """What END_TRANSACTION must bring for a half message that is sent here."""
+    properties = f"TRAN_MSG\x01true\x02PGROUP\x01payers\x02UNIQ_KEY\x01U{number}\x02TAGS\x01paid\x02{more}"
+    answer = await client.send(
+        "Orders", b"%d" % number, 2, properties, sysFlag=4, bornTimestamp=client.server.broker.now()
+    )
+    assert answer.code == 0
+    return {
+        "producerGroup": "payers", "tranStateTableOffset": answer.fields["queueOffset"],
+        "commitLogOffset": int(str(answer.fields["msgId"])[-16:], 16), "msgId": f"U{number}",
+    }  # fmt: skip

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from brokers import Asking, asking, run
-
-from engine.codec.message import Unit
+from brokers import Asking, asking, run, units
 
 GROUP = "readers"
-
-
-def units(client: Asking, topic: str, queue_id: int = 0) -> list[Unit]:
-    """All units of a queue."""
-    store = client.server.broker.store
-    store.wait_dispatched()
-    found = store.get_message(GROUP, topic, queue_id, 0)
-    assert found is not None
-    with found:
-        return list(found.units())
 
 
 async def offset_of(client: Asking, body: bytes, **more: object) -> int:
