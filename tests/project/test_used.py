@@ -22,7 +22,7 @@ KEPT = {
     "Connection.connection_made", "Connection.data_received", "Connection.connection_lost",
     "Connection.pause_writing", "Connection.resume_writing",
     # Embedding programs and test suites use these.
-    "serving_store", "Clients.producer_of",
+    "serving_store",
     # Python's import asks this.
     "_Code.get_filename",
 }  # fmt: skip
