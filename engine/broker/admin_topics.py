@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from engine.broker.bodies import write, write_table
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.queries import store_time_at
@@ -13,12 +11,8 @@ from engine.codec.config_tables import TopicConfig
 from engine.errors import UsageError
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection import Connection
-from engine.remoting.frame import VERSION, Command, answer_to
+from engine.remoting.frame import Command, answer_to
 from engine.store.config_tables import TOPICS
-
-VERSION_NAME = "V5_3_3"
-"""What a broker of that number (:data:`engine.remoting.frame.VERSION`) calls itself."""
-DAYS = ("YesterdayMorning", "TodayMorning", "TodayNow")
 
 
 def declare(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
@@ -100,28 +94,12 @@ def queue_key(broker: Broker, topic: str, queue_id: int) -> dict[str, object]:
     return {"brokerName": broker.config.broker_name, "queueId": queue_id, "topic": topic}
 
 
-def configuration(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """26: ``key=value`` lines."""
-    version = json.dumps({"counter": 0, "stateVersion": 0, "timestamp": broker.started}, separators=(",", ":"))
-    text = "".join(f"{name}={value}\n" for name, value in broker.config.lines())
-    return answer_to(request, fields={"version": version}, body=text.encode())
-
-
-def runtime(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """28: what a broker tells of itself, as texts. Java: ``AdminBrokerProcessor.prepareRuntimeInfo``."""
-    store = broker.store
-    table = {
-        "bootTimestamp": broker.started, "brokerActive": "true", "brokerVersion": VERSION,
-        "brokerVersionDesc": VERSION_NAME, "earliestMessageTimeStamp": store.earliest_message_time(),
-        "runtime": f"[ {(broker.now() - broker.started) // 1000} seconds ]",
-        "pageCacheLockTimeMills": 0, "sendThreadPoolQueueSize": 0, "pullThreadPoolQueueSize": 0,
-        "sendThreadPoolQueueHeadWaitTimeMills": 0, "pullThreadPoolQueueHeadWaitTimeMills": 0,
-        "putTps": "0.0 0.0 0.0", "getTransferredTps": "0.0 0.0 0.0",
-        **{f"{name}{day}": 0 for name in ("msgPutTotal", "msgGetTotal") for day in DAYS},
-    }  # fmt: skip
-    return answer_to(request, body=write({"table": {name: str(value) for name, value in table.items()}}))
+def system_topics(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """305: topics of the broker's own."""
+    known = broker.topics.own_names()
+    return answer_to(request, body=write({"topicList": sorted(known)}))
 
 
 ANSWERS: dict[int, Processor] = {
-    17: declare, 21: all_topics, 26: configuration, 28: runtime, 202: statistics, 215: delete, 351: one_topic,
+    17: declare, 21: all_topics, 202: statistics, 215: delete, 305: system_topics, 351: one_topic,
 }  # fmt: skip

@@ -10,11 +10,13 @@ from typing import Any
 
 from engine.broker.bodies import read_object, write
 from engine.broker.broker import Broker, Header, Processor
-from engine.broker.clients import ConsumerGroup, Member, Subscription
+from engine.broker.clients import TAG, ConsumerGroup, Member, Subscription
 from engine.broker.topics import READ, RETRY, WRITE
+from engine.errors import BadFilter
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.store.message_filter import SqlFilter
 
 _TYPES = ("CONSUME_ACTIVELY", "CONSUME_PASSIVELY", "CONSUME_POP")
 _MODELS = ("BROADCASTING", "CLUSTERING", "LITE_SELECTIVE")
@@ -89,6 +91,24 @@ def unregister(broker: Broker, request: Command, header: Header, connection: Con
     return answer_to(request)
 
 
+def check_config(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """46: whether this broker takes a subscription that is no list of tags."""
+    told = read_object(request.body).get("subscriptionData")
+    if not isinstance(told, Mapping):
+        return answer_to(request)
+    wanted = subscription_of(told)
+    if wanted.kind == TAG:
+        return answer_to(request)
+    if not broker.config.property_filter:
+        words = f"The broker does not support consumer to filter message by {wanted.kind}"
+        raise Refused(Answer.SYSTEM_ERROR, words)
+    try:
+        SqlFilter(wanted.expression)
+    except BadFilter as error:
+        raise Refused(Answer.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
+    return answer_to(request)
+
+
 def consumer_list(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """38: the clients of a group, for its members to share the queues."""
     group = broker.clients.consumers.get(header["consumerGroup"])
@@ -97,4 +117,4 @@ def consumer_list(broker: Broker, request: Command, header: Header, _connection:
     return answer_to(request, body=write({"consumerIdList": group.client_ids}))
 
 
-ANSWERS: dict[int, Processor] = {34: heart_beat, 35: unregister, 38: consumer_list}
+ANSWERS: dict[int, Processor] = {34: heart_beat, 35: unregister, 38: consumer_list, 46: check_config}

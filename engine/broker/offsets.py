@@ -1,4 +1,4 @@
-"""QUERY_CONSUMER_OFFSET, UPDATE_CONSUMER_OFFSET, GET_ALL_CONSUMER_OFFSET: what groups read next (protocol 3.4, 3.9).
+"""What groups read next, and where delay levels stand: requests 14, 15, 43, 45 (protocol 3.4, 3.9).
 
 Java: ``ConsumerManageProcessor``, ``AdminBrokerProcessor``.
 """
@@ -9,6 +9,7 @@ from engine.broker.broker import Broker, Header, Processor
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.store.config_tables import DELAY_OFFSETS
 from engine.store.get_message import GetMessageStatus
 
 
@@ -52,4 +53,9 @@ def all_offsets(broker: Broker, request: Command, _header: Header, _connection: 
     return answer_to(request, body=tables.text(tables.offsets_file).encode())
 
 
-ANSWERS: dict[int, Processor] = {14: query_offset, 15: update_offset, 43: all_offsets}
+def delay_offsets(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """45: where each delay level stands, as its file has it."""
+    return answer_to(request, body=broker.store.tables.text(DELAY_OFFSETS).encode())
+
+
+ANSWERS: dict[int, Processor] = {14: query_offset, 15: update_offset, 43: all_offsets, 45: delay_offsets}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from engine.broker import (
+    admin_broker,
+    admin_clients,
     admin_groups,
     admin_topics,
     heartbeats,
@@ -19,8 +21,18 @@ from engine.remoting.codes import BROKER, by_code
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 
-MODULES = (admin_groups, admin_topics, heartbeats, locks, offsets, pull, queries, send, send_back, transactions)
+MODULES = (
+    admin_broker, admin_clients, admin_groups, admin_topics, heartbeats, locks, offsets, pull, queries, send, send_back,
+    transactions,
+)  # fmt: skip
 ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}
+NOT_YET = {
+    222: "a reset by an administrator is remembered until the next pull",
+    324: "replies to a sender that waits",
+    325: "replies to a sender that waits",
+    370: "timers of any length are kept, not delivered",
+}
+"""Requests of the page that get code 3 here, with what each would need."""
 _REQUESTS = by_code(BROKER)
 
 

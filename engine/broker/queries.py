@@ -5,12 +5,14 @@ Java: ``AdminBrokerProcessor``, ``QueryMessageProcessor``.
 
 from __future__ import annotations
 
+from engine.broker.bodies import write
 from engine.broker.broker import Broker, Header, Processor
 from engine.codec.message import decode
 from engine.errors import CorruptUnit
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.store.queue_entry import entries_of_file
 
 MOST_BY_UNIQUE_KEY = 32
 """``defaultQueryMaxNum``: how many a query by unique key gives, whatever it asks for."""
@@ -86,6 +88,23 @@ def query_message(broker: Broker, request: Command, header: Header, _connection:
         return answer_to(request, fields=fields, body=b"".join(found.messages))
 
 
+def consume_queue(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """321: entries of a queue, as they are stored."""
+    topic, queue_id = str(header["topic"]), int(header["queueId"])
+    queue = broker.store.parts.queues.queue(topic, queue_id)
+    if queue is None:
+        raise Refused(Answer.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")
+    first = int(header["index"])
+    found = entries_of_file(queue, first, max(int(header["count"]), 0)) if first >= 0 else None
+    rows = [
+        {"physicOffset": entry.physical_offset, "physicSize": entry.size, "tagsCode": entry.tags_code}
+        for entry in found or ()
+    ]
+    body = {"maxQueueIndex": queue.max_offset, "minQueueIndex": queue.min_offset, "queueData": rows}
+    return answer_to(request, body=write(body))
+
+
 ANSWERS: dict[int, Processor] = {
     12: query_message, 29: search_offset, 30: max_offset, 31: min_offset, 32: earliest_time, 33: view_message,
+    321: consume_queue,
 }  # fmt: skip

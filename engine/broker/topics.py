@@ -65,6 +65,14 @@ class Topics:
         self._tables.declare_topics(topics)
         self.changed(list(topics))
 
+    def own_names(self) -> set[str]:
+        """The names of the broker's own topics (Java: ``TopicValidator``)."""
+        config = self._config()
+        return {
+            *REFUSES_SENDS, TEMPLATE, "BenchmarkTest", config.trace_topic, config.cluster, config.broker_name,
+            f"{config.cluster}_REPLY_TOPIC",
+        }  # fmt: skip
+
     def create_at_start(self) -> None:
         """The broker's own topics, where they are not declared yet."""
         config, known = self._config(), self._tables.topics()

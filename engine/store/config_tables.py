@@ -214,6 +214,11 @@ class ConfigTables:
             keys = [str(key) for key in self._members(self._offsets_file, "offsetTable")]
         return [key.partition("@")[0] for key in keys if key.split("@")[1:2] == [group]]
 
+    def groups_with_offsets(self) -> list[str]:
+        """Groups that have an offset in any topic."""
+        with self._lock:
+            return list(_group_topics(self._members(self._offsets_file, "offsetTable")))
+
     def consumer_offset(self, group: str, topic: str, queue_id: int) -> int:
         """The queue offset that ``group`` reads next; −1 where none is known."""
         with self._lock:

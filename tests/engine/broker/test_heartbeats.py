@@ -8,6 +8,8 @@ from pathlib import Path
 
 from brokers import Asking, asking, run
 
+from engine.broker.config import BrokerConfig
+
 
 def beat(client_id: str, *topics: str, group: str = "readers") -> bytes:
     subscriptions = [{"topic": topic, "subString": "*", "subVersion": 1, "expressionType": "TAG"} for topic in topics]
@@ -48,3 +50,25 @@ def test_a_group_gets_its_retry_topic(tmp_path: Path) -> None:
             assert (await client.ask(351, topic="%RETRY%readers")).code == 0
 
     run(told)
+
+
+def test_subscriptions_by_sql_are_looked_at_before_they_hold(tmp_path: Path) -> None:
+    def asked(kind: str, text: str) -> bytes:
+        told = {"topic": "Orders", "subString": text, "expressionType": kind, "subVersion": 1}
+        return json.dumps({"clientId": "one", "group": "readers", "subscriptionData": told}).encode()
+
+    async def off() -> None:
+        async with asking(tmp_path / "off") as client:
+            assert (await client.ask(46, asked("TAG", "a"))).code == 0
+            answer = await client.ask(46, asked("SQL92", "a > 1"))
+            assert (answer.code, answer.remark) == (
+                1, "The broker does not support consumer to filter message by SQL92",
+            )  # fmt: skip
+
+    async def on() -> None:
+        async with asking(tmp_path / "on", BrokerConfig(property_filter=True)) as client:
+            assert (await client.ask(46, asked("SQL92", "a > 1"))).code == 0
+            assert (await client.ask(46, asked("SQL92", "a >"))).code == 23
+
+    run(off)
+    run(on)

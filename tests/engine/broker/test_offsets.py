@@ -57,3 +57,13 @@ def test_an_unknown_topic_takes_no_offset(tmp_path: Path) -> None:
             assert (answer.code, answer.remark) == (17, "Topic Nowhere not exist!")
 
     run(told)
+
+
+def test_where_delay_levels_stand_is_told_as_the_file_has_it(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            client.server.broker.store.tables.set_delay_offset(3, 17)
+            text = bytes((await client.ask(45)).body).decode()
+            assert "".join(text.split()).endswith('"offsetTable":{3:17}}')
+
+    run(told)

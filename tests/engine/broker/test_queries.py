@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from brokers import asking, run
@@ -57,5 +58,21 @@ def test_where_no_message_begins_none_is_viewed(tmp_path: Path) -> None:
             for offset in (1 << 40, -5):
                 answer = await client.ask(33, offset=offset)
                 assert (answer.code, answer.remark) == (1, f"can not find message by the offset, {offset}")
+
+    run(told)
+
+
+def test_entries_of_a_queue_as_they_are_stored(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            for number in range(3):
+                await client.send("Orders", b"%d" % number)
+            client.server.broker.store.wait_dispatched()
+            answer = await client.ask(321, topic="Orders", queueId=0, index=1, count=10)
+            found = json.loads(bytes(answer.body))
+            assert (found["minQueueIndex"], found["maxQueueIndex"]) == (0, 3)
+            assert [row["physicSize"] > 0 for row in found["queueData"]] == [True, True]
+            missing = await client.ask(321, topic="Orders", queueId=9, index=0, count=1)
+            assert (missing.code, missing.remark) == (1, "9@Orders is not exist!")
 
     run(told)

@@ -1,0 +1,84 @@
+"""What a broker tells of itself, and how it is told otherwise while it runs (protocol 3.9).
+
+Java: ``AdminBrokerProcessor.getBrokerConfig``, ``updateBrokerConfig``, ``prepareRuntimeInfo``.
+"""
+
+from __future__ import annotations
+
+import json
+
+from engine.broker.bodies import write
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.topics import SCHEDULE
+from engine.errors import UsageError
+from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import VERSION, Command, answer_to
+from engine.remoting.settings import over, pairs
+
+VERSION_NAME = "V5_3_3"
+"""What a broker of that number (:data:`engine.remoting.frame.VERSION`) calls itself."""
+DAYS = ("YesterdayMorning", "TodayMorning")
+FIXED = frozenset({"brokerName", "brokerClusterName", "brokerId", "brokerIP1", "listenPort", "namesrvAddr"})
+"""Keys of a broker's own that hold for as long as it runs."""
+
+
+def configuration(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """26: ``key=value`` lines, of the broker and of its store."""
+    version = json.dumps({"counter": 0, "stateVersion": 0, "timestamp": broker.started}, separators=(",", ":"))
+    lines = broker.config.lines() + pairs(broker.store.config)
+    return answer_to(request, fields={"version": version}, body="".join(f"{k}={v}\n" for k, v in lines).encode())
+
+
+def reconfigure(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """25: ``key=value`` lines over what holds. A key of the store, and what cannot change while the broker runs, is
+    refused (RocketMQ takes any line, and heeds some of them).
+    """
+    text = bytes(request.body).decode("utf-8", "replace")
+    try:
+        config, others = over(broker.config, text)
+    except UsageError as error:
+        raise Refused(Answer.SYSTEM_ERROR, str(error)) from error
+    before, after = dict(broker.config.lines()), dict(config.lines())
+    standing = dict(pairs(broker.store.config))
+    told = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    fixed = [key for key in sorted(FIXED) if before[key] != after[key]]
+    fixed += [key for key in others if key in standing and told.get(key, "").strip() != standing[key]]
+    if fixed:
+        raise Refused(Answer.SYSTEM_ERROR, f"cannot be changed while the broker runs: {', '.join(fixed)}")
+    broker.config = config
+    return answer_to(request)
+
+
+def runtime(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """28: figures as texts. What is not counted here (the days before, rates) is 0."""
+    store = broker.store
+    at, put, parts = store.positions(), store.counters()["dispatch.units"], store.parts
+    table = {
+        "bootTimestamp": broker.started, "brokerActive": "true", "brokerVersion": VERSION,
+        "brokerVersionDesc": VERSION_NAME, "earliestMessageTimeStamp": store.earliest_message_time(),
+        "runtime": f"[ {(broker.now() - broker.started) // 1000} seconds ]",
+        "commitLogMinOffset": max(at.min, 0), "commitLogMaxOffset": at.wrote, "dispatchBehindBytes": at.behind,
+        "commitLogDiskRatio": parts.disk.usage(parts.paths.commitlog),
+        "consumeQueueDiskRatio": parts.disk.usage(parts.queue_folder),
+        "putMessageTimesTotal": put, "msgPutTotalTodayNow": put, "msgGetTotalTodayNow": 0,
+        "pageCacheLockTimeMills": 0, "sendThreadPoolQueueSize": 0, "pullThreadPoolQueueSize": 0,
+        "sendThreadPoolQueueHeadWaitTimeMills": 0, "pullThreadPoolQueueHeadWaitTimeMills": 0,
+        "putTps": "0.0 0.0 0.0", "getTransferredTps": "0.0 0.0 0.0",
+        **{f"{name}{day}": 0 for name in ("msgPutTotal", "msgGetTotal") for day in DAYS},
+        **_levels(broker),
+    }  # fmt: skip
+    return answer_to(request, body=write({"table": {name: str(value) for name, value in table.items()}}))
+
+
+def _levels(broker: Broker) -> dict[str, str]:
+    """Where each delay level stands, and its queue's end."""
+    found = {}
+    for level in range(1, len(broker.store.config.delay_levels()) + 1):
+        end = broker.store.max_offset_in_queue(SCHEDULE, level - 1)
+        if end > 0:
+            found[f"scheduleMessageOffset_{level}"] = f"{broker.store.tables.delay_offset(level)},{end}"
+    return found
+
+
+ANSWERS: dict[int, Processor] = {25: reconfigure, 26: configuration, 28: runtime}

@@ -1,0 +1,62 @@
+"""Who is connected, and who reads what (protocol 3.9). Java: ``AdminBrokerProcessor``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.broker.bodies import write
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.clients import Member
+from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+
+
+def consumer_connections(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """203: the clients of a group, and what it subscribes to."""
+    name = str(header["consumerGroup"])
+    group = broker.clients.consumers.get(name)
+    if group is None:
+        raise Refused(Answer.CONSUMER_NOT_ONLINE, f"the consumer group[{name}] not online")
+    body = {
+        "connectionSet": _connections(group.members), "consumeFromWhere": group.start, "consumeType": group.kind,
+        "messageModel": group.model,
+        "subscriptionTable": {topic: one.record() for topic, one in group.subscriptions.items()},
+    }  # fmt: skip
+    return answer_to(request, body=write(body))
+
+
+def producer_connections(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """204: the clients that send as a group."""
+    name = str(header["producerGroup"])
+    members = broker.clients.producers.get(name)
+    if not members:
+        raise Refused(Answer.SYSTEM_ERROR, f"the producer group[{name}] not exist")
+    return answer_to(request, body=write({"connectionSet": _connections(members)}))
+
+
+def _connections(members: Mapping[Connection, Member]) -> list[dict[str, Any]]:
+    return [
+        {"clientAddr": connection.peer, "clientId": one.client_id, "language": one.language, "version": one.version}
+        for connection, one in members.items()
+    ]
+
+
+def groups_of_topic(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """300: groups that subscribe to a topic now, or have offsets in it."""
+    topic, tables = str(header["topic"]), broker.store.tables
+    online = [name for name, group in broker.clients.consumers.items() if topic in group.subscriptions]
+    known = [name for name in tables.groups_with_offsets() if topic in tables.topics_of(name)]
+    return answer_to(request, body=write({"groupList": list(dict.fromkeys(online + known))}))
+
+
+def topics_of_group(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """343: topics that a group has offsets in."""
+    topics = broker.store.tables.topics_of(str(header["group"]))
+    return answer_to(request, body=write({"brokerAddr": broker.address, "topicList": topics}))
+
+
+ANSWERS: dict[int, Processor] = {
+    203: consumer_connections, 204: producer_connections, 300: groups_of_topic, 343: topics_of_group,
+}  # fmt: skip
