@@ -13,7 +13,7 @@ from engine.broker.broker import Broker, Header, Processor
 from engine.broker.pending_sends import Pending
 from engine.broker.send_back import most_times
 from engine.broker.topics import DEAD_LETTERS, READ, REFUSES_SENDS, RETRY, WRITE, wrong_name
-from engine.broker.transactions import as_half, is_half
+from engine.broker.transactions import as_half, is_half, text_as_stored
 from engine.broker.unique_ids import unique_id
 from engine.codec import properties
 from engine.codec.config_tables import TopicConfig
@@ -64,7 +64,7 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
     if name.startswith(RETRY):
         name, queue_id = retried(broker, request, fields, name, queue_id, reconsumed)
     message = Message(
-        name, bytes(request.body), queue_id, found, flag=int(fields["flag"]),
+        name, bytes(request.body), queue_id, found, _stored_text(broker, found), flag=int(fields["flag"]),
         sys_flag=int(fields["sysFlag"]), born_timestamp=int(fields["bornTimestamp"]), born_host=connection.peer,
         reconsume_times=reconsumed,
     )  # fmt: skip
@@ -134,20 +134,29 @@ def retried(
 
 
 def with_broker_properties(broker: Broker, found: dict[str, str]) -> dict[str, str]:
-    """A message's properties with those that a broker adds."""
+    """A message's properties with those that a broker adds: before 5.x only the cluster's name."""
     config = broker.config
-    if properties.UNIQUE_KEY not in found:
-        found[properties.UNIQUE_KEY] = unique_id(broker.now())
-    found[MSG_REGION] = config.region_id
-    found[TRACE_ON] = "true" if config.trace_on else "false"
     found[CLUSTER] = config.cluster
-    found.pop(POP_CHECK_POINT, None)
+    if broker.store.like != "4.9":
+        if properties.UNIQUE_KEY not in found:
+            found[properties.UNIQUE_KEY] = unique_id(broker.now())
+        found[MSG_REGION] = config.region_id
+        found[TRACE_ON] = "true" if config.trace_on else "false"
+        found.pop(POP_CHECK_POINT, None)
     return found
 
 
+def _stored_text(broker: Broker, found: dict[str, str]) -> bytes:
+    """The text of a single message: 4.9 leaves WAIT out of it."""
+    like = broker.store.like
+    told = {name: value for name, value in found.items() if name != properties.WAIT} if like == "4.9" else found
+    return text_as_stored(told, like)
+
+
 def _told(broker: Broker, found: dict[str, str]) -> dict[str, str]:
+    key = {} if broker.store.like == "4.9" else {"transactionId": found.get(properties.UNIQUE_KEY, "")}
     return {
-        "transactionId": found.get(properties.UNIQUE_KEY, ""),
+        **key,
         MSG_REGION: broker.config.region_id,
         TRACE_ON: "true" if broker.config.trace_on else "false",
     }
@@ -162,7 +171,8 @@ def send_batch(broker: Broker, request: Command, header: Header, connection: Con
     shared = with_broker_properties(broker, properties.decode((fields["properties"] or "").encode()))
     result = broker.store.put_encoded_batch(
         Message(
-            topic.name, bytes(request.body), queue_id, shared, sys_flag=int(fields["sysFlag"]),
+            topic.name, bytes(request.body), queue_id, shared, text_as_stored(shared, broker.store.like),
+            sys_flag=int(fields["sysFlag"]),
             born_timestamp=int(fields["bornTimestamp"]), born_host=connection.peer,
             reconsume_times=int(fields["reconsumeTimes"] or 0),
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from engine.broker.broker import Broker
 from engine.broker.topics import HALF, OP_HALF, TOO_OFTEN_CHECKED
-from engine.broker.transactions import DECIDED_TAG, IMMUNITY, immunity_ms, write_ops
+from engine.broker.transactions import DECIDED_TAG, IMMUNITY, immunity_ms, text_as_stored, write_ops
 from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message, encode_unit
 from engine.codec.message import Unit
@@ -137,11 +137,11 @@ def _still_immune(broker: Broker, unit: Unit, found: dict[str, str], decided: De
     if first is not None and first.isdecimal() and decided.take(int(first)):
         return True
     again = {**found, properties.WAIT: "false", PREPARED_QUEUE_OFFSET: first or str(unit.queue_offset)}
-    return broker.store.put_message(_renewed(unit, again)).ok
+    return broker.store.put_message(_renewed(broker, unit, again)).ok
 
 
-def _renewed(unit: Unit, found: dict[str, str]) -> Message:
-    text = properties.encode(found)
+def _renewed(broker: Broker, unit: Unit, found: dict[str, str]) -> Message:
+    text = text_as_stored(found, broker.store.like)
     return Message(
         unit.topic, unit.body, unit.queue_id, {properties.WAIT: "false"}, text, sys_flag=unit.sys_flag & ~HOST_BITS,
         born_timestamp=unit.born_timestamp, born_host=unit.born_host, store_host=unit.store_host,
@@ -150,7 +150,7 @@ def _renewed(unit: Unit, found: dict[str, str]) -> Message:
 
 def _ask(broker: Broker, unit: Unit, found: dict[str, str]) -> bool:
     """Put the half message in again behind the others, and ask a producer of its group about that copy."""
-    copy = _renewed(unit, found)
+    copy = _renewed(broker, unit, found)
     result = broker.store.put_message(copy)
     if result.append is None or not result.ok:
         return False
@@ -167,7 +167,7 @@ def _ask(broker: Broker, unit: Unit, found: dict[str, str]) -> bool:
         fields["bname"] = broker.config.broker_name
     real = copy.changed(
         topic=found.get(properties.REAL_TOPIC, unit.topic), queue_id=int(found.get(properties.REAL_QUEUE_ID, "0")),
-        flag=unit.flag, properties_raw=properties.encode({**found, properties.WAIT: "false"}),
+        flag=unit.flag, properties_raw=text_as_stored({**found, properties.WAIT: "false"}, broker.store.like),
     )  # fmt: skip
     body = encode_unit(
         real, queue_offset=at.queue_offset, physical_offset=at.physical_offset, store_timestamp=unit.store_timestamp

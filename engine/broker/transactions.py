@@ -8,7 +8,7 @@ from __future__ import annotations
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.topics import HALF, OP_HALF
 from engine.codec import properties
-from engine.codec.encode import HOST_BITS, Message
+from engine.codec.encode import HOST_BITS, Message, encode_properties
 from engine.codec.message import COMMIT, ROLLBACK, TRANSACTION_MASK, Unit
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection import Connection
@@ -33,9 +33,16 @@ def as_half(message: Message, like: str) -> Message:
         found[properties.TRANSACTION_ID] = found[properties.UNIQUE_KEY]
     found[properties.REAL_TOPIC] = message.topic
     found[properties.REAL_QUEUE_ID] = str(message.queue_id)
+    text = text_as_stored(found, like)
     return message.changed(
-        topic=HALF, queue_id=0, properties=found, properties_raw=None, sys_flag=message.sys_flag & ~TRANSACTION_MASK
+        topic=HALF, queue_id=0, properties=found, properties_raw=text, sys_flag=message.sys_flag & ~TRANSACTION_MASK
     )
+
+
+def text_as_stored(found: dict[str, str], like: str) -> bytes:
+    """The property text that a release's broker makes of a map: 4.9 leaves the end of the last pair out."""
+    text = encode_properties(found)
+    return text[:-1] if like == "4.9" else text
 
 
 def end_transaction(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command | None:
@@ -111,7 +118,7 @@ def write_ops(broker: Broker, *, every: bool = False) -> None:
 
 
 def _write_op(broker: Broker, queue_id: int, body: bytes) -> bool:
-    text = properties.encode({properties.TAGS: DECIDED_TAG, properties.WAIT: "true"})
+    text = text_as_stored({properties.TAGS: DECIDED_TAG, properties.WAIT: "true"}, broker.store.like)
     address, now = broker.address or broker.store.parts.commit_log.store_host, broker.now()
     rules = {properties.TAGS: DECIDED_TAG, properties.WAIT: "false"}
     op = Message(OP_HALF, body, queue_id, rules, text, born_timestamp=now, born_host=address)
