@@ -72,12 +72,12 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
 
 
 def _levels(broker: Broker) -> dict[str, str]:
-    """Where each delay level stands, and its queue's end."""
-    found = {}
-    for level in range(1, len(broker.store.config.delay_levels()) + 1):
-        end = broker.store.max_offset_in_queue(SCHEDULE, level - 1)
-        if end > 0:
-            found[f"scheduleMessageOffset_{level}"] = f"{broker.store.tables.delay_offset(level)},{end}"
+    """Where each delay level stands, and its queue's end; before 5.x of levels only that delivered something."""
+    found, store = {}, broker.store
+    for level in range(1, len(store.config.delay_levels()) + 1):
+        at, end = store.tables.delay_offset(level), store.max_offset_in_queue(SCHEDULE, level - 1)
+        if at > 0 or (end > 0 and store.like != "4.9"):
+            found[f"scheduleMessageOffset_{level}"] = f"{at},{end}"
     return found
 
 

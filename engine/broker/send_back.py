@@ -66,8 +66,6 @@ def _looked_up(broker: Broker, header: Header) -> Unit:
     unit = broker.store.look_message_by_offset(offset)
     if unit is None:
         raise Refused(Answer.SYSTEM_ERROR, f"look message by offset failed, {offset}")
-    if header["originTopic"] is not None and unit.topic != header["originTopic"]:
-        raise Refused(Answer.SYSTEM_ERROR, f"look message by offset failed to check the topic name{offset}")
     return unit
 
 

@@ -248,7 +248,10 @@ def _delayed(message: Message, level: int, config: MessageStoreConfig, like: Lik
     if level > most:
         level = most
         found[props.DELAY] = str(level)
-    return _moved(message, found, SCHEDULE_TOPIC, level - 1)
+    moved = _moved(message, found, SCHEDULE_TOPIC, level - 1)
+    if like == "4.9" and moved.properties_raw:  # the end of the last pair is left out
+        moved.properties_raw = moved.properties_raw[:-1]
+    return moved
 
 
 def _is_timed(message: Message) -> bool:

@@ -54,7 +54,23 @@ def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
             offset = await offset_of(client, b"one")
             answer = await client.ask(36, offset=offset + 1, group=GROUP, delayLevel=0)
             assert (answer.code, answer.remark) == (1, f"look message by offset failed, {offset + 1}")
-            answer = await client.ask(36, offset=offset, group=GROUP, delayLevel=0, originTopic="Other")
-            assert answer.remark == f"look message by offset failed to check the topic name{offset}"
+
+    run(told)
+
+
+def test_what_came_again_comes_again(tmp_path: Path) -> None:
+    """The client names the topic that the message was sent to, not the retry topic that it lies in: a check of that
+    name lost every second retry.
+    """
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            offset = await offset_of(client, b"one")
+            for times in (1, 2):
+                asked = {"offset": offset, "group": GROUP, "delayLevel": 1, "originTopic": "Orders"}
+                assert (await client.ask(36, **asked)).code == 0
+                (*_, waiting) = units(client, "SCHEDULE_TOPIC_XXXX")
+                assert (waiting.reconsume_times, waiting.properties["RETRY_TOPIC"]) == (times, "Orders")
+                offset = waiting.physical_offset
 
     run(told)
