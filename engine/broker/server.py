@@ -22,6 +22,7 @@ from engine.broker.config import BrokerConfig
 from engine.broker.pull import wake_held
 from engine.broker.registration import Registration
 from engine.broker.services import SERVICES, Service
+from engine.broker.twins import loading_beside
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
 from engine.remoting.connection import Connection, Limits, Server, bind, port_of
@@ -53,6 +54,7 @@ class ListeningBroker:
         self._services: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._woken = False
+        self._loading = loading_beside()
 
     @property
     def address(self) -> str:
@@ -60,6 +62,7 @@ class ListeningBroker:
         return self.broker.address
 
     async def __aenter__(self) -> Self:
+        """Accept."""
         broker = self.broker
         self._loop = asyncio.get_running_loop()
         broker.address = f"{broker.config.broker_ip}:{port_of(self._bound)}"
@@ -74,6 +77,7 @@ class ListeningBroker:
         for service in SERVICES:
             self._services.append(asyncio.create_task(self._rounds(service)))
         self._services.append(asyncio.create_task(self._registration.run()))
+        self._loading.__enter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -91,6 +95,7 @@ class ListeningBroker:
                 ending.end(self.broker)
         if self.broker.sends.putter is not None:
             self.broker.sends.putter.shutdown()
+        await asyncio.to_thread(self._loading.__exit__, None, None, None)
 
     def _answer(self, request: Command, connection: Connection) -> Command | None:
         return processors.answer(self.broker, request, connection)

@@ -7,11 +7,12 @@ Two twins keep one contract: :func:`scan_block_plain` in plain Python, and the c
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Literal, NamedTuple
@@ -361,9 +362,24 @@ def twin() -> ModuleType | None:
 
     The first call takes about a second, or several where nothing is in the user's cache yet.
     """
-    if os.environ.get("STORESCOPE_PLAIN") == "1":
+    if os.environ.get("STORESCOPE_PLAIN") == "1" or any(doubt() for doubt in _doubts):
         return None
     return _try_twin()
+
+
+_doubts: list[Callable[[], bool]] = []
+
+
+@contextlib.contextmanager
+def without_twins_while(doubt: Callable[[], bool]) -> Iterator[None]:
+    """Within the block plain Python answers whoever asks for a twin while ``doubt`` says True: for programs that load
+    the twins beside their work.
+    """
+    _doubts.append(doubt)
+    try:
+        yield
+    finally:
+        _doubts.remove(doubt)
 
 
 @functools.cache

@@ -224,20 +224,19 @@ def _number(column: npt.NDArray[Any] | array[int] | None, row: int) -> int:
 class Encoder:
     """Writes the rows of a :class:`Run` as units; one caller at a time."""
 
-    __slots__ = ("_compiled", "_known", "_sheet", "_target", "_to")
+    __slots__ = ("_compiled", "_sheet", "_target", "_to")
 
     def __init__(self) -> None:
         self._sheet = array("q", bytes(8 * len(write_job.NAMES)))
         self._compiled: Compiled | None = None
-        self._known = False
         self._target: memoryview | None = None
         self._to = 0
 
     @property
     def compiled(self) -> Compiled | None:
-        """The compiled twin, looked for once."""
-        if not self._known:
-            self._compiled, self._known = twin(), True
+        """The compiled twin, where it is there."""
+        if self._compiled is None:
+            self._compiled = twin()
         return self._compiled
 
     def encode(

@@ -286,3 +286,13 @@ def test_the_environment_can_forbid_compiled_walks(monkeypatch, caplog):
     with caplog.at_level(logging.WARNING):
         assert twin() is None
     assert not caplog.records
+
+
+def test_plain_python_answers_while_there_is_a_doubt() -> None:
+    doubts = [True]
+    with columns.without_twins_while(lambda: doubts[0]):
+        assert columns.twin() is None
+        doubts[0] = False
+        assert columns.twin() is columns._try_twin()
+        doubts[0] = True
+    assert columns.twin() is columns._try_twin()

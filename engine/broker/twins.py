@@ -1,0 +1,47 @@
+"""Compiled code is loaded by a thread while plain Python answers: half a second, two on a busy machine, in which no
+client would hear anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+
+from engine.codec import columns, dispatch_twin, gather, message_columns
+
+LOADS = (columns.twin, message_columns.twin, dispatch_twin.twin, gather.twin)
+
+
+class _Loading:
+    """Starts its thread when somebody first wants a twin."""
+
+    def __init__(self, loads: tuple[Callable[[], object], ...]) -> None:
+        self._loads = loads
+        self._lock = threading.Lock()
+        self.thread: threading.Thread | None = None
+
+    def others_do_without(self) -> bool:
+        """Whether the caller does without the twins for now."""
+        thread = self.thread
+        if thread is None:
+            with self._lock:
+                if self.thread is None:
+                    self.thread = threading.Thread(target=self._load, name="storescope-twins", daemon=True)
+                    self.thread.start()
+            return True
+        return thread.is_alive() and thread is not threading.current_thread()
+
+    def _load(self) -> None:
+        for load in self._loads:
+            load()
+
+
+@contextlib.contextmanager
+def loading_beside(*loads: Callable[[], object]) -> Iterator[None]:
+    """Within the block nobody waits for the twins of dispatch and of puts, or what ``loads`` load instead."""
+    loading = _Loading(loads or LOADS)
+    with columns.without_twins_while(loading.others_do_without):
+        yield
+    if loading.thread is not None:
+        loading.thread.join()
