@@ -253,10 +253,9 @@ class ConfigTables:
 
     def save(self) -> int:
         """Write every table that was changed since it was written; how many. Raises ``OSError``; what was not written
-        stays to be written.
+        stays to be written. Nobody who asks or changes a table waits for the disk.
         """
-        with self._lock:
-            return sum(self._save(name) for name, table in self._tables.items() if table.changed)
+        return sum(self._save(name) for name, table in self._tables.items() if table.changed)
 
     @property
     def offsets_file(self) -> str:
@@ -294,7 +293,9 @@ class ConfigTables:
         return table
 
     def _save(self, name: str) -> bool:
-        self._ready(name).save()
+        with self._lock:
+            text = self._ready(name).taken()
+        self._tables[name].write(*text)
         return True
 
 
@@ -307,6 +308,8 @@ class ConfigTable:
         self.changed = False
         self._disk = disk
         self._sound = False  # the file holds what a broker reads: fit to become the .bak
+        self._writing = threading.Lock()
+        self._taken = self._written = 0
 
     def load(self) -> None:
         """Take the file, else its ``.bak``; raises :class:`BadTable` where both are bad, :class:`CannotRead` where one
@@ -330,14 +333,28 @@ class ConfigTable:
         except OSError as error:  # not a missing table: a broker with other rights may have it
             raise CannotRead(f"cannot be read: {error.strerror}", file=str(path)) from error
 
-    def save(self) -> None:
-        """Copy the sound file to ``.bak``, then put the new text in its place; raises ``OSError``."""
-        old = self._disk.read_file(self.path) if self._sound else None
-        if old:
-            put_file(self._disk, self.path.with_name(self.path.name + BACKUP), old)
-        put_file(self._disk, self.path, render(self.value).encode("utf-8", "replace"))
-        self._sound = True
+    def taken(self) -> tuple[int, bytes]:
+        """The text as it is now, and its number: nothing is changed that it does not have."""
+        self._taken += 1
         self.changed = False
+        return self._taken, render(self.value).encode("utf-8", "replace")
+
+    def write(self, number: int, text: bytes) -> None:
+        """Copy the sound file to ``.bak``, then put ``text`` in its place, unless a later one is there already; raises
+        ``OSError``.
+        """
+        with self._writing:
+            if number < self._written:
+                return
+            try:
+                old = self._disk.read_file(self.path) if self._sound else None
+                if old:
+                    put_file(self._disk, self.path.with_name(self.path.name + BACKUP), old)
+                put_file(self._disk, self.path, text)
+            except BaseException:
+                self.changed = True
+                raise
+            self._sound, self._written = True, number
 
 
 def _as_object(value: Any) -> dict[str | int, Any]:

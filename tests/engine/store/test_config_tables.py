@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from engine.codec.json_dialect import parse
 from engine.errors import UsageError
 from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
+from engine.store import config_tables
 from engine.store.config_tables import BadTable, ConfigTables
 
 NOW = 1_700_000_000_000
@@ -157,3 +159,40 @@ def test_what_is_not_changed_stays(golden: Any, tmp_path: Path) -> None:
     offsets = parse((tmp_path / "config" / "consumerOffset.json").read_bytes()).value["offsetTable"]
     assert "ShipmentEvents@dashboard@broadcast" in offsets
     assert offsets["OrderEvents@billing"][0] == 400
+
+
+def test_nobody_waits_for_the_disk_that_a_table_is_written_to(tmp_path, monkeypatch) -> None:
+    """A broker commits offsets in its loop: on a busy disk every client waited for the table to be written."""
+    made = tables(tmp_path)
+    writing, go_on = threading.Event(), threading.Event()
+    put = config_tables.put_file
+
+    def slow(disk, path, data) -> None:
+        if path.name == "consumerOffset.json":
+            writing.set()
+            assert go_on.wait(60)
+        put(disk, path, data)
+
+    monkeypatch.setattr(config_tables, "put_file", slow)
+    made.commit_consumer_offset("g", "T", 0, 1)
+    saving = threading.Thread(target=made.save)
+    saving.start()
+    assert writing.wait(60)
+    made.commit_consumer_offset("g", "T", 0, 2)
+    assert made.consumer_offset("g", "T", 0) == 2
+    go_on.set()
+    saving.join(60)
+    assert made.save() == 1
+    again = tables(tmp_path)
+    assert again.consumer_offset("g", "T", 0) == 2
+
+
+def test_a_text_that_comes_late_does_not_replace_a_later_one(tmp_path) -> None:
+    made = tables(tmp_path)
+    table = made._tables["consumerOffset.json"]
+    made.commit_consumer_offset("g", "T", 0, 1)
+    first = table.taken()
+    made.commit_consumer_offset("g", "T", 0, 2)
+    table.write(*table.taken())
+    table.write(*first)
+    assert tables(tmp_path).consumer_offset("g", "T", 0) == 2
