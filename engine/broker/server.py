@@ -1,8 +1,4 @@
-"""A broker that listens: requests to answers, held pulls woken, and what goes on by itself (protocol 4).
-
->>> async with serving(path) as addresses:
-...     print(addresses.broker, addresses.namesrv)
-"""
+"""A broker that listens: requests to answers, held pulls woken, and what goes on by itself (protocol 4)."""
 
 from __future__ import annotations
 
@@ -10,10 +6,8 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
 from engine.broker import processors
@@ -23,9 +17,8 @@ from engine.broker.pull import wake_held
 from engine.broker.registration import Registration
 from engine.broker.services import SERVICES, Service
 from engine.broker.twins import loading_beside
-from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
-from engine.remoting.connection import Connection, Limits, Server, bind, port_of
+from engine.remoting.connection import Connection, Limits, Server, port_of
 from engine.remoting.frame import Command
 
 LOOPBACK = "127.0.0.1"
@@ -124,34 +117,3 @@ class ListeningBroker:
     def _wake(self) -> None:
         self._woken = False
         wake_held(self.broker)
-
-
-@dataclass(frozen=True, slots=True)
-class Addresses:
-    """Where clients find what is served: ``ip:port`` each."""
-
-    broker: str
-    namesrv: str
-
-
-@contextlib.asynccontextmanager
-async def serving_store(
-    path: Path | str,
-    config: BrokerConfig | None = None,
-    store_config: MessageStoreConfig | None = None,
-    *,
-    name_servers: Sequence[str] = (),
-    host: str = LOOPBACK,
-    port: int | None = None,
-) -> AsyncIterator[ListeningBroker]:
-    """A broker over the store in ``path``, made where there is none; the store is closed behind the block."""
-    config = config or BrokerConfig()
-    bound = bind(host, config.listen_port if port is None else port)
-    with bound:
-        shown = f"{config.broker_ip}:{port_of(bound)}"
-        store = await asyncio.to_thread(MessageStore, path, store_config, store_host=shown)
-        try:
-            async with ListeningBroker(store, config, name_servers=name_servers, at=bound) as server:
-                yield server
-        finally:
-            await asyncio.to_thread(store.close)

@@ -6,6 +6,8 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,6 +45,15 @@ def test_the_examples_in_python_work(place: Path, capsys: pytest.CaptureFixture[
         readme.run_block(block, {})
     assert capsys.readouterr().out.startswith("PutMessageStatus.PUT_OK\nb'one cup of tea'\n")
     assert not (place / "orders-store" / "abort").exists()
+
+
+def test_the_fixture_for_a_test_suite_works(place: Path) -> None:
+    (block,) = [one for one in readme.python_blocks() if "@pytest.fixture" in one]
+    asked = "\n\ndef test_it(rocketmq):\n    assert rocketmq.startswith('127.0.0.1:')\n"
+    (place / "test_it.py").write_text(block + asked, "utf-8")
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert "1 passed" in done.stdout, done.stdout
 
 
 def test_what_the_sentences_name_of_the_engine_is_there(place: Path) -> None:

@@ -21,8 +21,8 @@ KEPT = {
     # asyncio calls these.
     "Connection.connection_made", "Connection.data_received", "Connection.connection_lost",
     "Connection.pause_writing", "Connection.resume_writing",
-    # Embedding programs and test suites use these.
-    "serving_store",
+    # Test suites use this; the README shows it.
+    "serving_beside",
     # Python's import asks this.
     "_Code.get_filename",
 }  # fmt: skip

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.broker.config import BrokerConfig
-from engine.broker.server import ListeningBroker, serving_store
+from engine.broker.server import ListeningBroker
+from engine.broker.serving import serving_store
 from engine.codec.message import Unit
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import Command

@@ -1,0 +1,98 @@
+"""A store served for as long as a block of Python lasts: for test suites that want a broker.
+
+>>> async with serving(path) as addresses:
+...     print(addresses.broker, addresses.namesrv)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.broker.config import BrokerConfig
+from engine.broker.server import ListeningBroker
+from engine.config import MessageStoreConfig
+from engine.message_store import MessageStore
+from engine.namesrv.server import LOOPBACK, ListeningNameServer
+from engine.remoting.connection import bind, port_of
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where clients find what is served: ``ip:port`` each."""
+
+    broker: str
+    namesrv: str
+
+
+@contextlib.asynccontextmanager
+async def serving_store(
+    path: Path | str,
+    config: BrokerConfig | None = None,
+    store_config: MessageStoreConfig | None = None,
+    *,
+    name_servers: Sequence[str] = (),
+    host: str = LOOPBACK,
+    port: int | None = None,
+) -> AsyncIterator[ListeningBroker]:
+    """A broker over the store in ``path``, made where there is none; the store is closed behind the block."""
+    config = config or BrokerConfig()
+    bound = bind(host, config.listen_port if port is None else port)
+    with bound:
+        shown = f"{config.broker_ip}:{port_of(bound)}"
+        store = await asyncio.to_thread(MessageStore, path, store_config, store_host=shown)
+        try:
+            async with ListeningBroker(store, config, name_servers=name_servers, at=bound) as server:
+                yield server
+        finally:
+            await asyncio.to_thread(store.close)
+
+
+@contextlib.asynccontextmanager
+async def serving(path: Path | str, config: BrokerConfig | None = None) -> AsyncIterator[Addresses]:
+    """A name server and a broker over the store in ``path``, on free ports of the loopback. Raises what
+    :class:`MessageStore` raises, as where somebody holds the store.
+    """
+    async with (
+        ListeningNameServer(port=0) as names,
+        serving_store(path, config, name_servers=[names.address], port=0) as server,
+    ):
+        yield Addresses(server.address, names.address)
+
+
+@contextlib.contextmanager
+def serving_beside(path: Path | str, config: BrokerConfig | None = None) -> Iterator[Addresses]:
+    """:func:`serving` by a thread of its own, for code without an event loop: a fixture, a blocking client."""
+    told: queue.SimpleQueue[Addresses | BaseException] = queue.SimpleQueue()
+    ending: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def served() -> None:
+        ended = asyncio.Event()
+        ending.append((asyncio.get_running_loop(), ended))
+        async with serving(path, config) as addresses:
+            told.put(addresses)
+            await ended.wait()
+
+    def run() -> None:
+        try:
+            asyncio.run(served())
+        except BaseException as error:  # noqa: BLE001  told to whoever waits
+            told.put(error)
+
+    thread = threading.Thread(target=run, name="storescope-serving", daemon=True)
+    thread.start()
+    found = told.get()
+    if isinstance(found, BaseException):
+        thread.join()
+        raise found
+    try:
+        yield found
+    finally:
+        loop, ended = ending[0]
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
