@@ -66,7 +66,7 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
         "sendThreadPoolQueueHeadWaitTimeMills": 0, "pullThreadPoolQueueHeadWaitTimeMills": 0,
         "putTps": "0.0 0.0 0.0", "getTransferredTps": "0.0 0.0 0.0",
         **{f"{name}{day}": 0 for name in ("msgPutTotal", "msgGetTotal") for day in DAYS},
-        **_levels(broker),
+        **_levels(broker), **_timers(broker),
     }  # fmt: skip
     return answer_to(request, body=write({"table": {name: str(value) for name, value in table.items()}}))
 
@@ -79,6 +79,16 @@ def _levels(broker: Broker) -> dict[str, str]:
         if at > 0 or (end > 0 and store.like != "4.9"):
             found[f"scheduleMessageOffset_{level}"] = f"{at},{end}"
     return found
+
+
+def _timers(broker: Broker) -> dict[str, str]:
+    if broker.timers is None:
+        return {}
+    late, waiting = broker.timers.behind()
+    return {
+        "timerReadBehind": str(late), "timerOffsetBehind": str(waiting), "timerCongestNum": "0",
+        "timerEnqueueTps": "0.0", "timerDequeueTps": "0.0",
+    }  # fmt: skip
 
 
 ANSWERS: dict[int, Processor] = {25: reconfigure, 26: configuration, 28: runtime}

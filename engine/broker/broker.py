@@ -17,6 +17,15 @@ from engine.broker.topics import Topics
 from engine.message_store import MessageStore
 from engine.remoting.connection import Connection
 from engine.remoting.frame import ONE_WAY, Command
+from engine.store.timers.messages import TimerMessages
+
+
+def timers_of(store: MessageStore, now: Callable[[], int]) -> TimerMessages | None:
+    """Messages for any time, where the release and the configuration know of them."""
+    if store.like == "4.9" or not store.config.timer_wheel_enable:
+        return None
+    return TimerMessages(store.parts, store.put_message, now)
+
 
 Header = Mapping[str, Any]
 """A request's header fields with their types; None for what is absent."""
@@ -45,6 +54,7 @@ class Broker:
         self.sends = PendingSends()
         self.locks = QueueLocks(now)
         self.ops = OpMessages()
+        self.timers = timers_of(store, lambda: self.now())  # noqa: PLW0108  a clock that is set later holds too
         self.started = now()
         self.address = ""
         """``ip:port`` as routes name it, once it accepts."""

@@ -12,6 +12,7 @@ from engine.broker import (
     offsets,
     pull,
     queries,
+    recall,
     send,
     send_back,
     transactions,
@@ -22,15 +23,14 @@ from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 
 MODULES = (
-    admin_broker, admin_clients, admin_groups, admin_topics, heartbeats, locks, offsets, pull, queries, send, send_back,
-    transactions,
+    admin_broker, admin_clients, admin_groups, admin_topics, heartbeats, locks, offsets, pull, queries, recall, send,
+    send_back, transactions,
 )  # fmt: skip
 ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}
 NOT_YET = {
     222: "a reset by an administrator is remembered until the next pull",
     324: "replies to a sender that waits",
     325: "replies to a sender that waits",
-    370: "timers of any length are kept, not delivered",
 }
 """Requests of the page that get code 3 here, with what each would need."""
 _REQUESTS = by_code(BROKER)

@@ -11,6 +11,7 @@ import random
 
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.pending_sends import Pending
+from engine.broker.recall import handle_of
 from engine.broker.send_back import most_times
 from engine.broker.topics import DEAD_LETTERS, READ, REFUSES_SENDS, RETRY, WRITE, wrong_name
 from engine.broker.transactions import as_half, is_half, text_as_stored
@@ -229,7 +230,7 @@ def _answer_all(broker: Broker, waiting: list[Pending], results: PutMessageResul
     by_connection: dict[Connection, list[Command]] = {}
     for one, result in zip(waiting, results, strict=True):
         if not one.request.is_one_way:
-            told = answer_of(broker, one.request, result, one.queue_id, one.told)
+            told = answer_of(broker, one.request, result, one.queue_id, one.told, one.message.properties)
             by_connection.setdefault(one.connection, []).append(told)
     for connection, answers in by_connection.items():
         connection.send_many(answers)
@@ -237,9 +238,14 @@ def _answer_all(broker: Broker, waiting: list[Pending], results: PutMessageResul
 
 
 def answer_of(
-    broker: Broker, request: Command, result: PutMessageResult, queue_id: int, told: dict[str, str]
+    broker: Broker,
+    request: Command,
+    result: PutMessageResult,
+    queue_id: int,
+    told: dict[str, str],
+    recallable: dict[str, str] | None = None,
 ) -> Command:
-    """What a put's end is to the sender (protocol 3.1)."""
+    """What a put's end is to the sender (protocol 3.1); ``recallable`` are the properties of a single message."""
     code, append = KEPT.get(result.status), result.append
     if code is None or append is None:
         config = broker.store.config
@@ -254,6 +260,8 @@ def answer_of(
     fields = {
         "msgId": append.msg_id, "queueId": str(queue_id), "queueOffset": str(append.queue_offset), **told,
     }  # fmt: skip
+    if recallable is not None and (handle := handle_of(broker, recallable, result)) is not None:
+        fields["recallHandle"] = handle
     return answer_to(request, code, fields=fields)
 
 

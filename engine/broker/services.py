@@ -29,6 +29,17 @@ def _wake_all(broker: Broker) -> None:
     wake_held(broker, all_of_them=True)
 
 
+def _run_timers(broker: Broker) -> None:
+    if broker.timers is not None and broker.timers.step():
+        broker.dispatched()
+
+
+def _keep_timers(broker: Broker) -> None:
+    if broker.timers is not None:
+        broker.timers.flush()
+        broker.timers.clean()
+
+
 def _expire(broker: Broker) -> None:
     for connection in broker.clients.silent(broker.now() - SILENT_MS):
         connection.close()
@@ -38,6 +49,10 @@ SERVICES = (
     # a hold ends up to five seconds late (protocol 4.5)
     Service("held pulls", lambda _: 5.0, _wake_all),
     Service("delayed messages", lambda _: PAUSE, deliver_due),
+    Service("timer messages", lambda _: PAUSE, _run_timers),
+    Service(
+        "timers kept", lambda broker: broker.store.config.timer_flush_interval_ms / 1000, _keep_timers, _keep_timers
+    ),
     Service("decided transactions", lambda _: 1.0, write_ops, lambda broker: write_ops(broker, every=True)),
     Service("open transactions", lambda broker: broker.config.transaction_check_interval_ms / 1000, check_transactions),
     Service("silent clients", lambda _: 10.0, _expire),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Literal, NamedTuple
 
 from engine.errors import CorruptUnit
@@ -49,6 +49,10 @@ class WheelSlot:
         """The slot has held something."""
         return self.time != 0 or self.last != 0 or self.count != 0
 
+    def encoded(self) -> bytes:
+        """The slot's 32 bytes."""
+        return _SLOT.pack(self.time, self.first, self.last, self.count, self.magic)
+
 
 @dataclass(frozen=True, slots=True)
 class TimerLogUnit:
@@ -68,6 +72,18 @@ class TimerLogUnit:
         """``roll`` and ``delete`` as far as the magic says so."""
         named = ((MAGIC_ROLL, "roll"), (MAGIC_DELETE, "delete"))
         return [word for bit, word in named if self.magic & bit]
+
+    @property
+    def due(self) -> int:
+        """When the unit leaves the wheel, ms."""
+        return self.write_time + self.delay
+
+    def encoded(self) -> bytes:
+        """The unit's 52 bytes."""
+        return _UNIT.pack(
+            UNIT_SIZE, self.previous, self.magic, self.write_time, self.delay, self.physical_offset, self.message_size,
+            self.topic_hash, 0,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +107,10 @@ class TimerCheck:
     state_version: int
     version_timestamp: int
     version_counter: int
+
+    def encoded(self) -> bytes:
+        """The file's 4,096 bytes."""
+        return _CHECK.pack(*astuple(self)).ljust(TIMER_CHECK_SIZE, b"\0")
 
 
 class Part(NamedTuple):
@@ -117,6 +137,11 @@ UNIT_PARTS = (
 def slot_index(time_ms: int, precision_ms: int = 1000) -> int:
     """Number of the slot in which a delivery time lies."""
     return time_ms // precision_ms % WHEEL_SLOTS
+
+
+def blank(size: int) -> bytes:
+    """The unit that says that a file's last ``size`` bytes hold none."""
+    return _BLANK.pack(size, 0, _MAGIC_BLANK)
 
 
 def decode_slot(buf: bytes | bytearray | memoryview, at: int = 0) -> WheelSlot:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from made_stores import LOG_SIZE, SLOTS, MadeStore, add_key
 from planted_faults import patch, read
-from timer_bytes import encode_check, encode_unit
 
 from engine.codec import timer
 from engine.config import MessageStoreConfig
@@ -115,11 +114,11 @@ def timers(root: Path, made: MadeStore, *, queue_offset: int = 1, leads_to: int 
     made.write(root)
     (root / "config").mkdir()
     check = timer.TimerCheck(made.time, flushed, queue_offset, queue_offset, 0, 0, 0)
-    (root / "config" / "timercheck").write_bytes(encode_check(check))
+    (root / "config" / "timercheck").write_bytes(check.encoded())
     if leads_to >= 0:
         waits = timer.TimerLogUnit(0, -1, 1, made.time, 1000, leads_to, unit.size, 0)
         (root / "timerlog").mkdir()
-        (root / "timerlog" / f"{0:020d}").write_bytes(encode_unit(waits).ljust(520, b"\0"))
+        (root / "timerlog" / f"{0:020d}").write_bytes(waits.encoded().ljust(520, b"\0"))
 
 
 def unmounted(root: Path, made: MadeStore) -> None:

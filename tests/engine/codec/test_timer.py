@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from timer_bytes import encode_check, encode_slot, encode_unit, slot_time
 
 from engine.codec.dtypes import TIMER_LOG_UNIT, TIMER_SLOT
 from engine.codec.java import jhash
@@ -52,7 +51,7 @@ UNITS = [
 @pytest.mark.parametrize(("slot", "wire"), SLOTS)
 def test_slots_both_ways_and_in_bulk(slot, wire):
     raw = bytes.fromhex(wire)
-    assert encode_slot(slot) == raw
+    assert slot.encoded() == raw
     assert decode_slot(raw) == slot
     assert WheelSlot(*(int(value) for value in np.frombuffer(raw, TIMER_SLOT)[0])) == slot
 
@@ -60,7 +59,7 @@ def test_slots_both_ways_and_in_bulk(slot, wire):
 @pytest.mark.parametrize(("unit", "wire"), UNITS)
 def test_units_both_ways_and_in_bulk(unit, wire):
     raw = bytes.fromhex(wire)
-    assert encode_unit(unit) == raw
+    assert unit.encoded() == raw
     assert decode_unit(raw, 0, 0) == unit
     row = np.frombuffer(raw, TIMER_LOG_UNIT)[0]
     assert TimerLogUnit(0, *(int(value) for value in list(row)[1:8])) == unit
@@ -72,10 +71,10 @@ _UNITS = st.builds(TimerLogUnit, st.just(0), _I64, st.sampled_from([1, 3, 5, 7])
 
 @given(st.lists(_UNITS, max_size=5), st.integers(0, 1 << 40))
 def test_a_log_comes_back(written, base):
-    raw = b"".join(map(encode_unit, written))
+    raw = b"".join(unit.encoded() for unit in written)
     blank = bytes.fromhex("000000200000000000000000cbd43194") + bytes(16)
     *found, stop = walk(raw + blank, base)
-    assert [encode_unit(unit) for unit in found] == [encode_unit(unit) for unit in written]
+    assert [unit.encoded() for unit in found] == [unit.encoded() for unit in written]
     assert (stop.offset, stop.kind, stop.size) == (base + len(raw), "blank", 32)
 
 
@@ -106,7 +105,7 @@ def test_any_bytes_give_units_and_one_stop(raw):
 
 @given(st.builds(TimerCheck, *[_I64] * 7))
 def test_timercheck_comes_back(check):
-    raw = encode_check(check)
+    raw = check.encoded()
     assert len(raw) == 4096
     assert decode_check(raw) == check
 
@@ -160,7 +159,7 @@ def test_the_wheel_of_a_real_broker(golden):
             chain.append(units[at // 52])
             at = chain[-1].previous
         assert chain[-1].offset == slot.first
-        assert all(slot_time(unit) == slot.time * 1000 for unit in chain)
+        assert all(unit.due == slot.time * 1000 for unit in chain)
         assert slot.count == len(chain) - 2 * sum("delete" in unit.words for unit in chain)
         chained += len(chain)
     assert chained == len(units)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from planted_faults import patch
-from timer_bytes import encode_slot, slot_time
 
 from engine.codec import timer
 from engine.inspection.check.timer import findings
@@ -33,7 +32,7 @@ def store(golden, tmp_path) -> Path:
         file.truncate(len(data))
         for number, slot in timer.used_slots(data):
             file.seek(number * timer.SLOT_SIZE)
-            file.write(encode_slot(slot))
+            file.write(slot.encoded())
     return root
 
 
@@ -55,11 +54,11 @@ def units(root: Path) -> list[timer.TimerLogUnit]:
 
 
 def first_waiting(root: Path) -> timer.TimerLogUnit:
-    return next(unit for unit in units(root) if slot_time(unit) >= checked(root).last_read_time)
+    return next(unit for unit in units(root) if unit.due >= checked(root).last_read_time)
 
 
 def test_timers_as_a_broker_leaves_them_are_healthy(store):
-    assert sum(slot_time(unit) >= checked(store).last_read_time for unit in units(store)) == WAITING
+    assert sum(unit.due >= checked(store).last_read_time for unit in units(store)) == WAITING
     assert told(store, "note") == []
 
 
@@ -125,7 +124,7 @@ def test_waiting_messages_that_the_log_has_deleted_are_counted(store, monkeypatc
 
 @pytest.mark.parametrize("how", ["gone", "empty", "zero"])
 def test_a_timer_log_that_is_lost_takes_what_waits_with_it(how, store):
-    waiting = [unit for unit in units(store) if slot_time(unit) >= checked(store).last_read_time]
+    waiting = [unit for unit in units(store) if unit.due >= checked(store).last_read_time]
     if how == "gone":
         shutil.rmtree(store / "timerlog")
     else:
@@ -164,7 +163,7 @@ def test_a_wheel_is_not_made_again_from_further_back_than_two_files(store):
     (store / "timerlog").mkdir()
     (store / "timerwheel").unlink()
     per_file = 20
-    first = next(n for n, unit in enumerate(kept) if slot_time(unit) >= checked(store).last_read_time)
+    first = next(n for n, unit in enumerate(kept) if unit.due >= checked(store).last_read_time)
     old = kept[first]
     runs = [[old, *kept[: per_file - 1]], *(kept[at : at + per_file] for at in range(0, 160, per_file))]
     for number, run_ in enumerate(runs):

@@ -1,0 +1,92 @@
+"""RECALL_MESSAGE: a timer message that is not due yet is taken back (pop page 8.6; spec 12.4, 12.7).
+
+A sender of a timer message is told a handle. Recalling puts a message with the same delivery time that deletes it.
+Java: ``RecallMessageProcessor``, ``RecallMessageHandle``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.topics import RETRY, WRITE
+from engine.codec import properties
+from engine.codec.encode import Message, encode_properties
+from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+from engine.store.put.message import PutMessageResult
+
+_VERSION = "v1"
+_RECALL_TAG = "_RECALL_TAG_"
+_TIMES = (properties.TIMER_DELIVER_MS, properties.TIMER_DELAY_MS, properties.TIMER_DELAY_SEC)
+_FIELDS = 5
+
+
+def handle_of(broker: Broker, found: dict[str, str], result: PutMessageResult) -> str | None:
+    """What the sender of a stored message may recall it with; None where it is no timer message. ``found`` are the
+    properties that it sent.
+    """
+    if broker.store.like == "4.9" or result.append is None or not any(name in found for name in _TIMES):
+        return None
+    unit = broker.store.look_message_by_offset(result.append.physical_offset)
+    if unit is None:
+        return None
+    due, topic = unit.properties.get(properties.TIMER_OUT_MS), unit.properties.get(properties.REAL_TOPIC, "")
+    if due is None or not topic or topic.startswith(RETRY):
+        return None
+    # one ms more: a time on a slot's border is moved to the slot before it
+    fields = _VERSION, topic, broker.config.broker_name, str(int(due) + 1), unit.unique_key or ""
+    return base64.urlsafe_b64encode(" ".join(fields).encode()).decode()
+
+
+def recall(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
+    """370: take a timer message back. Raises :class:`Refused` in RocketMQ's order."""
+    config, topic = broker.config, str(header["topic"])
+    if not config.recall_message:
+        raise Refused(Answer.NO_PERMISSION, "recall failed, operation is forbidden")
+    if broker.now() < config.accept_sends_from or not config.permission & WRITE:
+        raise Refused(Answer.SERVICE_NOT_AVAILABLE, "recall failed, broker service not available")
+    if broker.topics.get(topic) is None:
+        raise Refused(Answer.TOPIC_NOT_EXIST, f"recall failed, the topic[{topic}] not exist")
+    named, broker_name, time, key = _read(str(header["recallHandle"]))
+    if named != topic:
+        raise Refused(Answer.ILLEGAL_OPERATION, "recall failed, topic not match")
+    if broker_name != config.broker_name:
+        raise Refused(Answer.ILLEGAL_OPERATION, "recall failed, broker service not available")
+    left = int(time) - broker.now() if time.isascii() and time.isdigit() else 0
+    if not 0 < left < broker.store.config.timer_max_delay_sec * 1000:
+        raise Refused(Answer.ILLEGAL_OPERATION, "recall failed, timestamp invalid")
+    result = broker.store.put_message(_deleting(broker, header, connection, time, key))
+    if result.append is None:
+        raise Refused(Answer.SYSTEM_ERROR, "execute recall failed")
+    broker.dispatched()
+    return answer_to(request, fields={"msgId": key})
+
+
+def _read(handle: str) -> tuple[str, str, str, str]:
+    """Topic, broker, delivery time and unique key."""
+    try:
+        fields = base64.b64decode(handle, altchars=b"-_", validate=True).decode().split(" ")
+    except (binascii.Error, ValueError):
+        fields = []
+    if len(fields) != _FIELDS or fields[0] != _VERSION:
+        raise Refused(Answer.ILLEGAL_OPERATION, "recall handle is invalid")
+    _, topic, broker_name, time, key = fields
+    return topic, broker_name, time, key
+
+
+def _deleting(broker: Broker, header: Header, connection: Connection, time: str, key: str) -> Message:
+    topic = str(header["topic"])
+    found = {
+        properties.TIMER_DEL_UNIQUE_KEY: f"{topic}+{key}", properties.UNIQUE_KEY: key, properties.TAGS: _RECALL_TAG,
+        properties.TIMER_DELIVER_MS: time, "BORN_TIMESTAMP": str(broker.now()), "TRACE_CONTEXT": "",
+        properties.PRODUCER_GROUP: str(header["producerGroup"] or ""),
+    }  # fmt: skip
+    return Message(
+        topic, b"0", 0, found, encode_properties(found), born_timestamp=broker.now(), born_host=connection.peer
+    )
+
+
+ANSWERS: dict[int, Processor] = {370: recall}

@@ -1,0 +1,339 @@
+"""Timer messages of a store that runs: taken from their queue into the wheel, and out of it when their time has come
+(spec 12.7; Java: TimerMessageStore).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+
+from engine.codec import properties
+from engine.codec.config_tables import metrics
+from engine.codec.encode import HOST_BITS, Message, encode_properties
+from engine.codec.java import jhash
+from engine.codec.json_dialect import parse
+from engine.codec.json_writer import render_line
+from engine.codec.message import Unit
+from engine.codec.timer import (
+    MAGIC_DEFAULT,
+    MAGIC_DELETE,
+    MAGIC_ROLL,
+    NO_OFFSET,
+    UNIT_SIZE,
+    TimerCheck,
+    TimerLogUnit,
+    decode_check,
+)
+from engine.errors import CorruptUnit
+from engine.mapped.disk import put_file
+from engine.rules.system_names import TIMER_TOPIC
+from engine.store.put.message import PutMessageResult, PutMessageStatus
+from engine.store.query_message import look_message_by_offset
+from engine.store.queue_entry import unit_at
+from engine.store.recovery.tables import TIMER_METRICS
+from engine.store.store_parts import StoreParts
+from engine.store.timers.log import TimerLog
+from engine.store.timers.wheel import TimerWheel
+
+MOST_AT_ONCE = 256
+"""Messages of one step: whoever calls has other things to do in between."""
+AT_ONCE = (1 << 63) - 1
+"""TIMER_ENQUEUE_MS of a message that was due when it reached the wheel."""
+_DAYS_KEPT, _SLOTS_FREE = 7 * 86_400, 60
+_PAUSE_MS = 500
+_CLEAN_MS = 30_000
+_Status = PutMessageStatus
+_NEVER = {
+    _Status.MESSAGE_ILLEGAL, _Status.PROPERTIES_SIZE_EXCEEDED, _Status.WHEEL_TIMER_NOT_ENABLE,
+    _Status.WHEEL_TIMER_MSG_ILLEGAL,
+}  # fmt: skip
+Put = Callable[[Message], PutMessageResult]
+_log = logging.getLogger(__name__)
+
+
+class TimerMessages:
+    """The timers of an open store. ``put`` stores a message that leaves the wheel, ``now`` gives ms since the epoch.
+
+    Opening recovers log, wheel and positions; raises :class:`engine.errors.StoreError` where a broker would not start,
+    ``OSError``. Whoever opened it calls the steps, on one thread, and :meth:`flush` at the end.
+    """
+
+    def __init__(self, parts: StoreParts, put: Put, now: Callable[[], int]) -> None:
+        config, paths = parts.config, parts.paths
+        self._parts = parts
+        self._put = put
+        self._now = now
+        self._precision = config.timer_precision_ms
+        self._window = config.timer_roll_window_slot * self._precision
+        self.wheel = TimerWheel(paths.timerwheel, parts.disk, self._precision)
+        self.log = TimerLog(paths.timerlog, parts.disk, config.mapped_file_size_timer_log)
+        self._waiting: deque[TimerLogUnit] = deque()
+        """Units of the slot at :attr:`read_time` that wait to be put."""
+        self._recalled: set[str] = set()
+        self._not_before = self._cleaned = 0
+        self._version = 0
+        self._load()
+
+    # -- opening
+
+    def _load(self) -> None:
+        self.wheel.load()
+        self.log.load()
+        self._metrics = self._read_metrics()
+        check = self._written = self._read_check()
+        self._version = check.version_counter
+        files = self.log.files
+        first = max(files.min_offset, 0)
+        end = self._revise(max(check.flush_position - files.file_size, first))
+        files.truncate(end)
+        files.flushed_where = end
+        self.queue_offset = self._behind_last(end)
+        if check.flush_position <= end:  # what it tells of stands in the log, or went to its topic at once
+            self.queue_offset = max(self.queue_offset, check.queue_offset)
+        queue = self._parts.queues.queue(TIMER_TOPIC, 0)
+        if queue is not None:
+            self.queue_offset = min(max(self.queue_offset, queue.min_offset), queue.max_offset)
+        now = self._floor(self._now())
+        self.write_time = now
+        self.read_time = max(check.last_read_time, now - (_DAYS_KEPT - _SLOTS_FREE) * self._precision)
+        beyond = self.wheel.beyond(self.read_time, end)
+        if beyond is not None and beyond < end:
+            self._revise(max(beyond, first))
+
+    def _read_check(self) -> TimerCheck:
+        raw = self._parts.disk.read_file(self._parts.paths.timercheck)
+        try:
+            return decode_check(raw or b"")
+        except CorruptUnit as error:
+            if raw:
+                _log.warning("%s: %s", self._parts.paths.timercheck, error)
+            return TimerCheck(0, 0, 0, 0, 0, 0, 0)
+
+    def _read_metrics(self) -> dict[str, list[int]]:
+        """``timermetrics``: topic to balance and time of its last change."""
+        raw = self._parts.disk.read_file(self._parts.paths.config / TIMER_METRICS)
+        try:
+            found = metrics(parse(raw or b"{}").value)
+        except ValueError:
+            return {}
+        return {topic: [count, time] for topic, (count, time) in found.items()}
+
+    def _revise(self, start: int) -> int:
+        """Have the wheel know every unit of the log from ``start`` on; where the last one ends."""
+        end = start
+        for unit in self.log.walk(start):
+            self.wheel.revise(unit.due, unit.offset)
+            end = unit.offset + UNIT_SIZE
+        return end
+
+    def _behind_last(self, end: int) -> int:
+        """Queue offset behind the message of the log's last unit, 0 where there is none."""
+        last = self.log.unit(end - UNIT_SIZE) if end else None
+        message = self._message(last) if last is not None else None
+        return 0 if message is None else message.queue_offset + 1
+
+    def _floor(self, time: int) -> int:
+        return time // self._precision * self._precision
+
+    def _message(self, unit: TimerLogUnit) -> Unit | None:
+        found = look_message_by_offset(self._parts.log, unit.physical_offset)
+        return found if found is not None and found.topic == TIMER_TOPIC else None
+
+    def step(self) -> int:
+        """Take in what came and put what is due; how many messages were put."""
+        taken = self.enqueue()
+        return self.dequeue() + taken
+
+    # -- into the wheel
+
+    def enqueue(self) -> int:
+        """Take messages from the timer queue into the wheel; how many."""
+        self.write_time = max(self.write_time, self._floor(self._now()))
+        queue = self._parts.queues.queue(TIMER_TOPIC, 0)
+        if queue is None:
+            return 0
+        self.queue_offset = max(self.queue_offset, queue.min_offset)
+        begun = self.queue_offset
+        while self.queue_offset < min(queue.max_offset, begun + MOST_AT_ONCE):
+            entry = unit_at(queue, self.queue_offset)
+            if entry is None or entry.state != "entry":
+                break
+            message = look_message_by_offset(self._parts.log, entry.physical_offset)
+            if message is None:
+                _log.warning("timer queue %d: no message at %d", self.queue_offset, entry.physical_offset)
+            elif not self._take_in(message):
+                break
+            self.queue_offset += 1
+        return self.queue_offset - begun
+
+    def _take_in(self, message: Unit) -> bool:
+        """Whether it is done with: what was due before it came here is put at once."""
+        due = _number(message.properties.get(properties.TIMER_OUT_MS, ""))
+        if due is None:
+            _log.warning("timer message at %d: no TIMER_OUT_MS", message.physical_offset)
+        elif due < self.write_time:
+            return self._now() >= self._not_before and self._deliver(message, AT_ONCE, rolls=False)
+        else:
+            self._to_wheel(message, due)
+        return True
+
+    def _to_wheel(self, message: Unit, due: int) -> None:
+        window, began = self._window, self.write_time
+        deletes = properties.TIMER_DEL_UNIQUE_KEY in message.properties
+        magic = MAGIC_DEFAULT | (MAGIC_DELETE if deletes else 0)
+        if due - began >= window:
+            magic |= MAGIC_ROLL
+            slots = window // self._precision
+            near = due - began - window < slots // 3 * self._precision  # else the next roll had no time
+            due = began + (slots // 2 * self._precision if near else window)
+        topic = message.properties.get(properties.REAL_TOPIC, "")
+        slot = self.wheel.slot(due)
+        offset = self.log.append(
+            TimerLogUnit(
+                0, slot.last, magic, began, due - began, message.physical_offset, message.size, jhash(topic)
+            )
+        )  # fmt: skip
+        first = offset if slot.first == NO_OFFSET else slot.first
+        self.wheel.put(due, first, offset, max(slot.count, 0) + (-1 if deletes else 1))
+        self._count(topic, -1 if deletes else 1)
+
+    def _count(self, topic: str, more: int) -> None:
+        row = self._metrics.setdefault(topic, [0, 0])
+        row[0] += more
+        row[1] = self._now()
+        self._version += 1
+
+    # -- out of it
+
+    def dequeue(self) -> int:
+        """Put what is due: to its topic, or once more into the timer topic; how many messages."""
+        put = 0
+        while put < MOST_AT_ONCE and self._now() >= self._not_before:
+            if not self._waiting:
+                due = self.wheel.next_used(self.read_time, self.write_time)
+                if due is None:
+                    self.read_time = max(self.read_time, self.write_time)
+                    break
+                self.read_time = due
+                self._open_slot()
+            while self._waiting and put < MOST_AT_ONCE and self._leave(self._waiting[0]):
+                self._waiting.popleft()
+                put += 1
+            if self._waiting:
+                break
+            self.read_time += self._precision
+        return put
+
+    def _open_slot(self) -> None:
+        """The units of the slot at :attr:`read_time`, deletes first and taken at their word, then the oldest first."""
+        self._recalled = set()
+        at, chain = self.wheel.slot(self.read_time).last, []
+        while at != NO_OFFSET:
+            unit = self.log.unit(at)
+            if unit is None:
+                _log.warning("timer log: no unit at %d, the slot of %d ends there", at, self.read_time)
+                break
+            chain.append(unit)
+            at = unit.previous
+        for unit in chain:
+            if unit.magic & MAGIC_DELETE and not unit.magic & MAGIC_ROLL:
+                message = self._message(unit)
+                if message is not None and properties.TIMER_DEL_UNIQUE_KEY in message.properties:
+                    self._recalled.add(message.properties[properties.TIMER_DEL_UNIQUE_KEY])
+            else:
+                self._waiting.appendleft(unit)
+
+    def _leave(self, what: TimerLogUnit) -> bool:
+        """Whether it is done with; False where it is to be tried again."""
+        message = self._message(what)
+        if message is None:
+            _log.warning("timer log %d: no timer message at %d", what.offset, what.physical_offset)
+            return True
+        found = message.properties
+        topic = found.get(properties.REAL_TOPIC, "")
+        if f"{topic}+{found.get(properties.UNIQUE_KEY)}" in self._recalled:
+            return True
+        rolls = bool(what.magic & MAGIC_ROLL)
+        if not self._deliver(message, what.write_time, rolls=rolls):
+            return False
+        self._count(topic, -1)
+        return True
+
+    def _deliver(self, message: Unit, enqueued: int, *, rolls: bool) -> bool:
+        """Whether the message is put, or never can be. RocketMQ gives up at the third refusal, be the disk full or not,
+        if it is not told otherwise (timerEnableRetryUntilSuccess); here a message waits until it is taken.
+        """
+        left = _leaving(message, enqueued, self._now(), rolls=rolls)
+        if left is None:
+            return True
+        result = self._put(left)
+        if result.ok or result.status in _NEVER:
+            return True
+        self._not_before = self._now() + _PAUSE_MS
+        return False
+
+    # -- keeping
+
+    def flush(self) -> None:
+        """Make log, wheel and positions durable where something has changed; raises ``OSError``."""
+        if self.queue_offset == 0 and self.log.files.last is None:
+            return  # the store has never had a timer message: it gets no files of them
+        flushed = self.log.flush()
+        self.wheel.flush()
+        reads = TimerCheck(self.read_time, flushed, self.queue_offset, self.queue_offset, 0, 0, 0)
+        before = self._written
+        if replace(before, state_version=0, version_timestamp=0, version_counter=0) == reads:
+            return
+        now = self._now()
+        check = replace(reads, version_timestamp=now, version_counter=before.version_counter + 1)
+        disk, paths = self._parts.disk, self._parts.paths
+        put_file(disk, paths.timercheck, check.encoded())
+        rows = {topic: {"count": count, "timeStamp": time} for topic, (count, time) in self._metrics.items()}
+        version = {"counter": self._version, "stateVersion": 0, "timestamp": now}
+        put_file(
+            disk, paths.config / TIMER_METRICS, render_line({"dataVersion": version, "timingCount": rows}).encode()
+        )
+        self._written = check
+
+    def clean(self) -> None:
+        """Every half minute: delete files of the timer log whose messages the commit log does not hold any more."""
+        now = self._now()
+        if now - self._cleaned >= _CLEAN_MS:
+            self._cleaned = now
+            self.log.delete_expired(self._parts.log.min_offset, now)
+
+    def behind(self) -> tuple[int, int]:
+        """How far the wheel is behind: ms of reading, messages of the queue."""
+        queue = self._parts.queues.queue(TIMER_TOPIC, 0)
+        late = max(self._floor(self._now()) - self.read_time, 0)
+        return late, max(queue.max_offset - self.queue_offset, 0) if queue is not None else 0
+
+
+def _leaving(message: Unit, enqueued: int, now: int, *, rolls: bool) -> Message | None:
+    """The message that is put for one that leaves the wheel; None for one that only deletes another."""
+    found = {**message.properties, properties.TIMER_ENQUEUE_MS: str(enqueued)}
+    if rolls:
+        found[properties.TIMER_ROLL_TIMES] = str((_number(found.get(properties.TIMER_ROLL_TIMES, "")) or 0) + 1)
+    found[properties.TIMER_DEQUEUE_MS] = str(now)
+    if not rolls and properties.TIMER_DEL_UNIQUE_KEY in found:
+        return None
+    topic, queue_id = message.topic, message.queue_id
+    if not rolls:
+        real = _number(found.get(properties.REAL_QUEUE_ID, ""))
+        topic = found.get(properties.REAL_TOPIC, "")
+        if not topic or real is None:
+            return None
+        queue_id = real
+    rules = {**found, properties.WAIT: "false"}
+    return Message(
+        topic, message.body, queue_id, rules, encode_properties(found), flag=message.flag,
+        sys_flag=message.sys_flag & ~HOST_BITS, born_timestamp=message.born_timestamp, born_host=message.born_host,
+        store_host=message.store_host, reconsume_times=message.reconsume_times,
+    )  # fmt: skip
+
+
+def _number(text: str) -> int | None:
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() else None

@@ -1,0 +1,46 @@
+"""RocketMQ's own broker goes on with the timers of a store that ours has left."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+import real_cluster
+
+from engine.codec.encode import Message
+from engine.config import MessageStoreConfig
+from engine.message_store import MessageStore, system_clock
+from engine.store.timers.messages import TimerMessages
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+SMALL = {"mappedFileSizeTimerLog": 102_400, "timerRollWindowSlot": 8}
+COUNT = 40
+
+
+def test_a_real_broker_delivers_what_waits_in_our_wheel(tmp_path: Path) -> None:
+    """Far ones that roll, near ones that do not, and none that was recalled."""
+    config = MessageStoreConfig(mapped_file_size_timer_log=102_400, timer_roll_window_slot=8)
+    due = system_clock() + 25_000
+    with MessageStore(tmp_path / "store", config) as store:
+        store.tables.create_topic("Orders", 1)
+        timers = TimerMessages(store.parts, store.put_message, system_clock)
+        for number in range(COUNT):
+            found = {"TIMER_DELIVER_MS": str(due + number % 5 * 1000), "UNIQ_KEY": f"K{number}"}
+            assert store.put_message(Message("Orders", b"%d" % number, 0, found)).ok
+        found = {"TIMER_DELIVER_MS": str(due), "UNIQ_KEY": "K0", "TIMER_DEL_UNIQKEY": "Orders+K0"}
+        assert store.put_message(Message("Orders", b"0", 0, found)).ok
+        assert store.wait_dispatched()
+        assert timers.step() == COUNT + 1
+        timers.flush()
+    options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
+    settings = (word for key, value in SMALL.items() for word in ("--set", f"{key}={value}"))
+    with real_cluster.real(tmp_path, *options, *settings):
+        time.sleep(max(due + 8_000 - system_clock(), 0) / 1000)
+    with MessageStore(tmp_path / "store", config) as store:
+        units = []
+        while (got := store.get_message("g", "Orders", 0, len(units))) is not None and got.units():
+            units += got.units()
+            got.release()
+        assert sorted(int(unit.body) for unit in units) == list(range(1, COUNT))
+        assert all(int(unit.properties["TIMER_ROLL_TIMES"]) >= 1 for unit in units)

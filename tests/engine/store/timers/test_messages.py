@@ -1,0 +1,191 @@
+"""Timer messages: into the wheel, out of it in time, over restarts and kills, and from a real broker's store on."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.codec import properties
+from engine.codec.dtypes import TIMER_SLOT
+from engine.codec.encode import Message
+from engine.codec.message import Unit
+from engine.config import MessageStoreConfig
+from engine.message_store import MessageStore
+from engine.store.put.message import PutMessageResult, PutMessageStatus
+from engine.store.timers.messages import AT_ONCE, TimerMessages
+
+BEGAN = 1_795_300_000_000
+CONFIG = MessageStoreConfig(
+    mapped_file_size_commit_log=1 << 20, mapped_file_size_timer_log=5200, timer_roll_window_slot=8
+)
+
+
+class Timed:
+    """A store with timers, and a clock that the test moves."""
+
+    def __init__(self, path: Path, at: int = BEGAN) -> None:
+        self.at = at
+        self.store = MessageStore(path, CONFIG, clock=lambda: self.at)
+        self.refusing, self.asked = False, 0
+        self.timers = TimerMessages(self.store.parts, self.put, lambda: self.at)
+
+    def put(self, message: Message) -> PutMessageResult:
+        """The store's, or a disk that is full."""
+        self.asked += 1
+        return (
+            PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
+            if self.refusing
+            else self.store.put_message(message)
+        )
+
+    def send(self, body: bytes, **found: object) -> None:
+        rules = {name: str(value) for name, value in found.items()}
+        assert self.store.put_message(Message("Orders", body, 1, rules)).ok
+
+    def go(self, to: int) -> None:
+        """Step as a broker does, to ``to`` ms behind the beginning."""
+        while True:
+            self.store.wait_dispatched()
+            self.timers.step()
+            if self.at >= BEGAN + to:
+                break
+            self.at += 500
+
+    def delivered(self) -> list[Unit]:
+        self.store.wait_dispatched()
+        found = self.store.get_message("g", "Orders", 1, 0)
+        assert found is not None
+        with found:
+            return list(found.units())
+
+    def bodies(self) -> list[bytes]:
+        return [unit.body for unit in self.delivered()]
+
+
+@contextmanager
+def timed(path: Path, at: int = BEGAN) -> Iterator[Timed]:
+    made = Timed(path, at)
+    try:
+        yield made
+        made.timers.flush()
+    finally:
+        made.store.close()
+
+
+def test_a_message_comes_in_the_second_behind_its_time_and_tells_of_it(tmp_path: Path) -> None:
+    with timed(tmp_path) as here:
+        here.send(b"later", TIMER_DELIVER_MS=BEGAN + 5_500)
+        here.send(b"sooner", TIMER_DELAY_SEC=2, UNIQ_KEY="K")
+        here.go(1_500)
+        assert here.bodies() == []
+        here.go(2_500)
+        assert here.bodies() == [b"sooner"]
+        here.go(8_000)
+        assert here.bodies() == [b"sooner", b"later"]
+        found = here.delivered()[0].properties
+        assert found[properties.TIMER_OUT_MS] == str(BEGAN + 1_000)
+        assert found[properties.TIMER_ENQUEUE_MS] == str(BEGAN)
+        assert int(found[properties.TIMER_DEQUEUE_MS]) >= BEGAN + 2_000
+        assert (found[properties.REAL_TOPIC], found[properties.UNIQUE_KEY]) == ("Orders", "K")
+
+
+def test_what_is_due_before_it_reaches_the_wheel_is_put_at_once(tmp_path: Path) -> None:
+    with timed(tmp_path) as here:
+        here.send(b"late", TIMER_DELAY_SEC=2)
+        here.at += 60_000
+        here.go(0)
+        assert here.delivered()[0].properties[properties.TIMER_ENQUEUE_MS] == str(AT_ONCE)
+        assert here.timers.log.files.last is None
+
+
+def test_a_far_message_rolls_until_its_time(tmp_path: Path) -> None:
+    with timed(tmp_path) as here:
+        here.send(b"far", TIMER_DELAY_SEC=30)
+        here.go(29_000)
+        assert here.bodies() == []
+        here.go(31_500)
+        assert here.bodies() == [b"far"]
+        assert int(here.delivered()[0].properties[properties.TIMER_ROLL_TIMES]) >= 3
+
+
+def test_a_recalled_message_does_not_come(tmp_path: Path) -> None:
+    with timed(tmp_path) as here:
+        for key in "AB":
+            here.send(key.encode(), TIMER_DELIVER_MS=BEGAN + 4_000, UNIQ_KEY=key)
+        here.send(b"0", TIMER_DELIVER_MS=BEGAN + 4_000, UNIQ_KEY="A", TIMER_DEL_UNIQKEY="Orders+A")
+        here.go(7_000)
+        assert here.bodies() == [b"B"]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_waiting_messages_outlive_the_broker(tmp_path: Path, killed: bool) -> None:
+    here = Timed(tmp_path)
+    for number in range(300):
+        here.send(b"%d" % number, TIMER_DELAY_SEC=5)
+    here.go(1_000)
+    if killed:
+        here.store.flush()
+        here.store.abandon()
+    else:
+        here.timers.flush()
+        here.store.close()
+    with timed(tmp_path, here.at) as again:
+        assert again.timers.queue_offset == 300
+        again.go(8_000)
+        assert len(again.timers.log.files.files) >= 3
+    with timed(tmp_path, again.at) as last:
+        last.go(12_000)
+        assert last.store.max_offset_in_queue("Orders", 1) == 300
+
+
+def test_what_cannot_be_put_is_tried_again(tmp_path: Path) -> None:
+    with timed(tmp_path) as here:
+        here.refusing = True
+        here.send(b"one", TIMER_DELAY_SEC=3)
+        here.go(4_500)
+        assert (here.bodies(), here.asked > 1) == ([], True)
+        here.refusing = False
+        here.go(6_000)
+        assert here.bodies() == [b"one"]
+
+
+def test_no_file_of_timers_appears_where_no_timer_message_ever_was(tmp_path: Path) -> None:
+    with timed(tmp_path) as here:
+        here.send(b"plain")
+        here.go(2_000)
+        here.timers.flush()
+    assert not list(tmp_path.rglob("timer*"))
+
+
+@pytest.mark.golden
+def test_a_real_brokers_timers_go_on(golden, tmp_path: Path) -> None:
+    store = shutil.copytree(golden("broker-retries"), tmp_path / "store")
+    real = (store / "timerwheel").read_bytes()
+    config = MessageStoreConfig(
+        mapped_file_size_commit_log=1 << 20, mapped_file_size_consume_queue=6000, mapped_file_size_timer_log=102_400,
+        max_hash_slot_num=100, max_index_num=400, timer_roll_window_slot=8,
+    )  # fmt: skip
+    now = 1_795_248_804_500
+    with MessageStore(store, config, clock=lambda: now) as opened:
+        timers = TimerMessages(opened.parts, opened.put_message, lambda: now)
+        assert (timers.queue_offset, timers.read_time) == (88, 1_795_248_804_000)
+        timers.flush()
+        ours = (store / "timerwheel").read_bytes()
+        assert len(ours) == len(real)
+        _same_chains(ours, real)
+        assert timers.step() == 0
+        now += 60_000
+        timers.step()
+        assert opened.max_offset_in_queue("rmq_sys_wheel_timer", 0) >= 88
+        assert timers.behind()[0] == 0
+
+
+def _same_chains(ours: bytes, real: bytes) -> None:
+    a, b = np.frombuffer(ours, TIMER_SLOT), np.frombuffer(real, TIMER_SLOT)
+    for name in ("time", "first", "last"):
+        assert np.array_equal(a[name], b[name])
