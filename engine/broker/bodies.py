@@ -23,9 +23,7 @@ def write(value: Any) -> bytes:
     return _text(value).encode("utf-8", "replace")
 
 
-def write_table(
-    name: str, rows: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], more: Mapping[str, Any]
-) -> bytes:
+def write_table(name: str, rows: Sequence[tuple[Mapping[str, Any], Any]], more: Mapping[str, Any]) -> bytes:
     """An object with the table ``name``, whose keys are objects themselves (202, 208, 220)."""
     table = ",".join(f"{_text(key)}:{_text(value)}" for key, value in rows)
     members = {**{key: _text(value) for key, value in more.items()}, name: "{" + table + "}"}

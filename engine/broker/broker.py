@@ -13,6 +13,7 @@ from engine.broker.held_pulls import HeldPulls
 from engine.broker.op_messages import OpMessages
 from engine.broker.pending_sends import PendingSends
 from engine.broker.queue_locks import QueueLocks
+from engine.broker.resets import Resets
 from engine.broker.topics import Topics
 from engine.message_store import MessageStore
 from engine.remoting.connection import Connection
@@ -54,6 +55,7 @@ class Broker:
         self.sends = PendingSends()
         self.locks = QueueLocks(now)
         self.ops = OpMessages()
+        self.resets = Resets()
         self.timers = timers_of(store, lambda: self.now())  # noqa: PLW0108  a clock that is set later holds too
         self.started = now()
         self.address = ""

@@ -92,6 +92,14 @@ class Clients:
         """A connection over which a group's producer can be asked."""
         return next(iter(self.producers.get(group, ())), None)
 
+    def producer(self, client_id: str) -> Connection | None:
+        """The connection of a producer by the id that it gave itself."""
+        for members in self.producers.values():
+            for connection, member in members.items():
+                if member.client_id == client_id:
+                    return connection
+        return None
+
     def add_producer(self, group: str, connection: Connection, member: Member) -> None:
         """A producer is there, or there still."""
         self.producers.setdefault(group, {})[connection] = member

@@ -48,6 +48,7 @@ class BrokerConfig:
     registration_ms: int = key("registerNameServerPeriod", 30_000)
     accept_sends_from: int = key("startAcceptSendRequestTimeStamp", 0)
     """Sends are refused before that time (ms since the epoch)."""
+    store_replies: bool = key("storeReplyMessageEnable", default=True)
     slave_read: bool = key("slaveReadEnable", default=False)
     notify_consumers: bool = key("notifyConsumerIdsChangedEnable", default=True)
     recall_message: bool = key("recallMessageEnable", default=False)

@@ -16,6 +16,9 @@ from engine.store.get_message import GetMessageStatus
 def query_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """14: what a group reads next; 0 for a first start on a queue that still has its first message."""
     group, topic, queue_id = str(header["consumerGroup"]), str(header["topic"]), int(header["queueId"])
+    reset = broker.resets.offset(group, topic, queue_id)
+    if reset is not None:
+        return answer_to(request, fields={"offset": str(reset)})
     stored = broker.store.tables.consumer_offset(group, topic, queue_id)
     if stored >= 0:
         return answer_to(request, fields={"offset": str(stored)})
@@ -43,7 +46,10 @@ def update_offset(broker: Broker, request: Command, header: Header, _connection:
         raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} not exist!")
     if broker.topics.get(topic) is None:
         raise Refused(Answer.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
-    broker.store.tables.commit_consumer_offset(group, topic, int(header["queueId"]), int(header["commitOffset"]))
+    queue_id = int(header["queueId"])
+    if broker.resets.offset(group, topic, queue_id) is not None:
+        return answer_to(request, remark="Offset has been previously reset")
+    broker.store.tables.commit_consumer_offset(group, topic, queue_id, int(header["commitOffset"]))
     return answer_to(request)
 
 

@@ -13,6 +13,8 @@ from engine.broker import (
     pull,
     queries,
     recall,
+    replies,
+    reset_offsets,
     send,
     send_back,
     transactions,
@@ -23,16 +25,10 @@ from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 
 MODULES = (
-    admin_broker, admin_clients, admin_groups, admin_topics, heartbeats, locks, offsets, pull, queries, recall, send,
-    send_back, transactions,
+    admin_broker, admin_clients, admin_groups, admin_topics, heartbeats, locks, offsets, pull, queries, recall, replies,
+    reset_offsets, send, send_back, transactions,
 )  # fmt: skip
 ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}
-NOT_YET = {
-    222: "a reset by an administrator is remembered until the next pull",
-    324: "replies to a sender that waits",
-    325: "replies to a sender that waits",
-}
-"""Requests of the page that get code 3 here, with what each would need."""
 _REQUESTS = by_code(BROKER)
 
 

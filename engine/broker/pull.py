@@ -40,10 +40,13 @@ def pull_message(broker: Broker, request: Command, header: Header, connection: C
     wanted = _filter(broker, subscription)
     flags, group, topic = int(header["sysFlag"]), str(header["consumerGroup"]), str(header["topic"])
     queue_id, offset = int(header["queueId"]), int(header["queueOffset"])
-    if flags & COMMIT_OFFSET:
+    if flags & COMMIT_OFFSET and broker.resets.offset(group, topic, queue_id) is None:
         broker.store.tables.commit_consumer_offset(group, topic, queue_id, int(header["commitOffset"]))
 
     def get(at: int) -> Command:
+        reset = broker.resets.take(group, topic, queue_id)
+        if reset is not None:
+            return _moved(broker, request, (topic, queue_id), reset)
         return _answer(request, get_messages(broker, header, at, wanted), at)
 
     answer = get(offset)
@@ -145,6 +148,16 @@ def _answer(request: Command, found: GetMessageResult, offset: int) -> Command:
         }  # fmt: skip
         body = b"".join(found.messages) if code == Answer.SUCCESS else b""
         return answer_to(request, code, fields=fields, body=body, remark=found.status.value)
+
+
+def _moved(broker: Broker, request: Command, queue: tuple[str, int], offset: int) -> Command:
+    """An administrator has set the group's offset: it goes on there."""
+    fields = {
+        "suggestWhichBrokerId": "0", "nextBeginOffset": str(offset),
+        "minOffset": str(broker.store.min_offset_in_queue(*queue)),
+        "maxOffset": str(broker.store.max_offset_in_queue(*queue)),
+    }  # fmt: skip
+    return answer_to(request, Answer.PULL_OFFSET_MOVED, fields=fields, remark=_Status.OFFSET_RESET.value)
 
 
 def wake_held(broker: Broker, *, all_of_them: bool = False) -> None:

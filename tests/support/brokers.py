@@ -13,7 +13,7 @@ from engine.broker.server import ListeningBroker
 from engine.broker.serving import serving_store
 from engine.codec.message import Unit
 from engine.remoting.connection import Connection, connect
-from engine.remoting.frame import Command
+from engine.remoting.frame import Command, answer_to
 
 
 class Asking:
@@ -22,14 +22,17 @@ class Asking:
     def __init__(self, server: ListeningBroker) -> None:
         self.server = server
         self.told: list[Command] = []
+        self.says: int | None = None
+        """The code with which it answers what it is asked; None: not at all."""
         self._connection: Connection | None = None
 
     async def open(self) -> None:
         host, _, port = self.server.address.rpartition(":")
         self._connection = await connect(host, int(port), self._hear)
 
-    def _hear(self, request: Command, _connection: Connection) -> None:
+    def _hear(self, request: Command, _connection: Connection) -> Command | None:
         self.told.append(request)
+        return None if self.says is None else answer_to(request, self.says)
 
     async def ask(self, code: int, body: bytes = b"", **fields: object) -> Command:
         """The answer to one request; fields are spelled as Java names them."""

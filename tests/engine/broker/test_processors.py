@@ -1,15 +1,13 @@
-"""Every request of the page has a processor, or stands among those that get code 3, with what they need."""
+"""Every request of the page has a processor."""
 
 from __future__ import annotations
 
-from engine.broker.processors import ANSWERS, MODULES, NOT_YET
+from engine.broker.processors import ANSWERS, MODULES
 from engine.remoting.codes import BROKER
 
 
-def test_every_request_is_answered_or_named() -> None:
-    asked = {one.code for one in BROKER}
-    assert set(ANSWERS) == asked - set(NOT_YET)
-    assert set(NOT_YET) <= asked
+def test_every_request_is_answered() -> None:
+    assert set(ANSWERS) == {one.code for one in BROKER}
 
 
 def test_no_request_has_two_processors() -> None:

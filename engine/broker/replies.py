@@ -1,0 +1,86 @@
+"""SEND_REPLY_MESSAGE: an answer to a message, handed to the producer that waits for it (protocol 3.1).
+
+Java: ``ReplyMessageProcessor``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.send import answer_of, check
+from engine.codec import properties
+from engine.codec.encode import Message, encode_properties
+from engine.remoting.codes import SHORT_NAMES, Answer
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+
+PUSH_REPLY_MESSAGE_TO_CLIENT = 326
+REPLY_TO_CLIENT, PUSH_REPLY_TIME = "REPLY_TO_CLIENT", "PUSH_REPLY_TIME"
+PATIENCE = 10.0
+"""Seconds that the producer is waited for."""
+_SENT = ("producerGroup", "topic", "defaultTopic", "defaultTopicQueueNums", "queueId", "sysFlag", "bornTimestamp",
+         "flag", "reconsumeTimes", "unitMode")  # fmt: skip
+
+
+def send_reply(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
+    """324, 325: the reply goes to the client that its properties name, and into the store."""
+    fields = header if request.code == 324 else {name: header[letter] for letter, name in SHORT_NAMES.items()}
+    topic, queue_id = check(broker, fields, connection)
+    text = (fields["properties"] or "").encode()
+    message = Message(
+        topic.name, bytes(request.body), queue_id, properties.decode(text), text, flag=int(fields["flag"]),
+        sys_flag=int(fields["sysFlag"]), born_timestamp=int(fields["bornTimestamp"]), born_host=connection.peer,
+        reconsume_times=int(fields["reconsumeTimes"] or 0),
+    )  # fmt: skip
+    task = asyncio.ensure_future(_reply(broker, request, fields, message, connection))
+    broker.tasks.add(task)
+    task.add_done_callback(broker.tasks.discard)
+    return None
+
+
+async def _reply(broker: Broker, request: Command, fields: Header, message: Message, connection: Connection) -> None:
+    config = broker.config
+    told = {"MSG_REGION": config.region_id, "TRACE_ON": "true" if config.trace_on else "false"}
+    wrong = await _push(broker, fields, message)
+    if wrong is None:
+        more = {"msgId": "0", "queueId": str(message.queue_id), "queueOffset": "0"}
+        answer = answer_to(request, fields={**told, **more})
+    else:
+        answer = answer_to(request, Answer.SYSTEM_ERROR, fields=told, remark=wrong)
+    if config.store_replies:
+        result = broker.store.put_message(message)
+        broker.dispatched()
+        if result.ok:
+            answer.fields.update(answer_of(broker, request, result, message.queue_id, told).fields)
+    if not request.is_one_way:
+        connection.send(answer)
+
+
+async def _push(broker: Broker, fields: Header, message: Message) -> str | None:
+    """Hand the reply on; None where the client took it, else why it did not."""
+    found = dict(message.properties or {})
+    client_id = found.get(REPLY_TO_CLIENT)
+    if client_id is None:
+        return f"{REPLY_TO_CLIENT} is null, can not reply message"
+    waiting = broker.clients.producer(client_id)
+    if waiting is None:
+        return f"push reply message fail, channel of <{client_id}> not found."
+    found[PUSH_REPLY_TIME] = str(broker.now())
+    sent = {name: _spelled(fields[name]) for name in _SENT if fields[name] is not None}
+    header = {
+        **sent, "bornHost": message.born_host, "storeHost": broker.address, "storeTimestamp": str(broker.now()),
+        "properties": encode_properties(found).decode("utf-8", "replace"),
+    }  # fmt: skip
+    try:
+        answer = await waiting.ask(Command(PUSH_REPLY_MESSAGE_TO_CLIENT, header, body=message.body), PATIENCE)
+    except (TimeoutError, ConnectionError):
+        return f"push reply message to {client_id} fail."
+    return None if answer.code == 0 else f"push reply message to {client_id} fail."
+
+
+def _spelled(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+ANSWERS: dict[int, Processor] = {324: send_reply, 325: send_reply}

@@ -1,0 +1,52 @@
+"""A reply reaches the producer that waits for it, and stands in the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from brokers import Asking, asking, run, units
+
+SENT = {
+    "producerGroup": "repliers", "topic": "DefaultCluster_REPLY_TOPIC", "defaultTopic": "TBW102",
+    "defaultTopicQueueNums": 4, "queueId": 0, "sysFlag": 0, "bornTimestamp": 1_700_000_000_000, "flag": 0,
+    "reconsumeTimes": 0, "unitMode": False,
+}  # fmt: skip
+
+
+async def reply(client: Asking, properties: str):
+    return await client.ask(324, b"yes", **SENT, properties=properties)
+
+
+def test_the_producer_is_asked_to_take_it_and_the_reply_is_stored(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            asker = Asking(client.server)
+            await asker.open()
+            asker.says = 0
+            beat = b'{"clientID":"me@1","producerDataSet":[{"groupName":"askers"}],"consumerDataSet":[]}'
+            assert (await asker.ask(34, beat)).code == 0
+            answer = await reply(client, "CORRELATION_ID\x01c1\x02REPLY_TO_CLIENT\x01me@1\x02MSG_TYPE\x01reply\x02")
+            assert (answer.code, answer.fields["queueOffset"]) == (0, "0")
+            (pushed,) = [one for one in asker.told if one.code == 326]
+            assert (bytes(pushed.body), pushed.fields["topic"]) == (b"yes", SENT["topic"])
+            assert "CORRELATION_ID\x01c1\x02" in str(pushed.fields["properties"])
+            assert "PUSH_REPLY_TIME" in str(pushed.fields["properties"])
+            (unit,) = units(client, str(SENT["topic"]))
+            assert (unit.body, unit.properties["MSG_TYPE"]) == (b"yes", "reply")
+            asker.says = 1
+            refused = await reply(client, "REPLY_TO_CLIENT\x01me@1\x02")
+            assert (refused.code, refused.remark) == (1, "push reply message to me@1 fail.")
+            asker.close()
+
+    run(told)
+
+
+def test_who_is_not_there_cannot_be_told(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            answer = await reply(client, "REPLY_TO_CLIENT\x01gone@1\x02")
+            assert (answer.code, answer.remark) == (1, "push reply message fail, channel of <gone@1> not found.")
+            answer = await reply(client, "KEYS\x01k\x02")
+            assert (answer.code, answer.remark) == (1, "REPLY_TO_CLIENT is null, can not reply message")
+
+    run(told)
