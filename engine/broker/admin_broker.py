@@ -19,6 +19,9 @@ from engine.remoting.settings import over, pairs
 VERSION_NAME = "V5_3_3"
 """What a broker of that number (:data:`engine.remoting.frame.VERSION`) calls itself."""
 DAYS = ("YesterdayMorning", "TodayMorning")
+POOLS = tuple(f"{name}ThreadPoolQueue" for name in ("send", "pull", "litePull", "query", "ack"))
+"""Where requests wait in RocketMQ; here none does."""
+_SHARES = {"99": 0.99, "999": 0.999}
 FIXED = frozenset({"brokerName", "brokerClusterName", "brokerId", "brokerIP1", "listenPort", "namesrvAddr"})
 """Keys of a broker's own that hold for as long as it runs."""
 
@@ -53,22 +56,33 @@ def reconfigure(broker: Broker, request: Command, _header: Header, _connection: 
 def runtime(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """28: figures as texts. What is not counted here (the days before, rates) is 0."""
     store = broker.store
-    at, put, parts = store.positions(), store.counters()["dispatch.units"], store.parts
+    at, counted, parts = store.positions(), store.counters(), store.parts
+    put = counted["dispatch.units"]
+    failed = sum(number for name, number in counted.items() if name.startswith("put.") and name != "put.calls")
     table = {
         "bootTimestamp": broker.started, "brokerActive": "true", "brokerVersion": VERSION,
         "brokerVersionDesc": VERSION_NAME, "earliestMessageTimeStamp": store.earliest_message_time(),
-        "runtime": f"[ {(broker.now() - broker.started) // 1000} seconds ]",
+        "runtime": _since(broker.now() - broker.started),
+        "startAcceptSendRequestTimeStamp": broker.config.accept_sends_from,
         "commitLogMinOffset": max(at.min, 0), "commitLogMaxOffset": at.wrote, "dispatchBehindBytes": at.behind,
         "commitLogDiskRatio": parts.disk.usage(parts.paths.commitlog),
         "consumeQueueDiskRatio": parts.disk.usage(parts.queue_folder),
         "putMessageTimesTotal": put, "msgPutTotalTodayNow": put, "msgGetTotalTodayNow": 0,
-        "pageCacheLockTimeMills": 0, "sendThreadPoolQueueSize": 0, "pullThreadPoolQueueSize": 0,
-        "sendThreadPoolQueueHeadWaitTimeMills": 0, "pullThreadPoolQueueHeadWaitTimeMills": 0,
+        "putMessageFailedTimes": failed, "remainHowManyDataToFlush": f"{at.unflushed} B",
+        f"commitLogDiskRatio_{parts.paths.commitlog}": parts.disk.usage(parts.paths.commitlog),
+        **{f"putLatency{digits}": f"{at.put_latency.quantile(share) / 1e6:.2f}" for digits, share in _SHARES.items()},
+        "pageCacheLockTimeMills": 0,
+        **{f"{pool}{name}": 0 for pool in POOLS for name in ("Size", "HeadWaitTimeMills")},
         "putTps": "0.0 0.0 0.0", "getTransferredTps": "0.0 0.0 0.0",
         **{f"{name}{day}": 0 for name in ("msgPutTotal", "msgGetTotal") for day in DAYS},
         **_levels(broker), **_timers(broker),
     }  # fmt: skip
     return answer_to(request, body=write({"table": {name: str(value) for name, value in table.items()}}))
+
+
+def _since(ms: int) -> str:
+    days, seconds = divmod(ms // 1000, 86_400)
+    return f"[ {days} days, {seconds // 3600} hours, {seconds // 60 % 60} minutes, {seconds % 60} seconds ]"
 
 
 def _levels(broker: Broker) -> dict[str, str]:

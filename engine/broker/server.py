@@ -82,6 +82,7 @@ class ListeningBroker:
         if self.broker.tasks:
             await asyncio.wait(self.broker.tasks, timeout=5.0)
         self.broker.store.when_dispatched(None)
+        self.broker.store.tables.complete()
         await self._server.close()
         for ending in SERVICES:
             if ending.end is not None:

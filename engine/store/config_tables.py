@@ -204,7 +204,7 @@ class ConfigTables:
             if deleted:
                 self._changed(GROUPS, save=True)
             rows = self._members(self._offsets_file, "offsetTable") if offsets else {}
-            if _drop(rows, lambda key: key.split("@")[1:2] == [name]):
+            if _drop(rows, lambda key: key.split("@")[1:] == [name]):
                 self._changed(self._offsets_file, save=True)
         return bool(deleted)
 
@@ -212,7 +212,7 @@ class ConfigTables:
         """The topics that a group has offsets of, in the order of the table."""
         with self._lock:
             keys = [str(key) for key in self._members(self._offsets_file, "offsetTable")]
-        return [key.partition("@")[0] for key in keys if key.split("@")[1:2] == [group]]
+        return [key.partition("@")[0] for key in keys if key.split("@")[1:] == [group]]
 
     def groups_with_offsets(self) -> list[str]:
         """Groups that have an offset in any topic."""
@@ -250,6 +250,21 @@ class ConfigTables:
             row.pop(str(level), None)
             row[level] = queue_offset
             self._changed(DELAY_OFFSETS)
+
+    def complete(self) -> None:
+        """Have the next :meth:`save` write the tables that hold nothing, too: a broker's end leaves all of them, and
+        one that is not there is taken for lost.
+        """
+        with self._lock:
+            for name, key in (
+                (TOPICS, "topicConfigTable"),
+                (GROUPS, "subscriptionGroupTable"),
+                (self._offsets_file, "offsetTable"),
+                (DELAY_OFFSETS, "offsetTable"),
+            ):
+                if not self._tables[name].value:
+                    self._members(name, key)
+                    self._changed(name)
 
     def save(self) -> int:
         """Write every table that was changed since it was written; how many. Raises ``OSError``; what was not written
