@@ -49,6 +49,7 @@ from engine.store.offset_by_time import offset_by_time, offset_by_time_49
 from engine.store.positions import Positions
 from engine.store.put.message import PutMessageResult, PutMessageResults, PutMessageStatus
 from engine.store.put.raw_units import Int64, append_units
+from engine.store.put.replicated import append_replicated
 from engine.store.query_many import QueryMessagesResult, query_messages
 from engine.store.query_message import (
     LAST_TIME,
@@ -275,6 +276,12 @@ class MessageStore:
     def append_units(self, data: npt.NDArray[np.uint8], sizes: Int64, stored: Int64) -> int:
         """Store many whole units again (see :func:`engine.store.put.raw_units.append_units`); gives the log's end."""
         return append_units(self._log, data, sizes, stored)
+
+    def append_replicated(self, offset: int, data: bytes | memoryview, stored: int) -> int:
+        """Append whole units of a master's log, as they are, at ``offset``, which must be the end of this one;
+        ``stored`` is the store time (ms) of the last message. Gives the new end; does not wait.
+        """
+        return append_replicated(self._log, offset, data, stored)
 
     def append_blank(self) -> bool:
         """End the log's last file here; False where it is full already, or there is none."""

@@ -21,6 +21,7 @@ from engine.message_store import Message, MessageStore
 from engine.store.commit_log import CommitLog
 from engine.store.put.message import PutMessageStatus
 from engine.store.put.raw_units import append_units
+from engine.store.put.replicated import append_replicated
 from engine.store.running_flags import NOT_WRITEABLE
 
 SETTINGS = from_mapping(
@@ -59,6 +60,7 @@ PUTS: dict[str, Call] = {
 REFUSED: dict[str, Call] = {
     "append_raw": lambda store: store.append_raw(UNIT),
     "append_units": lambda store: store.append_units(*units()),
+    "append_replicated": lambda store: store.append_replicated(0, UNIT, 0),
     "append_blank": lambda store: store.append_blank(),
     "begin_at": lambda store: store.begin_at(0),
     "offset_in_queue_by_time": lambda store: store.offset_in_queue_by_time("Orders", 0, 0),
@@ -208,6 +210,7 @@ APPENDS: dict[str, Call] = {
     "put_encoded_batch": lambda log: log.put_encoded_batch(BATCH),
     "append_raw": lambda log: log.append_raw(UNIT),
     "append_units": lambda log: append_units(log, *units()),
+    "append_replicated": lambda log: append_replicated(log, log.wrote, UNIT, 0),
     "append_blank": lambda log: log.append_blank(),
     "begin_at": lambda log: log.begin_at(0),
 }
@@ -219,7 +222,7 @@ PASSIVE = {
 
 def test_every_way_to_append_is_told_of() -> None:
     public = {name for name in dir(CommitLog) if not name.startswith("_") and callable(getattr(CommitLog, name))}
-    assert public - PASSIVE == {name.partition(",")[0] for name in APPENDS} - {"append_units"}
+    assert public - PASSIVE == {name.partition(",")[0] for name in APPENDS} - {"append_units", "append_replicated"}
 
 
 class HeldLock:
@@ -288,7 +291,7 @@ def test_a_store_that_takes_nothing_takes_nothing_in_any_way(tmp_path: Path, nam
         store.put_message(Message("Orders", b"x"))
         log, wrote = store.parts.commit_log, store.positions().wrote
         store.flags.raise_flag(NOT_WRITEABLE, "a flush failed")
-        if name in {"append_raw", "append_units", "append_blank", "begin_at"}:
+        if name in {"append_raw", "append_units", "append_replicated", "append_blank", "begin_at"}:
             with pytest.raises(NotWriteable, match="takes nothing now"):
                 APPENDS[name](log)
         else:

@@ -77,8 +77,8 @@ ASKED = {
 }
 NO_STORE = {"bench", "completion", "namesrv"}
 """Commands that read no store of anybody's."""
-SERVES = {"serve"}
-"""Runs until it is ended; ``tests/engine/cli/commands/test_serve.py`` asks it with a log that cannot be read."""
+SERVES = {"serve", "replicate"}
+"""Run until they are ended; ``tests/engine/cli/commands`` ask them with a log that cannot be read."""
 ON_SPARK = {"pipeline"}
 """Reads in other processes, through :mod:`engine.pipeline.storage`; its own suite asks it."""
 QUESTIONS = [question for questions in ASKED.values() for question in questions]

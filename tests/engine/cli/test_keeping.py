@@ -24,8 +24,8 @@ def test_no_backup_does_without(store, tmp_path, command):
 
 
 WRITES_ANEW = {"copy", "snapshot", "pipeline", "bench"}
-OPENS = {"serve"}
-"""Starts as a broker does: says what that changes, keeps it, and goes on without a question."""
+OPENS = {"serve", "replicate"}
+"""Start as a broker does: say what that changes, keep it, and go on without a question."""
 
 
 def test_every_command_that_writes_into_a_store_can_do_it_with_and_without_keeping():

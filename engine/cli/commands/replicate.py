@@ -1,0 +1,136 @@
+"""``replicate``: a live copy of a broker's log through its HA port; queues and index are built here."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+from dataclasses import replace
+from typing import Any
+
+from engine.cli import consent
+from engine.cli.keeping import Keeping, keeping
+from engine.cli.options import common
+from engine.cli.output import Output
+from engine.cli.serving import ended_by_signals, say_line, say_record
+from engine.cli.writing import WriteTarget, find_target, given_config
+from engine.errors import UsageError
+from engine.message_store import MessageStore
+from engine.replication.follower import Follower
+from engine.replication.master import Master, ask_master, copy_tables
+
+_EVERY = 1.0
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "replicate",
+        parents=[common(store=False)],
+        help="writes DST: a broker's log as its HA port gives it, queues and index built here",
+    )
+    parser.add_argument("master", metavar="HOST:HAPORT", help="a broker's HA port: its own port and one")
+    parser.add_argument("store", metavar="DST", help="absent or empty, or what an earlier run has left")
+    parser.add_argument("--broker", metavar="HOST:PORT", help="the broker's own port (usually HAPORT - 1)")
+    parser.add_argument("--config", metavar="broker.conf", help="the broker's configuration")
+    parser.add_argument("--last-file", action="store_true", help="begin with the master's last file, as a slave does")
+    parser.add_argument("--until-caught-up", action="store_true", help="end once the master has nothing more")
+    consent.add_opening(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    host, port = _address(args.master)
+    own = _address(args.broker) if args.broker else (host, port - 1)
+    told = asyncio.run(ask_master(*own))
+    target = find_target(args.store, given_config(args, out))
+    consent.refuse_empty(args, target.empty_log)
+    config = target.config
+    if told is not None and not target.exists:
+        config = replace(config, mapped_file_size_commit_log=told.file_size)
+    if told is not None and config.mapped_file_size_commit_log != told.file_size:
+        raise UsageError(
+            f"{args.store} has log files of {config.mapped_file_size_commit_log:,} bytes, the master's are of "
+            f"{told.file_size:,}"
+        )
+    changes = target.recovery is not None and not target.recovery.changes_nothing
+    if changes:
+        for line in target.planned():
+            out.say(line)
+    with keeping(args, target.path, config, wanted=changes) as kept:
+        asyncio.run(_follow(args, ((host, port), own), replace(target, config=config), told, kept, out))
+    kept.say(out)
+    return 0
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65_536:
+        raise UsageError(f"expected HOST:PORT, found {text!r}")
+    return host.strip("[]"), int(port)
+
+
+async def _follow(
+    args: argparse.Namespace,
+    ports: tuple[tuple[str, int], tuple[str, int]],
+    target: WriteTarget,
+    told: Master | None,
+    kept: Keeping,
+    out: Output,
+) -> None:
+    """Until Ctrl+C or TERM, or until the master has nothing more."""
+    with ended_by_signals() as ended:
+        async with contextlib.AsyncExitStack() as opened:
+            store = await asyncio.to_thread(
+                MessageStore, target.path, target.config, disk=kept.store_disk, empty_log=args.empty_log
+            )
+            opened.push_async_callback(asyncio.to_thread, store.close)
+            kept.settled = True
+            start = None if args.last_file or told is None else told.min_offset
+            follower = Follower(store, *ports[0], start=start)
+            follower.told = out.say
+            _say_begun(args, out, start)
+            await copy_tables(*ports[1], store.tables)
+            following = asyncio.ensure_future(follower.run())
+            waiting = asyncio.ensure_future(ended.wait())
+            try:
+                while not waiting.done() and not following.done():
+                    await asyncio.wait({following, waiting}, timeout=_EVERY, return_when=asyncio.FIRST_COMPLETED)
+                    _say_progress(follower, out)
+                    if args.until_caught_up and _caught_up(follower, store, told):
+                        break
+            finally:
+                following.cancel()
+                waiting.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await following
+            await asyncio.to_thread(store.flush)
+            if not await copy_tables(*ports[1], store.tables):
+                out.say("topics, groups and offsets are in no log, and the broker's own port did not give them")
+            _say_ended(store, out)
+
+
+def _caught_up(follower: Follower, store: MessageStore, told: Master | None) -> bool:
+    return follower.progress.caught_up or (told is not None and store.positions().wrote >= told.max_offset > 0)
+
+
+def _say_begun(args: argparse.Namespace, out: Output, start: int | None) -> None:
+    if start is None and not args.last_file:
+        out.say("the broker's own port says nothing: a new copy begins with the master's last file")
+    if out.as_json:
+        say_record(out, {"type": "replicating", "master": args.master, "store": str(args.store), "pid": os.getpid()})
+    else:
+        say_line(out, f"replicating {args.master} to {args.store}, pid {os.getpid()}; Ctrl+C ends it")
+
+
+def _say_progress(follower: Follower, out: Output) -> None:
+    if out.as_json:
+        found = follower.progress
+        state = {"received": found.received, "flushed": found.flushed, "caughtUp": found.caught_up}
+        say_record(out, {"type": "replicated", **state, "links": found.links})
+
+
+def _say_ended(store: MessageStore, out: Output) -> None:
+    at = store.positions()
+    if not out.as_json:
+        say_line(out, f"the log ends at {at.wrote:,}, {at.wrote - max(at.min, 0):,} bytes of it are here")

@@ -1,0 +1,1 @@
+"""A master's log, followed through its HA port."""

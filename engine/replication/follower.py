@@ -1,0 +1,167 @@
+"""A log that grows as a master's does: the slave's side of an HA port (spec 15; Java: ``DefaultHAClient``)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.errors import StoreError
+from engine.message_store import MessageStore
+from engine.replication.transfer import Receiver, Transfer, UnitCutter, report
+
+_PAUSE = 5.0
+_SILENCE = 20.0
+"""Seconds without a word after which either side takes the other for gone."""
+_FLUSH_EVERY = 0.1
+_OVERLAP = 1 << 16
+_READ = 1 << 20
+_log = logging.getLogger(__name__)
+
+
+class NotAPrefix(StoreError):
+    """The store holds what the master's log does not."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a follower is, in bytes of the log. ``caught_up`` once the master had nothing more to send."""
+
+    begun: int = 0
+    received: int = 0
+    flushed: int = 0
+    links: int = 0
+    caught_up: bool = False
+
+
+class Follower:
+    """Follows the master at ``host:port`` with an open store, which is the only one that writes to it.
+
+    ``start`` is where an empty store begins: the first byte of the master's log; None: of its last file, as an empty
+    slave of RocketMQ does. A store with messages goes on behind them, and its last bytes are compared first. The
+    master is never told of an offset that is not flushed here.
+    """
+
+    def __init__(self, store: MessageStore, host: str, port: int, *, start: int | None = None) -> None:
+        self._store = store
+        self._at = host, port
+        self._start = start
+        self.progress = Progress()
+        self.told: Callable[[str], None] = _log.info
+        """Told of links that begin and end, a line each."""
+
+    async def run(self) -> None:
+        """Follow until cancelled. Raises :class:`NotAPrefix`, :class:`StoreError` for what cannot be a copy,
+        ``OSError`` of the disk; a link that breaks is begun again after five seconds.
+        """
+        while True:
+            try:
+                async with asyncio.timeout(_PAUSE):
+                    reader, writer = await asyncio.open_connection(*self._at)
+            except (TimeoutError, OSError) as error:
+                self.told(f"no link to {self._at[0]}:{self._at[1]}: {str(error) or 'no answer'}")
+            else:
+                try:
+                    await self._follow(reader, writer)
+                except (ConnectionError, TimeoutError) as error:
+                    self.told(f"the link broke: {str(error) or 'the master says nothing'}")
+                finally:
+                    writer.close()
+                    with contextlib.suppress(OSError):
+                        await writer.wait_closed()
+            await asyncio.sleep(_PAUSE)
+
+    async def _follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        store, wanted = self._store, self._wanted()
+        known = store.parts.files.wrote_offset if store.parts.files.last is not None else None
+        self.progress.flushed = 0 if known is None else await asyncio.to_thread(store.flush)
+        writer.write(report(wanted))
+        receiver = Receiver()
+        cutter: UnitCutter | None = None
+        self.progress.links += 1
+        self.told(f"linked, from offset {wanted:,}")
+        flushing = asyncio.ensure_future(self._flush(writer))
+        try:
+            while True:
+                async with asyncio.timeout(_SILENCE):
+                    data = await reader.read(_READ)
+                if not data:
+                    raise ConnectionError("the master closed it")
+                if flushing.done():
+                    flushing.result()
+                for came in receiver.feed(data):
+                    transfer = came
+                    if cutter is None:
+                        cutter, transfer = self._begin(came, wanted, known)
+                    self._take(cutter, transfer, known)
+        finally:
+            flushing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await flushing
+
+    def _wanted(self) -> int:
+        """The offset to ask for: of an empty store where it begins; else a little before its end, to be compared."""
+        files = self._store.parts.files
+        if files.last is None:
+            # 0 asks for the last file; the byte before the second is that of a length, and 0 (see _begin)
+            return 0 if self._start is None else max(self._start, 1)
+        last = files.last
+        if last.wrote == 0:
+            return last.start_offset
+        return max(last.start_offset + max(last.wrote - _OVERLAP, 0), 1)
+
+    def _begin(self, transfer: Transfer, wanted: int, known: int | None) -> tuple[UnitCutter, Transfer]:
+        """The cutter for a link whose first word is ``transfer``, and that word from where the cutter begins."""
+        size = self._store.config.mapped_file_size_commit_log
+        if wanted and transfer.offset != wanted:
+            raise StoreError(f"asked for offset {wanted:,}, the master begins at {transfer.offset:,}")
+        if not transfer.data and known != transfer.offset:
+            words = f"the master's log has nothing at offset {wanted:,}"
+            raise NotAPrefix(words, file=str(self._store.paths.commitlog))
+        if wanted == 1:  # no master sends byte 0: the first of a unit's length, 0 in any unit of less than 16 MiB
+            transfer = Transfer(0, b"\0" + transfer.data)
+        if known is None:
+            self.progress.begun = transfer.offset
+        return UnitCutter(transfer.offset if known is None else known, size), transfer
+
+    def _take(self, cutter: UnitCutter, transfer: Transfer, known: int | None) -> None:
+        if known is not None and transfer.data and transfer.offset < known:
+            self._compare(transfer, known)
+            if transfer.offset + len(transfer.data) <= known:
+                return
+            transfer = Transfer(known, transfer.data[known - transfer.offset :])
+        if not transfer.data:
+            if known is not None and transfer.offset < known:
+                words = f"the master's log ends at {transfer.offset:,}, the store's at {known:,}"
+                raise NotAPrefix(words, file=str(self._store.paths.commitlog))
+            self.progress.caught_up = transfer.offset == cutter.expected
+            return
+        begin = cutter.offset
+        whole = cutter.feed(transfer)
+        if whole:
+            self.progress.received += len(whole)
+            self._store.append_replicated(begin, whole, cutter.stored)
+
+    def _compare(self, transfer: Transfer, known: int) -> None:
+        data = transfer.data[: known - transfer.offset]
+        mine = self._store.parts.files.read(transfer.offset, len(data))
+        if mine != data:
+            at = next((n for n, pair in enumerate(zip(mine, data, strict=False)) if pair[0] != pair[1]), len(mine))
+            raise NotAPrefix(
+                "the store's log is no beginning of the master's: they differ, and nothing was written",
+                file=str(self._store.paths.commitlog), offset=transfer.offset + at,
+            )  # fmt: skip
+
+    async def _flush(self, writer: asyncio.StreamWriter) -> None:
+        """What came is flushed, and then the master is told; every five seconds in any case."""
+        told, silent = -1, 0.0
+        while True:
+            await asyncio.sleep(_FLUSH_EVERY)
+            silent += _FLUSH_EVERY
+            if self._store.parts.files.wrote_offset > self.progress.flushed:
+                self.progress.flushed = await asyncio.to_thread(self._store.flush)
+            if self.progress.flushed > told or silent >= _PAUSE:
+                told, silent = self.progress.flushed, 0.0
+                writer.write(report(told))

@@ -1,0 +1,83 @@
+"""What a master's broker says of its log before it is followed, and its tables (protocol 3.9, 4.7)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from engine.codec import config_tables as codec
+from engine.codec.json_dialect import parse
+from engine.properties_file import parse as parse_properties
+from engine.remoting.connection import Connection, connect, not_supported
+from engine.remoting.frame import Command
+from engine.store.config_tables import ConfigTables
+
+GET_BROKER_CONFIG, GET_BROKER_RUNTIME_INFO = 26, 28
+TABLES = (21, 43, 45, 201)
+"""Topics, consumer offsets, delay offsets, groups."""
+_PATIENCE = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Master:
+    """The master's log: offsets of its first byte and behind its last one, and the length of its files (bytes)."""
+
+    min_offset: int
+    max_offset: int
+    file_size: int
+
+
+async def ask_master(host: str, port: int) -> Master | None:
+    """What the broker at a port of its own says; None where nobody there says it."""
+    try:
+        runtime, config = await _ask(host, port, GET_BROKER_RUNTIME_INFO, GET_BROKER_CONFIG)
+        table = parse(runtime).value["table"]
+        lines = {one.key: one.value for one in parse_properties(config.decode("utf-8", "replace"))}
+        size = int(lines["mappedFileSizeCommitLog"])
+        return Master(int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"]), size)
+    except (OSError, TimeoutError, ValueError, KeyError, TypeError):
+        return None
+
+
+async def copy_tables(host: str, port: int, tables: ConfigTables) -> bool:
+    """Declare the broker's topics and groups, and set its offsets, in a store's own tables, as a slave does (protocol
+    4.7); whether the broker gave them. Raises ``OSError`` where the tables cannot be written.
+    """
+    try:
+        bodies = await _ask(host, port, *TABLES)
+        topics, offsets, delays, groups = (parse(body).value for body in bodies)
+    except (OSError, TimeoutError, ValueError):
+        return False
+    declared, known = tables.topics(), tables.groups()
+    tables.declare_topics(one for one in codec.topics(topics).rows if declared.get(one.name) != one)
+    rows = groups.get("subscriptionGroupTable", {}) if isinstance(groups, dict) else {}
+    for group in codec.subscription_groups(groups).rows:
+        if known.get(group.name) != group:
+            tables.create_group(group.name, more=dict(rows[group.name]))
+    for row in codec.consumer_offsets(offsets).rows:
+        if row.mode == "cluster":
+            for queue_id, offset in row.offsets.items():
+                tables.commit_consumer_offset(row.group, row.topic, queue_id, offset)
+    for level, offset in codec.delay_offsets(delays)[0].items():
+        tables.set_delay_offset(level, offset)
+    tables.complete()
+    tables.save()
+    return True
+
+
+async def _ask(host: str, port: int, *codes: int) -> list[bytes]:
+    """The bodies of the broker's answers. Raises ``OSError``, ``TimeoutError``, ``ValueError`` for a refusal."""
+    async with asyncio.timeout(_PATIENCE):
+        connection = await connect(host, port, _hear)
+    try:
+        answers = [await connection.ask(Command(code), _PATIENCE) for code in codes]
+    finally:
+        connection.close()
+    refused = [answer.remark for answer in answers if answer.code != 0]
+    if refused:
+        raise ValueError(refused[0])
+    return [bytes(answer.body) for answer in answers]
+
+
+def _hear(request: Command, _connection: Connection) -> Command:
+    return not_supported(request)

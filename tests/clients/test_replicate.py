@@ -1,0 +1,46 @@
+"""The log of RocketMQ's own broker, followed through its HA port while clients send, over a kill, byte for byte."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import real_cluster
+
+from engine.cli.main import main
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+SPEED = real_cluster.JAVA / "speed"
+
+
+def following(master: str, copy: Path, *more: str) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "engine.cli", "replicate", master, str(copy), "--no-backup", *more]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ)
+
+
+def test_a_copy_of_a_real_brokers_log_is_its_bytes(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port(), "--small")
+    with real_cluster.real(tmp_path / "real", *options) as said:
+        sending = ["bash", str(SPEED), "5.3.3", said["namesrv"], "send", "4", "4"]
+        clients = subprocess.Popen(sending, stdout=subprocess.DEVNULL, env=real_cluster.environment())
+        first = following(said["ha"], copy)
+        time.sleep(5)
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        second = following(said["ha"], copy)
+        assert clients.wait(120) == 0
+        second.send_signal(signal.SIGINT)
+        assert second.wait(60) == 0
+        assert following(said["ha"], copy, "--until-caught-up").wait(60) == 0
+    files = sorted((Path(said["store"]) / "commitlog").iterdir())
+    assert len(files) >= 3
+    assert [one.name for one in files] == sorted(one.name for one in (copy / "commitlog").iterdir())
+    assert all(filecmp.cmp(one, copy / "commitlog" / one.name, shallow=False) for one in files)
+    assert main(["check", str(copy)]) == 0

@@ -1,0 +1,104 @@
+"""``storescope replicate``: a copy that grows with the master's log, and refusals of one line."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import made_stores
+import pytest
+from failing_reads import FailingDisk
+from ha_masters import CONFIG, log_of, master, put
+
+from engine.cli.main import main
+from engine.mapped.reading import read_through
+from engine.message_store import MessageStore
+
+CONF = "mappedFileSizeCommitLog=4096\nmappedFileSizeConsumeQueue=6000\n"
+
+
+@contextlib.contextmanager
+def mastering(path: Path) -> Iterator[tuple[MessageStore, int]]:
+    """A master with forty messages that answers on a thread of its own, and its HA port."""
+    ready, said, ended = threading.Event(), [], asyncio.Event()
+
+    async def serve() -> None:
+        async with master(path) as (made, port):
+            said.extend([made.store, port, asyncio.get_running_loop()])
+            ready.set()
+            await ended.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        assert ready.wait(30)
+        yield said[0], said[1]
+    finally:
+        said[2].call_soon_threadsafe(ended.set)
+        thread.join(30)
+
+
+def told(*words: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        return main(["replicate", *words]), out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> str:
+    path = tmp_path / "broker.conf"
+    path.write_text(CONF)
+    return str(path)
+
+
+def test_a_copy_is_made_goes_on_and_can_be_opened(tmp_path: Path, conf: str) -> None:
+    words = [str(tmp_path / "copy"), "--config", conf, "--until-caught-up"]
+    with mastering(tmp_path / "real") as (real, port):
+        code, out, err = told(f"127.0.0.1:{port}", *words, "--json")
+        assert code == 0, err
+        lines = [json.loads(line) for line in out.splitlines()]
+        assert (lines[0]["type"], lines[-1]["type"], lines[-1]["caughtUp"]) == ("replicating", "replicated", True)
+        assert "the broker's own port did not give them" in err
+        put(real, 10)
+        code, out, err = told(f"127.0.0.1:{port}", *words)
+        assert code == 0, err
+        assert out.splitlines()[-1].startswith(f"the log ends at {real.positions().wrote:,}")
+        with MessageStore(tmp_path / "copy", CONFIG) as copy:
+            assert log_of(real).endswith(log_of(copy))
+            assert copy.positions().wrote == real.positions().wrote
+
+
+def test_a_store_of_another_log_is_refused_and_keeps_its_messages(tmp_path: Path, conf: str) -> None:
+    with MessageStore(tmp_path / "other", CONFIG) as other:
+        put(other, 3)
+        before = log_of(other)
+    with mastering(tmp_path / "real") as (_, port):
+        code, _, err = told(f"127.0.0.1:{port}", str(tmp_path / "other"), "--config", conf, "--until-caught-up")
+    assert code == 3
+    assert "no beginning of the master's" in err.splitlines()[-1]
+    assert "Traceback" not in err
+    with MessageStore(tmp_path / "other", CONFIG) as other:
+        assert log_of(other) == before
+
+
+def test_an_address_that_is_none_and_a_held_store_are_one_line(tmp_path: Path) -> None:
+    code, _, err = told("10912", str(tmp_path / "copy"))
+    assert (code, len(err.strip().splitlines())) == (2, 1)
+    with MessageStore(tmp_path / "held"):
+        code, _, err = told("127.0.0.1:1", str(tmp_path / "held"))
+    assert (code != 0, "Traceback" in err) == (True, False)
+
+
+@pytest.mark.parametrize("folder", ["commitlog", "consumequeue"])
+def test_a_store_with_a_file_that_cannot_be_read_is_not_written(tmp_path: Path, folder: str) -> None:
+    store = made_stores.healthy().write(tmp_path / "store")
+    before = {path: path.read_bytes() for path in store.rglob("*") if path.is_file() and path.name != "lock"}
+    with read_through(FailingDisk(store / folder, "open", 0, "EACCES")):
+        code, _, err = told("127.0.0.1:1", str(store))
+    assert (code, folder in err) == (3, True)
+    assert {path: path.read_bytes() for path in store.rglob("*") if path.is_file() and path.name != "lock"} == before

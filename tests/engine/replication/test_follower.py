@@ -1,0 +1,124 @@
+"""A store follows a master: every byte, over links that break, and never where it is no beginning of that log."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from brokers import run
+from ha_masters import CONFIG, log_of, master, put
+
+from engine.config import MessageStoreConfig
+from engine.errors import CorruptUnit
+from engine.message_store import MessageStore
+from engine.replication import follower as module
+from engine.replication.follower import Follower, NotAPrefix
+
+
+async def follow(copy: MessageStore, port: int, end: int, start: int | None = 0) -> Follower:
+    """Follow until the copy ends at ``end``, or raise what ended it before."""
+    follower = Follower(copy, "127.0.0.1", port, start=start)
+    going = asyncio.ensure_future(follower.run())
+    while not going.done() and (copy.positions().wrote < end or not follower.progress.caught_up):
+        await asyncio.sleep(0.01)
+    if going.done():
+        going.result()
+    await asyncio.sleep(0.3)
+    going.cancel()
+    with suppress(asyncio.CancelledError):
+        await going
+    return follower
+
+
+def test_the_copy_has_the_masters_bytes_and_its_queues(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with master(tmp_path / "a") as (real, port):
+            with MessageStore(tmp_path / "b", CONFIG) as copy:
+                end = real.store.positions().wrote
+                follower = await follow(copy, port, end)
+                assert log_of(copy) == log_of(real.store)
+                assert follower.progress.flushed == real.said[-1] == end
+                assert copy.wait_dispatched()
+                for queue_id in range(2):
+                    assert copy.max_offset_in_queue("Orders", queue_id) == 20
+
+    run(told)
+
+
+def test_a_link_that_breaks_anywhere_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PAUSE", 0.01)
+
+    async def told() -> None:
+        async with master(tmp_path / "a") as (real, port):
+            with MessageStore(tmp_path / "b", CONFIG) as copy:
+                real.limit = 3000
+                going = asyncio.ensure_future(follow(copy, port, real.store.positions().wrote))
+                await asyncio.sleep(0.2)
+                real.limit = None
+                put(real.store, 20)
+                follower = await asyncio.wait_for(going, 30)
+                assert follower.progress.links >= 2
+                await follow(copy, port, real.store.positions().wrote)
+                assert log_of(copy) == log_of(real.store)
+
+    run(told)
+
+
+def test_a_copy_goes_on_where_it_ended(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with master(tmp_path / "a") as (real, port):
+            with MessageStore(tmp_path / "b", CONFIG) as copy:
+                await follow(copy, port, real.store.positions().wrote)
+            put(real.store, 30)
+            with MessageStore(tmp_path / "b", CONFIG) as copy:
+                before = copy.positions().wrote
+                follower = await follow(copy, port, real.store.positions().wrote)
+                assert follower.progress.received == real.store.positions().wrote - before
+                assert log_of(copy) == log_of(real.store)
+
+    run(told)
+
+
+def test_an_empty_copy_begins_with_the_last_file_as_a_slave_does(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with master(tmp_path / "a") as (real, port):
+            with MessageStore(tmp_path / "b", CONFIG) as copy:
+                await follow(copy, port, real.store.positions().wrote, start=None)
+                last = real.store.parts.files.last
+                assert last is not None
+                assert copy.positions().min == last.start_offset > 0
+                assert log_of(copy) == last.read(0, last.wrote)
+
+    run(told)
+
+
+def test_what_is_no_beginning_of_the_masters_log_is_refused_and_stays(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with master(tmp_path / "a", 4) as (real, port):
+            for name, words in (("other", "they differ"), ("longer", "the master's log ends at")):
+                with MessageStore(tmp_path / name, CONFIG) as copy:
+                    if name == "other":
+                        put(copy, 3)
+                    else:
+                        copy.append_replicated(0, log_of(real.store), 0)
+                        put(copy, 2)
+                    before = log_of(copy)
+                    with pytest.raises(NotAPrefix, match=words):
+                        await follow(copy, port, 1 << 40)
+                    assert log_of(copy) == before
+
+    run(told)
+
+
+def test_files_of_another_length_are_refused(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with master(tmp_path / "a") as (_, port):
+            with (
+                MessageStore(tmp_path / "b", MessageStoreConfig(mapped_file_size_commit_log=8192)) as copy,
+                pytest.raises(CorruptUnit, match="expected its mappedFileSizeCommitLog"),
+            ):
+                await follow(copy, port, 1 << 40)
+
+    run(told)

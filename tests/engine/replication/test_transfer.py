@@ -1,0 +1,68 @@
+"""What goes over an HA port: transfers cut anywhere, whole units out of them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from put_logs import PutLog
+
+from engine.codec.encode import Message
+from engine.errors import CorruptUnit
+from engine.replication.transfer import Receiver, Transfer, UnitCutter, report
+
+FILE = 4096
+# what a master of 5.3.3 sent (protocol 9.6): 11,894 bytes from offset 256 on, then nothing new
+HEADER = bytes.fromhex("000000000000010000002e76")
+IDLE = bytes.fromhex("0000000000002f7600000000")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> bytes:
+    """Files of 4 KiB with blanks at their ends."""
+    made = PutLog(tmp_path, FILE)
+    for number in range(60):
+        assert made.log.put_message(Message("Orders", bytes([number % 251]) * (number * 37 % 900 + 1), number % 3)).ok
+    return b"".join(made.bytes())
+
+
+def test_a_masters_words_are_read_however_they_are_cut() -> None:
+    raw = HEADER + bytes(range(256)) * 46 + bytes(118) + IDLE
+    for seed in range(20):
+        draw, receiver, found, at = random.Random(seed), Receiver(), [], 0
+        while at < len(raw):
+            stop = at + draw.choice([1, 5, 12, 700, 20_000])
+            found += receiver.feed(raw[at:stop])
+            at = stop
+        assert [(one.offset, len(one.data)) for one in found] == [(256, 11_894), (12_150, 0)]
+    assert report(256).hex() == "0000000000000100"
+
+
+def test_what_no_master_sends_is_refused() -> None:
+    for raw in (b"HTTP/1.1 400 Bad", b"\xff" * 12):
+        with pytest.raises(CorruptUnit, match="expected a transfer of an HA port"):
+            Receiver().feed(raw)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_only_whole_units_come_out_and_all_bytes_do(log: bytes, seed: int) -> None:
+    draw, cutter, copied, at = random.Random(seed), UnitCutter(0, FILE), bytearray(), 0
+    while at < len(log):
+        stop = min(at + draw.choice([1, 9, 333, 5000]), len(log))
+        before = cutter.offset
+        whole = cutter.feed(Transfer(at, log[at:stop]))
+        assert before == len(copied)
+        copied += whole
+        at = stop
+    assert bytes(copied) == log
+    assert cutter.expected == cutter.offset == len(log)
+
+
+def test_a_gap_other_file_sizes_and_damage_are_named(log: bytes) -> None:
+    with pytest.raises(CorruptUnit, match="expected bytes of offset 0, the master sends 9"):
+        UnitCutter(0, FILE).feed(Transfer(9, log))
+    with pytest.raises(CorruptUnit, match="expected its mappedFileSizeCommitLog"):
+        UnitCutter(0, FILE * 2).feed(Transfer(0, log))
+    with pytest.raises(CorruptUnit, match="has no unit here: magic 0x00000000"):
+        UnitCutter(0, FILE).feed(Transfer(0, bytes(64)))
