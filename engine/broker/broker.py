@@ -60,6 +60,8 @@ class Broker:
         self.started = now()
         self.address = ""
         """``ip:port`` as routes name it, once it accepts."""
+        self.ha_address = ""
+        """``ip:port`` where slaves follow the log; empty: nowhere."""
         self.dispatched: Callable[[], None] = lambda: None
         """Called behind a put: held pulls may have their messages now."""
         self.tasks: set[asyncio.Task[None]] = set()

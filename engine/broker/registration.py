@@ -80,8 +80,8 @@ class Registration:
         ip, _, port = broker.address.rpartition(":")
         return {
             "brokerName": config.broker_name, "brokerAddr": broker.address, "clusterName": config.cluster,
-            "haServerAddr": f"{ip}:{int(port or 0) + 1}", "brokerId": str(config.broker_id), "compressed": "false",
-            "enableActingMaster": "false",
+            "haServerAddr": broker.ha_address or f"{ip}:{int(port or 0) + 1}", "brokerId": str(config.broker_id),
+            "compressed": "false", "enableActingMaster": "false",
         }  # fmt: skip
 
     def _body(self) -> bytes:

@@ -28,7 +28,9 @@ _log = logging.getLogger(__name__)
 class ListeningBroker:
     """``async with``: accepts from the first line of the block on, and ends with it; the store stays its owner's.
 
-    ``at`` is a socket of :func:`engine.remoting.connection.bind`: the store was opened with its port.
+    ``vip`` is another socket where it answers the same: of the port that slaves and old clients ask, two below its own.
+    ``ha`` says where slaves follow the log (``ip:port``), if anywhere. ``at`` is a socket of
+    :func:`engine.remoting.connection.bind`: the store was opened with its port.
     """
 
     def __init__(
@@ -38,11 +40,14 @@ class ListeningBroker:
         *,
         name_servers: Sequence[str] = (),
         at: socket.socket,
+        ha: str = "",
+        vip: socket.socket | None = None,
     ) -> None:
         self.broker = Broker(store, config)
+        self.broker.ha_address = ha
         self._server = Server(self._answer, Limits(idle=float(self.broker.config.client_idle_s)))
         self._server.on_close = self.broker.disconnected
-        self._bound = at
+        self._bound = [at] if vip is None else [at, vip]
         self._registration = Registration(self.broker, name_servers)
         self._services: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -58,8 +63,8 @@ class ListeningBroker:
         """Accept."""
         broker = self.broker
         self._loop = asyncio.get_running_loop()
-        broker.address = f"{broker.config.broker_ip}:{port_of(self._bound)}"
-        await self._server.listen(self._bound)
+        broker.address = f"{broker.config.broker_ip}:{port_of(self._bound[0])}"
+        await self._server.listen(*self._bound)
         broker.topics.create_at_start()
         broker.topics.changed = self._registration.ask
         broker.dispatched = self._dispatch_for_held

@@ -229,13 +229,14 @@ class Server:
     def __init__(self, handler: Handler, limits: Limits | None = None) -> None:
         self._handler = handler
         self._limits = limits or Limits()
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self.connections: set[Connection] = set()
         self.on_close: Callable[[Connection], None] | None = None
 
-    async def listen(self, bound: socket.socket) -> None:
-        """Accept on a socket of :func:`bind`."""
-        self._server = await asyncio.get_running_loop().create_server(self._made, sock=bound)
+    async def listen(self, *bound: socket.socket) -> None:
+        """Accept on sockets of :func:`bind`."""
+        loop = asyncio.get_running_loop()
+        self._servers = [await loop.create_server(self._made, sock=one) for one in bound]
 
     def _made(self) -> Connection:
         connection = Connection(self._handler, self._limits, self.connections)
@@ -245,13 +246,13 @@ class Server:
 
     async def close(self) -> None:
         """Accept no more, and end what stands."""
-        if self._server is None:
-            return
-        self._server.close()
+        for server in self._servers:
+            server.close()
         ending = list(self.connections)
         for connection in ending:
             connection.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(1.0):
                 await asyncio.gather(*(one.closed.wait() for one in ending))
-        await self._server.wait_closed()
+        for server in self._servers:
+            await server.wait_closed()

@@ -19,6 +19,7 @@ _UNIT = struct.Struct(">iI")
 _FLAGS, _FLAGS_AT = struct.Struct(">i"), 36
 _STORED, _STORED_V6 = 56, 68
 """Where the store time stands in a unit (spec 2.1): behind a host of 8 bytes, or of 20."""
+REPORT_SIZE = _OFFSET.size
 _MOST = 64 << 20
 """Bytes of one transfer: a master sends 32 KiB at once unless it is told otherwise."""
 
@@ -26,6 +27,17 @@ _MOST = 64 << 20
 def report(offset: int) -> bytes:
     """What a slave says: the end of what it has."""
     return _OFFSET.pack(offset)
+
+
+def read_report(raw: bytes) -> int:
+    """The offset that a slave says."""
+    offset: int = _OFFSET.unpack(raw)[0]
+    return offset
+
+
+def transfer_header(offset: int, size: int) -> bytes:
+    """What a master says before ``size`` bytes of its log from ``offset`` on."""
+    return _HEADER.pack(offset, size)
 
 
 @dataclass(frozen=True, slots=True)

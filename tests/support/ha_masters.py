@@ -1,84 +1,41 @@
-"""A master's HA port over a store of ours, and what it holds."""
+"""A master whose log is followed, and what a store's log holds."""
 
 from __future__ import annotations
 
-import asyncio
-import struct
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
+from engine.remoting.connection import bind, port_of
+from engine.replication.source import HaServer
 
-CONFIG = MessageStoreConfig(mapped_file_size_commit_log=4096, mapped_file_size_consume_queue=6000)
+CONFIG = MessageStoreConfig(
+    mapped_file_size_commit_log=4096, mapped_file_size_consume_queue=6000, ha_transfer_batch_size=333
+)
 
 
 class Master:
-    """A master's HA port over a store (``DefaultHAConnection``). ``limit``: bytes after which it cuts the link."""
+    """A store, and the HA port over it; :meth:`cut` breaks its links."""
 
-    def __init__(self, store: MessageStore) -> None:
+    def __init__(self, store: MessageStore, server: HaServer) -> None:
         self.store = store
-        self.said: list[int] = []
-        self.limit: int | None = None
-        self.links: set[asyncio.Task[None]] = set()
+        self.server = server
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self.links.add(task)
-        hearing = None
-        try:
-            at = await self._hear(reader)
-            files = self.store.parts.files
-            if at == 0 and files.last is not None:
-                at = files.last.start_offset
-            hearing = asyncio.ensure_future(self._hear_on(reader))
-            sent = 0
-            while self.limit is None or sent < self.limit:
-                data = files.read(at, 333)
-                writer.write(struct.pack(">qi", at, len(data)) + data)
-                await writer.drain()
-                at += len(data)
-                sent += len(data)
-                if not data:
-                    await asyncio.sleep(0.02)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            if hearing is not None:
-                hearing.cancel()
-            writer.close()
-            with suppress(ConnectionError):
-                await writer.wait_closed()
-            self.links.discard(task)
-
-    async def _hear(self, reader: asyncio.StreamReader) -> int:
-        (offset,) = struct.unpack(">q", await reader.readexactly(8))
-        self.said.append(offset)
-        return int(offset)
-
-    async def _hear_on(self, reader: asyncio.StreamReader) -> None:
-        with suppress(asyncio.IncompleteReadError):
-            while True:
-                await self._hear(reader)
+    def cut(self) -> None:
+        for link in self.server._links:
+            link.cancel()
 
 
 @asynccontextmanager
 async def master(path: Path, count: int = 40) -> AsyncIterator[tuple[Master, int]]:
-    """A master with messages, and its port."""
-    with MessageStore(path, CONFIG) as store:
+    """A master with messages, and its HA port."""
+    with MessageStore(path, CONFIG) as store, bind("127.0.0.1", 0) as bound:
         put(store, count)
-        made = Master(store)
-        server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
-        async with server:
-            try:
-                yield made, server.sockets[0].getsockname()[1]
-            finally:
-                for link in list(made.links):
-                    link.cancel()
-                await asyncio.gather(*made.links, return_exceptions=True)
+        async with HaServer(store, bound) as server:
+            yield Master(store, server), port_of(bound)
 
 
 def put(store: MessageStore, count: int) -> None:

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import os
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -19,11 +20,14 @@ from engine.cli.output import Output
 from engine.cli.serving import add_address, address_list, ended_by_signals, is_loopback, say_line, say_record
 from engine.cli.serving import port as a_port
 from engine.cli.writing import WriteTarget, find_target
+from engine.config import MessageStoreConfig
+from engine.errors import CannotRead
 from engine.message_store import MessageStore
 from engine.namesrv.config import PORT as NAMESRV_PORT
 from engine.namesrv.routes import Change
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
 from engine.remoting.connection import bind, port_of
+from engine.replication.source import HaServer
 
 
 def register(commands: Any) -> None:
@@ -74,20 +78,44 @@ async def _serve(
             )  # fmt: skip
             opened.push_async_callback(asyncio.to_thread, store.close)
             kept.settled = True
+            ha = opened.enter_context(bind(args.host, _ha_port(bound, args, target.config)))
+            await opened.enter_async_context(HaServer(store, ha))
             served = await opened.enter_async_context(
-                ListeningBroker(store, config, name_servers=named or [own or ""], at=bound)
+                ListeningBroker(
+                    store,
+                    config,
+                    name_servers=named or [own or ""],
+                    at=bound,
+                    ha=f"{config.broker_ip}:{port_of(ha)}",
+                    vip=_vip_port(args.host, bound, opened),
+                )
             )
             _say_serving(out, served, own, named, str(args.store))
             said.set()
             await ended.wait()
 
 
+def _vip_port(host: str, bound: socket.socket, opened: contextlib.AsyncExitStack) -> socket.socket | None:
+    """RocketMQ's second port (``brokerVIPChannel``), where it is free: slaves ask for tables there."""
+    try:
+        return opened.enter_context(bind(host, port_of(bound) - 2))
+    except CannotRead:
+        return None
+
+
+def _ha_port(bound: socket.socket, args: argparse.Namespace, config: MessageStoreConfig) -> int:
+    """The configured one; without it the broker's own and one, or with ``--port 0`` a free one."""
+    if config.ha_listen_port != MessageStoreConfig().ha_listen_port:
+        return config.ha_listen_port
+    return 0 if args.port == 0 else port_of(bound) + 1
+
+
 def _say_serving(out: Output, served: ListeningBroker, own: str | None, named: list[str], store: str) -> None:
     config = served.broker.config
     if out.as_json:
         record = {
-            "type": "serving", "namesrv": own, "broker": served.address, "ha": None, "brokerName": config.broker_name,
-            "cluster": config.cluster, "store": store, "pid": os.getpid(),
+            "type": "serving", "namesrv": own, "broker": served.address, "ha": served.broker.ha_address,
+            "brokerName": config.broker_name, "cluster": config.cluster, "store": store, "pid": os.getpid(),
         }  # fmt: skip
         say_record(out, record)
     else:

@@ -1,0 +1,78 @@
+"""RocketMQ's own slave follows our broker: found through our name server, its log is ours, byte for byte."""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import real_cluster
+
+from engine.codec.config_tables import topics
+from engine.codec.json_dialect import parse
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+CONF = "mappedFileSizeCommitLog=1048576\nbrokerClusterName=PeerCluster\n"
+PATIENCE = 90.0
+
+
+def sent(namesrv: str) -> None:
+    words = ["bash", str(real_cluster.JAVA / "speed"), "5.3.3", namesrv, "send", "2", "2"]
+    subprocess.run(words, stdout=subprocess.DEVNULL, env=real_cluster.environment(), check=True, timeout=120)
+
+
+def same_end(ours: Path, theirs: Path) -> bool:
+    """The last file is the same in both."""
+    last = max(ours.iterdir())
+    return (theirs / last.name).exists() and filecmp.cmp(last, theirs / last.name, shallow=False)
+
+
+def names(store: Path) -> set[str]:
+    """Topics that a store's table declares."""
+    table = store / "config" / "topics.json"
+    return {row.name for row in topics(parse(table.read_bytes()).value).rows} if table.exists() else set()
+
+
+def wait_until(true: Callable[[], bool], otherwise: str) -> None:
+    until = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < until, otherwise
+        time.sleep(0.5)
+
+
+def wait_for_same_end(ours: Path, theirs: Path) -> None:
+    wait_until(lambda: same_end(ours, theirs), "the slave does not follow")
+
+
+def test_a_real_slave_has_our_bytes_and_our_tables(tmp_path: Path) -> None:
+    (tmp_path / "broker.conf").write_text(CONF)
+    store = tmp_path / "store"
+    words = ["serve", str(store), "--port", "0", "--namesrv-port", "0", "--json", "--config", tmp_path / "broker.conf"]
+    command = [sys.executable, "-m", "engine.cli", *map(str, words)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
+    try:
+        assert process.stdout is not None
+        said = json.loads(process.stdout.readline())
+        sent(said["namesrv"])
+        options = ("--namesrv", said["namesrv"], "--port", real_cluster.free_port(), "--slave-of", said["brokerName"])
+        with real_cluster.real(tmp_path / "slave", *options, "--small") as slave:
+            theirs = Path(slave["store"]) / "commitlog"
+            wait_for_same_end(store / "commitlog", theirs)
+            sent(said["namesrv"])
+            wait_for_same_end(store / "commitlog", theirs)
+            wait_until(lambda: names(store) <= names(Path(slave["store"])), "the slave has not our topics")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.communicate()
+    files = sorted(theirs.iterdir())
+    assert len(files) >= 2
+    assert all(filecmp.cmp(one, store / "commitlog" / one.name, shallow=False) for one in files)

@@ -1,0 +1,74 @@
+"""A master's HA port, held to the words of a real master (protocol 7, 9.6)."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from pathlib import Path
+
+from brokers import run
+from ha_masters import log_of, master, put
+
+from engine.replication import source
+from engine.replication.transfer import report
+
+
+async def heard(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    offset, size = struct.unpack(">qi", await reader.readexactly(12))
+    return offset, await reader.readexactly(size)
+
+
+def test_bytes_come_from_the_asked_offset_and_never_over_a_files_end(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with master(tmp_path) as (real, port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(report(256))
+            got, end = bytearray(), real.store.positions().wrote
+            while 256 + len(got) < end:
+                offset, data = await heard(reader)
+                assert offset == 256 + len(got)
+                assert offset // 4096 == (offset + len(data) - 1) // 4096
+                got += data
+            assert bytes(got) == log_of(real.store)[256:]
+            put(real.store, 1)
+            assert (await heard(reader))[0] == end
+            writer.write(report(end))
+            while real.server.slaves[0].acknowledged != end:
+                await asyncio.sleep(0.01)
+            writer.close()
+            await writer.wait_closed()
+
+    run(told)
+
+
+def test_an_empty_slave_gets_the_last_file_and_a_word_where_nothing_comes(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(source, "_HEARTBEAT", 0.05)
+
+    async def told() -> None:
+        async with master(tmp_path) as (real, port):
+            last = real.store.parts.files.last
+            assert last is not None
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(report(0))
+            assert (await heard(reader))[0] == last.start_offset
+            while (word := await heard(reader))[1]:
+                pass
+            assert word == (real.store.positions().wrote, b"")
+            writer.close()
+            await writer.wait_closed()
+
+    run(told)
+
+
+def test_a_slave_that_says_nothing_is_let_go(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(source, "_SILENCE", 0.1)
+
+    async def told() -> None:
+        async with master(tmp_path) as (real, port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            assert await reader.read() == b""
+            writer.close()
+            await writer.wait_closed()
+            assert real.server.slaves == []
+
+    run(told)
