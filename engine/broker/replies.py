@@ -19,8 +19,8 @@ PUSH_REPLY_MESSAGE_TO_CLIENT = 326
 REPLY_TO_CLIENT, PUSH_REPLY_TIME = "REPLY_TO_CLIENT", "PUSH_REPLY_TIME"
 PATIENCE = 10.0
 """Seconds that the producer is waited for."""
-_SENT = ("producerGroup", "topic", "defaultTopic", "defaultTopicQueueNums", "queueId", "sysFlag", "bornTimestamp",
-         "flag", "reconsumeTimes", "unitMode")  # fmt: skip
+_OWN = frozenset({"properties", "maxReconsumeTimes", "batch"})
+"""Fields of a send that are not handed on as they came."""
 
 
 def send_reply(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
@@ -67,7 +67,11 @@ async def _push(broker: Broker, fields: Header, message: Message) -> str | None:
     if waiting is None:
         return f"push reply message fail, channel of <{client_id}> not found."
     found[PUSH_REPLY_TIME] = str(broker.now())
-    sent = {name: _spelled(fields[name]) for name in _SENT if fields[name] is not None}
+    sent = {
+        name: _spelled(fields[name])
+        for name in SHORT_NAMES.values()
+        if name not in _OWN and fields[name] is not None
+    }
     header = {
         **sent, "bornHost": message.born_host, "storeHost": broker.address, "storeTimestamp": str(broker.now()),
         "properties": encode_properties(found).decode("utf-8", "replace"),

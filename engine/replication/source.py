@@ -42,7 +42,7 @@ class HaServer:
         self.slaves: list[Slave] = []
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, sock=self._bound)
+        self._server = await asyncio.start_server(self._accept, sock=self._bound)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -53,10 +53,18 @@ class HaServer:
         await asyncio.gather(*self._links, return_exceptions=True)
         await self._server.wait_closed()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        link = asyncio.current_task()
-        assert link is not None
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Known and closed whatever becomes of its task: one that is cancelled before its first step runs no line."""
+        link = asyncio.ensure_future(self._serve(reader, writer))
         self._links.add(link)
+
+        def ended(_: object) -> None:
+            writer.close()
+            self._links.discard(link)
+
+        link.add_done_callback(ended)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host, port = writer.get_extra_info("peername")[:2]
         slave = Slave(f"{host}:{port}")
         self.slaves.append(slave)
@@ -80,7 +88,6 @@ class HaServer:
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
             self.slaves.remove(slave)
-            self._links.discard(link)
 
     async def _hear(self, reader: asyncio.StreamReader, slave: Slave) -> None:
         while True:

@@ -25,7 +25,7 @@ class Master:
         self.server = server
 
     def cut(self) -> None:
-        for link in self.server._links:
+        for link in list(self.server._links):
             link.cancel()
 
 
