@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.codec.json_dialect import parse
+from engine.codec.json_dialect import ObjectKey, parse
 from engine.remoting.codes import WrongRequest
 
 
@@ -19,7 +19,7 @@ def read_object(body: bytes | memoryview) -> dict[str, Any]:
 
 
 def write(value: Any) -> bytes:
-    """``value`` as fastjson writes it: keys in their order, integers as keys bare."""
+    """``value`` as fastjson writes it: keys in their order, integers and objects as keys bare."""
     return _text(value).encode("utf-8", "replace")
 
 
@@ -40,4 +40,4 @@ def _text(value: Any) -> str:
 
 
 def _key(key: str | int) -> str:
-    return str(key) if isinstance(key, int) else json.dumps(key, ensure_ascii=False)
+    return str(key) if isinstance(key, int | ObjectKey) else json.dumps(key, ensure_ascii=False)

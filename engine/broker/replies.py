@@ -68,9 +68,7 @@ async def _push(broker: Broker, fields: Header, message: Message) -> str | None:
         return f"push reply message fail, channel of <{client_id}> not found."
     found[PUSH_REPLY_TIME] = str(broker.now())
     sent = {
-        name: _spelled(fields[name])
-        for name in SHORT_NAMES.values()
-        if name not in _OWN and fields[name] is not None
+        name: _spelled(fields[name]) for name in SHORT_NAMES.values() if name not in _OWN and fields[name] is not None
     }
     header = {
         **sent, "bornHost": message.born_host, "storeHost": broker.address, "storeTimestamp": str(broker.now()),

@@ -177,6 +177,12 @@ _PULL = (
     "suspendTimeoutMillis:int? subscription? subVersion:int? expressionType? maxMsgBytes:int?"
 )
 
+_PASSED_ON = (
+    _row(307, "GET_CONSUMER_RUNNING_INFO", "3.8", "consumerGroup clientId jstackEnable:bool?"),
+    _row(309, "CONSUME_MESSAGE_DIRECTLY", "3.8", "consumerGroup clientId? msgId? brokerName?"),
+)
+"""What a broker is asked for a client, and asks of that client."""
+
 BROKER = (
     _row(10, "SEND_MESSAGE", "3.1", _LONG_SEND),
     _row(11, "PULL_MESSAGE", "3.3", _PULL),
@@ -225,6 +231,7 @@ BROKER = (
     _row(215, "DELETE_TOPIC_IN_BROKER", "3.9", "topic"),
     _row(222, "INVOKE_BROKER_TO_RESET_OFFSET", "3.9", "topic group timestamp:int isForce:bool offset:int? "
          "queueId:int?"),
+    _row(223, "INVOKE_BROKER_TO_GET_CONSUMER_STATUS", "3.8", "topic group clientAddr?"),
     _row(300, "QUERY_TOPIC_CONSUME_BY_WHO", "3.9", "topic"),
     _row(305, "GET_SYSTEM_TOPIC_LIST_FROM_BROKER", "3.9"),
     _row(310, "SEND_MESSAGE_V2", "3.1", _SHORT_SEND),
@@ -237,6 +244,7 @@ BROKER = (
     _row(352, "GET_SUBSCRIPTIONGROUP_CONFIG", "3.9", "group"),
     _row(361, "LITE_PULL_MESSAGE", "3.3", _PULL),
     _row(370, "RECALL_MESSAGE", "3.1", "producerGroup? topic recallHandle"),
+    *_PASSED_ON,
 )  # fmt: skip
 """What a broker answers."""
 
@@ -245,11 +253,10 @@ TO_CLIENTS = (
     _row(40, "NOTIFY_CONSUMER_IDS_CHANGED", "3.8", "consumerGroup"),
     _row(220, "RESET_CONSUMER_CLIENT_OFFSET", "3.8", "topic group timestamp:int isForce:bool"),
     _row(221, "GET_CONSUMER_STATUS_FROM_CLIENT", "3.8", "topic group clientAddr?"),
-    _row(307, "GET_CONSUMER_RUNNING_INFO", "3.8", "consumerGroup clientId jstackEnable:bool?"),
-    _row(309, "CONSUME_MESSAGE_DIRECTLY", "3.8", "consumerGroup clientId? msgId? brokerName?"),
+    *_PASSED_ON,
     _row(326, "PUSH_REPLY_MESSAGE_TO_CLIENT", "3.1"),
 )
-"""What a broker asks of clients; 307 and 309 also reach it, and it passes them on."""
+"""What a broker asks of clients."""
 
 
 def by_code(requests: tuple[Request, ...]) -> dict[int, Request]:
