@@ -36,6 +36,21 @@ def producer_connections(broker: Broker, request: Command, header: Header, _conn
     return answer_to(request, body=write({"connectionSet": _connections(members)}))
 
 
+def all_producers(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """328: who sends, by group."""
+    found = {
+        group: [
+            {
+                "clientId": one.client_id, "language": one.language, "lastUpdateTimestamp": one.seen,
+                "remoteIP": connection.peer, "version": one.version,
+            }
+            for connection, one in members.items()
+        ]
+        for group, members in broker.clients.producers.items()
+    }  # fmt: skip
+    return answer_to(request, body=write({"data": found}))
+
+
 def _connections(members: Mapping[Connection, Member]) -> list[dict[str, Any]]:
     return [
         {"clientAddr": connection.peer, "clientId": one.client_id, "language": one.language, "version": one.version}
@@ -58,5 +73,6 @@ def topics_of_group(broker: Broker, request: Command, header: Header, _connectio
 
 
 ANSWERS: dict[int, Processor] = {
-    203: consumer_connections, 204: producer_connections, 300: groups_of_topic, 343: topics_of_group,
+    203: consumer_connections, 204: producer_connections, 300: groups_of_topic, 328: all_producers,
+    343: topics_of_group,
 }  # fmt: skip

@@ -49,6 +49,7 @@ COMMANDS = (
     "namesrv",
     "serve",
     "replicate",
+    "cluster",
     "completion",
 )
 

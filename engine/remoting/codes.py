@@ -239,6 +239,7 @@ BROKER = (
     _row(321, "QUERY_CONSUME_QUEUE", "3.9", "topic queueId:int index:int count:int consumerGroup?"),
     _row(324, "SEND_REPLY_MESSAGE", "3.1", _LONG_SEND),
     _row(325, "SEND_REPLY_MESSAGE_V2", "3.1", _SHORT_SEND),
+    _row(328, "GET_ALL_PRODUCER_INFO", "3.9"),
     _row(343, "QUERY_TOPICS_BY_CONSUMER", "3.9", "group"),
     _row(351, "GET_TOPIC_CONFIG", "3.9", "topic"),
     _row(352, "GET_SUBSCRIPTIONGROUP_CONFIG", "3.9", "group"),

@@ -25,12 +25,25 @@ LANGUAGES = (
 VERSION = 479
 """Ordinal of 5.3.3, which answers name (1.5): below 233 a Java client asks nothing that filters by SQL92."""
 
+_FIRST_REGULAR = 213
+"""Of 4.0.0; from there on each release and its snapshot count up by one."""
 _TLS_HELLO = 0x16
 _PROXY = (b"PROXY ", b"\r\n\r\n\x00\r\nQUIT\n")
 _LONGEST_KEY = 0x7FFF
 _AS_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _TEXTS = {str}
 _HEAD = struct.Struct(">HBHiii")
+
+
+def release_of(version: int) -> str:
+    """The release whose ordinal a client sends (1.5; Java: ``MQVersion``): ``5.3.3``, with the number where no rule
+    tells it.
+    """
+    step, snapshot = divmod(version - _FIRST_REGULAR, 2)
+    if not 0 <= step < 200:
+        return f"version {version}"
+    major, minor = divmod(step + snapshot, 100)
+    return f"{4 + major}.{minor // 10}.{minor % 10}{'-SNAPSHOT' * snapshot}"
 
 
 @dataclass(slots=True)

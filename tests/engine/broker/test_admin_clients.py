@@ -39,6 +39,8 @@ def test_connections_of_groups(tmp_path: Path) -> None:
             assert (found["consumeType"], found["messageModel"]) == ("CONSUME_PASSIVELY", "CLUSTERING")
             assert found["subscriptionTable"]["Orders"]["tagsSet"] == ["a", "b"]
             assert len((await body(client, 204, producerGroup="senders"))["connectionSet"]) == 1
+            (sender,) = (await body(client, 328))["data"]["senders"]
+            assert (sender["clientId"], sender["language"]) == ("one", "JAVA")
 
     run(told)
 

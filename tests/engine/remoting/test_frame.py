@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.remoting.frame import ANSWER, BINARY, JSON, LARGEST, Command, Fault, FrameReader, encode
+from engine.remoting.frame import ANSWER, BINARY, JSON, LARGEST, Command, Fault, FrameReader, encode, release_of
 
 ROUTE_JSON = bytes.fromhex(
     "00000087000000837b22636f6465223a3130352c226578744669656c6473223a7b22746f706963223a22546f70696354657374227d2c22666c6167223a302c22"
@@ -179,3 +179,12 @@ def test_no_bytes_raise(data, draw):
     assert all(isinstance(one, Command | Fault) for one in found)
     assert [isinstance(one, Fault) for one in found[:-1]].count(True) == 0
     assert reader.held <= len(spoiled) + len(data)
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [(213, "4.0.0"), (233, "4.1.0"), (397, "4.9.2"), (409, "4.9.8"), (413, "5.0.0"), (479, "5.3.3"), (317, "4.5.2"),
+     (480, "5.3.4-SNAPSHOT"), (121, "version 121"), (0, "version 0"), (9999, "version 9999")],
+)  # fmt: skip
+def test_releases_by_their_ordinals(version: int, name: str) -> None:
+    assert release_of(version) == name

@@ -1,0 +1,127 @@
+"""``cluster``: brokers, groups and clients of a running cluster, asked of name servers and brokers, read-only."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+from engine.cli.options import common
+from engine.cli.output import Column, Output
+from engine.cli.serving import address_list
+from engine.cluster.reader import ClusterReader
+from engine.cluster.state import ClusterState, Group, Queue
+from engine.errors import CannotRead
+from engine.remoting.frame import release_of
+
+_BROKERS = (
+    Column("Broker", "brokerName"),
+    Column("Id", "brokerId", "plain"),
+    Column("Address", "address"),
+    Column("Cluster", "cluster"),
+    Column("Release", "release"),
+    Column("", "words"),
+)
+_CLIENTS = (
+    Column("Group", "group"),
+    Column("Client", "clientId"),
+    Column("Address", "address"),
+    Column("Language", "language"),
+    Column("Release", "release"),
+    Column("Model", "model"),
+    Column("Owns", "queues", "number"),
+)
+_PROGRESS = (
+    Column("Group", "group"),
+    Column("Topic", "topic"),
+    Column("Broker", "brokerName"),
+    Column("Queue", "queueId", "plain"),
+    Column("Next offset", "offset", "number"),
+    Column("Max offset", "maxOffset", "number"),
+    Column("Behind", "behind", "number"),
+    Column("Owner", "owners"),
+)
+_REFUSED = (
+    Column("Not told", "request"),
+    Column("About", "about"),
+    Column("By", "address"),
+    Column("Code", "code", "plain"),
+    Column("Words", "words"),
+)
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "cluster",
+        parents=[common(store=False)],
+        help="a running cluster: brokers, clients, who owns what, what is behind",
+    )
+    parser.add_argument("namesrv", metavar="ADDR[;ADDR]", type=address_list, help="its name servers")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    state = asyncio.run(_read(args.namesrv))
+    if all(state.name_servers.values()):
+        words = "; ".join(f"{address}: {wrong}" for address, wrong in state.name_servers.items())
+        raise CannotRead(f"no name server answers: {words}")
+    parts = ((_brokers, _BROKERS), (_clients, _CLIENTS), (_progress, _PROGRESS), (_refused, _REFUSED))
+    for records, columns in parts:
+        for record in records(state):
+            out.record(record, columns)
+    return 1 if state.refusals or any(one.words for one in state.brokers) else 0
+
+
+async def _read(name_servers: list[str]) -> ClusterState:
+    async with ClusterReader(name_servers) as reader:
+        return await reader.read()
+
+
+def _brokers(state: ClusterState) -> Iterator[dict[str, Any]]:
+    for one in state.brokers:
+        yield {
+            "type": "clusterBroker", "brokerName": one.name, "brokerId": one.broker_id, "address": one.address,
+            "cluster": one.cluster, "release": one.release, "words": one.words or None,
+        }  # fmt: skip
+
+
+def _clients(state: ClusterState) -> Iterator[dict[str, Any]]:
+    sending = [Group(name, clients=clients) for name, clients in state.producers.items()]
+    for group in [*sending, *state.groups.values()]:
+        for one in group.clients:
+            queues = group.owned.get(one.client_id)
+            yield {
+                "type": "clusterClient", "group": group.name, "clientId": one.client_id, "address": one.address,
+                "language": one.language, "release": release_of(one.version), "model": group.model or None,
+                "queues": None if queues is None else len(queues),
+            }  # fmt: skip
+
+
+def _progress(state: ClusterState) -> Iterator[dict[str, Any]]:
+    for name in sorted({name for part in state.masters for name in part.offsets} | state.groups.keys()):
+        group, offsets, behind = state.groups.get(name), state.offsets(name), state.behind(name)
+        for queue in sorted(offsets):
+            ends = state.queues.get(queue)
+            yield {
+                "type": "clusterProgress", "group": name, "topic": queue.topic, "brokerName": queue.broker,
+                "queueId": queue.queue_id, "offset": offsets[queue],
+                "maxOffset": None if ends is None else ends.max_offset, "behind": behind.get(queue),
+                "owners": _owners(group, queue),
+            }  # fmt: skip
+
+
+def _owners(group: Group | None, queue: Queue) -> list[str] | None:
+    """None where it is not known: a client that has the queue may be among those that did not tell."""
+    if group is None:
+        return []
+    found = list(group.owners(queue))
+    return found if found or group.asked_all else None
+
+
+def _refused(state: ClusterState) -> Iterator[dict[str, Any]]:
+    for one in state.refusals:
+        yield {
+            "type": "refused", "address": one.address, "request": one.request, "about": one.about, "code": one.code,
+            "words": one.words,
+        }  # fmt: skip

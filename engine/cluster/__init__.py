@@ -1,0 +1,1 @@
+"""A cluster as administrators see it: brokers, queues, groups and clients, asked of name servers and brokers."""

@@ -1,0 +1,170 @@
+"""A cluster at one time, as values: brokers, queues, groups, who is connected and who owns what.
+
+Pure. What was asked and not told is no absence: it is named in :attr:`ClusterState.refusals`, and what a broker told
+before stands with the time at which it told it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+
+class Queue(NamedTuple):
+    """A queue of the cluster; the order is that of Java's ``MessageQueue``."""
+
+    topic: str
+    broker: str
+    queue_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEnds:
+    """Queue offsets of the first message and behind the last one, and when that one was stored (ms, 0: never)."""
+
+    min_offset: int
+    max_offset: int
+    last_stored: int
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client behind one connection. ``version`` is the number that it sends (protocol 1.5)."""
+
+    client_id: str
+    address: str
+    language: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group that consumes, on one broker or on all. ``owned`` says which queues each client holds; a client that
+    could not be asked is not in it.
+    """
+
+    name: str
+    kind: str = ""
+    model: str = ""
+    start: str = ""
+    clients: tuple[Client, ...] = ()
+    subscriptions: Mapping[str, str] = field(default_factory=dict)
+    owned: Mapping[str, frozenset[Queue]] = field(default_factory=dict)
+
+    def owners(self, queue: Queue) -> tuple[str, ...]:
+        """Ids of the clients that hold a queue: none, one, or more while they disagree."""
+        return tuple(client_id for client_id, queues in self.owned.items() if queue in queues)
+
+    @property
+    def asked_all(self) -> bool:
+        """Each client said what it owns: a queue without owner has none."""
+        return all(one.client_id in self.owned for one in self.clients)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What was asked and not told: of whom, by which request, the answer's code (−1: none came) and the words."""
+
+    address: str
+    request: str
+    about: str
+    code: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPart:
+    """What one broker told at ``at`` (ms since the epoch); ``at`` 0: nothing yet. ``words`` say why it is not newer."""
+
+    name: str
+    cluster: str
+    broker_id: int
+    address: str
+    at: int = 0
+    release: str = ""
+    words: str = ""
+    queues: Mapping[Queue, QueueEnds] = field(default_factory=dict)
+    offsets: Mapping[str, Mapping[Queue, int]] = field(default_factory=dict)
+    """Of each group, what it reads next."""
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    """Those that consume now."""
+    producers: Mapping[str, tuple[Client, ...]] = field(default_factory=dict)
+
+    @property
+    def is_master(self) -> bool:
+        return self.broker_id == 0
+
+
+@dataclass(frozen=True)
+class ClusterState:
+    """The whole, at ``at`` (ms since the epoch). ``name_servers``: of each address what is wrong, "" for nothing."""
+
+    at: int
+    name_servers: Mapping[str, str]
+    brokers: tuple[BrokerPart, ...]
+    refusals: tuple[Refusal, ...] = ()
+
+    @property
+    def masters(self) -> Iterator[BrokerPart]:
+        return (one for one in self.brokers if one.is_master)
+
+    @cached_property
+    def queues(self) -> dict[Queue, QueueEnds]:
+        """All queues, in Java's order."""
+        found = {queue: ends for part in self.masters for queue, ends in part.queues.items()}
+        return dict(sorted(found.items()))
+
+    @cached_property
+    def groups(self) -> dict[str, Group]:
+        """Groups that consume now, by name: what their brokers say of them, joined."""
+        found: dict[str, Group] = {}
+        for part in self.masters:
+            for name, group in part.groups.items():
+                found[name] = _joined(found[name], group) if name in found else group
+        return dict(sorted(found.items()))
+
+    @cached_property
+    def producers(self) -> dict[str, tuple[Client, ...]]:
+        """Who sends, by group; each client once."""
+        found: dict[str, dict[str, Client]] = {}
+        for part in self.masters:
+            for name, clients in part.producers.items():
+                found.setdefault(name, {}).update({one.client_id: one for one in clients})
+        return {name: tuple(clients.values()) for name, clients in sorted(found.items())}
+
+    def offsets(self, group: str) -> dict[Queue, int]:
+        """What a group reads next in each queue in which it has committed."""
+        return {queue: at for part in self.masters for queue, at in part.offsets.get(group, {}).items()}
+
+    def behind(self, group: str) -> dict[Queue, int]:
+        """Messages that a group has not consumed, by queue; never below 0 (an offset beyond the end is a finding)."""
+        ends = self.queues
+        return {
+            queue: max(ends[queue].max_offset - at, 0) for queue, at in self.offsets(group).items() if queue in ends
+        }
+
+    def rates(self, before: ClusterState) -> dict[Queue, float]:
+        """Messages a second that came into each queue since ``before``; of queues alone that were read anew."""
+        found = {}
+        parts = {(one.name, one.broker_id): one for one in before.brokers}
+        for part in self.masters:
+            old = parts.get((part.name, part.broker_id))
+            if old is None or not 0 < old.at < part.at:
+                continue
+            seconds = (part.at - old.at) / 1000
+            for queue, ends in part.queues.items():
+                if queue in old.queues:
+                    found[queue] = max(ends.max_offset - old.queues[queue].max_offset, 0) / seconds
+        return found
+
+
+def _joined(one: Group, other: Group) -> Group:
+    clients = {client.client_id: client for client in (*one.clients, *other.clients)}
+    owned = {name: one.owned.get(name, frozenset()) | other.owned.get(name, frozenset()) for name in
+             (*one.owned, *other.owned)}  # fmt: skip
+    return Group(
+        one.name, one.kind, one.model, one.start, tuple(clients.values()),
+        {**one.subscriptions, **other.subscriptions}, owned,
+    )  # fmt: skip

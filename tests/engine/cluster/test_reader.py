@@ -1,0 +1,134 @@
+"""A cluster is asked: ours, with clients, with a broker that goes, with requests that are refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import ClassVar
+
+from brokers import Asking, run
+
+from engine.broker.serving import serving_store
+from engine.cluster.reader import Asked, ClusterReader
+from engine.cluster.state import Queue
+from engine.namesrv.server import ListeningNameServer
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+
+BEAT = {
+    "clientID": "c@1", "producerDataSet": [{"groupName": "senders"}],
+    "consumerDataSet": [{
+        "groupName": "readers", "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING",
+        "subscriptionDataSet": [{"topic": "Orders", "subString": "*"}],
+    }],
+}  # fmt: skip
+OWNS = b'{"mqTable":{{"brokerName":"broker-a","queueId":0,"topic":"Orders"}:{"droped":false}}}'
+FIRST = Queue("Orders", "broker-a", 0)
+
+
+class Consumer(Asking):
+    """Answers 307, and knows no other request."""
+
+    bodies: ClassVar = {307: OWNS}
+
+    def _hear(self, request: Command, _connection: Connection) -> Command | None:
+        body = self.bodies.get(request.code)
+        return answer_to(request, 3) if body is None else answer_to(request, body=body)
+
+
+@asynccontextmanager
+async def cluster(path: Path) -> AsyncIterator[tuple[str, Asking]]:
+    """A name server, a broker, and a client of it that is no consumer."""
+    async with (
+        ListeningNameServer(None, port=0) as names,
+        serving_store(path, name_servers=[names.address], port=0) as server,
+    ):
+        client = Asking(server)
+        await client.open()
+        try:
+            yield names.address, client
+        finally:
+            client.close()
+
+
+def test_brokers_queues_groups_and_clients(tmp_path: Path) -> None:
+    async def told() -> None:
+        asked: list[Asked] = []
+        async with cluster(tmp_path) as (names, client), ClusterReader([names], asked.append) as reader:
+            for number in range(3):
+                assert (await client.send("Orders", b"%d" % number)).code == 0
+            await client.ask(15, consumerGroup="readers", topic="Orders", queueId=0, commitOffset=1)
+            consumer = Consumer(client.server)
+            await consumer.open()
+            assert (await consumer.ask(34, json.dumps(BEAT).encode())).code == 0
+            client.server.broker.store.wait_dispatched()
+            state = await reader.read()
+            assert state.refusals == ()
+            assert dict(state.name_servers) == {names: ""}
+            (broker,) = state.brokers
+            assert (broker.name, broker.release, broker.words) == ("broker-a", "V5_3_3", "")
+            assert state.queues[FIRST].max_offset == 3
+            group = state.groups["readers"]
+            assert [(one.client_id, one.language) for one in group.clients] == [("c@1", "JAVA")]
+            assert group.owners(FIRST) == ("c@1",)
+            assert group.asked_all
+            assert state.behind("readers")[FIRST] == 2
+            assert [one.client_id for one in state.producers["senders"]] == ["c@1"]
+            assert {one.name for one in asked} >= {"GET_BROKER_CLUSTER_INFO", "GET_CONSUMER_RUNNING_INFO"}
+            await client.send("Orders", b"more")
+            client.server.broker.store.wait_dispatched()
+            assert (await reader.read()).rates(state)[FIRST] > 0
+            consumer.close()
+
+    run(told)
+
+
+def test_a_client_that_does_not_tell_is_a_refusal_and_leaves_its_queues_open(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with cluster(tmp_path) as (names, client), ClusterReader([names]) as reader:
+            consumer = Consumer(client.server)
+            consumer.bodies = {}
+            await consumer.open()
+            await consumer.ask(34, json.dumps(BEAT).encode())
+            state = await reader.read()
+            assert not state.groups["readers"].asked_all
+            (refusal,) = state.refusals
+            assert (refusal.request, refusal.about, refusal.code) == ("GET_CONSUMER_RUNNING_INFO", "readers c@1", 3)
+            consumer.close()
+
+    run(told)
+
+
+def test_a_broker_that_goes_stands_as_it_last_was(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with ListeningNameServer(None, port=0) as names, ClusterReader([names.address]) as reader:
+            async with serving_store(tmp_path, name_servers=[names.address], port=0) as server:
+                client = Asking(server)
+                await client.open()
+                await client.send("Orders", b"1")
+                server.broker.store.wait_dispatched()
+                before = await reader.read()
+                client.close()
+            after = await reader.read()
+            assert after.brokers[0].words == "no longer registered"
+            assert after.brokers[0].at == before.brokers[0].at
+            assert after.queues == before.queues
+
+    run(told)
+
+
+def test_no_name_server_answers(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with cluster(tmp_path) as (names, _), ClusterReader(["nonsense", "127.0.0.1:1", names]) as reader:
+            state = await reader.read()
+            assert [bool(words) for words in state.name_servers.values()] == [True, True, False]
+            assert len(state.brokers) == 1
+        async with ClusterReader(["127.0.0.1:1"]) as reader:
+            state = await asyncio.wait_for(reader.read(), 20)
+            assert state.brokers == ()
+            assert [one.code for one in state.refusals] == [-1]
+
+    run(told)

@@ -1,0 +1,60 @@
+"""A cluster as values: joined over brokers, who owns what, what is behind, how fast it comes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.cluster.state import BrokerPart, Client, ClusterState, Group, Queue, QueueEnds
+
+A0, A1, B0 = Queue("T", "a", 0), Queue("T", "a", 1), Queue("T", "b", 0)
+ONE, TWO = Client("c1", "127.0.0.1:1", "JAVA", 479), Client("c2", "127.0.0.1:2", "GO", 317)
+
+
+def part(name: str, at: int, ends: dict[Queue, int], **more: object) -> BrokerPart:
+    queues = {queue: QueueEnds(0, end, 0) for queue, end in ends.items()}
+    return replace(BrokerPart(name, "C", 0, f"{name}:1", at=at, queues=queues), **more)
+
+
+def group(*clients: Client, **owned: frozenset[Queue]) -> Group:
+    return Group("g", "CONSUME_PASSIVELY", "CLUSTERING", "", clients, {"T": "*"}, owned)
+
+
+def whole(*parts: BrokerPart) -> ClusterState:
+    return ClusterState(max(one.at for one in parts), {"127.0.0.1:9876": ""}, parts)
+
+
+def test_brokers_are_joined_and_slaves_count_for_nothing():
+    slave = replace(part("a", 5, {Queue("T", "a", 9): 4}), broker_id=1)
+    parts = (
+        part("a", 5, {A1: 3, A0: 2}, groups={"g": group(ONE, c1=frozenset({A0, A1}))}, producers={"p": (ONE,)}),
+        slave,
+        part("b", 5, {B0: 7}, groups={"g": group(ONE, TWO, c2=frozenset({B0}))}, producers={"p": (ONE, TWO)}),
+    )
+    state = whole(*parts)
+    assert list(state.queues) == [A0, A1, B0]
+    joined = state.groups["g"]
+    assert joined.clients == (ONE, TWO)
+    assert [joined.owners(queue) for queue in state.queues] == [("c1",), ("c1",), ("c2",)]
+    assert joined.asked_all
+    assert state.producers == {"p": (ONE, TWO)}
+
+
+def test_a_client_that_could_not_be_asked_leaves_the_owners_open():
+    one = group(ONE, TWO, c1=frozenset({A0}))
+    assert not one.asked_all
+    assert one.owners(B0) == ()
+    both = group(ONE, TWO, c1=frozenset({A0}), c2=frozenset({A0}))
+    assert both.owners(A0) == ("c1", "c2")
+
+
+def test_what_is_behind_is_told_of_queues_whose_end_is_known():
+    state = whole(part("a", 5, {A0: 10, A1: 3}, offsets={"g": {A0: 4, A1: 5, Queue("gone", "a", 0): 1}}))
+    assert state.behind("g") == {A0: 6, A1: 0}
+    assert state.behind("nobody") == {}
+
+
+def test_rates_are_of_brokers_that_were_read_anew():
+    before = whole(part("a", 1_000, {A0: 10}), part("b", 1_000, {B0: 1}))
+    after = whole(part("a", 3_000, {A0: 30, A1: 5}), part("b", 1_000, {B0: 1}))
+    assert after.rates(before) == {A0: 10.0}
+    assert before.rates(before) == {}

@@ -1,0 +1,51 @@
+"""A cluster that is looked at again and again while something else uses it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import threading
+from collections.abc import Iterator
+
+from engine.cluster.reader import ClusterReader
+from engine.cluster.state import ClusterState
+
+
+@contextlib.contextmanager
+def watched(name_server: str, every: float = 1.0) -> Iterator[list[ClusterState]]:
+    """States of the cluster, one each ``every`` seconds for as long as the block lasts."""
+    states: list[ClusterState] = []
+    ended = threading.Event()
+
+    async def look() -> None:
+        async with ClusterReader([name_server]) as reader:
+            while not ended.is_set():
+                states.append(await reader.read())
+                await asyncio.to_thread(ended.wait, every)
+
+    thread = threading.Thread(target=lambda: asyncio.run(look()))
+    thread.start()
+    try:
+        yield states
+    finally:
+        ended.set()
+        thread.join()
+
+
+def seen_as_it_is(states: list[ClusterState]) -> None:
+    """What a cluster that Java clients use must have looked like: who reads, who owns, what is behind."""
+    groups = [group for state in states for group in state.groups.values()]
+    assert {client.language for group in groups for client in group.clients} == {"JAVA"}
+    owned = [
+        (state, group, queue)
+        for state in states
+        for group in state.groups.values()
+        for queue in state.queues
+        if group.model == "CLUSTERING" and group.owners(queue)
+    ]
+    assert owned
+    assert all(queue.topic in group.subscriptions for _, group, queue in owned)
+    assert all(at <= state.queues[queue].max_offset for state in states for name in state.groups
+               for queue, at in state.offsets(name).items() if queue in state.queues)  # fmt: skip
+    assert any(rate > 0 for one, other in itertools.pairwise(states) for rate in other.rates(one).values())
