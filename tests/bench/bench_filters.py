@@ -19,13 +19,13 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from engine.bench import data as bench_data
-from engine.bench import open_store
 from engine.codec.columns import UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.inspection.matching import listed
 from engine.inspection.records import Lines
+from engine.inspection.snapshot import open_store
 from engine.query import parse
 
 FILTERS = (

@@ -22,8 +22,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 from peer import PEER, missing  # noqa: E402
 
 from engine.bench import data as bench_data  # noqa: E402
+from engine.bench import recover as bench_recover  # noqa: E402
 from engine.bench.reads import conditions  # noqa: E402
-from engine.cli import bench_recover  # noqa: E402
 
 BUILD = os.environ.get("PEER_BUILD") or str(Path.home() / ".cache" / "storescope" / "store-peer")
 MESSAGES = {200: 500_000, 1024: 300_000}
