@@ -35,13 +35,13 @@ _TEXTS = {str}
 _HEAD = struct.Struct(">HBHiii")
 
 
-def release_of(version: int) -> str:
+def release_of(ordinal: int) -> str:
     """The release whose ordinal a client sends (1.5; Java: ``MQVersion``): ``5.3.3``, with the number where no rule
     tells it.
     """
-    step, snapshot = divmod(version - _FIRST_REGULAR, 2)
+    step, snapshot = divmod(ordinal - _FIRST_REGULAR, 2)
     if not 0 <= step < 200:
-        return f"version {version}"
+        return f"version {ordinal}"
     major, minor = divmod(step + snapshot, 100)
     return f"{4 + major}.{minor // 10}.{minor % 10}{'-SNAPSHOT' * snapshot}"
 
