@@ -59,7 +59,7 @@ class Texts:
             return None
         answers = np.empty(len(self), np.int8)
         needle = np.frombuffer(sought or b"\0", np.uint8)
-        first, second = _rarest(sought)
+        first, second = (*rarest_first(sought), 0, 0)[:2]
         (twin.ask_keys if keys else twin.ask)(
             *_span(self.buffer), self.starts, self.sizes, _HOW[how], needle.ctypes.data, len(sought), first, second,
             answers,
@@ -152,11 +152,10 @@ def searchable(text: str) -> bytes | None:
         return None
 
 
-def _rarest(sought: bytes) -> tuple[int, int]:
-    """Places of the two bytes of ``sought`` that are likely to be rare; the last ones where they are alike."""
+def rarest_first(sought: bytes) -> list[int]:
+    """Places of the bytes of ``sought``, those that are likely to be rare first; the last ones where they are alike."""
     common = [_COMMON.find(byte) for byte in sought]
-    order = sorted(range(len(sought)), key=lambda i: (-1 if common[i] < 0 else -common[i] + len(_COMMON), -i))
-    return (order[0], order[1]) if len(order) > 1 else (0, 0)
+    return sorted(range(len(sought)), key=lambda i: (-1 if common[i] < 0 else -common[i] + len(_COMMON), -i))
 
 
 def _span(buffer: npt.NDArray[np.uint8]) -> tuple[int, int]:

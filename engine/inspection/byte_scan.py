@@ -5,8 +5,16 @@ The work follows the bytes looked through, however often the text stands in them
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain, islice
 
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec.block_texts import rarest_first
 from engine.codec.file_walk import Item
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
@@ -14,7 +22,13 @@ from engine.errors import CannotRead
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import ReadOnlyFile
 
+Places = npt.NDArray[np.int64]
+
 _BLOCK = 4 << 20
+_CACHED = 1 << 18
+"""Bytes that are read and looked through at a time: they stay in the nearest caches."""
+_THREADS = 2
+_AHEAD = 4
 _NEAR = 1 << 16
 """Bytes over which walking on costs less than finding a unit's start anew."""
 
@@ -66,32 +80,125 @@ def places_of(
 ) -> Iterator[int]:
     """Absolute offset of every place from ``start`` on where ``needle`` stands, be it in a unit or not; ascending.
 
-    ``known`` is asked after each place: those before the offset that it gives may be left out.
+    ``known`` is asked after each place: those before the offset that it gives may be left out. Blocks are looked
+    through by two threads, a few of them ahead.
     """
     begin = max(log.min_offset, 0) if start is None else start
     if not needle:
         return
+    sought = _Sought(needle, word)
+    ended = None
+    for block, found in _in_turn(_blocks(log, begin, sought)):
+        if block.file is ended:
+            continue
+        places, whole = found
+        at = 0
+        while at < len(places):
+            yield int(places[at])
+            least = known() if known else 0
+            at = at + 1 if least <= places[at] + 1 else max(at + 1, int(np.searchsorted(places, least)))
+        if not whole:
+            ended = block.file
+        elif progress:
+            progress(block.file.start_offset + block.position + block.size - begin)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """``size`` bytes from ``position`` of ``file`` on, in which a place may begin; ``room`` more may belong to it."""
+
+    file: ReadOnlyFile
+    position: int
+    size: int
+    room: int
+    sought: _Sought
+
+    def look(self) -> tuple[Places, bool]:
+        """Absolute offsets of the places that begin in it; False where the file could not be read so far."""
+        buffer = np.empty(1 + _CACHED + len(self.sought.needle), np.uint8)
+        found: list[Places] = []
+        at, end = self.position, self.position + self.size
+        while at < end:
+            lead, size = min(at, 1), min(_CACHED, end - at)
+            wanted = lead + size + min(len(self.sought.needle) - 1, self.room + end - at - size)
+            try:
+                have = self.file.read_into(buffer[:wanted].data, at - lead)
+            except CannotRead:
+                return _joined(found), False
+            places = self.sought.places(buffer[:have], lead)
+            if len(places):
+                found.append(places[places < lead + size] + (self.file.start_offset + at - lead))
+            if have < wanted:
+                return _joined(found), False
+            at += size
+        return _joined(found), True
+
+
+def _joined(found: list[Places]) -> Places:
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+def _blocks(log: LogReader, begin: int, sought: _Sought) -> Iterator[_Block]:
+    """What is to be looked through from the absolute offset ``begin`` on."""
     for file in log.files:
         size = log.sequence.behind(file) - file.start_offset
-        position = max(begin - file.start_offset, 0)
-        while position < size:
-            lead = min(position, 1)
-            wanted = min(lead + _BLOCK + len(needle) - 1, size - position + lead)
-            try:
-                data = file.read(position - lead, wanted)
-            except CannotRead:
-                break
-            at = data.find(needle, lead)
-            while at >= 0:
-                if not word or at == 0 or data[at - 1] in b"\x01 ":
-                    yield file.start_offset + position - lead + at
-                    at = max(at, known() - file.start_offset - position + lead - 1) if known else at
-                at = data.find(needle, at + 1)
-            position += _BLOCK
-            if progress:
-                progress(file.start_offset + position - begin)
-            if len(data) < wanted:
-                break
+        for position in range(max(begin - file.start_offset, 0), size, _BLOCK):
+            count = min(_BLOCK, size - position)
+            yield _Block(file, position, count, size - position - count, sought)
+
+
+def _in_turn(blocks: Iterator[_Block]) -> Iterator[tuple[_Block, tuple[Places, bool]]]:
+    """What was found in each block, in their order; :data:`_AHEAD` of them are looked through at once."""
+    waiting: deque[tuple[_Block, Future[tuple[Places, bool]]]] = deque()
+    pool = ThreadPoolExecutor(_THREADS, "byte scan")
+    try:
+        first = list(islice(blocks, 2))
+        if len(first) == 1:  # a small log
+            yield first[0], first[0].look()
+            return
+        for block in chain(first, blocks):
+            waiting.append((block, pool.submit(block.look)))
+            if len(waiting) == _AHEAD:
+                done, found = waiting.popleft()
+                yield done, found.result()
+        while waiting:
+            done, found = waiting.popleft()
+            yield done, found.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+class _Sought:
+    """A text that is looked for; ``word``: only where it begins a property's value, or a word of one."""
+
+    def __init__(self, needle: bytes, word: bool) -> None:
+        self.needle = needle
+        self._word = word
+        self._order = [(place, needle[place]) for place in rarest_first(needle)]
+
+    def places(self, data: npt.NDArray[np.uint8], lead: int) -> Places:
+        """Positions in ``data`` from ``lead`` on where the text stands.
+
+        Two bytes of it that are likely to be rare are compared everywhere, the others where those two stand.
+        """
+        count = len(data) - len(self.needle) + 1 - lead
+        if count <= 0:
+            return np.empty(0, np.int64)
+        (first, byte), *others = self._order
+        there = data[lead + first : lead + first + count] == byte
+        for place, byte in others[:1]:
+            there &= data[lead + place : lead + place + count] == byte
+        if not there.any():
+            return np.empty(0, np.int64)
+        found: Places = np.flatnonzero(there) + lead
+        for place, byte in others[1:]:
+            found = found[data[found + place] == byte]
+            if not len(found):
+                return found
+        if self._word:
+            before = data[found - 1]
+            found = found[(found == 0) | (before == 1) | (before == 32)]
+        return found
 
 
 class _Cover:

@@ -10,6 +10,7 @@ import errno
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from engine.codec.file_walk import BLOCK, Item, find_in_file, walk_file
 from engine.codec.message import LARGEST_UNIT, Unit
@@ -35,6 +36,8 @@ class LogReader:
         self.sequence = sequence
         self._hints = hints
         self._max_offset: int | None = None
+        self._settling: Future[int] | None = None
+        """The end that a thread beside is looking for; whoever asks for the end waits for it."""
         self._finding = threading.Lock()
 
     @property
@@ -62,7 +65,9 @@ class LogReader:
             with self._finding:
                 found = self._max_offset
                 if found is None:
-                    found = self._max_offset = self._find_max_offset()
+                    settling = self._settling
+                    found = settling.result() if settling is not None else self._find_max_offset()
+                    self._max_offset = found
         return found
 
     @property
@@ -72,11 +77,16 @@ class LogReader:
 
     def know_end(self, end: int) -> None:
         """Somebody who watches the log has found its end."""
-        self._max_offset = end
+        self._max_offset, self._settling = end, None
 
     def forget_end(self) -> None:
         """Search for the end anew at the next ask."""
-        self._max_offset = None
+        self._max_offset = self._settling = None
+
+    def close(self) -> None:
+        """Wait until nothing reads beside any more."""
+        if self._settling is not None:
+            wait([self._settling])
 
     def file_name(self, offset: int) -> str | None:
         """Name of the file that holds ``offset``."""
@@ -89,10 +99,13 @@ class LogReader:
 
     def settle(self, start: int) -> None:
         """Take as the log's end the place where a broker's recovery from ``start`` on would end: at the first unit that
-        fails its check.
+        fails its check. A long way is gone by a thread beside: who asks for the end waits for it.
         """
         if self.end_offset - start > BULK:
-            self._max_offset = self._settled_in_bulk(start)
+            self._max_offset = None
+            beside = ThreadPoolExecutor(1, "end of the log")
+            self._settling = beside.submit(self._settled_in_bulk, start)
+            beside.shutdown(wait=False)
             return
         end = start
         for item in self.walk(start, resync=False):
@@ -117,7 +130,7 @@ class LogReader:
     def refresh(self) -> bool:
         """List the files again and forget where the log ended; True where files changed."""
         changed = self.sequence.refresh()
-        self._max_offset = None
+        self._max_offset = self._settling = None
         return changed
 
     def read(self, offset: int, size: int) -> bytes:

@@ -110,6 +110,7 @@ class StoreSnapshot:
 
     def close(self) -> None:
         """Close every file that is open."""
+        self.log.close()
         self._cache.close()
 
     @property
@@ -218,7 +219,8 @@ class StoreSnapshot:
     def settle_log_end(self) -> None:
         """Set the end of the log to where a broker's recovery would end, bad bodies included (spec 10.2); done once.
 
-        The log is walked from :attr:`settle_start` on with its CRCs; offsets of queues follow.
+        The log is walked from :attr:`settle_start` on with its CRCs, a long way by a thread beside: what could not be
+        read there is told to whoever asks for the end. Offsets of queues follow.
         """
         if self._settled or not self.log.files:
             return

@@ -47,14 +47,19 @@ class Made:
 def read_bytes(monkeypatch) -> list[int]:
     """Lengths of all that is read from files."""
     lengths: list[int] = []
-    read = ReadOnlyFile.read
+    read, read_into = ReadOnlyFile.read, ReadOnlyFile.read_into
 
     def counted(file, position, size):
         data = read(file, position, size)
         lengths.append(len(data))
         return data
 
+    def counted_into(file, view, position):
+        lengths.append(read_into(file, view, position))
+        return lengths[-1]
+
     monkeypatch.setattr(ReadOnlyFile, "read", counted)
+    monkeypatch.setattr(ReadOnlyFile, "read_into", counted_into)
     return lengths
 
 
@@ -153,8 +158,9 @@ def test_a_word_is_one_at_the_border_of_blocks_too(tmp_path, monkeypatch):
     made.put(1, body=b"x0 0" * 100)
     log = made.open(tmp_path)
     whole = list(byte_scan.places_of(log, b"0", word=True))
-    for block in (1, 2, 3, 5, 64):
+    for block, cached in ((1, 9), (2, 1), (3, 2), (5, 3), (64, 64), (64, 17)):
         monkeypatch.setattr(byte_scan, "_BLOCK", block)
+        monkeypatch.setattr(byte_scan, "_CACHED", cached)
         assert list(byte_scan.places_of(log, b"0", word=True)) == whole
 
 

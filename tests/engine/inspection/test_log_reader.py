@@ -4,6 +4,7 @@ are behind a fast writer do not make a look as long as what they lack.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from raw_units import raw_unit
 
+from engine.errors import CannotRead
 from engine.inspection import log_reader
 from engine.inspection.log_reader import LEG, LogReader
 from engine.mapped.read_only import DescriptorCache, FileSequence
@@ -85,3 +87,42 @@ def test_a_writer_faster_than_the_walk_does_not_hold_it(tmp_path: Path, monkeypa
     end = log.max_offset
     assert end % (len(data) // 7000) == 0
     assert shown < 7000, "it ended while the writer went on"
+
+
+@pytest.mark.parametrize("bad", [None, 0, 7])
+def test_the_end_that_is_looked_for_beside_is_that_of_the_plain_walk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: int | None
+) -> None:
+    """A thread beside looks for it: whoever asks waits, whatever was known before."""
+    data = bytearray(units(20))
+    if bad is not None:
+        data[data.index(BODY, bad * (len(data) // 20))] ^= 1
+    log = opened(tmp_path, bytes(data))
+    log.settle(0)
+    plain = log.max_offset
+    assert plain == (len(data) if bad is None else bad * (len(data) // 20))
+    monkeypatch.setattr(log_reader, "BULK", 0)
+    go_on = threading.Event()
+    in_bulk = log._settled_in_bulk
+    monkeypatch.setattr(log, "_settled_in_bulk", lambda start: go_on.wait(60) and in_bulk(start))
+    log.settle(0)
+    assert log.known_end is None
+    go_on.set()
+    assert log.max_offset == log.known_end == plain
+
+
+def test_what_could_not_be_read_beside_is_told_to_whoever_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = opened(tmp_path, units(3))
+    monkeypatch.setattr(log_reader, "BULK", 0)
+
+    def unread(start: int) -> int:
+        raise CannotRead("cannot be read: gone")
+
+    monkeypatch.setattr(log, "_settled_in_bulk", unread)
+    log.settle(0)
+    log.close()
+    for _ in range(2):
+        with pytest.raises(CannotRead, match="gone"):
+            _ = log.max_offset
+    log.forget_end()
+    assert log.max_offset == 3 * len(units(1))
