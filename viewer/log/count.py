@@ -122,6 +122,7 @@ class LogCount(QObject):
                 session.path,
                 session.snapshot.config,
                 cache,
+                behind=True,
             )
         except Cancelled:
             return

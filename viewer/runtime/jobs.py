@@ -27,6 +27,8 @@ __all__ = ["Cancelled", "Control", "Job", "Jobs"]
 T = TypeVar("T")
 QUICK_THREADS = 3
 LONG_THREADS = 2
+JUDGED_AFTER = 1.0
+"""Seconds after which a job's pace says when it will end."""
 REPORT_EVERY = 0.1
 """Seconds between two reports of one job that reach the loop."""
 
@@ -44,11 +46,20 @@ class Job:
     begun: float = field(default_factory=time.monotonic)
     stays: bool = False
     """Goes on when another store is opened: a job of the pipeline."""
+    behind: bool = False
+    """Adds to what is shown already: a picture waits for it a short time only."""
 
     @property
     def part(self) -> float | None:
         """How much is done, 0 to 1; None while the total is not known."""
         return None if not self.total else min(1.0, self.done / self.total)
+
+    def ends_by(self, when: float) -> bool:
+        """False where it will not have ended at ``when`` (``time.monotonic``) if it goes on as it does."""
+        now = time.monotonic()
+        if self.part is None or now - self.begun < JUDGED_AFTER:
+            return True
+        return (now - self.begun) * (1 - self.part) <= self.part * (when - now)
 
 
 class Control:
@@ -202,9 +213,14 @@ class Jobs(QObject):
             self._end(job)
 
     async def in_worker(
-        self, title: str, target: str, *args: object, on_items: Callable[[Any], None] | None = None
+        self,
+        title: str,
+        target: str,
+        *args: object,
+        on_items: Callable[[Any], None] | None = None,
+        behind: bool = False,
     ) -> Any:
-        """Run ``target`` ("module:function") in the worker process, listed under ``title``.
+        """Run ``target`` ("module:function") in the worker process, listed under ``title``; see :attr:`Job.behind`.
 
         The function is called as ``function(control, *args)``; what it gives to ``control.emit`` arrives at
         ``on_items``.
@@ -224,7 +240,7 @@ class Jobs(QObject):
             lambda *told: self._told(job, *told) if job else None,
             finish,
         )
-        job = Job(next(self._numbers), title, lambda: self.worker.cancel(request))
+        job = Job(next(self._numbers), title, lambda: self.worker.cancel(request), behind=behind)
         self._begin(job)
         try:
             return await future
@@ -271,6 +287,10 @@ class Jobs(QObject):
     def idle(self) -> bool:
         """Whether nothing is under way."""
         return not self._pending and not self.list and not self._tasks
+
+    def idle_but_for(self, late: int) -> bool:
+        """Whether nothing is under way but ``late`` jobs that nobody waits for."""
+        return not self._pending and len(self.list) <= late and len(self._tasks) <= late
 
     @property
     def quick_idle(self) -> bool:

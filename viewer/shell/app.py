@@ -181,6 +181,9 @@ async def take_picture(window: MainWindow, target: Path, opened: bool) -> int:
     if not opened:
         sys.stderr.write(f"storescope: {window.error_words}\n")
         return 3
+    for job in window.jobs.list:
+        far = f" ({job.part:.1%} done)" if job.part is not None else ""
+        sys.stderr.write(f"storescope: the picture did not wait for: {job.title}{far}\n")
     unread = window.session.unread.list if window.session is not None else ()
     for one in unread:
         sys.stderr.write(f"storescope: {one.words}\n")

@@ -38,6 +38,8 @@ USED_LATER = ("viewer.shell.palette_box",)
 LONGEST_WAIT = 1.0
 """Seconds after which a window that nobody sees goes on without its first rows having been painted."""
 LOOK_EVERY = 0.015
+SOON = 1.5
+"""Seconds within which a job has to end that only adds to what is shown, else nobody waits for it."""
 GRACE = 0.15
 """Seconds that the first rows stand before a drive file begins on a store whose survey takes longer."""
 
@@ -194,11 +196,18 @@ class Stages:
                 return
 
     async def settled(self, seconds: float, quiet: bool) -> bool:
-        """Wait until the rows in front are there and every pane is made; see :meth:`StoreWindow.settled`."""
+        """Wait until the rows in front are there and every pane is made; see :meth:`StoreWindow.settled`.
+
+        A job that will not have ended by then is not waited for, nor one that only adds to what is shown and will not
+        end soon: it goes on, and the status bar says how far it is.
+        """
         end, calm = time.monotonic() + seconds, 0
         while calm < 3 and time.monotonic() < end:
             await asyncio.sleep(LOOK_EVERY)
-            calm = calm + 1 if self.first_rows() and dressed() and (not quiet or self._window.jobs.idle) else 0
+            soon = min(end, time.monotonic() + SOON)
+            late = [job for job in self._window.jobs.list if not job.ends_by(soon if job.behind else end)]
+            still = not quiet or self._window.jobs.idle_but_for(len(late))
+            calm = calm + 1 if self.first_rows() and dressed() and still else 0
             if calm == 1:
                 self.make_all()
         return calm >= 3

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from viewer.runtime.jobs import Cancelled, Control, Jobs
+from viewer.runtime.jobs import Cancelled, Control, Job, Jobs
 
 Run = Callable[[Any], Any]
 
@@ -113,3 +113,23 @@ def test_error_that_nobody_waits_for_is_told(run: Run, jobs: Jobs) -> None:
 
     run(start())
     assert str(told[0]) == "our bug"
+
+
+@pytest.mark.parametrize(
+    ("begun", "done", "total", "left", "ends"),
+    [
+        (0.1, 1, 1000, 0.1, True),  # too early to tell
+        (10, 0, None, 1, True),  # nobody knows how much there is
+        (10, 0, 100, 60, False),
+        (10, 50, 100, 11, True),
+        (10, 50, 100, 9, False),
+        (10, 100, 100, 0.5, True),
+    ],
+)
+def test_a_jobs_pace_says_whether_it_ends_in_time(
+    monkeypatch: pytest.MonkeyPatch, begun: float, done: float, total: float | None, left: float, ends: bool
+) -> None:
+    now = 5000.0
+    monkeypatch.setattr("viewer.runtime.jobs.time.monotonic", lambda: now)
+    job = Job(1, "Counting", lambda: None, done, total, begun=now - begun)
+    assert job.ends_by(now + left) is ends

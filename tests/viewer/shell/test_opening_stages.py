@@ -139,3 +139,27 @@ def test_threads_that_ask_for_queues_share_one_listing(golden: Golden, monkeypat
             thread.join()
         assert store.log.known_end == store.log.max_offset
     assert listed == [1]
+
+
+def test_a_picture_does_not_wait_for_a_count_that_takes_long(
+    run: Run, window: MainWindow, golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a log of 1 TiB it waited the longest it may, and drew what had stood there long before."""
+    assert run(window.open(golden("broker-orders")))
+    run(window.settled())
+    job = window.jobs.announce("Counting units", lambda: None)
+    job.done, job.total, job.behind = 1, 100, True
+    job.begun -= 5
+
+    def endless() -> float:
+        raise AssertionError("the longest wait was waited")
+
+    monkeypatch.setattr(stages.asyncio, "sleep", _counted(stages.asyncio.sleep, 2000, endless))
+    assert run(window.settled(3600, quiet=True))
+    assert job in window.jobs.list
+    window.jobs.retire(job)
+
+
+def _counted(real: Callable[[float], Any], most: int, then: Callable[[], float]) -> Callable[[float], Any]:
+    left = iter(range(most))
+    return lambda seconds: real(seconds) if next(left, None) is not None else then()
