@@ -126,7 +126,7 @@ def rate(walk: Callable[[int], int]) -> float:
 def peer_turn(program: str, messages: int, body: int, folder: str) -> dict[str, Any]:
     """One turn of the Java store in a process of its own."""
     command = ["bash", program, "bench", "--messages", str(messages), "--body", str(body), "--threads", "1",
-               "--flush", "async", "--parts", "append,read", "--dir", folder]  # fmt: skip
+               "--flush", "async", "--parts", "append,read", "--rounds", "20", "--dir", folder]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return {"side": "java", **json.loads(done.stdout.splitlines()[-1])}
 

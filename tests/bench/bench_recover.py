@@ -2,8 +2,9 @@
 
 ``python tests/bench/bench_recover.py [--turns N] [--release 5.3.3] [--body 200] [--folder DIR]``: on both sides
 ``abort`` is there, the checkpoint is all zero, the queues are whole, and the log, which is hot, is walked with its
-CRCs, the index deleted and built again. Java recovers the log that it has just written (its JVM is warm), ours 1 GiB
-of bodies of about the same size. Prints one JSON line a body size. Needs Java 17 and Maven as ``tests/peer`` does.
+CRCs, the index deleted and built again. Java recovers the log that it has just written, as many bytes as ours, four
+times in one JVM, and the last time counts; ours recovers 1 GiB of bodies of about the same size in a process that has
+done it once. Prints one JSON line a body size. Needs Java 17 and Maven as ``tests/peer`` does.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from engine.bench import recover as bench_recover  # noqa: E402
 from engine.bench.reads import conditions  # noqa: E402
 
 BUILD = os.environ.get("PEER_BUILD") or str(Path.home() / ".cache" / "storescope" / "store-peer")
-MESSAGES = {200: 500_000, 1024: 300_000}
+MESSAGES = {200: 2_700_000, 1024: 850_000}
+RECOVERIES = 4
 NAMES = {200: "200", 1024: "1k"}
 
 
@@ -34,7 +36,8 @@ def java(release: str, folder: Path, body: int) -> float:
     """Megabytes a second of the real store's ``load()``."""
     command = [
         "bash", str(PEER), "-v", release, "bench", "--messages", str(MESSAGES[body]), "--body", str(body),
-        "--threads", "1", "--flush", "async", "--parts", "append,recover", "--dir", str(folder),
+        "--threads", "1", "--flush", "async", "--parts", "append,recover", "--recoveries", str(RECOVERIES),
+        "--dir", str(folder),
     ]  # fmt: skip
     environment = {**os.environ, "PEER_BUILD": BUILD, "PEER_JVM": "-Xms2g -Xmx2g -XX:+UseG1GC"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
@@ -72,7 +75,7 @@ def main() -> None:
             "name": "recovery after a crash", "body": body, "release": args.release,
             "megabytesPerSecond": round(statistics.median(own)), "cpuSeconds": round(statistics.median(used), 2),
             "javaMegabytesPerSecond": round(statistics.median(theirs)),
-            "ratio": round(statistics.median(own) / statistics.median(theirs), 2), "target": 5,
+            "ratio": round(statistics.median(own) / statistics.median(theirs), 2), "target": 4,
             "turns": [round(rate) for rate in own], "javaTurns": [round(rate) for rate in theirs],
             "loads": loads, "conditions": conditions(),
         }  # fmt: skip

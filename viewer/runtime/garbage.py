@@ -42,7 +42,7 @@ class LoopGarbage(QObject):
         self._timer.start(EVERY_MS)
         memory.keep_little()
         self._giver = QTimer(self, interval=GIVEN_BACK_MS)
-        self._giver.timeout.connect(lambda: threading.Thread(target=memory.give_back, daemon=True).start())
+        self._giver.timeout.connect(lambda: threading.Thread(target=_give_back, daemon=True).start())
         self._giver.start()
 
     def turn(self) -> None:
@@ -75,6 +75,11 @@ class LoopGarbage(QObject):
         gc.collect()
         if self._automatic:
             gc.enable()
+
+
+def _give_back() -> None:
+    memory.give_back()
+    memory.give_back_code()
 
 
 def set_aside() -> None:

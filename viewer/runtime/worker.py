@@ -25,9 +25,12 @@ from typing import Any
 from engine import frames
 from engine.frames import CannotTravel, Frame
 from engine.mapped.reading import gather_unread
+from viewer.runtime import memory
 from viewer.runtime.priority import stand_back
 
 REPORT_EVERY = 0.1
+RESTS_AFTER = 3.0
+"""Seconds after a request in which no other may be under way for memory to go back to the system."""
 
 
 class Cancelled(Exception):
@@ -242,6 +245,10 @@ def serve(pipe: Connection) -> None:
         def body(number: int = number, control: WorkerControl = control, frame: Frame = frame) -> None:
             send(_answer(control, frame))
             controls.pop(number, None)
+            time.sleep(RESTS_AFTER)
+            if not controls:
+                memory.give_back()
+                memory.give_back_code()
 
         try:
             threading.Thread(target=body, name=f"request-{number}", daemon=True).start()

@@ -39,3 +39,35 @@ def test_what_is_freed_below_what_is_held_goes_back() -> None:
 
 def test_the_library_takes_the_settings() -> None:
     assert memory.keep_little()
+
+
+CODE = """
+import mmap, os, sys
+from viewer.runtime import memory
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+with open(sys.argv[1], "rb") as file:
+    read = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ)
+    written = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)
+written[:] = read[:][::-1]
+full = resident()
+told = memory.give_back_code()
+print(told, full - resident(), read[:3] + written[-3:])
+"""
+
+
+def test_code_that_was_only_read_leaves_memory_and_what_was_written_stays(tmp_path: Path) -> None:
+    """A file of its own: pages that other programs hold too stay where they are."""
+    code = tmp_path / "code"
+    code.write_bytes(b"abc" + bytes(48 << 20))
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, str(code)],
+        cwd=Path(__file__).resolve().parents[3],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told, gone, kept = done.stdout.split(maxsplit=2)
+    assert int(told) > 48 << 20
+    assert int(gone) > 40_000_000
+    assert kept.strip() == "b'abccba'"
