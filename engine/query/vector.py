@@ -70,6 +70,15 @@ _ORDER: dict[str, Callable[[Any, int], Any]] = {
     "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
 }  # fmt: skip
 _PLAIN_LIKE = re.compile(r"(%?)([^%_\\]*)(%?)", re.DOTALL)
+_PIECE = re.compile(
+    r"(?P<plain>[^\\\[\](){}|.^$*+?]|\\[^0-9A-Za-z]|[{}])|\\[dDsSwWAbBZ]|\[\^?\]?(?:[^\\\]]|\\.)*\]|\((?:\?:)?[^?*+()\[\\]*\)|[.^$]",
+    re.DOTALL,
+)
+"""A character that stands for itself, or something of which only its end is known here; what is none of them (a choice,
+other escapes, flags, groups in groups) is not looked into.
+"""
+_REPEATED = re.compile(r"\{(\d+|(?=,))(,\d*)?\}")
+_LONGEST_RUN = 64
 _PLAIN_PATTERN = re.compile(r"[\w \-,:;/@#=<>!\"'&~`%]+")
 
 
@@ -148,7 +157,26 @@ class _Asked:
 
     def verdict(self) -> Verdicts:
         found = self._of_bytes()
-        return self._one_by_one() if found is None else found
+        if found is not None:
+            return found
+        texts, found = self._texts, self._of_candidates()
+        if found is None:
+            return self._one_by_one(texts)
+        left = np.flatnonzero(found == PERHAPS)
+        if len(left):
+            found[left] = self._one_by_one(Texts(texts.buffer, texts.starts[left], texts.sizes[left]))
+        return found
+
+    def _of_candidates(self) -> Verdicts | None:
+        """A pattern is found only where the longest text stands that every match of it has; None where it has none."""
+        match self._node:
+            case Matches(Field(), pattern, flags, negated) if not set(flags) & set("ix"):
+                text = needed_text(pattern)
+                found = self._ask("contains", text, negated=negated) if text else None
+                if found is not None:
+                    found[found == (NO if negated else YES)] = PERHAPS
+                return found
+        return None
 
     def _of_bytes(self) -> Verdicts | None:
         """None where bytes do not tell it."""
@@ -213,12 +241,12 @@ class _Asked:
         verdicts[self._texts.starts < 0] = NO
         return verdicts
 
-    def _one_by_one(self) -> Verdicts:
+    def _one_by_one(self, texts: Texts) -> Verdicts:
         """The plain test of each text, once for each that differs."""
         test = closure(self._node, "record")
         known: dict[bytes | None, bool] = {}
-        found = np.empty(len(self._texts), np.int8)
-        for number, raw in enumerate(self._texts.every()):
+        found = np.empty(len(texts), np.int8)
+        for number, raw in enumerate(texts.every()):
             answer = known.get(raw)
             if answer is None:
                 answer = test(self._record(raw))
@@ -237,6 +265,45 @@ class _Asked:
         if self._keys:
             return {"keys": properties.split_keys(utf8(raw))}
         return {self._field.name: raw if self._field.name == "body" else utf8(raw)}
+
+
+def needed_text(pattern: str) -> str:
+    """The longest text that stands in every match of the regular expression ``pattern`` (without the flags i and x),
+    as far as a look at its outermost part tells; empty where it tells nothing.
+    """
+    runs, run, at = [], "", 0
+    single = False
+    """Whether the last thing was the last character of ``run``: what a repetition belongs to."""
+    while at < len(pattern):
+        if pattern[at] in "*?" or _REPEATED.match(pattern, at):
+            repeated = _REPEATED.match(pattern, at)
+            low, high = (repeated[1], repeated[2]) if repeated else ("", None)
+            least = int(low or 0)
+            if single:
+                run = run[:-1] + run[-1] * min(least, _LONGEST_RUN)
+            exact = single and repeated is not None and high is None and least <= _LONGEST_RUN
+            at = repeated.end() if repeated else at + 1
+            at += pattern[at : at + 1] in ("?", "+")
+            if not exact:
+                runs.append(run)
+                run = ""
+            single = False
+            continue
+        if pattern[at] == "+":
+            runs.append(run)
+            run, single = "", False
+            at += 2 if pattern[at + 1 : at + 2] in ("?", "+") else 1
+            continue
+        found = _PIECE.match(pattern, at)
+        if found is None:
+            return ""
+        at = found.end()
+        if found["plain"] is not None:
+            run, single = run + found["plain"][-1], True
+        else:
+            runs.append(run)
+            run, single = "", False
+    return max([*runs, run], key=len)
 
 
 def _by_host(node: Node, name: str, block: UnitColumns, rows: Rows) -> Verdicts:

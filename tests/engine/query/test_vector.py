@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import re
+import warnings
 from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
@@ -16,6 +19,7 @@ from engine.codec.columns import UNIT, UnitColumns, scan_block_plain
 from engine.codec.topic_table import TopicTable
 from engine.query import parse
 from engine.query.filter import Filter
+from engine.query.vector import needed_text
 from engine.query.vector import verdicts as of_rows
 
 pytestmark = pytest.mark.golden
@@ -107,6 +111,10 @@ TEXTS = [
     'bornHost startswith "127" or storeHost contains ":"',
     "file is null",
     'properties.p3 like "sierra%" and keys like "%5%" and not tags like "TagA"',
+    "keys matches /K5+/ or keys matches /^K.?2$/",
+    "keys not matches /K5{1,2}$/ and not tags matches /Tag[AB]/",
+    "properties.p3 not matches /sierr?a/ or uniqueKey matches /0+A0/",
+    "keys matches /订|K/ or tags matches /agA$/i",
     'keys matches /K5/ or uniqueKey contains "\ufffd"',
 ]
 """Conditions on texts that stand in the bytes of every unit as they are."""
@@ -169,3 +177,67 @@ def test_an_empty_block_gives_no_rows():
 def test_no_filter_is_decided_otherwise_by_columns(blocks, tree):
     for block in blocks:
         check(Filter("random", tree), block)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("9{4}", "9999"),
+        ("order-0{2,}1", "order-00"),
+        ("ab+c", "ab"),
+        ("ab*cde", "cde"),
+        ("abc?d", "ab"),
+        (r"^K\d+-end$", "-end"),
+        (r"a\.b\/c", "a.b/c"),
+        ("[abc]xyz[^]]q", "xyz"),
+        ("(one|two) three", " three"),
+        ("(?:x)yy", "yy"),
+        ("ab{1}?c", "abc"),
+        ("a{,3}bb", "bb"),
+        ("{a}", "{a}"),
+        ("a|b", ""),
+        (r"\x41b", ""),
+        (r"(a)\1bcd", ""),
+        ("(?i)abc", ""),
+        ("(?#|)abc", ""),
+        ("((a)b)cdef", ""),
+        ("订单{2}号", "订单单号"),
+    ],
+)
+def test_the_text_that_a_pattern_needs(pattern: str, text: str) -> None:
+    assert needed_text(pattern) == text
+
+
+def test_every_match_has_the_text_that_its_pattern_needs() -> None:
+    pick = random.Random(5)
+    pieces = [
+        *"aab(){}|.^$*+?[]\\-,12",
+        "{2}",
+        "{1,2}",
+        "{,2}",
+        r"\d",
+        r"\b",
+        r"\.",
+        "[ab]",
+        "[^a]",
+        "(?:",
+        "(?=",
+        "(?i)",
+    ]
+    tried = needed = 0
+    while tried < 3000:
+        pattern = "".join(pick.choices(pieces, k=pick.randint(1, 9)))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                found = re.compile(pattern)
+        except (re.error, FutureWarning, DeprecationWarning):
+            continue
+        tried += 1
+        text = needed_text(pattern)
+        needed += bool(text)
+        for _ in range(20):
+            line = "".join(pick.choices("aaabb.-12|({", k=pick.randint(0, 14)))
+            if found.search(line):
+                assert text in line, (pattern, line)
+    assert needed > 1000
