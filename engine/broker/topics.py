@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from engine.broker.config import BrokerConfig
 from engine.codec.config_tables import SubscriptionGroup, TopicConfig
@@ -27,6 +28,7 @@ LONGEST_GROUP = 255
 _NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 
+@lru_cache(maxsize=4096)
 def wrong_name(topic: str) -> str | None:
     """Why no topic is called so, in RocketMQ's words."""
     if not topic.strip():

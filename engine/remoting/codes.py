@@ -6,8 +6,10 @@ From it come the checks of what a request must bring, the words of answers and o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 from engine.remoting.frame import Command
 
@@ -73,7 +75,7 @@ class HeaderField:
     mandatory: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Request:
     """A request that a server knows."""
 
@@ -88,24 +90,32 @@ class Request:
         Text that is no number counts as absent, as with Java's decoders, and whatever is true is "true" in any case.
         """
         found: dict[str, str | int | bool | None] = {}
-        for one in self.fields:
-            text = command.fields.get(one.name)
-            value = None if text is None else _parsed(text, one.kind)
-            if value is None and one.mandatory:
-                raise WrongRequest(f"the request {self.name} needs the field {one.name}")
-            found[one.name] = value
+        given = command.fields
+        for name, parsed, mandatory in self._plan:
+            text = given.get(name)
+            value = text if parsed is None or text is None else parsed(text)
+            if value is None and mandatory:
+                raise WrongRequest(f"the request {self.name} needs the field {name}")
+            found[name] = value
         return found
 
+    @cached_property
+    def _plan(self) -> list[tuple[str, Callable[[str], int | bool | None] | None, bool]]:
+        return [(one.name, _PARSED[one.kind], one.mandatory) for one in self.fields]
 
-def _parsed(text: str, kind: str) -> str | int | bool | None:
-    if kind == "str":
-        return text
-    if kind == "bool":
-        return text.lower() == "true"
+
+def _whole(text: str) -> int | None:
     try:
         return int(text)
     except ValueError:
         return None
+
+
+def _truth(text: str) -> bool:
+    return text.lower() == "true"
+
+
+_PARSED: dict[str, Callable[[str], int | bool | None] | None] = {"str": None, "int": _whole, "bool": _truth}
 
 
 def _row(code: int, name: str, section: str, fields: str = "") -> Request:

@@ -11,8 +11,10 @@ import contextlib
 import itertools
 import logging
 import socket
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import cast
 
 from engine.errors import CannotRead
 from engine.remoting.codes import Answer, Refused
@@ -59,7 +61,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """asyncio: the connection stands."""
-        assert isinstance(transport, asyncio.Transport)
+        transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
         self._transport = transport
         self.peer = _spelled(transport.get_extra_info("peername"))
         if self._opened is not None:
@@ -68,20 +70,19 @@ class Connection(asyncio.Protocol):
                 transport.abort()
                 return
             self._opened.add(self)
-        self._heard = asyncio.get_running_loop().time()
+        self._heard = time.monotonic()
         self._look_idle()
 
     def _look_idle(self) -> None:
-        loop = asyncio.get_running_loop()
-        left = self._heard + self._limits.idle - loop.time()
+        left = self._heard + self._limits.idle - time.monotonic()
         if left <= 0:
             self.close()
         else:
-            self._watch = loop.call_later(left, self._look_idle)
+            self._watch = asyncio.get_running_loop().call_later(left, self._look_idle)
 
     def data_received(self, data: bytes) -> None:
         """asyncio: bytes came."""
-        self._heard = asyncio.get_running_loop().time()
+        self._heard = time.monotonic()
         self._reader.feed(data)
         out: list[bytes | memoryview] = []
         fault: Fault | None = None
@@ -120,7 +121,7 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         if pieces and transport is not None and not transport.is_closing():
             transport.writelines(pieces)
-            self._heard = asyncio.get_running_loop().time()
+            self._heard = time.monotonic()
 
     def send(self, command: Command) -> None:
         """Write ``command``: an answer that was held, or a one-way request."""

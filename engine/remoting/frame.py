@@ -33,6 +33,9 @@ _LONGEST_KEY = 0x7FFF
 _AS_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _TEXTS = {str}
 _HEAD = struct.Struct(">HBHiii")
+_LENGTH = struct.Struct(">i")
+_QUOTED = json.encoder.encode_basestring
+_FROM_JSON = json.JSONDecoder()
 
 
 def release_of(ordinal: int) -> str:
@@ -85,7 +88,7 @@ class FrameReader:
     """The frames of one connection, as its bytes come: :meth:`feed`, then :meth:`commands`."""
 
     def __init__(self, largest: int = LARGEST) -> None:
-        self._bytes = bytearray()
+        self._bytes: bytes | bytearray = b""
         self._largest = largest
         self._offset = 0
         """Bytes of the connection in front of those that are held."""
@@ -98,7 +101,13 @@ class FrameReader:
 
     def feed(self, data: bytes | memoryview) -> None:
         """Take what the connection gave; behind a fault it is dropped."""
-        if self.fault is None:
+        if self.fault is not None:
+            return
+        if not self._bytes:
+            self._bytes = bytes(data)  # mostly whole frames: cut out as they are
+        else:
+            if not isinstance(self._bytes, bytearray):
+                self._bytes = bytearray(self._bytes)
             self._bytes += data
 
     def commands(self) -> Iterator[Command | Fault]:
@@ -114,7 +123,10 @@ class FrameReader:
                 at = len(self._bytes)
             yield found
         self._offset += at
-        del self._bytes[:at]
+        if at < len(self._bytes):
+            self._bytes = self._bytes[at:] if at else self._bytes
+        else:
+            self._bytes = b""
 
     def _next(self, at: int) -> tuple[Command | Fault, int] | None:
         data = self._bytes
@@ -122,7 +134,7 @@ class FrameReader:
             return Fault(spoken, 0), at
         if len(data) - at < 4:
             return None
-        total = int.from_bytes(data[at : at + 4], "big", signed=True)
+        (total,) = _LENGTH.unpack_from(data, at)
         place = self._offset + at
         if total < 4:
             return Fault(f"the frame's length is {total:,}, and its header's length alone takes 4 bytes", place), at
@@ -130,7 +142,8 @@ class FrameReader:
             return Fault(f"the frame has {total + 4:,} bytes, more than {self._largest:,}", place), at
         if len(data) - at < 8:
             return None
-        form, length = data[at + 4], int.from_bytes(data[at + 5 : at + 8], "big")
+        (length,) = _LENGTH.unpack_from(data, at + 4)
+        form, length = length >> 24 & 0xFF, length & 0xFFFFFF
         if form not in (JSON, BINARY):
             return Fault(f"the header's type is {form}, neither 0 (JSON) nor 1 (binary)", place), at
         if length > total - 4:
@@ -147,7 +160,7 @@ class FrameReader:
         return command, end
 
 
-def _other_protocol(data: bytearray) -> str | None:
+def _other_protocol(data: bytes | bytearray) -> str | None:
     if data[:1] == bytes([_TLS_HELLO]):
         return "the client begins with TLS, which is not served here"
     if any(data and (data.startswith(sign) or (len(data) < 4 and sign.startswith(bytes(data)))) for sign in _PROXY):
@@ -156,7 +169,13 @@ def _other_protocol(data: bytearray) -> str | None:
 
 
 def _read_json(header: bytes) -> Command:
-    told = json.loads(header.decode("utf-8", "replace"))
+    text = header.decode("utf-8", "replace")
+    if text[:1] == "{":
+        told, end = _FROM_JSON.raw_decode(text)
+        if end != len(text):
+            told = _FROM_JSON.decode(text)  # white space, or what it says is wrong with the rest
+    else:
+        told = json.loads(text)
     if not isinstance(told, dict):
         raise ValueError(f"it is {type(told).__name__}, not an object")
     extra = told.get("extFields")
@@ -244,14 +263,14 @@ def encode(command: Command) -> list[bytes | memoryview]:
 
 
 def _json(command: Command) -> bytes:
-    told: dict[str, Any] = {"code": command.code}
-    if command.fields:
-        told["extFields"] = command.fields
-    told |= {"flag": command.flag, "language": command.language, "opaque": command.opaque}
-    if command.remark is not None:
-        told["remark"] = command.remark
-    told |= {"serializeTypeCurrentRPC": "JSON", "version": command.version}
-    return _AS_JSON(told).encode("utf-8", "replace")
+    fields = ",".join([f"{_QUOTED(name)}:{_QUOTED(value)}" for name, value in command.fields.items()])
+    return "".join((
+        f'{{"code":{int(command.code)}',
+        f',"extFields":{{{fields}}}' if fields else "",
+        f',"flag":{command.flag},"language":{_QUOTED(command.language)},"opaque":{command.opaque}',
+        "" if command.remark is None else f',"remark":{_QUOTED(command.remark)}',
+        f',"serializeTypeCurrentRPC":"JSON","version":{command.version}}}',
+    )).encode("utf-8", "replace")  # fmt: skip
 
 
 def _binary(command: Command) -> bytes:
