@@ -8,6 +8,7 @@ from engine.broker.queries import store_time_at
 from engine.broker.registration import topic_row
 from engine.broker.topics import REFUSES_SENDS, TEMPLATE, wrong_name
 from engine.codec.config_tables import TopicConfig
+from engine.codec.pop import retry_topic
 from engine.errors import UsageError
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection import Connection
@@ -49,13 +50,17 @@ def _attributes(found: dict[str, str], text: str) -> dict[str, str]:
 
 
 def delete(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """215: delete a topic, its queues and offsets; its messages stay in the log."""
+    """215: delete a topic, its queues and offsets, and the topics in which its popped messages come again; the messages
+    stay in the log.
+    """
     name = str(header["topic"])
     if not name.strip():
         raise Refused(Answer.SYSTEM_ERROR, "The specified topic is blank.")
     if name in REFUSES_SENDS or name == TEMPLATE:
         raise Refused(Answer.SYSTEM_ERROR, f"The topic[{name}] is conflict with system topic.")
-    broker.store.delete_topics([name])
+    groups = broker.store.tables.groups_of(name)
+    again = [retry_topic(name, group, v2=v2) for group in groups for v2 in (False, True)]
+    broker.store.delete_topics([name, *(one for one in again if broker.topics.get(one) is not None)])
     broker.topics.changed([])
     return answer_to(request)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from engine.broker.clients import Clients, ConsumerGroup
@@ -12,12 +12,17 @@ from engine.broker.config import BrokerConfig
 from engine.broker.held_pulls import HeldPulls
 from engine.broker.op_messages import OpMessages
 from engine.broker.pending_sends import PendingSends
+from engine.broker.pop_holds import PopHolds
+from engine.broker.pop_orders import FILE as ORDERS
+from engine.broker.pop_orders import PopOrders
+from engine.broker.pop_state import PopState
 from engine.broker.queue_locks import QueueLocks
 from engine.broker.resets import Resets
-from engine.broker.topics import Topics
+from engine.broker.topics import READ, Topics
 from engine.message_store import MessageStore
 from engine.remoting.connection import Connection
 from engine.remoting.frame import ONE_WAY, Command
+from engine.store.config_tables import ConfigTable
 from engine.store.timers.messages import TimerMessages
 
 
@@ -33,6 +38,7 @@ Header = Mapping[str, Any]
 Processor = Callable[["Broker", Command, Header, Connection], Command | None]
 """Answers a request; None where the answer comes later, or never (protocol 3.7)."""
 NOTIFY_CONSUMER_IDS_CHANGED = 40
+REQUEST_MODES = "messageRequestMode.json"
 
 
 def system_clock() -> int:
@@ -49,14 +55,26 @@ class Broker:
         self.store = store
         self.config = config or BrokerConfig()
         self.now = now
-        self.topics = Topics(store.tables, lambda: self.config)
+        self.topics = Topics(store.tables, lambda: self.config, store.like)
         self.clients = Clients()
         self.held = HeldPulls()
         self.sends = PendingSends()
         self.locks = QueueLocks(now)
         self.ops = OpMessages()
         self.resets = Resets()
-        self.timers = timers_of(store, lambda: self.now())  # noqa: PLW0108  a clock that is set later holds too
+        clock = lambda: self.now()  # noqa: E731, PLW0108  a clock that is set later holds too
+        self.timers = timers_of(store, clock)
+        self.timers_wait = False
+        """More timer messages wait than one step takes."""
+        self.pops = PopHolds(clock, lambda: (self.config.pop_holds, self.config.pop_holds_at))
+        self.notices = PopHolds(clock, lambda: (self.config.pop_holds, self.config.pop_holds_at))
+        self.popped = PopState()
+        self.orders = PopOrders(ConfigTable(store.parts.paths.config / ORDERS, store.parts.disk), clock)
+        self.request_modes = ConfigTable(store.parts.paths.config / REQUEST_MODES, store.parts.disk)
+        """Which groups pop, by topic."""
+        if store.like != "4.9":
+            self.orders.load()
+            self.request_modes.load()
         self.started = now()
         self.address = ""
         """``ip:port`` as routes name it, once it accepts."""
@@ -64,6 +82,8 @@ class Broker:
         """``ip:port`` where slaves follow the log; empty: nowhere."""
         self.dispatched: Callable[[], None] = lambda: None
         """Called behind a put: held pulls may have their messages now."""
+        self.route_of: Callable[[str], Awaitable[dict[str, int] | None]] = self._own_route
+        """Of a topic the brokers that have it, with the number of queues that can be read; None where it is unknown."""
         self.tasks: set[asyncio.Task[None]] = set()
         """What goes on for answers that come later."""
 
@@ -75,8 +95,18 @@ class Broker:
             told = Command(NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": group.name}, flag=ONE_WAY)
             connection.send(told)
 
+    async def _own_route(self, topic: str) -> dict[str, int] | None:
+        found = self.topics.get(topic)
+        return {self.config.broker_name: found.read_queue_nums} if found is not None and found.perm & READ else None
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether anybody waits for messages to come."""
+        return bool(len(self.held) or len(self.pops) or len(self.notices))
+
     def disconnected(self, connection: Connection) -> None:
         """A connection has ended: nothing is held for it, and its groups are told."""
-        self.held.forget(connection)
+        for table in (self.held, self.pops, self.notices):
+            table.forget(connection)
         for group in self.clients.disconnected(connection):
             self.tell_members(group)

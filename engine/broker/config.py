@@ -52,6 +52,27 @@ class BrokerConfig:
     slave_read: bool = key("slaveReadEnable", default=False)
     notify_consumers: bool = key("notifyConsumerIdsChangedEnable", default=True)
     recall_message: bool = key("recallMessageEnable", default=False)
+    revive_queues: int = key("reviveQueueNum", 8)
+    revive_interval_ms: int = key("reviveInterval", 1_000)
+    pop_holds: int = key("maxPopPollingSize", 100_000)
+    """Pops that are held at most."""
+    pop_holds_at: int = key("popPollingSize", 1_024)
+    """Of one topic, group and queue."""
+    pop_notify_interval: int = key("popLongPollingForceNotifyInterval", 800)
+    """Each so many messages a held pop is woken without a look at its filter."""
+    pop_from_retry: int = key("popFromRetryProbability", 20)
+    """Of a hundred pops, how many read the retry topic first."""
+    pop_from_retry_v1: bool = key("retrieveMessageFromPopRetryTopicV1", default=True)
+    retry_topic_v2: bool = key("enableRetryTopicV2", default=False)
+    return_retry_topic: bool = key("popResponseReturnActualRetryTopic", default=False)
+    pop_young_queues_whole: bool = key("initPopOffsetByCheckMsgInMem", default=True)
+    gives_up_reviving: bool = key("skipWhenCKRePutReachMaxTimes", default=False)
+    tells_of_free_queues: bool = key("enableNotifyAfterPopOrderLockRelease", default=True)
+    request_mode: str = key("defaultMessageRequestMode", "PULL")
+    """How consumers get messages that let the broker share the queues out: PULL or POP."""
+    pop_share_queues: int = key("defaultPopShareQueueNum", -1)
+    server_shares: bool = key("serverLoadBalancerEnable", default=True)
+    route_poll_ms: int = key("loadBalancePollNameServerInterval", 30_000)
     client_idle_s: int = key("serverChannelMaxIdleTimeSeconds", 120)
 
     def lines(self) -> list[tuple[str, str]]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from engine.codec.encode import Message
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command
+from engine.store.put.message import PutMessageResult
 
 
 @dataclass(slots=True)
 class Pending:
-    """A send whose message is to be put: who waits for which answer."""
+    """A message that is to be put, and who waits for which answer."""
 
     request: Command
     connection: Connection
@@ -21,6 +23,8 @@ class Pending:
     """The queue that was asked for: a delayed message goes to another."""
     told: dict[str, str]
     """Fields of the answer beside the message's place."""
+    answer: Callable[[PutMessageResult], Command | None] | None = None
+    """Gives the answer where it is not a send's; None for none (yet)."""
 
 
 @dataclass(slots=True)

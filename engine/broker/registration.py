@@ -12,14 +12,15 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from engine.broker.bodies import write
+from engine.broker.bodies import read_object, write
 from engine.broker.broker import Broker
+from engine.broker.topics import READ
 from engine.codec.config_tables import TopicConfig
 from engine.remoting.codes import Answer
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import Command
 
-REGISTER_BROKER, UNREGISTER_BROKER = 103, 104
+REGISTER_BROKER, UNREGISTER_BROKER, GET_ROUTE = 103, 104, 105
 PATIENCE = 6.0
 """Seconds."""
 _log = logging.getLogger(__name__)
@@ -46,6 +47,11 @@ class Registration:
         self.refused: dict[str, str] = {}
         """Why a name server does not know this broker."""
 
+    @property
+    def names_servers(self) -> bool:
+        """Whether there is any name server."""
+        return bool(self._name_servers)
+
     def ask(self, _changed: Sequence[TopicConfig] = ()) -> None:
         """Register soon: something has changed."""
         self._asked.set()
@@ -67,6 +73,19 @@ class Registration:
         await asyncio.gather(
             *(self._tell(at, Command(REGISTER_BROKER, dict(header), body)) for at in self._name_servers)
         )
+
+    async def route_of(self, topic: str) -> dict[str, int] | None:
+        """Of a topic the brokers that have it, with the number of queues that can be read, as the first name server
+        tells that can be asked; None where it does not know the topic, or none answers.
+        """
+        for address in self._name_servers:
+            try:
+                answer = await (await self._connection(address)).ask(Command(GET_ROUTE, {"topic": topic}), PATIENCE)
+            except (OSError, TimeoutError, ValueError) as error:
+                self._cannot(address, str(error) or type(error).__name__)
+                continue
+            return _queues(answer.body) if answer.code == Answer.SUCCESS else None
+        return None
 
     async def end(self) -> None:
         """Take the broker out of every name server's tables, and close the connections."""
@@ -93,12 +112,8 @@ class Registration:
         return write({"filterServerList": [], "topicConfigSerializeWrapper": wrapper})
 
     async def _tell(self, address: str, request: Command) -> None:
-        host, _, port = address.rpartition(":")
         try:
-            connection = self._connections.get(address)
-            if connection is None or connection.closed.is_set():
-                connection = self._connections[address] = await connect(host, int(port))
-            answer = await connection.ask(request, PATIENCE)
+            answer = await (await self._connection(address)).ask(request, PATIENCE)
         except (OSError, TimeoutError, ValueError) as error:
             self._cannot(address, str(error) or type(error).__name__)
             return
@@ -107,7 +122,24 @@ class Registration:
         else:
             self.refused.pop(address, None)
 
+    async def _connection(self, address: str) -> Connection:
+        connection = self._connections.get(address)
+        if connection is None or connection.closed.is_set():
+            host, _, port = address.rpartition(":")
+            connection = self._connections[address] = await connect(host, int(port))
+        return connection
+
     def _cannot(self, address: str, why: str) -> None:
         if self.refused.get(address) != why:
             _log.warning("name server %s: %s", address, why)
         self.refused[address] = why
+
+
+def _queues(body: bytes | memoryview) -> dict[str, int]:
+    """Brokers of a route, with the queues that can be read."""
+    rows = read_object(body).get("queueDatas") or ()
+    return {
+        str(one["brokerName"]): int(one.get("readQueueNums") or 0)
+        for one in rows
+        if isinstance(one, dict) and "brokerName" in one and int(one.get("perm") or 0) & READ
+    }

@@ -229,8 +229,11 @@ def put_later_again(broker: Broker) -> None:
 def _answer_all(broker: Broker, waiting: list[Pending], results: PutMessageResults) -> None:
     by_connection: dict[Connection, list[Command]] = {}
     for one, result in zip(waiting, results, strict=True):
-        if not one.request.is_one_way:
+        if one.answer is not None:
+            told = one.answer(result)
+        else:
             told = answer_of(broker, one.request, result, one.queue_id, one.told, one.message.properties)
+        if told is not None and not one.request.is_one_way:
             by_connection.setdefault(one.connection, []).append(told)
     for connection, answers in by_connection.items():
         connection.send_many(answers)

@@ -13,6 +13,7 @@ from typing import Self
 from engine.broker import processors
 from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
+from engine.broker.pop import wake_orderly, wake_pops
 from engine.broker.pull import wake_held
 from engine.broker.registration import Registration
 from engine.broker.services import SERVICES, Service
@@ -52,6 +53,7 @@ class ListeningBroker:
         self._services: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._woken = False
+        self._freed: dict[tuple[str, str, int], asyncio.TimerHandle] = {}
         self._loading = loading_beside()
 
     @property
@@ -67,6 +69,10 @@ class ListeningBroker:
         await self._server.listen(*self._bound)
         broker.topics.create_at_start()
         broker.topics.changed = self._registration.ask
+        if self._registration.names_servers:
+            broker.route_of = self._registration.route_of
+        broker.orders.freed = self._queue_is_free_at
+        broker.orders.tell()
         broker.dispatched = self._dispatch_for_held
         if broker.store.config.flush_disk_type == "SYNC_FLUSH":
             broker.sends.putter = ThreadPoolExecutor(1, "storescope-put")
@@ -83,6 +89,10 @@ class ListeningBroker:
         for service in self._services:
             service.cancel()
         await asyncio.gather(*self._services, return_exceptions=True)
+        for timer in self._freed.values():
+            timer.cancel()
+        self.broker.pops.end()
+        self.broker.notices.end()
         await self._registration.end()
         if self.broker.tasks:
             await asyncio.wait(self.broker.tasks, timeout=5.0)
@@ -109,17 +119,36 @@ class ListeningBroker:
 
     def _dispatch_for_held(self) -> None:
         """Behind a put: where somebody waits its messages are dispatched at once, on this thread."""
-        if len(self.broker.held):
+        if self.broker.is_waited_for:
             self.broker.store.step("reput")
-            wake_held(self.broker)
+            self._wake_all()
+
+    def _wake_all(self) -> None:
+        wake_held(self.broker)
+        wake_pops(self.broker)
+
+    def _queue_is_free_at(self, topic: str, group: str, queue_id: int, at: int) -> None:
+        """Nobody has messages of an orderly group's queue in his hands from then on (ms): look again who waits."""
+        if not self.broker.config.tells_of_free_queues or self._loop is None:
+            return
+        key = topic, group, queue_id
+        before = self._freed.pop(key, None)
+        if before is not None:
+            before.cancel()
+        late = max(at - self.broker.now(), 0) / 1000
+        self._freed[key] = self._loop.call_later(late, self._queue_is_free, *key)
+
+    def _queue_is_free(self, topic: str, group: str, queue_id: int) -> None:
+        del self._freed[topic, group, queue_id]
+        wake_orderly(self.broker, topic, group, queue_id)
 
     def _dispatched_elsewhere(self) -> None:
         """The dispatch thread took units in: once a turn of the loop is enough."""
-        if self._loop is not None and not self._woken and len(self.broker.held):
+        if self._loop is not None and not self._woken and self.broker.is_waited_for:
             self._woken = True
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
         self._woken = False
-        wake_held(self.broker)
+        self._wake_all()

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from engine.broker.broker import Broker
 from engine.broker.delays import PAUSE, deliver_due
 from engine.broker.pull import wake_held
+from engine.broker.revive import revive
 from engine.broker.transaction_checks import check_transactions
 from engine.broker.transactions import write_ops
+from engine.store.timers.messages import MOST_AT_ONCE
 
 SILENT_MS = 120_000
 
@@ -30,7 +32,12 @@ def _wake_all(broker: Broker) -> None:
 
 
 def _run_timers(broker: Broker) -> None:
-    if broker.timers is not None and broker.timers.step():
+    """Checkpoints of pops are timer messages, too: where more wait than one step takes, the next follows at once."""
+    if broker.timers is None:
+        return
+    taken = broker.timers.step()
+    broker.timers_wait = taken >= MOST_AT_ONCE
+    if taken:
         broker.dispatched()
 
 
@@ -38,6 +45,14 @@ def _keep_timers(broker: Broker) -> None:
     if broker.timers is not None:
         broker.timers.flush()
         broker.timers.clean()
+
+
+def _keep_orders(broker: Broker, *, ended: bool = False) -> None:
+    if broker.store.like == "4.9":
+        return
+    queues = {name: topic.read_queue_nums for name, topic in broker.store.tables.topics().items()}
+    groups = broker.store.tables.groups()
+    broker.orders.save(lambda name: queues.get(name, 0), groups.__contains__, always=ended)
 
 
 def _expire(broker: Broker) -> None:
@@ -49,7 +64,9 @@ SERVICES = (
     # a hold ends up to five seconds late (protocol 4.5)
     Service("held pulls", lambda _: 5.0, _wake_all),
     Service("delayed messages", lambda _: PAUSE, deliver_due),
-    Service("timer messages", lambda _: PAUSE, _run_timers),
+    Service("timer messages", lambda broker: 0.0 if broker.timers_wait else PAUSE, _run_timers),
+    Service("popped messages", lambda broker: broker.config.revive_interval_ms / 1000, revive),
+    Service("orderly pops kept", lambda _: 10.0, _keep_orders, lambda broker: _keep_orders(broker, ended=True)),
     Service(
         "timers kept", lambda broker: broker.store.config.timer_flush_interval_ms / 1000, _keep_timers, _keep_timers
     ),

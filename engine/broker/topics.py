@@ -11,6 +11,8 @@ from functools import lru_cache
 
 from engine.broker.config import BrokerConfig
 from engine.codec.config_tables import SubscriptionGroup, TopicConfig
+from engine.codec.pop import revive_topic
+from engine.rules.unit_check import Release
 from engine.store.config_tables import ConfigTables
 
 READ, WRITE, INHERIT = 4, 2, 1
@@ -46,8 +48,9 @@ class Topics:
     other than before: the name servers are to know.
     """
 
-    def __init__(self, tables: ConfigTables, config: Callable[[], BrokerConfig]) -> None:
+    def __init__(self, tables: ConfigTables, config: Callable[[], BrokerConfig], like: Release = "5.3") -> None:
         self._tables = tables
+        self._pops = like != "4.9"
         self._config = config
         self.changed: Callable[[list[TopicConfig]], None] = lambda _: None
 
@@ -70,7 +73,8 @@ class Topics:
     def own_names(self) -> set[str]:
         """The names of the broker's own topics (Java: ``TopicValidator``)."""
         config = self._config()
-        return {
+        pops = {revive_topic(config.cluster)} if self._pops else set()
+        return pops | {
             *REFUSES_SENDS, TEMPLATE, "BenchmarkTest", config.trace_topic, config.cluster, config.broker_name,
             f"{config.cluster}_REPLY_TOPIC",
         }  # fmt: skip
@@ -91,6 +95,8 @@ class Topics:
         }
         if config.auto_create_topic:
             wanted[TEMPLATE] = (config.default_topic_queues, READ | WRITE | INHERIT)
+        if self._pops:
+            wanted[revive_topic(config.cluster)] = (config.revive_queues, READ | WRITE)
         if config.trace_topic_enable:
             wanted[config.trace_topic] = (1, READ | WRITE)
         new = [plain_topic(name, queues, perm) for name, (queues, perm) in wanted.items() if name not in known]

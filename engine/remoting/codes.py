@@ -193,6 +193,27 @@ _PASSED_ON = (
 )
 """What a broker is asked for a client, and asks of that client."""
 
+_LOOK = "consumerGroup topic queueId:int?"
+_POPPED = "consumerGroup topic queueId:int offset:int extraInfo"
+POP_FAMILY = (
+    _row(400, "QUERY_ASSIGNMENT", "pop 1.7"),
+    _row(401, "SET_MESSAGE_REQUEST_MODE", "pop 1.7"),
+    _row(
+        200050, "POP_MESSAGE", "pop 1.1",
+        f"{_LOOK} maxMsgNums:int? invisibleTime:int? pollTime:int? bornTime:int? initMode:int? expType? exp? "
+        "order:bool? attemptId?",
+    ),
+    _row(200051, "ACK_MESSAGE", "pop 1.4", _POPPED),
+    _row(200052, "PEEK_MESSAGE", "pop 1.6", f"{_LOOK} maxMsgNums:int?"),
+    _row(200053, "CHANGE_MESSAGE_INVISIBLETIME", "pop 1.5", f"{_POPPED} invisibleTime:int"),
+    _row(
+        200054, "NOTIFICATION", "pop 1.6", f"{_LOOK} pollTime:int? bornTime:int? order:bool? attemptId?",
+    ),
+    _row(200055, "POLLING_INFO", "pop 1.6", _LOOK),
+    _row(200151, "BATCH_ACK_MESSAGE", "pop 1.4"),
+)  # fmt: skip
+"""Requests that no broker of 4.9 knows. Numbers that may be absent are 0 then."""
+
 BROKER = (
     _row(10, "SEND_MESSAGE", "3.1", _LONG_SEND),
     _row(11, "PULL_MESSAGE", "3.3", _PULL),
@@ -256,6 +277,7 @@ BROKER = (
     _row(361, "LITE_PULL_MESSAGE", "3.3", _PULL),
     _row(370, "RECALL_MESSAGE", "3.1", "producerGroup? topic recallHandle"),
     *_PASSED_ON,
+    *POP_FAMILY,
 )  # fmt: skip
 """What a broker answers."""
 

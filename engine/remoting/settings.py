@@ -61,7 +61,7 @@ def _value(key: str, text: str, usual: Any, line: int, file: str | None) -> Any:
             raise UsageError(f"line {line}, {key}: expected true or false, found {text!r}", file=file)
         return text == "true"
     if isinstance(usual, int):
-        if not text.isdecimal():
+        if not (text.removeprefix("-") if usual < 0 else text).isdecimal():
             raise UsageError(f"line {line}, {key}: expected a number, found {text!r}", file=file)
         return int(text)
     return text

@@ -214,6 +214,12 @@ class ConfigTables:
             keys = [str(key) for key in self._members(self._offsets_file, "offsetTable")]
         return [key.partition("@")[0] for key in keys if key.split("@")[1:] == [group]]
 
+    def groups_of(self, topic: str) -> list[str]:
+        """The groups that have offsets of a topic, in the order of the table."""
+        with self._lock:
+            keys = [str(key) for key in self._members(self._offsets_file, "offsetTable")]
+        return [pieces[1] for key in keys if len(pieces := key.split("@")) == 2 and pieces[0] == topic]
+
     def groups_with_offsets(self) -> list[str]:
         """Groups that have an offset in any topic."""
         with self._lock:

@@ -138,10 +138,13 @@ class LentMessages:
 
 
 class GetMessageResult(LentMessages):
-    """What getMessage answers. ``count`` counts the messages inside batches, ``len()`` the units; sizes are bytes."""
+    """What getMessage answers. ``count`` counts the messages inside batches, ``len()`` the units; sizes are bytes.
 
-    __slots__ = ("count", "max_offset", "min_offset", "next_begin_offset", "status", "suggest_pulling_from_slave",
-                 "total_size")  # fmt: skip
+    ``queue_offsets`` are the units' places in the queue, of a batch that of its first message.
+    """
+
+    __slots__ = ("count", "max_offset", "min_offset", "next_begin_offset", "queue_offsets", "status",
+                 "suggest_pulling_from_slave", "total_size")  # fmt: skip
 
     def __init__(
         self,
@@ -156,6 +159,7 @@ class GetMessageResult(LentMessages):
         count: int,
         total_size: int,
         suggest_pulling_from_slave: bool,
+        queue_offsets: Sequence[int] = (),
     ) -> None:
         self._messages = messages
         self.offsets = offsets
@@ -168,6 +172,7 @@ class GetMessageResult(LentMessages):
         self.count = count
         self.total_size = total_size
         self.suggest_pulling_from_slave = suggest_pulling_from_slave
+        self.queue_offsets = queue_offsets
 
     def __repr__(self) -> str:
         return (
@@ -246,7 +251,10 @@ def _run_of_messages(
         lent.release()
         return None
     behind = end - offsets[-1] > limits.memory
-    return GetMessageResult(_FOUND, offset + count, low, high, None, offsets, sizes, [lent], count, total, behind)
+    return GetMessageResult(
+        _FOUND, offset + count, low, high, None, offsets, sizes, [lent], count, total, behind,
+        range(offset, offset + count),
+    )  # fmt: skip
 
 
 class _Scan:
@@ -270,6 +278,7 @@ class _Scan:
         self._lent: list[LentBytes] = []
         self._messages: list[memoryview] = []
         self._offsets: list[int] = []
+        self._queue_offsets: list[int] = []
         self._bytes = self._count = self._newest = 0
         self._next = offset
         self._skip_below: int | None = None
@@ -290,7 +299,7 @@ class _Scan:
         behind = self._log_end - self._newest > self._limits.memory
         return GetMessageResult(
             self._status, self._next, low, high, self._messages, self._offsets, (), self._lent, self._count,
-            self._bytes, behind,
+            self._bytes, behind, self._queue_offsets,
         )  # fmt: skip
 
     def _roll(self, queue_offset: int) -> int:
@@ -323,6 +332,7 @@ class _Scan:
             return self._passed(GetMessageStatus.NO_MATCHED_MESSAGE)
         self._messages.append(message)
         self._offsets.append(entry.physical_offset)
+        self._queue_offsets.append(entry.queue_offset)
         self._bytes += entry.size
         self._count += batch
         self._status, self._skip_below = GetMessageStatus.FOUND, None

@@ -1,0 +1,416 @@
+"""POP_MESSAGE: messages that the broker hands out and remembers, of all queues of a topic and of its retry topic (pop
+page 1.1, 2.1, 2.2). Java: ``PopMessageProcessor``.
+
+All of it runs in one event loop, so that no queue is ever locked by somebody else: a pop that RocketMQ would answer
+with nothing, because another one reads its queue in that moment, gets its messages here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.held_pulls import Queue
+from engine.broker.pop_holds import HeldPop, Key, PopHolds
+from engine.broker.revive_log import put_check_point, reached
+from engine.broker.topics import READ, RETRY
+from engine.codec import pop as codec
+from engine.codec.encode import HEADS, HOST_BITS, LONGEST_PROPERTIES, TopicField, encode_properties, host_raw
+from engine.codec.message import decode
+from engine.errors import BadFilter, CorruptUnit
+from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+from engine.store.get_message import GetMessageResult, GetMessageStatus, Limits
+from engine.store.message_filter import MessageFilter, SqlFilter, TagFilter
+
+FROM_MIN, FROM_MAX = 0, 1
+"""``initMode``: where a group without an offset begins."""
+TOO_LATE_MS = 500
+ZEROS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
+"""Header fields of an answer that refuses."""
+FOUND, NOTHING = GetMessageStatus.FOUND.value, GetMessageStatus.NO_MESSAGE_IN_QUEUE.value
+_Status = GetMessageStatus
+_WRONG_OFFSET = {_Status.OFFSET_TOO_SMALL, _Status.OFFSET_OVERFLOW_BADLY, _Status.OFFSET_FOUND_NULL}
+_PASSED_OVER = {
+    _Status.NO_MATCHED_MESSAGE, _Status.OFFSET_FOUND_NULL, _Status.MESSAGE_WAS_REMOVING, _Status.NO_MATCHED_LOGIC_QUEUE,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Pop:
+    """What a client asks for. Times are ms; ``queue_id`` −1 is every queue."""
+
+    request: Command
+    connection: Connection
+    topic: str
+    group: str
+    queue_id: int
+    most: int
+    invisible_time: int
+    until: int
+    holds: bool
+    init_mode: int
+    order: bool
+    attempt_id: str | None
+    wanted: MessageFilter | None
+
+    @property
+    def key(self) -> Key:
+        return Key(self.topic, self.group, self.queue_id)
+
+
+@dataclass(slots=True)
+class Taken:
+    """What one pop has found so far. ``rest`` is how many messages are left, ``moved`` whether any offset went on."""
+
+    pop_time: int
+    revive_queue: int
+    bodies: list[bytes] = field(default_factory=list)
+    rest: int = 0
+    moved: bool = False
+    check_points: list[tuple[codec.CheckPoint, int]] = field(default_factory=list)
+    starts: list[tuple[str, object, object]] = field(default_factory=list)
+    offsets: list[tuple[str, object, object]] = field(default_factory=list)
+    counts: list[str] = field(default_factory=list)
+
+
+def pop_message(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
+    """200050: messages, at once or when there are some. Raises :class:`Refused` in RocketMQ's order."""
+    try:
+        pop = _read(broker, request, header, connection)
+    except Refused as error:
+        error.fields = error.fields or ZEROS
+        raise
+    return _again(broker, pop)
+
+
+def _read(broker: Broker, request: Command, header: Header, connection: Connection) -> Pop:
+    config, now = broker.config, broker.now()
+    born, hold = int(header["bornTime"] or 0) or now, int(header["pollTime"] or 0)
+    if now - born - hold > TOO_LATE_MS:
+        raise Refused(Answer.POLLING_TIMEOUT, f"the broker[{config.broker_ip}] pop message is timeout too much")
+    if not config.permission & READ:
+        raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] pop message is forbidden")
+    most = int(header["maxMsgNums"] or 0)
+    if most > codec.MOST_AT_ONCE:
+        raise Refused(Answer.INVALID_PARAMETER, f"the broker[{config.broker_ip}] pop message's num is greater than 32")
+    if broker.timers is None:
+        words = f"the broker[{config.broker_ip}] pop message is forbidden because timerWheelEnable is false"
+        raise Refused(Answer.SYSTEM_ERROR, words)
+    check_readable(broker, header, connection)
+    topic, group = str(header["topic"]), str(header["consumerGroup"])
+    return Pop(
+        request, connection, topic, group, int(header["queueId"] or 0), most, int(header["invisibleTime"] or 0),
+        born + hold, hold > 0, int(header["initMode"] or 0), bool(header["order"]),
+        None if header["attemptId"] is None else str(header["attemptId"]),
+        _filter(header["expType"], header["exp"]),
+    )  # fmt: skip
+
+
+def check_readable(broker: Broker, header: Header, connection: Connection) -> None:
+    """Whether the group may read the topic and queue that a request names. Raises :class:`Refused`."""
+    name, group_name, queue_id = str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"] or 0)
+    topic = broker.topics.get(name)
+    if topic is None:
+        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!")
+    if not topic.perm & READ:
+        raise Refused(Answer.NO_PERMISSION, f"the topic[{name}] peeking message is forbidden")
+    if queue_id >= topic.read_queue_nums:
+        raise Refused(Answer.INVALID_PARAMETER, wrong_queue(name, queue_id, topic.read_queue_nums, connection))
+    group = broker.topics.group(group_name)
+    if group is None:
+        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group_name}] does not exist")
+    if not group.consume_enable:
+        raise Refused(Answer.NO_PERMISSION, f"subscription group no permission, {group_name}")
+
+
+def wrong_queue(topic: str, queue_id: int, queues: int, connection: Connection) -> str:
+    """What a client is told that names a queue which is none."""
+    return (
+        f"queueId[{queue_id}] is illegal, topic:[{topic}] topicConfig.readQueueNums:[{queues}] "
+        f"consumer:[{connection.peer}]"
+    )
+
+
+def _filter(kind: object, expression: object) -> MessageFilter | None:
+    text = str(expression or "")
+    if not text:
+        return None
+    if kind in {None, "", "TAG"}:
+        wanted = TagFilter(text)
+        return None if wanted.passes_all else wanted
+    try:
+        return SqlFilter(text)
+    except BadFilter:
+        raise Refused(Answer.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed") from None
+
+
+def _again(broker: Broker, pop: Pop) -> Command | None:
+    """Look for messages: the answer, None where it comes later."""
+    taken = _take(broker, pop)
+    if taken.bodies:
+        if taken.rest > 0:
+            _wake_next(broker, pop)
+        return _handed_out(broker, pop, taken)
+    code = may_hold(broker.pops, pop.key, pop.until, holds=pop.holds)
+    if code is None:
+        held = HeldPop(pop.request, pop.connection, pop.key, pop.until, lambda: _again(broker, pop), pop.wanted)
+        broker.pops.hold(held, queues_of(broker, pop.key))
+        if taken.rest > 0 and taken.moved:
+            _wake_next(broker, pop)
+        return None
+    return answer_to(pop.request, code, fields=_fields(pop, taken), remark=NOTHING)
+
+
+def may_hold(table: PopHolds, key: Key, until: int, *, holds: bool) -> int | None:
+    """None where a request that found nothing waits; otherwise the code that it is answered with."""
+    if not holds or table.ended:
+        return Answer.POLLING_TIMEOUT
+    if table.is_late(until):
+        return Answer.POLLING_TIMEOUT
+    return Answer.POLLING_FULL if table.is_full(key) else None
+
+
+def queues_of(broker: Broker, key: Key) -> dict[Queue, int]:
+    """The queues whose messages wake who waits at ``key``, with their ends. Messages that come again in a retry topic
+    of the first form wake nobody, as with RocketMQ: the next pop finds them.
+    """
+    topic = broker.topics.get(key.topic)
+    count = topic.read_queue_nums if topic else 0
+    queues = [(key.topic, one) for one in (range(count) if key.queue_id < 0 else [key.queue_id])]
+    if key.queue_id < 0 or key.queue_id == 0:
+        queues.append((codec.retry_topic(key.topic, key.group, v2=True), 0))
+    return {queue: broker.store.max_offset_in_queue(*queue) for queue in queues}
+
+
+def _wake_next(broker: Broker, pop: Pop) -> None:
+    """More is there: who else waits for it may have it, in the next turn of the loop."""
+    asyncio.get_running_loop().call_soon(broker.pops.wake_first, pop.key)
+
+
+def _fields(pop: Pop, taken: Taken) -> dict[str, str]:
+    fields = {
+        "popTime": str(taken.pop_time), "invisibleTime": str(pop.invisible_time),
+        "reviveQid": str(taken.revive_queue), "restNum": str(taken.rest),
+        "startOffsetInfo": codec.entries(taken.starts), "msgOffsetInfo": codec.entries(taken.offsets),
+    }  # fmt: skip
+    if pop.order:
+        fields["orderCountInfo"] = ";".join(taken.counts)
+    return fields
+
+
+def _handed_out(broker: Broker, pop: Pop, taken: Taken) -> Command | None:
+    """The answer with messages, once all checkpoints are stored."""
+    answer = answer_to(pop.request, fields=_fields(pop, taken), body=b"".join(taken.bodies), remark=FOUND)
+    left = len(taken.check_points)
+
+    def done() -> Command | None:
+        nonlocal left
+        left -= 1
+        return answer if left == 0 else None
+
+    for what, following in taken.check_points:
+        put_check_point(broker, what, taken.revive_queue, following, done, pop.request, pop.connection)
+    return None if taken.check_points else answer
+
+
+# -- reading
+
+
+def _take(broker: Broker, pop: Pop) -> Taken:
+    """What one look at the queues and the retry topic gives."""
+    config, chance = broker.config, random.randrange(100)
+    revive_queue = codec.ORDERLY
+    if not pop.order:
+        revive_queue = broker.popped.count % config.revive_queues
+        broker.popped.count += 1
+    taken = Taken(broker.now(), revive_queue)
+    again = chance < config.pop_from_retry
+    v2 = config.retry_topic_v2 and not (config.pop_from_retry_v1 and chance % 2 == 0)
+    retry = codec.retry_topic(pop.topic, pop.group, v2=v2)
+    if again and not pop.order:
+        _from_topic(broker, pop, retry, taken, chance)
+    if pop.queue_id < 0:
+        _from_topic(broker, pop, pop.topic, taken, chance)
+    else:
+        _from_queue(broker, pop, pop.topic, pop.queue_id, taken)
+    if not again and not pop.order and len(taken.bodies) < pop.most:
+        _from_topic(broker, pop, retry, taken, chance)
+    return taken
+
+
+def _from_topic(broker: Broker, pop: Pop, name: str, taken: Taken, first: int) -> None:
+    topic = broker.topics.get(name)
+    count = topic.read_queue_nums if topic else 0
+    for step in range(count):
+        _from_queue(broker, pop, name, (first + step) % count, taken)
+
+
+def _from_queue(broker: Broker, pop: Pop, topic: str, queue_id: int, taken: Taken) -> None:
+    store, tables, group = broker.store, broker.store.tables, pop.group
+    offset = _next_offset(broker, pop, topic, queue_id)
+    if pop.order and broker.orders.is_blocked(topic, group, queue_id, pop.attempt_id):
+        return
+    missing = pop.most - len(taken.bodies)
+    if missing <= 0:
+        taken.rest += store.max_offset_in_queue(topic, queue_id) - offset
+        return
+    found = store.get_message(group, topic, queue_id, offset, missing, pop.wanted)
+    if found is not None and found.status in _WRONG_OFFSET:
+        offset = found.next_begin_offset
+        tables.commit_consumer_offset(group, topic, queue_id, offset)
+        taken.moved = True
+        found = store.get_message(group, topic, queue_id, offset, missing, pop.wanted)
+    if found is None:
+        taken.rest += store.max_offset_in_queue(topic, queue_id) - offset
+        return
+    with found:
+        if found.messages:
+            _hand_out(broker, pop, topic, queue_id, offset, found, taken)
+        elif found.status in _PASSED_OVER and found.next_begin_offset > -1:
+            taken.moved |= found.next_begin_offset > offset
+            if pop.order:
+                tables.commit_consumer_offset(group, topic, queue_id, found.next_begin_offset)
+            elif found.next_begin_offset > offset:
+                reached(broker, group, topic, queue_id, found.next_begin_offset, stored=True)
+        taken.rest += max(found.max_offset - found.next_begin_offset, 0)
+
+
+def _hand_out(
+    broker: Broker, pop: Pop, topic: str, queue_id: int, offset: int, found: GetMessageResult, taken: Taken
+) -> None:
+    """The messages of one queue, and what is remembered of them."""
+    mark, taken.moved = codec.mark_of(topic), True
+    if pop.order:
+        counts = broker.orders.popped(
+            topic, pop.group, queue_id, found.queue_offsets, pop.attempt_id, taken.pop_time, pop.invisible_time
+        )
+        taken.counts.append(counts)
+        broker.store.tables.commit_consumer_offset(pop.group, topic, queue_id, offset)
+    else:
+        differences = tuple(one - offset for one in found.queue_offsets)
+        what = codec.CheckPoint(
+            topic, pop.group, queue_id, offset, taken.pop_time, pop.invisible_time, broker.config.broker_name,
+            differences,
+        )  # fmt: skip
+        taken.check_points.append((what, found.next_begin_offset))
+    taken.starts.append((mark, queue_id, offset))
+    taken.offsets.append((mark, queue_id, ",".join(map(str, found.queue_offsets))))
+    if not topic.startswith(RETRY) or broker.config.return_retry_topic:
+        taken.bodies += map(bytes, found.messages)
+        return
+    handle = codec.Handle(
+        offset, taken.pop_time, pop.invisible_time, taken.revive_queue, mark, broker.config.broker_name
+    )
+    for message, at in zip(found.messages, found.queue_offsets, strict=True):
+        taken.bodies.append(renamed(bytes(message), pop.topic, handle.of_message(queue_id, at)))
+
+
+def renamed(message: bytes, topic: str, handle: str) -> bytes:
+    """A unit of a retry topic as clients get it: the normal topic's name, and the handle in its properties; as it is
+    where that cannot be said in a unit.
+    """
+    try:
+        unit = decode(message, 0, 0, crc=False)
+        found = unit.properties
+        found.setdefault("POP_CK", handle)
+        name, raw = TopicField(topic, auto_version=False), encode_properties(found)
+        head = HEADS[unit.sys_flag & HOST_BITS]
+        born, stored = host_raw(unit.born_host), host_raw(unit.store_host)
+    except (CorruptUnit, ValueError):
+        return message
+    if len(raw) > LONGEST_PROPERTIES:
+        return message
+    body = unit.body
+    return b"".join((
+        head.pack(
+            name.fixed + len(born) + len(stored) - 16 + len(body) + len(raw), name.magic, unit.body_crc, unit.queue_id,
+            unit.flag, unit.queue_offset, unit.physical_offset, unit.sys_flag, unit.born_timestamp, born,
+            unit.store_timestamp, stored, unit.reconsume_times, unit.prepared_transaction_offset, len(body),
+        ),
+        body, name.raw, len(raw).to_bytes(2, "big"), raw,
+    ))  # fmt: skip
+
+
+def _next_offset(broker: Broker, pop: Pop, topic: str, queue_id: int) -> int:
+    """Where this pop reads a queue on: behind the last one, where an administrator says, or where groups begin."""
+    group, tables = pop.group, broker.store.tables
+    offset = tables.consumer_offset(group, topic, queue_id)
+    if offset < 0:
+        offset = _first_offset(broker, topic, queue_id, pop.init_mode)
+        tables.commit_consumer_offset(group, topic, queue_id, offset)
+    reset = broker.resets.take(group, topic, queue_id)
+    if reset is not None:
+        broker.orders.clear(topic, group, queue_id)
+        broker.popped.clear(group, topic, queue_id)
+        tables.commit_consumer_offset(group, topic, queue_id, reset)
+        return reset
+    return max(offset, broker.popped.latest(group, topic, queue_id))
+
+
+def _first_offset(broker: Broker, topic: str, queue_id: int, init_mode: int) -> int:
+    """Where a group without an offset begins: with the queue's first message, or with its last; a young queue, whose
+    first message is in memory still, is read whole.
+    """
+    store = broker.store
+    least = max(store.min_offset_in_queue(topic, queue_id), 0)
+    if init_mode == FROM_MIN or topic.startswith(RETRY):
+        return least
+    if broker.config.pop_young_queues_whole and least == 0 and _is_in_memory(broker, topic, queue_id):
+        return 0
+    return max(store.max_offset_in_queue(topic, queue_id) - 1, 0)
+
+
+def _is_in_memory(broker: Broker, topic: str, queue_id: int) -> bool:
+    found = broker.store.get_message("", topic, queue_id, 0, 1)
+    if found is None:
+        return False
+    with found:
+        end, memory = broker.store.parts.log.max_offset, Limits.of(broker.store.config).memory
+        return bool(found.offsets) and end - found.offsets[0] <= memory
+
+
+# -- waking
+
+
+def wake_pops(broker: Broker) -> None:
+    """Messages may have come: who waits for them is asked again, one for each queue that has grown (2.8)."""
+    store, often = broker.store, broker.config.pop_notify_interval
+    for pop, queue, before, end in broker.pops.grown(lambda queue: store.max_offset_in_queue(*queue)):
+        forced = often > 0 and (end - 1) // often * often >= before
+        if forced or pop.wanted is None or _has_match(broker, pop, queue, before, end):
+            broker.pops.wake_first(pop.key)
+    for held, *_ in broker.notices.grown(lambda queue: store.max_offset_in_queue(*queue)):
+        broker.notices.wake_first(held.key)
+
+
+def _has_match(broker: Broker, pop: HeldPop, queue: Queue, before: int, end: int) -> bool:
+    while before < end:
+        found = broker.store.get_message(pop.key.group, *queue, before, 1, pop.wanted)
+        if found is None:
+            return False
+        with found:
+            if found.messages:
+                return True
+        if found.next_begin_offset <= before:
+            return False
+        before = found.next_begin_offset
+    return False
+
+
+def wake_orderly(broker: Broker, topic: str, group: str, queue_id: int) -> None:
+    """A queue of an orderly group is free again: who waits for it is asked again, where it holds something (2.7)."""
+    read = max(
+        broker.store.tables.consumer_offset(group, topic, queue_id), broker.popped.latest(group, topic, queue_id)
+    )
+    if broker.store.max_offset_in_queue(topic, queue_id) > read:
+        if not broker.pops.wake_first(Key(topic, group, -1)):
+            broker.pops.wake_first(Key(topic, group, queue_id))
+        for at in (-1, queue_id):
+            broker.notices.wake_first(Key(topic, group, at))
+
+
+ANSWERS: dict[int, Processor] = {200050: pop_message}

@@ -1,0 +1,194 @@
+"""ACK_MESSAGE, BATCH_ACK_MESSAGE, CHANGE_MESSAGE_INVISIBLETIME: what becomes of popped messages (pop page 1.4, 1.5,
+2.4, 2.7). Java: ``AckMessageProcessor``, ``ChangeInvisibleTimeProcessor``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from engine.broker.bodies import read_object
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.pop import wake_orderly, wrong_queue
+from engine.broker.revive_log import ack_message, check_point_message, is_kept, put_for
+from engine.codec import pop as codec
+from engine.remoting.codes import Answer, Refused, WrongRequest
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+from engine.store.put.message import PutMessageResult
+
+_ZEROS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0"}
+_ILLEGAL = "java.lang.IllegalArgumentException: "
+_MOST_SPAN = 1 << 16
+"""Offsets from its start on that one entry of a batch may tell of."""
+
+
+def acknowledge(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
+    """200051: one message is done with. Too late, twice, never popped: all of that is fine."""
+    topic, group, queue_id = str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"])
+    offset = int(header["offset"])
+    _check_queue(broker, topic, queue_id, connection)
+    least, end = _bounds(broker, topic, queue_id)
+    if not least <= offset <= end:
+        words = f"offset is illegal, key:{topic}@{queue_id}, commit:{offset}, store:{least}~{end}"
+        raise Refused(Answer.NO_MESSAGE, words)
+    handle = _handle(header)
+    if handle.is_orderly:
+        _acknowledge_orderly(broker, topic, group, queue_id, offset, handle.pop_time, connection)
+        return answer_to(request)
+    what = codec.Ack(topic, group, queue_id, handle.start_offset, handle.pop_time, handle.broker_name, offset)
+    message = ack_message(broker, what, handle.due, handle.revive_queue)
+    put_for(broker, request, connection, message, lambda _: answer_to(request))
+    return None
+
+
+def _check_queue(broker: Broker, name: str, queue_id: int, connection: Connection) -> None:
+    topic = broker.topics.get(name)
+    if topic is None:
+        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!")
+    if not 0 <= queue_id < topic.read_queue_nums:
+        raise Refused(Answer.MESSAGE_ILLEGAL, wrong_queue(name, queue_id, topic.read_queue_nums, connection))
+
+
+def _bounds(broker: Broker, topic: str, queue_id: int) -> tuple[int, int]:
+    least = max(broker.store.min_offset_in_queue(topic, queue_id), 0)
+    return least, broker.store.max_offset_in_queue(topic, queue_id)
+
+
+def _handle(header: Header) -> codec.Handle:
+    try:
+        return codec.Handle.parse(str(header["extraInfo"]))
+    except ValueError as error:
+        raise WrongRequest(_ILLEGAL + str(error)) from None
+
+
+def _acknowledge_orderly(
+    broker: Broker, topic: str, group: str, queue_id: int, offset: int, pop_time: int, connection: Connection
+) -> None:
+    """The group's offset goes on to its first open message; where none is open the next pop may come."""
+    tables = broker.store.tables
+    committed = tables.consumer_offset(group, topic, queue_id)
+    if offset < committed:
+        return
+    following = broker.orders.acked(topic, group, queue_id, offset, pop_time)
+    if following == -1:
+        words = (
+            f"offset is illegal, key:{topic}@{group}@{queue_id}, old:{committed}, commit:{offset}, next:-1, "
+            f"/{connection.peer}"
+        )
+        raise Refused(Answer.MESSAGE_ILLEGAL, words)
+    if following < 0:
+        return
+    if broker.resets.offset(group, topic, queue_id) is None:
+        tables.commit_consumer_offset(group, topic, queue_id, following)
+    if not broker.orders.is_blocked(topic, group, queue_id, None):
+        wake_orderly(broker, topic, group, queue_id)
+
+
+def acknowledge_batch(broker: Broker, request: Command, _header: Header, connection: Connection) -> Command | None:
+    """200151: messages of several pops are done with; what is out of range is passed over."""
+    told = read_object(request.body) if request.body else {}
+    rows = told.get("acks")
+    if not isinstance(rows, list | tuple) or not rows:
+        return answer_to(request, Answer.NO_MESSAGE)
+    waiting = []
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise WrongRequest("acks is no list of objects")
+        found = _acks_of(broker, row, str(told.get("brokerName") or broker.config.broker_name), connection)
+        if found is not None:
+            waiting.append(found)
+    if not waiting:
+        return answer_to(request)
+    for at, (what, due, revive_queue) in enumerate(waiting, 1):
+        last = at == len(waiting)
+        put_for(
+            broker, request, connection, ack_message(broker, what, due, revive_queue),
+            lambda _, last=last: answer_to(request) if last else None,  # type: ignore[misc]
+        )  # fmt: skip
+    return None
+
+
+def _acks_of(
+    broker: Broker, row: Mapping[Any, Any], broker_name: str, connection: Connection
+) -> tuple[codec.Ack, int, int] | None:
+    """One entry: what is to be stored, when it is due (ms) and in which revive queue; None where nothing is."""
+    group, queue_id = _text(row, "c", "consumerGroup"), _whole(row, "q", "queueId")
+    start = _whole(row, "so", "startOffset")
+    try:
+        topic = codec.real_topic(_text(row, "t", "topic"), group, _text(row, "r", "retry"))
+        bits = int.from_bytes(base64.b64decode(_text(row, "b", "bitSet"), validate=True), "little")
+    except (ValueError, binascii.Error) as error:
+        raise WrongRequest(_ILLEGAL + str(error)) from None
+    if bits.bit_length() > _MOST_SPAN:
+        raise WrongRequest(f"a bit set of {bits.bit_length():,} bits, more than {_MOST_SPAN:,}")
+    popped, revive_queue = _whole(row, "pt", "popTime"), _whole(row, "rq", "reviveQueueId")
+    least, end = _bounds(broker, topic, queue_id)
+    offsets = tuple(start + at for at in range(bits.bit_length()) if bits >> at & 1 and least <= start + at <= end)
+    if revive_queue == codec.ORDERLY:
+        for offset in offsets:
+            _acknowledge_orderly(broker, topic, group, queue_id, offset, popped, connection)
+        return None
+    if not offsets:
+        return None
+    what = codec.Ack(topic, group, queue_id, start, popped, broker_name, offsets=offsets)
+    return what, popped + _whole(row, "it", "invisibleTime"), revive_queue
+
+
+def _text(row: Mapping[Any, Any], *names: str) -> str:
+    return next((str(row[name]) for name in names if row.get(name) is not None), "")
+
+
+def _whole(row: Mapping[Any, Any], *names: str) -> int:
+    return next((row[name] for name in names if isinstance(row.get(name), int)), 0)
+
+
+def change_invisible_time(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
+    """200053: a popped message stays invisible for so long from now; the client's handle is a new one then."""
+    topic, group, queue_id = str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"])
+    offset, invisible = int(header["offset"]), int(header["invisibleTime"])
+    try:
+        _check_queue(broker, topic, queue_id, connection)
+        least, end = _bounds(broker, topic, queue_id)
+        if not least <= offset < end:
+            return answer_to(request, Answer.NO_MESSAGE, fields=_ZEROS)
+        handle = _handle(header)
+    except Refused as error:
+        error.fields = _ZEROS
+        raise
+    now = broker.now()
+    if handle.is_orderly:
+        return _change_orderly(broker, request, (topic, group, queue_id, offset), handle, now + invisible)
+    anew = codec.CheckPoint(topic, group, queue_id, offset, now, invisible, handle.broker_name, (0,))
+    done = codec.Ack(topic, group, queue_id, handle.start_offset, handle.pop_time, handle.broker_name, offset)
+    fields = {"popTime": str(now), "invisibleTime": str(invisible), "reviveQid": str(handle.revive_queue)}
+
+    def put(result: PutMessageResult) -> Command | None:
+        """The new checkpoint is stored, and only then the old one's message is done with."""
+        if not is_kept(result):
+            return answer_to(request, Answer.SYSTEM_ERROR, fields=_ZEROS)
+        message = ack_message(broker, done, handle.due, handle.revive_queue)
+        put_for(broker, request, connection, message, lambda _: answer_to(request, fields=fields))
+        return None
+
+    put_for(broker, request, connection, check_point_message(broker, anew, handle.revive_queue), put)
+    return None
+
+
+def _change_orderly(
+    broker: Broker, request: Command, message: tuple[str, str, int, int], handle: codec.Handle, visible_at: int
+) -> Command:
+    topic, group, queue_id, offset = message
+    if offset < broker.store.tables.consumer_offset(group, topic, queue_id):
+        return answer_to(request, fields=_ZEROS)
+    broker.orders.postponed(topic, group, queue_id, offset, handle.pop_time, visible_at)
+    fields = {
+        "popTime": str(handle.pop_time), "invisibleTime": str(visible_at - handle.pop_time),
+        "reviveQid": str(handle.revive_queue),
+    }  # fmt: skip
+    return answer_to(request, fields=fields)
+
+
+ANSWERS: dict[int, Processor] = {200051: acknowledge, 200053: change_invisible_time, 200151: acknowledge_batch}

@@ -1,0 +1,116 @@
+"""PEEK_MESSAGE, NOTIFICATION, POLLING_INFO: what a pop would find, without popping it (pop page 1.6).
+
+Java: ``PeekMessageProcessor``, ``NotificationProcessor``, ``PollingInfoProcessor``.
+"""
+
+from __future__ import annotations
+
+import random
+
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.pop import FOUND, NOTHING, ZEROS, check_readable, may_hold, queues_of
+from engine.broker.pop_holds import HeldPop, Key
+from engine.broker.topics import READ
+from engine.codec import pop as codec
+from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+from engine.store.get_message import GetMessageStatus
+
+_WRONG_OFFSET = {GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY}
+
+
+def _check(broker: Broker, header: Header, connection: Connection) -> None:
+    if not broker.config.permission & READ:
+        words = f"the broker[{broker.config.broker_ip}] peeking message is forbidden"
+        raise Refused(Answer.NO_PERMISSION, words)
+    check_readable(broker, header, connection)
+
+
+def _key(header: Header) -> Key:
+    return Key(str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"] or 0))
+
+
+def _queues(broker: Broker, key: Key) -> list[tuple[str, int]]:
+    """The queues that a pop at ``key`` reads, the retry topic's now first, now last."""
+    topic = broker.topics.get(key.topic)
+    retry = codec.retry_topic(key.topic, key.group, v2=broker.config.retry_topic_v2)
+    count = topic.read_queue_nums if topic else 0
+    first = random.randrange(count) if count else 0
+    found = [(key.topic, (first + step) % count) for step in range(count)] if key.queue_id < 0 else [key[::2]]
+    again = broker.topics.get(retry)
+    more = [(retry, one) for one in range(again.read_queue_nums if again else 0)]
+    return more + found if random.randrange(5) == 0 else found + more
+
+
+def _next_offset(broker: Broker, group: str, topic: str, queue_id: int) -> int:
+    offset = broker.store.tables.consumer_offset(group, topic, queue_id)
+    if offset < 0:
+        offset = max(broker.store.min_offset_in_queue(topic, queue_id), 0)
+    return max(offset, broker.popped.latest(group, topic, queue_id))
+
+
+def peek(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
+    """200052: the messages that a pop would give, without handles; nothing changes."""
+    try:
+        _check(broker, header, connection)
+    except Refused as error:
+        error.fields = ZEROS
+        raise
+    key, most = _key(header), int(header["maxMsgNums"] or 0)
+    bodies: list[bytes] = []
+    rest = 0
+    for topic, queue_id in _queues(broker, key):
+        offset = _next_offset(broker, key.group, topic, queue_id)
+        rest += broker.store.max_offset_in_queue(topic, queue_id) - offset
+        if len(bodies) < most:
+            bodies += _read(broker, key.group, topic, queue_id, offset, most - len(bodies))
+    code, words = (Answer.SUCCESS, FOUND) if bodies else (Answer.PULL_NOT_FOUND, NOTHING)
+    return answer_to(request, code, fields={**ZEROS, "restNum": str(rest)}, body=b"".join(bodies), remark=words)
+
+
+def _read(broker: Broker, group: str, topic: str, queue_id: int, offset: int, most: int) -> list[bytes]:
+    found = broker.store.get_message(group, topic, queue_id, offset, most)
+    if found is not None and found.status in _WRONG_OFFSET:
+        found = broker.store.get_message(group, topic, queue_id, found.next_begin_offset, most)
+    if found is None:
+        return []
+    with found:
+        return list(map(bytes, found.messages))
+
+
+def notify(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
+    """200054: whether there is something, now or within ``pollTime`` (ms); no filter is asked."""
+    _check(broker, header, connection)
+    return _look(broker, request, header, connection, int(header["bornTime"] or 0) or broker.now())
+
+
+def _look(broker: Broker, request: Command, header: Header, connection: Connection, born: int) -> Command | None:
+    key, hold, full = _key(header), int(header["pollTime"] or 0), False
+    found = any(_has_message(broker, key, header, *queue) for queue in _queues(broker, key))
+    if not found:
+        code = may_hold(broker.notices, key, born + hold, holds=hold > 0)
+        if code is None:
+            held = HeldPop(
+                request, connection, key, born + hold, lambda: _look(broker, request, header, connection, born)
+            )
+            broker.notices.hold(held, queues_of(broker, key))
+            return None
+        full = code == Answer.POLLING_FULL
+    return answer_to(request, fields={"hasMsg": str(found).lower(), "pollingFull": str(full).lower()})
+
+
+def _has_message(broker: Broker, key: Key, header: Header, topic: str, queue_id: int) -> bool:
+    attempt = None if header["attemptId"] is None else str(header["attemptId"])
+    if header["order"] and broker.orders.is_blocked(key.topic, key.group, queue_id, attempt):
+        return False
+    return broker.store.max_offset_in_queue(topic, queue_id) > _next_offset(broker, key.group, topic, queue_id)
+
+
+def polling_info(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
+    """200055: how many pops are held for exactly that topic, group and queue."""
+    _check(broker, header, connection)
+    return answer_to(request, fields={"pollingNum": str(broker.pops.count(_key(header)))})
+
+
+ANSWERS: dict[int, Processor] = {200052: peek, 200054: notify, 200055: polling_info}

@@ -1,0 +1,172 @@
+"""Popped messages that nobody acknowledged come again: what the revive topic says is brought together, and what is
+open when its time is over goes to the retry topic (pop page 2.5). Java: ``PopReviveService``.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from engine.broker.broker import Broker
+from engine.broker.pop_state import ReviveQueue
+from engine.broker.revive_log import check_point_message, own_host, put_unstored
+from engine.broker.topics import READ, RETRY, WRITE
+from engine.codec import pop as codec
+from engine.codec import properties
+from engine.codec.encode import HOST_BITS, Message
+from engine.codec.message import Unit
+from engine.errors import CorruptUnit
+
+SETTLED_MS = 2_000
+"""A checkpoint is looked at when acknowledgements due so long after it have come, too."""
+_QUIET_MS = 3_000
+_SLOT_MS = 1_000
+_MOST_READ = 2_048
+"""Records of one revive queue in one step, and checkpoints that are handled: clients are answered in between."""
+_AGAIN_S = (10, 20, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
+"""Seconds by which a checkpoint that is written once more is due later, by how often that was done."""
+_log = logging.getLogger(__name__)
+
+
+def revive(broker: Broker) -> None:
+    """One round over all revive queues."""
+    if broker.timers is None or broker.config.broker_id != 0:
+        return
+    put_unstored(broker)
+    topic = codec.revive_topic(broker.config.cluster)
+    if not broker.popped.revive_queues:
+        for queue_id in range(broker.config.revive_queues):
+            handled = broker.store.tables.consumer_offset(codec.REVIVE_GROUP, topic, queue_id)
+            broker.popped.revive_queues.append(ReviveQueue(handled, handled + 1))
+    broker.timers.step()
+    late, waiting = broker.timers.behind()
+    up_to_date = late <= _SLOT_MS and not waiting
+    revived = 0
+    for queue_id, queue in enumerate(broker.popped.revive_queues):
+        at_end = _read_on(broker, topic, queue_id, queue)
+        now = broker.now()
+        if at_end and queue.points and now - queue.end > _QUIET_MS and up_to_date:
+            queue.end = now
+        revived += _handle_due(broker, topic, queue_id, queue)
+    if revived:
+        broker.dispatched()
+
+
+def _read_on(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -> bool:
+    """Take in what came; whether that is all."""
+    for _ in range(_MOST_READ // codec.MOST_AT_ONCE):
+        found = broker.store.get_message(codec.REVIVE_GROUP, topic, queue_id, queue.read)
+        if found is None:
+            return False
+        with found:
+            if not found.messages:
+                if found.next_begin_offset > queue.read and found.max_offset > queue.read:
+                    queue.read = found.next_begin_offset  # what was there is deleted
+                    continue
+                return True
+            try:
+                units = found.units(crc=False)
+            except CorruptUnit as error:
+                _log.warning("revive queue %d at %d: %s", queue_id, queue.read, error)
+                units = []
+            for unit, offset in zip(units, found.queue_offsets, strict=False):
+                _take_in(broker, queue, unit, offset)
+            queue.read = found.next_begin_offset
+    return False
+
+
+def _take_in(broker: Broker, queue: ReviveQueue, unit: Unit, offset: int) -> None:
+    tag = unit.tags
+    if tag == codec.CHECK_POINT_TAG:
+        point = codec.read_check_point(unit.body, offset)
+        if point is not None:
+            queue.points[point.merge_key] = point
+            queue.acked[point.merge_key] = set()
+    elif tag in {codec.ACK_TAG, codec.BATCH_ACK_TAG}:
+        ack = codec.read_ack(unit.body, tag, broker.config.broker_name)
+        if ack is not None and ack.merge_key in queue.acked:
+            queue.acked[ack.merge_key].update(ack.all_offsets)
+    due = unit.properties.get(properties.TIMER_DELIVER_MS, "")
+    if due.isascii() and due.isdigit():
+        queue.end = max(queue.end, int(due))
+
+
+def _handle_due(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -> int:
+    """Handle checkpoints in their order up to the first that is not due; how many messages come again."""
+    revived, handled = 0, queue.handled
+    for point in sorted(queue.points.values(), key=lambda one: one.revive_offset):
+        if queue.end - point.due <= SETTLED_MS or revived > _MOST_READ:
+            break
+        acked = queue.acked.pop(point.merge_key)
+        del queue.points[point.merge_key]
+        if _is_wanted(broker, point):
+            for offset in point.offsets:
+                if offset not in acked:
+                    revived += _bring_back(broker, point, offset, queue_id)
+        handled = point.revive_offset
+    if handled > queue.handled:
+        queue.handled = handled
+        broker.store.tables.commit_consumer_offset(codec.REVIVE_GROUP, topic, queue_id, handled)
+    return revived
+
+
+def _is_wanted(broker: Broker, point: codec.CheckPoint) -> bool:
+    """Whether topic and group are there still."""
+    name = codec.normal_topic(point.topic, point.group)
+    return broker.topics.get(name) is not None and broker.topics.group(point.group) is not None
+
+
+def _bring_back(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: int) -> bool:
+    """Whether one message of a checkpoint comes again; one that is gone does not, one that could not be put is tried
+    again later.
+    """
+    found = broker.store.get_message(codec.REVIVE_GROUP, point.topic, point.queue_id, offset, 1)
+    if found is None:
+        _put_again(broker, point, offset, queue_id)
+        return False
+    with found:
+        try:
+            units = found.units(crc=False)
+        except CorruptUnit:
+            units = []
+    if not units:
+        return False
+    again = retried(units[0], point, own_host(broker), v2=broker.config.retry_topic_v2)
+    _declare(broker, again.topic, point.group)
+    if broker.store.put_message(again).append is not None:
+        return True
+    _log.warning("no room for what comes again: %s queue %d offset %d", point.topic, point.queue_id, offset)
+    _put_again(broker, point, offset, queue_id)
+    return False
+
+
+def retried(unit: Unit, point: codec.CheckPoint, born_host: str, *, v2: bool = False) -> Message:
+    """A popped message as the retry topic has it; one that lies in a retry topic stays there."""
+    found = unit.properties
+    if unit.reconsume_times == 0 or properties.FIRST_POP_TIME not in found:
+        found[properties.FIRST_POP_TIME] = str(point.pop_time)
+    topic = point.topic if point.topic.startswith(RETRY) else codec.retry_topic(point.topic, point.group, v2=v2)
+    return Message(
+        topic, unit.body, 0, found, flag=unit.flag, sys_flag=unit.sys_flag & ~HOST_BITS,
+        born_timestamp=unit.born_timestamp, born_host=born_host, reconsume_times=unit.reconsume_times + 1,
+    )  # fmt: skip
+
+
+def _declare(broker: Broker, topic: str, group: str) -> None:
+    """The retry topic, where it is not there yet, and the group's offset at its beginning."""
+    if broker.topics.get(topic) is None:
+        broker.topics.create_plain(topic, 1, READ | WRITE)
+        if broker.store.tables.consumer_offset(group, topic, 0) < 0:
+            broker.store.tables.commit_consumer_offset(group, topic, 0, 0)
+
+
+def _put_again(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: int) -> None:
+    """A checkpoint for one message that could not be brought back, due later each time."""
+    times = point.put_again or 0
+    if times >= len(_AGAIN_S) and broker.config.gives_up_reviving:
+        return
+    invisible = point.invisible_time
+    if point.due <= broker.now():
+        invisible += _AGAIN_S[min(times, len(_AGAIN_S) - 1)] * 1000
+    anew = replace(point, start_offset=offset, differences=(0,), count=1, invisible_time=invisible, put_again=times + 1)
+    broker.store.put_message(check_point_message(broker, anew, queue_id))

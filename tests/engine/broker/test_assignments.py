@@ -1,0 +1,137 @@
+"""Queues that the broker shares out, and groups that pop or pull."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from brokers import Asking, asking, run
+
+from engine.broker.assignments import popped_by, share_of
+from engine.broker.queue_locks import QueueName
+from engine.broker.serving import serving
+from engine.remoting.connection import connect
+from engine.remoting.frame import Command
+
+QUEUES = [QueueName("broker-a", "Orders", one) for one in range(5)]
+CLIENTS = ["c1", "c2", "c3", "c4"]
+GROUP = "shared"
+
+
+def numbers(found: list[QueueName]) -> list[int]:
+    return [one.queue_id for one in found]
+
+
+def test_each_queue_has_one_client() -> None:
+    assert [numbers(share_of(one, QUEUES, CLIENTS)) for one in CLIENTS] == [[0, 1], [2], [3], [4]]
+    assert [numbers(share_of(one, QUEUES, CLIENTS, by_circle=True)) for one in CLIENTS] == [[0, 4], [1], [2], [3]]
+    assert share_of("c9", QUEUES, CLIENTS) == []
+    assert numbers(share_of("c6", QUEUES, [f"c{one}" for one in range(7)])) == []
+
+
+def test_who_pops_shares_queues() -> None:
+    assert numbers(popped_by("c1", QUEUES, CLIENTS, 0)) == [-1] * 5
+    assert numbers(popped_by("c1", QUEUES, CLIENTS, 3)) == [-1] * 5
+    assert numbers(popped_by("c4", QUEUES, CLIENTS, 1)) == [4, 0, 1]
+    assert popped_by("c9", QUEUES, CLIENTS, 1) == []
+    assert numbers(popped_by("c4", QUEUES[:2], CLIENTS, 1)) == [1]
+
+
+async def consuming(client: Asking, client_id: str = "me") -> None:
+    group = {"consumeType": "CONSUME_PASSIVELY", "groupName": GROUP, "messageModel": "CLUSTERING",
+             "subscriptionDataSet": [{"topic": "Orders", "subString": "*"}]}  # fmt: skip
+    told = {"clientID": client_id, "consumerDataSet": [group], "producerDataSet": []}
+    assert (await client.ask(34, json.dumps(told).encode())).code == 0
+
+
+async def assigned(client: Asking, **more: object) -> dict[str, object]:
+    told = {"clientId": "me", "consumerGroup": GROUP, "messageModel": "CLUSTERING", "strategyName": "AVG",
+            "topic": "Orders", **more}  # fmt: skip
+    answer = await client.ask(400, json.dumps(told).encode())
+    assert answer.code == 0
+    found = json.loads(answer.body)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_consumer_gets_its_queues(tmp_path: Path) -> None:
+    """Nothing is said of what is unknown; a retry topic is pulled in any case."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            client.server.broker.store.tables.create_topic("Orders", 2)
+            assert await assigned(client) == {}
+            await consuming(client)
+            row = {"brokerName": "broker-a", "queueId": 0, "topic": "Orders"}
+            found = await assigned(client)
+            first = [{"messageQueue": {**row, "queueId": one}, "mode": "PULL"} for one in (0, 1)]
+            assert found == {"messageQueueAssignments": first}
+            assert await assigned(client, topic="No") == {}
+            assert await assigned(client, strategyName="OTHER") == {}
+            assert await assigned(client, clientId="another") == {"messageQueueAssignments": []}
+            assert await assigned(client, messageModel="BROADCASTING") == found
+            mode = {"consumerGroup": GROUP, "mode": "POP", "popShareQueueNum": 0, "topic": "Orders"}
+            assert (await client.ask(401, json.dumps(mode).encode())).code == 0
+            popping = [{"messageQueue": {**row, "queueId": -1}, "mode": "POP"}]
+            assert await assigned(client) == {"messageQueueAssignments": popping}
+            retry = await assigned(client, topic=f"%RETRY%{GROUP}")
+            assert [one["mode"] for one in retry["messageQueueAssignments"]] == ["PULL"]
+            assert (await client.ask(400, b"{}")).code == 1
+
+    run(told)
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [({"topic": f"%RETRY%{GROUP}"}, 16), ({"topic": "No"}, 17), ({"mode": "SOMETIMES"}, 1), ({"consumerGroup": 1}, 1)],
+)
+def test_what_cannot_be_set_is_refused(more: dict[str, object], code: int, tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            client.server.broker.store.tables.create_topic("Orders", 2)
+            mode = {"consumerGroup": GROUP, "mode": "POP", "popShareQueueNum": 0, "topic": "Orders", **more}
+            assert (await client.ask(401, json.dumps(mode).encode())).code == code
+            assert not (tmp_path / "config" / "messageRequestMode.json").exists()
+
+    run(told)
+
+
+def test_modes_are_kept_as_a_broker_keeps_them(tmp_path: Path) -> None:
+    async def told() -> None:
+        mode = {"topic": "Orders", "mode": "POP", "consumerGroup": GROUP, "popShareQueueNum": 0}
+        async with asking(tmp_path) as client:
+            client.server.broker.store.tables.create_topic("Orders", 1)
+            assert (await client.ask(401, json.dumps(mode).encode())).code == 0
+        text = (tmp_path / "config" / "messageRequestMode.json").read_text()
+        assert text.startswith(
+            '{\n\t"messageRequestModeMap":{\n\t\t"Orders":{\n\t\t\t"shared":{\n\t\t\t\t"consumerGroup"'
+        )
+        async with asking(tmp_path) as client:
+            await consuming(client)
+            assert "POP" in str(await assigned(client))
+
+    run(told)
+
+
+def test_queues_of_all_brokers_are_shared_out(tmp_path: Path) -> None:
+    """As the name server knows them."""
+
+    async def told() -> None:
+        async with serving(tmp_path / "one") as addresses:
+            host, _, port = addresses.broker.rpartition(":")
+            connection = await connect(host, int(port))
+            declared = {"topic": "Orders", "defaultTopic": "TBW102", "readQueueNums": "3", "writeQueueNums": "3",
+                        "perm": "6", "topicFilterType": "SINGLE_TAG"}  # fmt: skip
+            assert (await connection.ask(Command(17, declared))).code == 0
+            names_host, _, names_port = addresses.namesrv.rpartition(":")
+            names = await connect(names_host, int(names_port))
+            while (await names.ask(Command(105, {"topic": "Orders"}))).code != 0:
+                pass
+            told = {"clientId": "me", "consumerGroup": GROUP, "messageModel": "BROADCASTING", "topic": "Orders"}
+            answer = await connection.ask(Command(400, body=json.dumps(told).encode()))
+            assert len(json.loads(answer.body)["messageQueueAssignments"]) == 3
+            connection.close()
+            names.close()
+
+    run(told)

@@ -1,0 +1,181 @@
+"""Pops: what they hand out, what they leave in the store, and how long they wait."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+from brokers import asking, run, units
+from pops import GROUP, pop, popped, sent
+
+from engine.broker.config import BrokerConfig
+from engine.codec.pop import CheckPoint
+
+
+def test_messages_are_handed_out_once_and_remembered(tmp_path: Path) -> None:
+    """The three texts, and a checkpoint in the timer topic that says the same."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"one", b"two")
+            answer = await pop(client)
+            assert (answer.code, answer.remark) == (0, "FOUND")
+            assert [unit.body for unit in popped(answer)] == [b"one", b"two"]
+            fields = answer.fields
+            assert (fields["startOffsetInfo"], fields["msgOffsetInfo"]) == ("0 0 0", "0 0 0,1")
+            assert (fields["invisibleTime"], fields["reviveQid"], fields["restNum"]) == ("60000", "0", "0")
+            (waiting,) = units(client, "rmq_sys_wheel_timer")
+            pop_time = int(fields["popTime"])
+            what = CheckPoint("Orders", GROUP, 0, 0, pop_time, 60_000, "broker-a", (0, 1))
+            assert waiting.body == what.body()
+            assert waiting.properties["UNIQ_KEY"] == f"Orders@0@0@{GROUP}@{pop_time}@broker-a@ck"
+            assert waiting.properties["REAL_TOPIC"] == "rmq_sys_REVIVE_LOG_DefaultCluster"
+            assert waiting.properties["TIMER_DELIVER_MS"] == str(pop_time + 59_000)
+            assert json.loads(waiting.body)["reviveTime"] == pop_time + 60_000
+            assert client.server.broker.store.tables.consumer_offset(GROUP, "Orders", 0) == 2
+            again = await pop(client)
+            assert (again.code, again.remark, again.fields["startOffsetInfo"]) == (210, "NO_MESSAGE_IN_QUEUE", "")
+            assert again.fields["reviveQid"] == "1"
+
+    run(told)
+
+
+def test_what_a_filter_passes_over_is_passed_over_for_good(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"paid", properties="TAGS\x01paid\x02")
+            await sent(client, b"sent", properties="TAGS\x01sent\x02")
+            answer = await pop(client, exp="sent || lost", expType="TAG")
+            assert (answer.fields["startOffsetInfo"], answer.fields["msgOffsetInfo"]) == ("0 0 0", "0 0 1")
+            await sent(client, b"paid too", properties="TAGS\x01paid\x02")
+            assert (await pop(client, exp="sent")).code == 210
+            assert client.server.broker.store.tables.consumer_offset(GROUP, "Orders", 0) == 3
+            await sent(client, b"gift", properties="amount\x0112\x02")
+            sql = await pop(client, exp="amount > 11", expType="SQL92")
+            assert [unit.body for unit in popped(sql)] == [b"gift"]
+
+    run(told)
+
+
+def test_a_pop_waits_for_a_message(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"one")
+            await pop(client)
+            waiting = asyncio.create_task(pop(client, pollTime=10_000, exp="sent"))
+            while not len(client.server.broker.pops):
+                await asyncio.sleep(0.001)
+            await sent(client, b"not mine", properties="TAGS\x01paid\x02")
+            assert len(client.server.broker.pops) == 1
+            await sent(client, b"mine", properties="TAGS\x01sent\x02")
+            assert [unit.body for unit in popped(await waiting)] == [b"mine"]
+            held = await pop(client, pollTime=120)
+            assert (held.code, held.remark) == (210, "NO_MESSAGE_IN_QUEUE")
+
+    run(told)
+
+
+def test_who_waits_at_one_place_too_many_is_sent_away(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path, BrokerConfig(pop_holds=1)) as client:
+            await sent(client, b"one")
+            await pop(client)
+            waiting = asyncio.create_task(pop(client, pollTime=500))
+            while not len(client.server.broker.pops):
+                await asyncio.sleep(0.001)
+            assert (await pop(client, pollTime=500)).code == 209
+            assert (await waiting).code == 210
+
+    run(told)
+
+
+def test_a_broker_that_ends_answers_who_waits(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"one")
+            await pop(client)
+            waiting = asyncio.create_task(pop(client, pollTime=30_000))
+            while not len(client.server.broker.pops):
+                await asyncio.sleep(0.001)
+            client.server.broker.pops.end()
+            assert (await waiting).code == 210
+
+    run(told)
+
+
+def test_refusals_are_rocketmqs(tmp_path: Path) -> None:
+    """Each with the four numbers, as zeros."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"one")
+            zeros = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
+            late = await pop(client, bornTime=1)
+            assert (late.code, late.fields) == (210, zeros)
+            assert late.remark == "the broker[127.0.0.1] pop message is timeout too much"
+            assert (await pop(client, maxMsgNums=33)).code == 29
+            assert (await pop(client, topic="None")).code == 17
+            assert (await pop(client, queueId=9)).code == 29
+            wrong = await pop(client, exp="amount >", expType="SQL92")
+            assert (wrong.code, wrong.remark) == (23, "parse the consumer's subscription failed")
+            client.server.broker.topics.group(GROUP)
+            client.server.broker.store.tables.create_group(GROUP, more={"consumeEnable": False})
+            assert (await pop(client)).code == 16
+
+    run(told)
+
+
+def test_a_group_begins_where_it_asks_to(tmp_path: Path) -> None:
+    """Behind all but the last message; a young queue is read whole, unless the broker is told otherwise."""
+
+    async def told() -> None:
+        config = BrokerConfig(pop_young_queues_whole=False)
+        async with asking(tmp_path, config) as client:
+            await sent(client, b"one", b"two", b"three")
+            answer = await pop(client, initMode=1)
+            assert [unit.body for unit in popped(answer)] == [b"three"]
+            client.server.broker.config = BrokerConfig()
+            answer = await pop(client, initMode=1, consumerGroup="young")
+            assert len(popped(answer)) == 3
+
+    run(told)
+
+
+def test_an_offset_that_was_set_holds_for_the_next_pop(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"one", b"two")
+            await pop(client)
+            done = await client.ask(222, topic="Orders", group=GROUP, timestamp=-1, isForce=True, offset=1, queueId=0)
+            assert done.code == 0
+            assert [unit.body for unit in popped(await pop(client))] == [b"two"]
+
+    run(told)
+
+
+def test_an_orderly_pop_blocks_its_queue(tmp_path: Path) -> None:
+    """The same attempt gets the same messages; another one waits until all of them are visible again (vector 6.6)."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"0", b"1", b"2", b"3")
+            first = await pop(client, order=True, attemptId="att-1", maxMsgNums=3, invisibleTime=60_000)
+            assert first.fields["reviveQid"] == "999"
+            assert (first.fields["startOffsetInfo"], first.fields["msgOffsetInfo"]) == ("0 0 0", "0 0 0,1,2")
+            assert first.fields["orderCountInfo"] == "0 0 0"
+            again = await pop(client, order=True, attemptId="att-1", maxMsgNums=3, invisibleTime=60_000)
+            assert again.fields["msgOffsetInfo"] == "0 0 0,1,2"
+            assert (await pop(client, order=True, attemptId="att-2")).code == 210
+            handle = f"0 {again.fields['popTime']} 60000 999 0 broker-a 0"
+            asked = {"consumerGroup": GROUP, "topic": "Orders", "queueId": 0}
+            assert (await client.ask(200051, **asked, offset=0, extraInfo=f"{handle} 0")).code == 0
+            changed = await client.ask(200053, **asked, offset=1, extraInfo=f"{handle} 1", invisibleTime=300)
+            assert changed.fields["popTime"] == again.fields["popTime"]
+            assert (await client.ask(200051, **asked, offset=2, extraInfo=f"{handle} 2")).code == 0
+            freed = await pop(client, order=True, attemptId="att-3", maxMsgNums=3, pollTime=5_000)
+            assert (freed.fields["startOffsetInfo"], freed.fields["msgOffsetInfo"]) == ("0 0 1", "0 0 1,2,3")
+            assert freed.fields["orderCountInfo"] == "0 qo0%1 1;0 qo0%2 1;0 0 0"
+            assert units(client, "rmq_sys_wheel_timer") == []
+
+    run(told)

@@ -1,0 +1,187 @@
+"""Popped messages that nobody acknowledged come again, in their retry topic."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from brokers import Asking, asking, run, units
+from pops import GROUP, pop, popped, sent
+
+from engine.broker.broker import system_clock
+from engine.broker.config import BrokerConfig
+from engine.broker.revive import revive
+from engine.codec.pop import REVIVE_GROUP, Ack
+from engine.store.put.message import PutMessageResult, PutMessageStatus
+
+WHERE = {"consumerGroup": GROUP, "topic": "Orders", "queueId": 0}
+RETRY = f"%RETRY%{GROUP}_Orders"
+REVIVE = "rmq_sys_REVIVE_LOG_DefaultCluster"
+
+
+def later(client: Asking, ms: int) -> None:
+    """``ms`` pass for the broker: timers deliver what is due, and popped messages are looked at."""
+    broker = client.server.broker
+    before: Callable[[], int] = broker.now
+    broker.now = lambda: before() + ms
+    settle(client)
+
+
+def settle(client: Asking) -> None:
+    broker = client.server.broker
+    assert broker.timers is not None
+    for _ in range(3):
+        broker.store.wait_dispatched()
+        broker.timers.step()
+        broker.store.wait_dispatched()
+    revive(broker)
+    broker.store.wait_dispatched()
+
+
+def test_what_is_open_comes_again_and_what_is_acknowledged_does_not(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"one", b"two", b"three", properties="TAGS\x01paid\x02KEYS\x01k1\x02")
+            answer = await pop(client, invisibleTime=10_000)
+            popped_at = answer.fields["popTime"]
+            handle = f"0 {popped_at} 10000 0 0 broker-a 0 1"
+            assert (await client.ask(200051, **WHERE, offset=1, extraInfo=handle)).code == 0
+            later(client, 11_500)
+            assert units(client, RETRY) == []
+            later(client, 2_000)
+            again = units(client, RETRY)
+            assert [unit.body for unit in again] == [b"one", b"three"]
+            assert {unit.reconsume_times for unit in again} == {1}
+            assert {unit.properties["1ST_POP_TIME"] for unit in again} == {popped_at}
+            assert {unit.tags for unit in again} == {"paid"}
+            tables = client.server.broker.store.tables
+            assert tables.consumer_offset(GROUP, RETRY, 0) == 0
+            assert tables.consumer_offset(REVIVE_GROUP, REVIVE, 0) == 0
+            topic = client.server.broker.topics.get(RETRY)
+            assert topic is not None
+            assert (topic.read_queue_nums, topic.perm) == (1, 6)
+
+    run(told)
+
+
+def test_what_comes_again_is_handed_out_under_its_own_name(tmp_path: Path) -> None:
+    """Unit of the retry topic, name of the normal one, and a handle in it."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"one")
+            await pop(client, invisibleTime=5_000)
+            later(client, 9_000)
+            answer = await pop(client, invisibleTime=5_000)
+            (unit,) = popped(answer)
+            assert (answer.fields["startOffsetInfo"], answer.fields["msgOffsetInfo"]) == ("1 0 0", "1 0 0")
+            assert (unit.topic, unit.reconsume_times, unit.queue_offset, unit.body) == ("Orders", 1, 0, b"one")
+            fields = answer.fields
+            handle = f"0 {fields['popTime']} 5000 {fields['reviveQid']} 1 broker-a 0 0"
+            assert unit.properties["POP_CK"] == handle
+            asked = {**WHERE, "topic": RETRY, "offset": 0}
+            assert (await client.ask(200051, **asked, extraInfo=handle)).code == 0
+            later(client, 9_000)
+            assert len(units(client, RETRY)) == 1
+
+    run(told)
+
+
+def test_what_comes_a_third_time_stays_in_its_retry_topic(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"one")
+            for times in (1, 2):
+                await pop(client, invisibleTime=5_000)
+                later(client, 9_000)
+                assert [unit.reconsume_times for unit in units(client, RETRY)] == list(range(1, times + 1))
+            first = {unit.properties["1ST_POP_TIME"] for unit in units(client, RETRY)}
+            assert len(first) == 1
+
+    run(told)
+
+
+def test_retry_topics_of_the_second_form_wake_who_waits(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path, BrokerConfig(retry_topic_v2=True, pop_from_retry_v1=False)) as client:
+            await sent(client, b"one")
+            await pop(client, invisibleTime=1_500)
+            waiting = asyncio.create_task(pop(client, pollTime=60_000))
+            while not len(client.server.broker.pops):
+                await asyncio.sleep(0.001)
+            later(client, 5_000)
+            answer = await waiting
+            assert answer.fields["startOffsetInfo"] == "2 0 0"
+            assert [unit.topic for unit in popped(answer)] == ["Orders"]
+
+    run(told)
+
+
+def test_a_checkpoint_whose_topic_is_gone_is_passed_over(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"one")
+            await pop(client, invisibleTime=5_000)
+            assert (await client.ask(215, topic="Orders")).code == 0
+            later(client, 9_000)
+            assert client.server.broker.store.tables.consumer_offset(REVIVE_GROUP, REVIVE, 0) == 0
+            assert client.server.broker.topics.get(RETRY) is None
+
+    run(told)
+
+
+def test_what_cannot_be_put_is_tried_again_later(tmp_path: Path) -> None:
+    """A checkpoint for the one message, ten seconds later the first time."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"one")
+            await pop(client, invisibleTime=5_000)
+            store = client.server.broker.store
+            put = store.put_message
+
+            def refuses(message):
+                if message.topic == RETRY:
+                    return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
+                return put(message)
+
+            store.put_message = refuses  # type: ignore[method-assign]
+            later(client, 9_000)
+            store.put_message = put  # type: ignore[method-assign]
+            assert units(client, RETRY) == []
+            later(client, 9_000)
+            assert [unit.body for unit in units(client, RETRY)] == [b"one"]
+
+    run(told)
+
+
+def test_a_broker_that_starts_again_goes_on(tmp_path: Path) -> None:
+    """What was read of the revive topic is read again from the last checkpoint that was handled."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"one", b"two")
+            await pop(client, invisibleTime=5_000, maxMsgNums=1)
+            later(client, 9_000)
+            await pop(client, invisibleTime=5_000, maxMsgNums=1, queueId=0)
+            before = system_clock()
+        async with asking(tmp_path) as client:
+            later(client, before - system_clock() + 25_000)
+            assert [unit.body for unit in units(client, RETRY)][:2] == [b"one", b"two"]
+
+    run(told)
+
+
+def test_an_acknowledgement_of_a_batch_counts(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"one", b"two")
+            answer = await pop(client, invisibleTime=5_000)
+            what = Ack("Orders", GROUP, 0, 0, int(answer.fields["popTime"]), "broker-a", offsets=(0, 1))
+            body = b'{"acks":[{"b":"Aw==","c":"popping","it":5000,"pt":%d,"q":0,"r":"0","rq":0,"so":0,"t":"Orders"}]}'
+            assert (await client.ask(200151, body % what.pop_time)).code == 0
+            later(client, 9_000)
+            assert units(client, RETRY) == []
+
+    run(told)

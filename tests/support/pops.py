@@ -1,0 +1,36 @@
+"""Pops of a broker in the same process."""
+
+from __future__ import annotations
+
+from brokers import Asking
+
+from engine.codec.message import Unit, decode
+from engine.remoting.frame import Command
+
+GROUP = "popping"
+
+
+async def pop(client: Asking, **more: object) -> Command:
+    """One pop of :data:`GROUP` that takes everything of ``Orders`` and does not wait."""
+    fields: dict[str, object] = {
+        "consumerGroup": GROUP, "topic": "Orders", "queueId": -1, "maxMsgNums": 32, "invisibleTime": 60_000,
+        "pollTime": 0, "bornTime": 0, "initMode": 0, "order": False,
+    }  # fmt: skip
+    return await client.ask(200050, **{**fields, **more})
+
+
+def popped(answer: Command) -> list[Unit]:
+    """The messages of a pop's answer."""
+    found: list[Unit] = []
+    at = 0
+    while at < len(answer.body):
+        found.append(decode(answer.body, at, 0))
+        at += found[-1].size
+    return found
+
+
+async def sent(client: Asking, *bodies: bytes, queue_id: int = 0, properties: str = "") -> None:
+    """Messages of ``Orders``, dispatched."""
+    for body in bodies:
+        assert (await client.send("Orders", body, queue_id, properties)).code == 0
+    client.server.broker.store.wait_dispatched()
