@@ -26,6 +26,7 @@ SMALL = "mappedFileSizeCommitLog=1048576\nmappedFileSizeConsumeQueue=6000\nmaxHa
 """The file sizes that a scenario's own broker has."""
 SCENARIOS = {
     "orders": "",
+    "pop": "",
     "retries": "timerRollWindowSlot=8\nrecallMessageEnable=true\n",
     "sqlfilter": "enableConsumeQueueExt=true\nenableCalcFilterBitMap=true\nenablePropertyFilter=true\n",
     "transactions": "transactionTimeOut=2000\ntransactionCheckInterval=4000\ntransactionCheckMax=3\n",
