@@ -1,0 +1,104 @@
+"""A store changes hands in the middle of open pops: RocketMQ's own broker revives what ours handed out, and ours what
+RocketMQ's did; what was acknowledged before stays done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import real_cluster
+from brokers import Asking, asking
+from pops import GROUP, pop, popped
+
+from engine.broker.config import BrokerConfig
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+CLUSTER = "PeerCluster"
+"""The cluster of the real broker: its name is part of the revive topic's."""
+BODIES = [b"%d" % number for number in range(8)]
+PATIENCE = 60.0
+"""Seconds."""
+
+
+async def left_open(client: Asking) -> None:
+    """Eight messages of two queues, all of them popped: two are acknowledged, one has its time over again."""
+    for number, body in enumerate(BODIES):
+        answer = await client.send("Orders", body, number % 2)
+        assert answer.code == 0
+
+    handles: dict[bytes, tuple[int, int, str]] = {}
+    while len(handles) < len(BODIES):
+        answer = await pop(client, invisibleTime=12_000, pollTime=1_000)
+        starts = {one.split()[1]: one.split()[2] for one in answer.fields["startOffsetInfo"].split(";") if one}
+        for unit in popped(answer):
+            start = starts[str(unit.queue_id)]
+            fields = answer.fields
+            handle = f"{start} {fields['popTime']} 12000 {fields['reviveQid']} 0 broker-a {unit.queue_id}"
+            handles[unit.body] = unit.queue_id, unit.queue_offset, f"{handle} {unit.queue_offset}"
+    where = {"consumerGroup": GROUP, "topic": "Orders"}
+    for body in (b"0", b"3"):
+        queue_id, offset, handle = handles[body]
+        acked = await client.ask(200051, **where, queueId=queue_id, offset=offset, extraInfo=handle)
+        assert acked.code == 0
+    queue_id, offset, handle = handles[b"5"]
+    changed = await client.ask(200053, **where, queueId=queue_id, offset=offset, extraInfo=handle, invisibleTime=20_000)
+    assert changed.code == 0
+
+
+async def assert_revived(client: Asking) -> None:
+    """What was not acknowledged comes again, once each; acknowledged ones do not."""
+    again, until = [], time.monotonic() + PATIENCE
+    while len(again) < len(BODIES) - 2 and time.monotonic() < until:
+        answer = await pop(client, pollTime=1_000)
+        again += popped(answer)
+    for _ in range(3):  # for one too many
+        again += popped(await pop(client, pollTime=2_000))
+    assert sorted(unit.body for unit in again) == [b"1", b"2", b"4", b"5", b"6", b"7"]
+    assert {(unit.topic, unit.reconsume_times) for unit in again} == {("Orders", 1)}
+    assert again[-1].body == b"5"
+
+
+async def real_client(said: dict[str, str]) -> Asking:
+    client = Asking(SimpleNamespace(address=said["broker"]))  # type: ignore[arg-type]
+    await client.open()
+    return client
+
+
+def test_a_real_broker_revives_what_ours_handed_out(tmp_path: Path) -> None:
+    async def ours() -> None:
+        async with asking(tmp_path / "store", BrokerConfig(cluster=CLUSTER)) as client:
+            client.server.broker.store.tables.create_topic("Orders", 2)
+            await left_open(client)
+
+    async def theirs(said: dict[str, str]) -> None:
+        client = await real_client(said)
+        await assert_revived(client)
+        client.close()
+
+    asyncio.run(ours())
+    options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
+    with real_cluster.real(tmp_path, *options) as said:
+        asyncio.run(theirs(said))
+
+
+def test_ours_revives_what_a_real_broker_handed_out(tmp_path: Path) -> None:
+    async def theirs(said: dict[str, str]) -> None:
+        client = await real_client(said)
+        declared = {"topic": "Orders", "defaultTopic": "TBW102", "readQueueNums": 2, "writeQueueNums": 2, "perm": 6,
+                    "topicFilterType": "SINGLE_TAG"}  # fmt: skip
+        assert (await client.ask(17, **declared)).code == 0
+        await left_open(client)
+        client.close()
+
+    async def ours() -> None:
+        async with asking(tmp_path / "store", BrokerConfig(cluster=CLUSTER)) as client:
+            await assert_revived(client)
+
+    options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
+    with real_cluster.real(tmp_path, *options) as said:
+        asyncio.run(theirs(said))
+    asyncio.run(ours())
