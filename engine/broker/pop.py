@@ -29,6 +29,9 @@ from engine.store.message_filter import MessageFilter, SqlFilter, TagFilter
 FROM_MIN, FROM_MAX = 0, 1
 """``initMode``: where a group without an offset begins."""
 TOO_LATE_MS = 500
+NOT_SET = "not set any response code"
+"""The remark of answers for which RocketMQ sets none."""
+SEE = " \nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 ZEROS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
 """Header fields of an answer that refuses."""
 FOUND, NOTHING = GetMessageStatus.FOUND.value, GetMessageStatus.NO_MESSAGE_IN_QUEUE.value
@@ -115,14 +118,14 @@ def check_readable(broker: Broker, header: Header, connection: Connection) -> No
     name, group_name, queue_id = str(header["topic"]), str(header["consumerGroup"]), int(header["queueId"] or 0)
     topic = broker.topics.get(name)
     if topic is None:
-        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!")
+        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!{SEE}")
     if not topic.perm & READ:
         raise Refused(Answer.NO_PERMISSION, f"the topic[{name}] peeking message is forbidden")
     if queue_id >= topic.read_queue_nums:
         raise Refused(Answer.INVALID_PARAMETER, wrong_queue(name, queue_id, topic.read_queue_nums, connection))
     group = broker.topics.group(group_name)
     if group is None:
-        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group_name}] does not exist")
+        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group_name}] does not exist,{SEE}")
     if not group.consume_enable:
         raise Refused(Answer.NO_PERMISSION, f"subscription group no permission, {group_name}")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.broker.bodies import read_object
 from engine.broker.broker import Broker, Header, Processor
-from engine.broker.pop import wake_orderly, wrong_queue
+from engine.broker.pop import NOT_SET, SEE, wake_orderly, wrong_queue
 from engine.broker.revive_log import ack_message, check_point_message, is_kept, put_for
 from engine.codec import pop as codec
 from engine.remoting.codes import Answer, Refused, WrongRequest
@@ -47,7 +47,7 @@ def acknowledge(broker: Broker, request: Command, header: Header, connection: Co
 def _check_queue(broker: Broker, name: str, queue_id: int, connection: Connection) -> None:
     topic = broker.topics.get(name)
     if topic is None:
-        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!")
+        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!{SEE}")
     if not 0 <= queue_id < topic.read_queue_nums:
         raise Refused(Answer.MESSAGE_ILLEGAL, wrong_queue(name, queue_id, topic.read_queue_nums, connection))
 
@@ -153,7 +153,7 @@ def change_invisible_time(broker: Broker, request: Command, header: Header, conn
         _check_queue(broker, topic, queue_id, connection)
         least, end = _bounds(broker, topic, queue_id)
         if not least <= offset < end:
-            return answer_to(request, Answer.NO_MESSAGE, fields=_ZEROS)
+            return answer_to(request, Answer.NO_MESSAGE, fields=_ZEROS, remark=NOT_SET)
         handle = _handle(header)
     except Refused as error:
         error.fields = _ZEROS
@@ -168,9 +168,9 @@ def change_invisible_time(broker: Broker, request: Command, header: Header, conn
     def put(result: PutMessageResult) -> Command | None:
         """The new checkpoint is stored, and only then the old one's message is done with."""
         if not is_kept(result):
-            return answer_to(request, Answer.SYSTEM_ERROR, fields=_ZEROS)
+            return answer_to(request, Answer.SYSTEM_ERROR, fields=_ZEROS, remark=NOT_SET)
         message = ack_message(broker, done, handle.due, handle.revive_queue)
-        put_for(broker, request, connection, message, lambda _: answer_to(request, fields=fields))
+        put_for(broker, request, connection, message, lambda _: answer_to(request, fields=fields, remark=NOT_SET))
         return None
 
     put_for(broker, request, connection, check_point_message(broker, anew, handle.revive_queue), put)
@@ -182,13 +182,13 @@ def _change_orderly(
 ) -> Command:
     topic, group, queue_id, offset = message
     if offset < broker.store.tables.consumer_offset(group, topic, queue_id):
-        return answer_to(request, fields=_ZEROS)
+        return answer_to(request, fields=_ZEROS, remark=NOT_SET)
     broker.orders.postponed(topic, group, queue_id, offset, handle.pop_time, visible_at)
     fields = {
         "popTime": str(handle.pop_time), "invisibleTime": str(visible_at - handle.pop_time),
         "reviveQid": str(handle.revive_queue),
     }  # fmt: skip
-    return answer_to(request, fields=fields)
+    return answer_to(request, fields=fields, remark=NOT_SET)
 
 
 ANSWERS: dict[int, Processor] = {200051: acknowledge, 200053: change_invisible_time, 200151: acknowledge_batch}

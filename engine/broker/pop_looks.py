@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 
 from engine.broker.broker import Broker, Header, Processor
-from engine.broker.pop import FOUND, NOTHING, ZEROS, check_readable, may_hold, queues_of
+from engine.broker.pop import FOUND, NOT_SET, NOTHING, ZEROS, check_readable, may_hold, queues_of
 from engine.broker.pop_holds import HeldPop, Key
 from engine.broker.topics import READ
 from engine.codec import pop as codec
@@ -20,11 +20,19 @@ from engine.store.get_message import GetMessageStatus
 _WRONG_OFFSET = {GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY}
 
 
-def _check(broker: Broker, header: Header, connection: Connection) -> None:
-    if not broker.config.permission & READ:
-        words = f"the broker[{broker.config.broker_ip}] peeking message is forbidden"
-        raise Refused(Answer.NO_PERMISSION, words)
-    check_readable(broker, header, connection)
+_NOTHING_TOLD = {"hasMsg": "false", "pollingFull": "false"}
+
+
+def _check(broker: Broker, header: Header, connection: Connection, fields: dict[str, str]) -> None:
+    """Raises :class:`Refused` with header fields that say nothing."""
+    try:
+        if not broker.config.permission & READ:
+            words = f"the broker[{broker.config.broker_ip}] peeking message is forbidden"
+            raise Refused(Answer.NO_PERMISSION, words)
+        check_readable(broker, header, connection)
+    except Refused as error:
+        error.fields = fields
+        raise
 
 
 def _key(header: Header) -> Key:
@@ -52,11 +60,7 @@ def _next_offset(broker: Broker, group: str, topic: str, queue_id: int) -> int:
 
 def peek(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
     """200052: the messages that a pop would give, without handles; nothing changes."""
-    try:
-        _check(broker, header, connection)
-    except Refused as error:
-        error.fields = ZEROS
-        raise
+    _check(broker, header, connection, ZEROS)
     key, most = _key(header), int(header["maxMsgNums"] or 0)
     bodies: list[bytes] = []
     rest = 0
@@ -81,7 +85,7 @@ def _read(broker: Broker, group: str, topic: str, queue_id: int, offset: int, mo
 
 def notify(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
     """200054: whether there is something, now or within ``pollTime`` (ms); no filter is asked."""
-    _check(broker, header, connection)
+    _check(broker, header, connection, _NOTHING_TOLD)
     return _look(broker, request, header, connection, int(header["bornTime"] or 0) or broker.now())
 
 
@@ -97,7 +101,7 @@ def _look(broker: Broker, request: Command, header: Header, connection: Connecti
             broker.notices.hold(held, queues_of(broker, key))
             return None
         full = code == Answer.POLLING_FULL
-    return answer_to(request, fields={"hasMsg": str(found).lower(), "pollingFull": str(full).lower()})
+    return answer_to(request, fields={"hasMsg": str(found).lower(), "pollingFull": str(full).lower()}, remark=NOT_SET)
 
 
 def _has_message(broker: Broker, key: Key, header: Header, topic: str, queue_id: int) -> bool:
@@ -109,8 +113,8 @@ def _has_message(broker: Broker, key: Key, header: Header, topic: str, queue_id:
 
 def polling_info(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
     """200055: how many pops are held for exactly that topic, group and queue."""
-    _check(broker, header, connection)
-    return answer_to(request, fields={"pollingNum": str(broker.pops.count(_key(header)))})
+    _check(broker, header, connection, {"pollingNum": "0"})
+    return answer_to(request, fields={"pollingNum": str(broker.pops.count(_key(header)))}, remark=NOT_SET)
 
 
 ANSWERS: dict[int, Processor] = {200052: peek, 200054: notify, 200055: polling_info}
