@@ -23,6 +23,8 @@ KEPT = {
     "Connection.pause_writing", "Connection.resume_writing",
     # Test suites use this; the README shows it.
     "serving_beside",
+    # The doors of the clients, for whoever sends and consumes from Python.
+    "TopicRoute.for_new_topic", "TopicRoute.subscribe_queues", "TopicRoute.publish_queues", "read_route",
     # Python's import asks this.
     "_Code.get_filename",
 }  # fmt: skip

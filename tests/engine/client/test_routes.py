@@ -1,0 +1,60 @@
+"""Routes as name servers write them, and the queues that are sent to and read."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.client.routes import MessageQueue, NotUnderstood, TopicRoute, queue_order, read_object, read_route
+
+BARE = (
+    b'{"brokerDatas":[{"brokerAddrs":{0:"127.0.0.1:10911",1:"127.0.0.1:10921"},"brokerName":"broker-b","cluster":"C"},'
+    b'{"brokerAddrs":{1:"127.0.0.1:10931"},"brokerName":"broker-a","cluster":"C"}],"filterServerTable":{},"queueDatas":['
+    b'{"brokerName":"broker-b","perm":6,"readQueueNums":3,"topicSysFlag":0,"writeQueueNums":2},'
+    b'{"brokerName":"broker-a","perm":6,"readQueueNums":1,"topicSysFlag":0,"writeQueueNums":1}]}'
+)
+
+
+@pytest.mark.parametrize("body", [BARE, BARE.replace(b"{0:", b'{"0":').replace(b",1:", b',"1":')])
+def test_both_spellings_are_read(body: bytes) -> None:
+    route = read_route("T", body)
+    assert route.address("broker-b") == "127.0.0.1:10911"
+    assert route.address("broker-b", 1) == "127.0.0.1:10921"
+    assert route.address("broker-b", 7) == "127.0.0.1:10911"
+    assert route.address("nobody") is None
+
+
+def test_only_brokers_with_a_master_are_sent_to_and_all_are_read() -> None:
+    route = read_route("T", BARE)
+    assert route.publish_queues == (MessageQueue("T", "broker-b", 0), MessageQueue("T", "broker-b", 1))
+    assert [(one.broker, one.queue_id) for one in route.subscribe_queues] == [
+        ("broker-a", 0), ("broker-b", 0), ("broker-b", 1), ("broker-b", 2),
+    ]  # fmt: skip
+    assert route.address("broker-a") is None
+
+
+def test_permissions_are_kept_to() -> None:
+    route = read_route("T", BARE.replace(b'"perm":6', b'"perm":4'))
+    assert route.publish_queues == ()
+    assert len(read_route("T", BARE.replace(b'"perm":6', b'"perm":2')).subscribe_queues) == 0
+
+
+def test_an_order_topic_says_itself_which_queues_there_are() -> None:
+    body = BARE[:-1] + b',"orderTopicConf":"broker-b:1;broker-a:2"}'
+    queues = read_route("T", body).publish_queues
+    assert [(one.broker, one.queue_id) for one in queues] == [("broker-b", 0), ("broker-a", 0), ("broker-a", 1)]
+
+
+def test_a_new_topic_gets_as_many_queues_as_it_wants_and_its_model_has() -> None:
+    assert len(read_route("TBW102", BARE).for_new_topic("T", 1).publish_queues) == 1
+    assert len(read_route("TBW102", BARE).for_new_topic("T", 8).publish_queues) == 2
+
+
+def test_queues_sort_as_java_sorts_them() -> None:
+    high, low = MessageQueue("\U0001f600", "b", 0), MessageQueue("\ufffd", "b", 0)
+    assert sorted([low, high], key=queue_order) == [high, low]  # surrogates stand before U+FFFD
+
+
+def test_what_is_no_object_is_said() -> None:
+    with pytest.raises(NotUnderstood):
+        read_object(b"[1]")
+    assert TopicRoute("T").publish_queues == ()

@@ -1,0 +1,92 @@
+"""Cases of allocation as Java's program takes them, by chance, and what our strategies say to one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from engine.client import allocation
+from engine.client.routes import MessageQueue, java_order, queue_order
+
+NAMES = ("AVG", "AVG_BY_CIRCLE", "CONFIG", "MACHINE_ROOM", "CONSISTENT_HASH")
+_ROOMS = ("hz", "sh", "bj", "Zürich", "上海")
+
+
+def cases(seed: int, count: int) -> Iterator[str]:
+    """Lines of: strategy, own id, ids, queues, argument. Few are wrong on purpose."""
+    chance = random.Random(seed)
+    for _ in range(count):
+        name = chance.choice(NAMES)
+        if chance.random() < 0.25:
+            name = "MACHINE_ROOM_NEARBY-" + chance.choice(["AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH"])
+        in_rooms = name.startswith("MACHINE_ROOM") or chance.random() < 0.2
+        ids = {_id(chance, in_rooms) for _ in range(chance.choice([1, 2, 3, 4, 7, 12, 30]))}
+        listed = sorted(ids, key=java_order)
+        own = chance.choice(listed) if chance.random() < 0.95 else "hz@nobody"
+        queues = ",".join(map(_word, _queues(chance, in_rooms)))
+        argument = {
+            "CONFIG": ",".join(map(_word, _queues(chance, in_rooms))),
+            "MACHINE_ROOM": ",".join(chance.sample(_ROOMS, chance.randint(1, 4))),
+        }.get(name, str(chance.choice([1, 3, 10, 10, 10, 40])))
+        if chance.random() < 0.01:
+            own, listed, queues = chance.choice([("", listed, queues), (own, [], queues), (own, listed, "")])
+        yield "\t".join([name, own, ",".join(listed), queues, argument])
+
+
+def _id(chance: random.Random, in_room: bool) -> str:
+    room = f"{chance.choice(_ROOMS)}@" if in_room and chance.random() < 0.999 else ""
+    return (
+        f"{room}10.0.{chance.randrange(4)}.{chance.randrange(256)}@{chance.randrange(30_000)}#{chance.getrandbits(48)}"
+    )
+
+
+def _queues(chance: random.Random, in_rooms: bool) -> list[MessageQueue]:
+    topic = chance.choice(["Orders", "%RETRY%payers", "Zahlung_ü", "t-1"])
+    found = []
+    for number in range(chance.randint(1, 4)):
+        broker = f"broker-{'abcd'[number]}"
+        if in_rooms and chance.random() < 0.999:
+            broker = f"{chance.choice(_ROOMS)}@{broker}{'@' * (chance.random() < 0.05)}"
+        found += [MessageQueue(topic, broker, one) for one in range(chance.choice([1, 2, 4, 8, 16]))]
+    return sorted(found, key=queue_order)
+
+
+def _word(queue: MessageQueue) -> str:
+    return f"{queue.topic}/{queue.broker}/{queue.queue_id}"
+
+
+def _read(joined: str) -> list[MessageQueue]:
+    parts = (one.split("/") for one in joined.split(",") if one)
+    return [MessageQueue(topic, broker, int(number)) for topic, broker, number in parts]
+
+
+def said(line: str) -> str:
+    """What our strategy gives, as the program writes it."""
+    name, own, ids, queues, argument = line.split("\t")
+    try:
+        given = _strategy(name, argument).allocate(own, _read(queues), ids.split(",") if ids else [])
+    except ValueError as error:
+        return f"! {error}"
+    return ",".join(map(_word, given))
+
+
+def _strategy(name: str, argument: str) -> Any:
+    made = {
+        "AVG": allocation.Averagely,
+        "AVG_BY_CIRCLE": allocation.AveragelyByCircle,
+        "CONFIG": lambda: allocation.ByConfig(tuple(_read(argument))),
+        "MACHINE_ROOM": lambda: allocation.ByMachineRoom(argument.split(",")),
+        "CONSISTENT_HASH": lambda: allocation.ConsistentHash(int(argument)),
+    }
+    if name in made:
+        found = made[name]()
+    else:
+        inner = _strategy(name.removeprefix("MACHINE_ROOM_NEARBY-"), argument)
+        found = allocation.MachineRoomNearby(inner, lambda queue: _room(queue.broker), _room)
+    assert found.name == name
+    return found
+
+
+def _room(name: str) -> str:
+    return name.partition("@")[0] if "@" in name else ""
