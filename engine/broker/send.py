@@ -15,13 +15,13 @@ from engine.broker.recall import handle_of
 from engine.broker.send_back import most_times
 from engine.broker.topics import DEAD_LETTERS, READ, REFUSES_SENDS, RETRY, WRITE, wrong_name
 from engine.broker.transactions import as_half, is_half, text_as_stored
-from engine.broker.unique_ids import unique_id
 from engine.codec import properties
 from engine.codec.config_tables import TopicConfig
 from engine.codec.encode import Message
 from engine.remoting.codes import SHORT_NAMES, Answer, Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.remoting.unique_ids import unique_id
 from engine.store.put.message import PutMessageResult, PutMessageResults, PutMessageStatus
 
 MSG_REGION, TRACE_ON, CLUSTER = "MSG_REGION", "TRACE_ON", "CLUSTER"

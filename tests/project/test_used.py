@@ -24,7 +24,8 @@ KEPT = {
     # Test suites use this; the README shows it.
     "serving_beside",
     # The doors of the clients, for whoever sends and consumes from Python.
-    "TopicRoute.for_new_topic", "TopicRoute.subscribe_queues", "TopicRoute.publish_queues", "read_route",
+    "Producer.slow_down", "Producer.send_soon", "Producer.send_in_transaction", "Producer.send_one_way",
+    "TopicRoute.subscribe_queues", "read_messages",
     # Python's import asks this.
     "_Code.get_filename",
 }  # fmt: skip

@@ -1,0 +1,44 @@
+"""What a client raises: the broker says no, nobody answers, or the caller asked for what cannot be."""
+
+from __future__ import annotations
+
+from engine.remoting.codes import Answer
+
+
+class ClientError(Exception):
+    """Base of what clients raise on purpose (Java: ``MQClientException``)."""
+
+
+class BrokerRefused(ClientError):
+    """A server answered with a code that is an error (Java: ``MQBrokerException``)."""
+
+    def __init__(self, code: int, remark: str | None, address: str = "") -> None:
+        name = Answer(code).name if code in Answer.__members__.values() else str(code)
+        super().__init__(f"{address + ': ' if address else ''}{remark or name} (code {code})")
+        self.code = code
+        self.remark = remark or ""
+        self.address = address
+
+
+class NoRoute(ClientError):
+    """The name servers know no queue of a topic that could be used."""
+
+
+class NotSent(ClientError):
+    """Every try to send failed; ``__cause__`` is why the last one did. ``brokers`` are those that were tried."""
+
+    def __init__(self, words: str, brokers: list[str]) -> None:
+        super().__init__(words)
+        self.brokers = brokers
+
+
+class NoReply(ClientError):
+    """Nobody replied to a request in time, or its sender was stopped before."""
+
+
+class WrongMessage(ClientError, ValueError):
+    """A message that no broker would take; ``what`` is expected and found (Java: ``Validators``)."""
+
+
+class NotRunning(ClientError):
+    """The client was not started, or is stopped."""

@@ -1,0 +1,381 @@
+"""What producers and consumers of one client share: connections, routes, heartbeats, and what brokers ask of it.
+
+Java: ``MQClientInstance``, ``MQClientAPIImpl``, ``ClientRemotingProcessor``. All of it runs in one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import logging
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from typing import Any, Protocol
+
+from engine.client.errors import BrokerRefused, ClientError, NoRoute, NotRunning
+from engine.client.events import EventStream
+from engine.client.routes import MASTER, NotUnderstood, TopicRoute, read_route
+from engine.remoting.codes import Answer
+from engine.remoting.connection import Connection, connect, not_supported
+from engine.remoting.frame import ONE_WAY, Command, answer_to
+
+LANGUAGE = "PYTHON"
+GET_ROUTEINFO_BY_TOPIC, HEART_BEAT, UNREGISTER_CLIENT = 105, 34, 35
+CHECK_TRANSACTION_STATE, NOTIFY_CONSUMER_IDS_CHANGED, RESET_CONSUMER_CLIENT_OFFSET = 39, 40, 220
+GET_CONSUMER_STATUS_FROM_CLIENT, GET_CONSUMER_RUNNING_INFO, CONSUME_MESSAGE_DIRECTLY = 221, 307, 309
+PUSH_REPLY_MESSAGE_TO_CLIENT = 326
+ROUTE_REFRESH = HEARTBEAT = 30.0
+"""Seconds between two looks at all routes, and between two heartbeats."""
+PATIENCE = 3.0
+"""Seconds that a name server, or a broker that gets a heartbeat, is waited for."""
+FAILURES = (OSError, TimeoutError, ClientError, NotUnderstood)
+"""What may go wrong with what is asked of others."""
+_log = logging.getLogger(__name__)
+_names = itertools.count(time.time_ns())
+
+
+class ClientPart(Protocol):
+    """A producer or a consumer of a client."""
+
+    @property
+    def group(self) -> str: ...
+
+    @property
+    def is_consumer(self) -> bool: ...
+
+    def topics(self) -> Iterable[str]:
+        """Topics whose routes are kept fresh."""
+
+    def heartbeat(self) -> Mapping[str, Any]:
+        """What a heartbeat says of it."""
+
+    def asked(self, request: Command, connection: Connection) -> Command | Coroutine[Any, Any, Command] | None:
+        """The answer to what a broker asks of this group; None where there is none."""
+
+
+class ClientInstance:
+    """A client: ``namesrv`` are addresses with ``;`` between. Parts that share it have one id before the brokers.
+
+    ``client_id`` is made as Java makes it, ``ip@process#number``, where none is given.
+    """
+
+    def __init__(self, namesrv: str, *, client_id: str | None = None, events: EventStream | None = None) -> None:
+        self.name_servers = [one.strip() for one in namesrv.split(";") if one.strip()]
+        if not self.name_servers:
+            raise ClientError("no name server address: expected HOST:PORT, more of them with ; between")
+        random.shuffle(self.name_servers)
+        self.client_id = client_id or f"127.0.0.1@{os.getpid()}#{next(_names)}"
+        self.events = events or EventStream()
+        self.replies: dict[str, asyncio.Future[Command]] = {}
+        """Requests of producers that wait for a reply, by correlation id."""
+        self._parts: list[ClientPart] = []
+        self._connections: dict[str, Connection] = {}
+        self._gates: dict[str, asyncio.Lock] = {}
+        self._routes: dict[str, TopicRoute] = {}
+        self._wanted: dict[str, asyncio.Task[TopicRoute | None]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._loops: list[asyncio.Task[None]] = []
+        self._current = 0
+        self._ended = False
+        self.versions: dict[str, int] = {}
+        """Of each broker's address the ordinal of its release, as its answers to heartbeats say it."""
+
+    # Parts, beginning and end
+
+    async def join(self, part: ClientPart) -> None:
+        """Take a part in; the first one starts what goes on by itself. Raises :class:`ClientError` where the group is
+        taken by another part.
+        """
+        if self._ended:
+            raise NotRunning("this client has ended; make a new one")
+        if any(one.group == part.group and one.is_consumer == part.is_consumer for one in self._parts):
+            kind = "consumer" if part.is_consumer else "producer"
+            raise ClientError(f"The {kind} group[{part.group}] has been created before in this client")
+        self._parts.append(part)
+        if not self._loops:
+            self._loops = [
+                asyncio.create_task(self.every(ROUTE_REFRESH, self._refresh_all)),
+                asyncio.create_task(self.every(HEARTBEAT, self.heartbeat)),
+            ]
+
+    async def leave(self, part: ClientPart) -> None:
+        """Say goodbye for a part; the last one closes all connections."""
+        if part not in self._parts:
+            return
+        self._parts.remove(part)
+        fields = {"clientID": self.client_id, "consumerGroup" if part.is_consumer else "producerGroup": part.group}
+        addresses = {address for address, _ in self._known_brokers() if address in self._connections}
+        await asyncio.gather(*(self._goodbye(address, fields) for address in addresses))
+        if not self._parts:
+            await self._end()
+
+    async def _goodbye(self, address: str, fields: dict[str, str]) -> None:
+        with contextlib.suppress(*FAILURES):
+            await self.ask(address, Command(UNREGISTER_CLIENT, dict(fields)))
+
+    async def kill(self) -> None:
+        """End without a word, as a process that is killed: brokers see connections that end."""
+        self._parts.clear()
+        await self._end()
+
+    async def _end(self) -> None:
+        self._ended = True
+        ending = [*self._loops, *self._tasks]
+        for task in ending:
+            if task is not asyncio.current_task():
+                task.cancel()
+        for waiting in self.replies.values():
+            waiting.cancel()
+        await asyncio.gather(*(one for one in ending if one is not asyncio.current_task()), return_exceptions=True)
+        for connection in self._connections.values():
+            connection.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await asyncio.gather(*(one.closed.wait() for one in self._connections.values()))
+        self._connections.clear()
+
+    async def every(self, seconds: float, step: Callable[[], Awaitable[object]]) -> None:
+        """Do ``step`` again and again, ``seconds`` between; what goes wrong with others is noted, and tried again."""
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await step()
+            except FAILURES as error:
+                _log.warning("%s: %s", getattr(step, "__name__", step), error)
+
+    def soon(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Do ``work`` beside everything else, at most until this client ends."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            if isinstance(error, FAILURES):
+                _log.warning("%s", error)
+            else:
+                _log.error("a client's task failed", exc_info=error)
+
+    # Asking
+
+    async def connection(self, address: str) -> Connection:
+        """The connection to an address, made where there is none. Raises ``OSError``, ``TimeoutError``."""
+        known = self._connections.get(address)
+        if known is not None and not known.closed.is_set():
+            return known
+        self._still_runs()
+        async with self._gates.setdefault(address, asyncio.Lock()):
+            known = self._connections.get(address)
+            if known is None or known.closed.is_set():
+                host, _, port = address.rpartition(":")
+                if not port.isdecimal():
+                    raise ConnectionError(f"{address!r} is no address: expected HOST:PORT")
+                known = await connect(host.strip("[]"), int(port), self._asked)
+                self._connections[address] = known
+                try:
+                    self._still_runs()
+                except NotRunning:
+                    known.close()
+                    raise
+        return known
+
+    def _still_runs(self) -> None:
+        if self._ended:
+            raise NotRunning("this client has ended")
+
+    async def ask(self, address: str, request: Command, patience: float = PATIENCE) -> Command:
+        """The answer of a server, whatever its code. Raises ``OSError``, ``TimeoutError``."""
+        request.language = LANGUAGE
+        known = self._connections.get(address)
+        if known is None or known.closed.is_set():
+            async with asyncio.timeout(patience):
+                known = await self.connection(address)
+        return await known.ask(request, patience)
+
+    async def call(
+        self, address: str, code: int, fields: Mapping[str, object], body: bytes = b"", patience: float = PATIENCE
+    ) -> Command:
+        """The answer to a request that must succeed. Raises :class:`BrokerRefused`, ``OSError``, ``TimeoutError``."""
+        answer = await self.ask(address, Command(code, spelled(fields), body), patience)
+        if answer.code != Answer.SUCCESS:
+            raise BrokerRefused(answer.code, answer.remark, address)
+        return answer
+
+    async def tell(self, address: str, code: int, fields: Mapping[str, object], body: bytes = b"") -> None:
+        """A one-way request: nobody says whether it came. Raises ``OSError``, ``TimeoutError``."""
+        connection = await self.connection(address)
+        connection.send(Command(code, spelled(fields), body, flag=ONE_WAY, opaque=0, language=LANGUAGE))
+
+    # Routes
+
+    async def route(self, topic: str) -> TopicRoute | None:
+        """A topic's route, asked for where it is not known; None where name servers know no such topic."""
+        known = self._routes.get(topic)
+        return known if known is not None else await self.fresh_route(topic)
+
+    async def fresh_route(self, topic: str) -> TopicRoute | None:
+        """The route as name servers tell it now. Raises the last failure where none answers."""
+        asking = self._wanted.get(topic)
+        if asking is None:
+            asking = self._wanted[topic] = self.soon(self._ask_route(topic))
+            asking.add_done_callback(lambda _: self._wanted.pop(topic, None))
+        return await asyncio.shield(asking)
+
+    async def _ask_route(self, topic: str) -> TopicRoute | None:
+        fields = {"topic": topic, "acceptStandardJsonOnly": "true"}
+        last: Exception | None = None
+        for step in range(len(self.name_servers)):
+            number = (self._current + step) % len(self.name_servers)
+            try:
+                answer = await self.ask(self.name_servers[number], Command(GET_ROUTEINFO_BY_TOPIC, dict(fields)))
+            except (OSError, TimeoutError) as error:
+                last = error
+                continue
+            self._current = number
+            if answer.code == Answer.TOPIC_NOT_EXIST:
+                return None
+            if answer.code != Answer.SUCCESS:
+                raise BrokerRefused(answer.code, answer.remark, self.name_servers[number])
+            found = read_route(topic, bytes(answer.body))
+            self._routes[topic] = found
+            return found
+        raise NoRoute(f"no name server answers ({'; '.join(self.name_servers)}): {last}") from last
+
+    async def _refresh_all(self) -> None:
+        topics = {topic for part in self._parts for topic in part.topics()}
+        told = await asyncio.gather(*(self.fresh_route(topic) for topic in topics), return_exceptions=True)
+        for one in told:
+            if isinstance(one, FAILURES):
+                raise one
+
+    def _known_brokers(self) -> set[tuple[str, int]]:
+        """(address, broker id) of all brokers of all routes."""
+        return {
+            (address, number)
+            for route in self._routes.values()
+            for addresses in route.brokers.values()
+            for number, address in addresses.items()
+        }
+
+    def address(self, broker: str, broker_id: int = MASTER) -> str:
+        """Where a broker is; for another id than its master's any of that name. Raises :class:`NoRoute`."""
+        for route in self._routes.values():
+            if (found := route.address(broker, broker_id)) is not None:
+                return found
+        raise NoRoute(f"The broker[{broker}] not exist")
+
+    # Heartbeats
+
+    async def heartbeat(self) -> None:
+        """Tell all brokers who is here; those that do not answer are told next time."""
+        if not self._parts:
+            return
+        consumers = [dict(part.heartbeat()) for part in self._parts if part.is_consumer]
+        told = {
+            "clientID": self.client_id,
+            "consumerDataSet": consumers,
+            "heartbeatFingerprint": 0,
+            "producerDataSet": [dict(part.heartbeat()) for part in self._parts if not part.is_consumer],
+            "withoutSub": False,
+        }
+        body = json.dumps(told, separators=(",", ":")).encode()
+        addresses = [address for address, number in self._known_brokers() if consumers or number == MASTER]
+        await asyncio.gather(*(self._beat(address, body) for address in addresses))
+
+    async def _beat(self, address: str, body: bytes) -> None:
+        try:
+            answer = await self.call(address, HEART_BEAT, {}, body)
+        except FAILURES as error:
+            _log.warning("heartbeat to %s: %s", address, str(error) or "no answer")
+        else:
+            self.versions[address] = answer.version
+
+    # What brokers ask
+
+    def _asked(self, request: Command, connection: Connection) -> Command | None:
+        if request.code == PUSH_REPLY_MESSAGE_TO_CLIENT:
+            return self._replied(request)
+        if request.code == CHECK_TRANSACTION_STATE:
+            answer = None
+            for part in self._parts:
+                if not part.is_consumer:
+                    part.asked(request, connection)
+        else:
+            group = request.fields.get("consumerGroup") or request.fields.get("group")
+            found = next((one for one in self._parts if one.is_consumer and one.group == group), None)
+            if found is None:
+                if request.code in _KNOWN:
+                    words = f"The Consumer Group <{group}> not exist in the consumer <{self.client_id}>"
+                    return answer_to(request, Answer.SYSTEM_ERROR, remark=words)
+                return not_supported(request)
+            answer = found.asked(request, connection)
+        if not isinstance(answer, Coroutine):
+            return answer
+        self.soon(self._answer_later(request, connection, answer))
+        return None
+
+    async def _answer_later(
+        self, request: Command, connection: Connection, coming: Coroutine[Any, Any, Command]
+    ) -> None:
+        answer = await coming
+        if not request.is_one_way:
+            connection.send(answer)
+
+    def _replied(self, request: Command) -> Command:
+        """326: a reply to what a producer asked; who does not wait any more takes it all the same."""
+        text = request.fields.get("properties", "")
+        found = {name: value for name, _, value in (one.partition("\x01") for one in text.split("\x02")) if name}
+        waiting = self.replies.pop(found.get("CORRELATION_ID", ""), None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(request)
+        return answer_to(request)
+
+
+_KNOWN = frozenset({
+    NOTIFY_CONSUMER_IDS_CHANGED, RESET_CONSUMER_CLIENT_OFFSET, GET_CONSUMER_STATUS_FROM_CLIENT,
+    GET_CONSUMER_RUNNING_INFO, CONSUME_MESSAGE_DIRECTLY,
+})  # fmt: skip
+
+
+def spelled(fields: Mapping[str, object]) -> dict[str, str]:
+    """Header fields as text; what is None is left out."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in fields.items()
+        if value is not None
+    }
+
+
+class Pace:
+    """Holds a client back: pause, and seconds more for each message."""
+
+    def __init__(self) -> None:
+        self._goes = asyncio.Event()
+        self._goes.set()
+        self.delay = 0.0
+        """Seconds that each message takes longer."""
+
+    @property
+    def paused(self) -> bool:
+        return not self._goes.is_set()
+
+    def pause(self) -> None:
+        """Nothing more until :meth:`resume`."""
+        self._goes.clear()
+
+    def resume(self) -> None:
+        """Go on."""
+        self._goes.set()
+
+    async def wait(self) -> None:
+        """Until it may go on."""
+        if not self._goes.is_set():
+            await self._goes.wait()
+        if self.delay:
+            await asyncio.sleep(self.delay)

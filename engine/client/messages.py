@@ -1,0 +1,315 @@
+"""Messages on their way out and in: what a producer is given, what it sends, what a consumer gets (protocol 3.1, 5.4).
+
+Pure but for the clock in unique ids. Java: ``Message``, ``MessageBatch``, ``MessageExt``, ``Validators``,
+``MessageDecoder``, ``DefaultMQProducerImpl.sendKernelImpl``.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine.client.errors import WrongMessage
+from engine.client.routes import MessageQueue
+from engine.codec import batch
+from engine.codec import message as codec
+from engine.codec import properties as props
+from engine.codec.compression import unpack
+from engine.codec.message import Unit
+from engine.remoting.unique_ids import unique_id
+
+MAX_BODY = 4 << 20
+"""Bytes of a body before compression (``maxMessageSize``)."""
+LONGEST_TOPIC = 127
+RETRY, DEAD_LETTERS = "%RETRY%", "%DLQ%"
+MIN_OFFSET, MAX_OFFSET = "MIN_OFFSET", "MAX_OFFSET"
+MESSAGE_TYPE, REPLY = "MSG_TYPE", "reply"
+CORRELATION_ID, REPLY_TO_CLIENT, TTL, CLUSTER = "CORRELATION_ID", "REPLY_TO_CLIENT", "TTL", "CLUSTER"
+RECONSUME_TIME, MAX_RECONSUME_TIMES = "RECONSUME_TIME", "MAX_RECONSUME_TIMES"
+COMPRESSIONS = {"lz4": 0x100, "zstd": 0x200, "zlib": 0x300}
+"""Kinds of compression and their bits in sysFlag (spec 2.3)."""
+NOT_SENT_TO = frozenset({
+    "SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC",
+    "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT",
+})  # fmt: skip
+"""Topics that belong to the broker (Java: ``TopicValidator``)."""
+_NAME = re.compile(r"[%|a-zA-Z0-9_-]+\Z")
+_OURS = frozenset({props.KEYS, props.TAGS, props.WAIT, props.DELAY, props.UNIQUE_KEY})
+
+
+@dataclass(slots=True)
+class Message:
+    """A message to be sent. ``keys`` are words, ``properties`` the sender's own ones.
+
+    ``delay_level`` 1 to 18 delays by RocketMQ's levels (1 s to 2 h); brokers of 5.x also take ``delay_ms``, or a time
+    ``deliver_at`` (ms since the epoch). ``waits`` is WAIT: the broker's answer waits for flush and replicas.
+    """
+
+    topic: str
+    body: bytes
+    tags: str = ""
+    keys: str | Sequence[str] = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    delay_level: int = 0
+    delay_ms: int = 0
+    deliver_at: int = 0
+    flag: int = 0
+    waits: bool = True
+    msg_id: str = ""
+    """``UNIQ_KEY``; set when it is sent. A try that is repeated keeps it."""
+
+    @property
+    def key_text(self) -> str:
+        """The keys with blanks between."""
+        return self.keys if isinstance(self.keys, str) else " ".join(self.keys)
+
+    def all_properties(self) -> dict[str, str]:
+        """The properties as they are sent, without the unique id. Raises :class:`WrongMessage`."""
+        found = dict(self.properties)
+        if keys := self.key_text:
+            found[props.KEYS] = keys
+        if self.tags:
+            found[props.TAGS] = self.tags
+        if self.delay_level:
+            found[props.DELAY] = str(self.delay_level)
+        if self.delay_ms:
+            found[props.TIMER_DELAY_MS] = str(self.delay_ms)
+        if self.deliver_at:
+            found[props.TIMER_DELIVER_MS] = str(self.deliver_at)
+        found.setdefault(props.WAIT, "true" if self.waits else "false")
+        return found
+
+
+def check_topic(topic: str) -> None:
+    """Raises :class:`WrongMessage` where no broker takes a topic of that name."""
+    if not topic.strip():
+        raise WrongMessage("The specified topic is blank")
+    if not _NAME.match(topic):
+        raise WrongMessage(
+            f"The specified topic[{topic}] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
+        )
+    if len(topic) > LONGEST_TOPIC:
+        raise WrongMessage(f"The specified topic is longer than topic max length {LONGEST_TOPIC}")
+
+
+def check_group(group: str) -> None:
+    """Raises :class:`WrongMessage` where a group cannot be called that."""
+    if not group.strip():
+        raise WrongMessage("the specified group is blank")
+    if len(group) > 255 or not _NAME.match(group):
+        raise WrongMessage(f"the specified group[{group}] is longer than 255 or contains illegal characters")
+
+
+def check(message: Message, max_body: int = MAX_BODY) -> None:
+    """Raises :class:`WrongMessage` for what a producer does not send."""
+    check_topic(message.topic)
+    if message.topic in NOT_SENT_TO:
+        raise WrongMessage(f"Sending message to topic[{message.topic}] is forbidden.")
+    if not message.body:
+        raise WrongMessage("the message body length is zero")
+    if len(message.body) > max_body:
+        raise WrongMessage(f"the message body size over max value, MAX: {max_body}, found {len(message.body)}")
+    for name, value in message.properties.items():
+        if name in _OURS:
+            raise WrongMessage(f"{name} is no property of one's own: Message has a field for it")
+        if not name or not value:
+            raise WrongMessage("The name or value of property can not be null or blank string!")
+
+
+def property_text(properties: Mapping[str, str]) -> str:
+    """Properties as they travel. Raises :class:`WrongMessage` where a reader would not find them again."""
+    text = "".join([f"{name}{props.NAME_END}{value}{props.PAIR_END}" for name, value in properties.items()])
+    if text.count(props.NAME_END) != len(properties) or text.count(props.PAIR_END) != len(properties):
+        raise WrongMessage("a property holds the character 0x01 or 0x02, with which names and values end")
+    if len(text) > 32_767:
+        raise WrongMessage(f"properties of {len(text):,} characters, at most 32,767 can be stored")
+    return text
+
+
+def compressed(body: bytes, kind: str, level: int = 5) -> tuple[bytes, int]:
+    """A body made smaller, and the bits of sysFlag that say how. ``kind``: zlib, lz4 or zstd.
+
+    Raises :class:`WrongMessage` for an unknown kind, and ``ImportError`` where its package is not installed.
+    """
+    if kind == "zlib":
+        return zlib.compress(body, level), codec.COMPRESSED | COMPRESSIONS[kind]
+    if kind == "lz4":
+        import lz4.frame
+
+        return lz4.frame.compress(body), codec.COMPRESSED | COMPRESSIONS[kind]
+    if kind == "zstd":
+        import zstandard
+
+        return zstandard.ZstdCompressor(level=level).compress(body), codec.COMPRESSED | COMPRESSIONS[kind]
+    raise WrongMessage(f"compression {kind!r} is unknown; known are {', '.join(sorted(COMPRESSIONS))}")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What is sent: the body of the request, its property text, sysFlag, how many messages."""
+
+    body: bytes
+    properties: str
+    sys_flag: int
+    count: int
+
+
+def encode_batch(messages: Sequence[Message], now: int, max_body: int = MAX_BODY, *, with_id: bool = True) -> Encoded:
+    """A batch as SEND_BATCH_MESSAGE takes it; each message gets its unique id. ``with_id``: so does the batch, as
+    clients of 5.x do. Raises :class:`WrongMessage` where the messages are no batch.
+    """
+    if not messages:
+        raise WrongMessage("a batch without messages")
+    first = messages[0]
+    if any(one.topic != first.topic for one in messages):
+        raise WrongMessage("The topic of the messages in one batch should be the same")
+    if first.topic.startswith(RETRY):
+        raise WrongMessage("Retry Group is not supported for batching")
+    if any(one.waits != first.waits for one in messages):
+        raise WrongMessage("The waitStoreMsgOK of the messages in one batch should the same")
+    pieces = []
+    for one in messages:
+        if one.delay_level or one.delay_ms or one.deliver_at:
+            raise WrongMessage("TimeDelayLevel is not supported for batching")
+        check(one, max_body)
+        one.msg_id = one.msg_id or unique_id(now)
+        text = property_text({**one.all_properties(), props.UNIQUE_KEY: one.msg_id})
+        pieces.append(batch.member(one.flag, one.body, text.encode()))
+    body = b"".join(pieces)
+    if len(body) > max_body:
+        raise WrongMessage(f"the message body size over max value, MAX: {max_body}, found {len(body)}")
+    shared = {props.WAIT: "true" if first.waits else "false"}
+    if with_id:
+        shared[props.UNIQUE_KEY] = unique_id(now)
+    return Encoded(body, property_text(shared), 0, len(messages))
+
+
+@dataclass(frozen=True, slots=True)
+class SendResult:
+    """What became of a send. ``status`` is SEND_OK, FLUSH_DISK_TIMEOUT, FLUSH_SLAVE_TIMEOUT or SLAVE_NOT_AVAILABLE; in
+    each case the message is stored. Of a batch, ``msg_id`` and ``offset_msg_id`` hold all ids, joined by commas.
+    """
+
+    status: str
+    queue: MessageQueue
+    queue_offset: int
+    msg_id: str
+    offset_msg_id: str
+    transaction_id: str = ""
+    recall_handle: str = ""
+
+    @property
+    def is_ok(self) -> bool:
+        return self.status == "SEND_OK"
+
+
+@dataclass(slots=True)
+class ReceivedMessage:
+    """A message that a consumer got. Times are ms since the epoch, ``body`` is unpacked.
+
+    ``queue`` is where it was read; ``topic`` is that of the sender also where it was read from a retry topic.
+    """
+
+    topic: str
+    body: bytes
+    properties: dict[str, str]
+    queue: MessageQueue
+    queue_offset: int
+    physical_offset: int
+    offset_msg_id: str
+    reconsume_times: int
+    born_timestamp: int
+    store_timestamp: int
+    born_host: str
+    store_host: str
+    sys_flag: int
+    flag: int
+    body_crc: int
+    store_size: int
+    prepared_transaction_offset: int
+
+    @property
+    def msg_id(self) -> str:
+        """``UNIQ_KEY``, or the offset message id where the sender gave none."""
+        return self.properties.get(props.UNIQUE_KEY) or self.offset_msg_id
+
+    @property
+    def tags(self) -> str:
+        return self.properties.get(props.TAGS, "")
+
+    @property
+    def keys(self) -> str:
+        """The keys with blanks between."""
+        return self.properties.get(props.KEYS, "")
+
+    @property
+    def transaction_id(self) -> str:
+        return self.properties.get(props.UNIQUE_KEY, "")
+
+
+def read_messages(body: bytes | memoryview, queue: MessageQueue) -> list[ReceivedMessage]:
+    """The messages in the body of a pull's answer; the members of an inner batch each by themselves.
+
+    Raises :class:`engine.errors.CorruptUnit` where the bytes are no units.
+    """
+    found: list[ReceivedMessage] = []
+    at, end = 0, len(body)
+    while at < end:
+        unit = codec.decode(body, at, crc=False)
+        at += unit.size
+        if unit.sys_flag & (codec.INNER_BATCH | codec.NEED_UNWRAP) == codec.INNER_BATCH | codec.NEED_UNWRAP:
+            found += _members(unit, queue)
+        else:
+            found.append(received(unit, queue))
+    return found
+
+
+def received(unit: Unit, queue: MessageQueue) -> ReceivedMessage:
+    """A stored unit as a consumer gets it."""
+    body, sys_flag = unit.body, unit.sys_flag
+    if sys_flag & codec.COMPRESSED:
+        body = unpack(body, sys_flag).data
+        sys_flag &= ~codec.COMPRESSED
+    return ReceivedMessage(
+        unit.topic, body, unit.properties, queue, unit.queue_offset, unit.physical_offset, unit.offset_msg_id,
+        unit.reconsume_times, unit.born_timestamp, unit.store_timestamp, unit.born_host, unit.store_host, sys_flag,
+        unit.flag, unit.body_crc, unit.size, unit.prepared_transaction_offset,
+    )  # fmt: skip
+
+
+def _members(unit: Unit, queue: MessageQueue) -> list[ReceivedMessage]:
+    outer, found = received(unit, queue), []
+    for one in batch.walk(outer.body):
+        if isinstance(one, batch.MemberDamage):
+            break
+        properties = {
+            **one.properties,
+            **{name: outer.properties[name] for name in (CLUSTER,) if name in outer.properties},
+        }
+        found.append(
+            ReceivedMessage(
+                outer.topic, one.body, properties, queue, outer.queue_offset + one.index, outer.physical_offset,
+                outer.offset_msg_id, outer.reconsume_times, outer.born_timestamp, outer.store_timestamp,
+                outer.born_host, outer.store_host, outer.sys_flag, one.flag, 0, one.size,
+                outer.prepared_transaction_offset,
+            )
+        )  # fmt: skip
+    return found
+
+
+def reply_to(request: ReceivedMessage, body: bytes) -> Message:
+    """The message that answers ``request`` (Java: ``MessageUtil.createReplyMessage``). Raises :class:`WrongMessage`
+    where nobody waits for one.
+    """
+    cluster = request.properties.get(CLUSTER)
+    if cluster is None:
+        raise WrongMessage(f"create reply message fail, requestMessage error, property[{CLUSTER}] is null.")
+    passed = {name: request.properties[name] for name in (CORRELATION_ID, REPLY_TO_CLIENT, TTL) if
+              name in request.properties}  # fmt: skip
+    return Message(f"{cluster}_REPLY_TOPIC", body, properties={MESSAGE_TYPE: REPLY, **passed})
+
+
+QueueSelector = Callable[[Sequence[MessageQueue], Message], MessageQueue]
+"""Chooses the queue of a message among those of its topic."""

@@ -1,0 +1,616 @@
+"""A producer: sends messages to any broker, one by one, in batches, by key, one-way, as transactions, as requests.
+
+Java: ``DefaultMQProducer``, ``TransactionMQProducer``, ``DefaultMQProducerImpl`` (protocol 5.2 to 5.4, 3.7).
+
+>>> async with Producer("orders", "127.0.0.1:9876") as producer:
+...     result = await producer.send(Message("Orders", b"one cup of tea", keys="order-1"))
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Protocol, Self
+
+from engine.client.errors import BrokerRefused, NoReply, NoRoute, NotRunning, NotSent, WrongMessage
+from engine.client.events import EventStream, Paced, SendFailed, Sent, Started, Stopped, TransactionEnded, now_ms
+from engine.client.instance import CHECK_TRANSACTION_STATE, ClientInstance, Pace, spelled
+from engine.client.messages import (
+    CORRELATION_ID,
+    MAX_BODY,
+    MAX_RECONSUME_TIMES,
+    MESSAGE_TYPE,
+    RECONSUME_TIME,
+    REPLY,
+    REPLY_TO_CLIENT,
+    RETRY,
+    TTL,
+    Encoded,
+    Message,
+    QueueSelector,
+    ReceivedMessage,
+    SendResult,
+    check,
+    check_group,
+    compressed,
+    encode_batch,
+    property_text,
+    received,
+)
+from engine.client.queue_choice import TABLES, QueueChoice, by_key
+from engine.client.routes import MessageQueue
+from engine.codec import message as codec
+from engine.codec import properties as props
+from engine.codec.compression import unpack
+from engine.remoting.connection import Connection
+from engine.remoting.frame import ONE_WAY, Command
+from engine.remoting.unique_ids import unique_id
+
+SEND_MESSAGE_V2, SEND_BATCH_MESSAGE, SEND_REPLY_MESSAGE_V2 = 310, 320, 325
+END_TRANSACTION, RECALL_MESSAGE = 37, 370
+DEFAULT_TOPIC = "TBW102"
+"""The topic whose copy a new topic becomes."""
+STATUSES = {0: "SEND_OK", 10: "FLUSH_DISK_TIMEOUT", 11: "SLAVE_NOT_AVAILABLE", 12: "FLUSH_SLAVE_TIMEOUT"}
+"""Answers that say that the message is stored."""
+RETRIED = {"5.3": frozenset({1, 2, 14, 16, 17, 204, 205, 1500}), "4.9": frozenset({1, 14, 16, 17, 204, 205})}
+"""Codes of answers after which another broker is tried, by release."""
+
+
+class TransactionState(IntEnum):
+    """What becomes of a half message; the numbers are those of END_TRANSACTION."""
+
+    UNKNOWN = 0
+    COMMIT = 8
+    ROLLBACK = 12
+
+
+class TransactionListener(Protocol):
+    """The sender's side of transactions. An error in either counts as UNKNOWN: the broker asks again."""
+
+    def execute(self, message: Message, argument: object) -> TransactionState | Awaitable[TransactionState]:
+        """The half message is stored: do the local work, and decide."""
+
+    def check(self, message: ReceivedMessage) -> TransactionState | Awaitable[TransactionState]:
+        """A broker asks what became of a half message that nobody decided."""
+
+
+class SendHook(Protocol):
+    """Is told of each try to send. It may change the message before its first one."""
+
+    def before(self, message: Message, queue: MessageQueue) -> None:
+        """A message is about to be sent."""
+
+    def after(self, message: Message, queue: MessageQueue, result: SendResult | None, error: Exception | None) -> None:
+        """What came of it; of a one-way send neither."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerConfig:
+    """Settings of a producer; the defaults are Java's. Times are seconds, sizes bytes.
+
+    ``like`` is the release whose clients it resembles, "5.3" or "4.9": what is retried, how long slow brokers are
+    avoided, whether a batch has an id of its own.
+    """
+
+    like: str = "5.3"
+    send_timeout: float = 3.0
+    retries: int = 2
+    async_retries: int = 2
+    retry_when_not_ok: bool = False
+    """Whether another broker is tried where the message is stored, and not flushed or replicated in time."""
+    compress_from: int = 4096
+    compression: str = "zlib"
+    compression_level: int = 5
+    max_body: int = MAX_BODY
+    new_topic_queues: int = 4
+    avoid_slow: bool = False
+    """``sendLatencyFaultEnable``: stay away from brokers that were slow or failed."""
+
+    def __post_init__(self) -> None:
+        if self.like not in TABLES:
+            raise WrongMessage(f"like is {self.like!r}; known are {', '.join(TABLES)}")
+
+
+class Producer:
+    """``async with``, or :meth:`start` and :meth:`stop`. Safe for many tasks of one event loop.
+
+    ``instance`` shares connections and id with other parts of one client; who brings one ends it by stopping its parts.
+    """
+
+    is_consumer = False
+
+    def __init__(
+        self,
+        group: str,
+        namesrv: str = "",
+        config: ProducerConfig | None = None,
+        *,
+        listener: TransactionListener | None = None,
+        hooks: Sequence[SendHook] = (),
+        instance: ClientInstance | None = None,
+        events: EventStream | None = None,
+    ) -> None:
+        check_group(group)
+        self.group = group
+        self.config = config or ProducerConfig()
+        self.instance = instance or ClientInstance(namesrv, events=events)
+        self.events = self.instance.events
+        self.choice = QueueChoice(self.config.like, avoid_slow=self.config.avoid_slow)
+        self.pace = Pace()
+        self._listener = listener
+        self._hooks = tuple(hooks)
+        self._topics: dict[str, tuple[MessageQueue, ...]] = {DEFAULT_TOPIC: ()}
+        self._running = False
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    @property
+    def client_id(self) -> str:
+        return self.instance.client_id
+
+    async def start(self) -> None:
+        """Be known to name servers and brokers. Raises :class:`ClientError` where no name server answers."""
+        await self.instance.join(self)
+        try:
+            await self.instance.fresh_route(DEFAULT_TOPIC)
+        except BaseException:
+            await self.instance.leave(self)
+            raise
+        await self.instance.heartbeat()
+        self._running = True
+        if self.events.wanted:
+            self.events.emit(Started(now_ms(), self.client_id, self.group))
+
+    async def stop(self) -> None:
+        """Say goodbye. What is being sent is not waited for."""
+        if self._running:
+            self._running = False
+            await self.instance.leave(self)
+            self._ended(said_goodbye=True)
+
+    async def kill(self) -> None:
+        """End without a word, with all parts of this client, as a process that is killed."""
+        self._running = False
+        await self.instance.kill()
+        self._ended(said_goodbye=False)
+
+    def _ended(self, *, said_goodbye: bool) -> None:
+        if self.events.wanted:
+            self.events.emit(Stopped(now_ms(), self.client_id, self.group, said_goodbye))
+
+    def pause(self) -> None:
+        """Sends wait until :meth:`resume`."""
+        self.pace.pause()
+        self._paced()
+
+    def resume(self) -> None:
+        """Go on."""
+        self.pace.resume()
+        self._paced()
+
+    def slow_down(self, seconds: float) -> None:
+        """Each send takes so much longer; 0: as fast as it goes."""
+        self.pace.delay = seconds
+        self._paced()
+
+    def _paced(self) -> None:
+        if self.events.wanted:
+            self.events.emit(Paced(now_ms(), self.client_id, self.group, self.pace.paused, self.pace.delay))
+
+    # The client's part
+
+    def topics(self) -> Sequence[str]:
+        """Those that were sent to."""
+        return tuple(self._topics)
+
+    def heartbeat(self) -> Mapping[str, Any]:
+        """Its line of a heartbeat."""
+        return {"groupName": self.group}
+
+    def asked(self, request: Command, connection: Connection) -> Coroutine[Any, Any, Command] | None:
+        """39: a broker asks what became of a half message."""
+        if request.code == CHECK_TRANSACTION_STATE and self._listener is not None:
+            self.instance.soon(self._checked(request, connection))
+        return None
+
+    # Sending
+
+    async def queues(self, topic: str) -> tuple[MessageQueue, ...]:
+        """The queues that may be sent to; of a topic that is not there yet those that it will have. Raises
+        :class:`NoRoute`.
+        """
+        route = await self.instance.route(topic)
+        if route is None or not route.publish_queues:
+            route = await self.instance.fresh_route(topic)
+        self._topics.setdefault(topic, ())
+        if route is not None and route.publish_queues:
+            return route.publish_queues
+        model = await self.instance.route(DEFAULT_TOPIC)
+        found = () if model is None else model.for_new_topic(topic, self.config.new_topic_queues).publish_queues
+        if not found:
+            raise NoRoute(f"No route info of this topic: {topic}")
+        return found
+
+    async def send(
+        self,
+        message: Message | Sequence[Message],
+        *,
+        queue: MessageQueue | None = None,
+        key: str | None = None,
+        select: QueueSelector | None = None,
+        patience: float | None = None,
+    ) -> SendResult:
+        """Send a message, or a batch of them, and wait for the broker's answer; another broker is tried where one
+        fails, within ``patience`` seconds in all. ``queue``, ``key`` (all messages of a key go to one queue) and
+        ``select`` choose the queue; then nothing is tried again, for order's sake.
+
+        Raises :class:`WrongMessage`, :class:`NoRoute`, :class:`BrokerRefused`, or :class:`NotSent` after the last try.
+        """
+        return await self._send(message, queue, key, select, patience, self.config.retries, asks_again_on_codes=True)
+
+    def send_soon(
+        self,
+        message: Message | Sequence[Message],
+        done: Callable[[SendResult | None, BaseException | None], None] | None = None,
+        *,
+        queue: MessageQueue | None = None,
+        key: str | None = None,
+        select: QueueSelector | None = None,
+        patience: float | None = None,
+    ) -> asyncio.Task[SendResult]:
+        """Send without waiting; ``done`` is told the result, or why there is none. As in Java, only lost connections
+        and times without an answer are tried again, no refusals.
+        """
+        task = asyncio.ensure_future(
+            self._send(message, queue, key, select, patience, self.config.async_retries, asks_again_on_codes=False)
+        )
+        if done is not None:
+
+            def told(ended: asyncio.Task[SendResult]) -> None:
+                error = asyncio.CancelledError() if ended.cancelled() else ended.exception()
+                done(None if error is not None else ended.result(), error)
+
+            task.add_done_callback(told)
+        return task
+
+    async def send_one_way(
+        self,
+        message: Message | Sequence[Message],
+        *,
+        queue: MessageQueue | None = None,
+        key: str | None = None,
+        select: QueueSelector | None = None,
+    ) -> MessageQueue:
+        """Write a message to a broker and ask for no answer: whether it is stored nobody knows. The queue it went to.
+
+        Raises :class:`WrongMessage`, :class:`NoRoute`, ``OSError``.
+        """
+        first = await self._begin(message)
+        chosen = await self._chosen(first, queue, key, select) or self.choice.choose(
+            await self.queues(first.topic), None, _now()
+        )
+        encoded = self._encoded(message)
+        begun = _now()
+        for hook in self._hooks:
+            hook.before(first, chosen)
+        request = self._request(message, encoded, chosen)
+        request.flag = ONE_WAY
+        connection = await self.instance.connection(self.instance.address(chosen.broker))
+        connection.send(request)
+        self._told(first, chosen, None, None)
+        if self.events.wanted:
+            self._saw_sent(SendResult("ONE_WAY", chosen, -1, first.msg_id, ""), first, encoded, 1, begun)
+        return chosen
+
+    async def _begin(self, message: Message | Sequence[Message]) -> Message:
+        """The first message, when it may be sent. Raises :class:`NotRunning`, :class:`WrongMessage`."""
+        if not self._running:
+            raise NotRunning(f"The producer {self.group} is not running")
+        if self.pace.paused or self.pace.delay:
+            await self.pace.wait()
+        if isinstance(message, Message):
+            check(message, self.config.max_body)
+            return message
+        if not message:
+            raise WrongMessage("a batch without messages")
+        return message[0]
+
+    async def _chosen(
+        self, message: Message, queue: MessageQueue | None, key: str | None, select: QueueSelector | None
+    ) -> MessageQueue | None:
+        if queue is not None:
+            if queue.topic != message.topic:
+                raise WrongMessage("message's topic not equal mq's topic")
+            await self.queues(message.topic)
+            return queue
+        if key is None and select is None:
+            return None
+        queues = await self.queues(message.topic)
+        return by_key(queues, key) if select is None else select(queues, message)  # type: ignore[arg-type]
+
+    async def _send(
+        self,
+        message: Message | Sequence[Message],
+        queue: MessageQueue | None,
+        key: str | None,
+        select: QueueSelector | None,
+        patience: float | None,
+        retries: int,
+        *,
+        asks_again_on_codes: bool,
+    ) -> SendResult:
+        first = await self._begin(message)
+        begun, left_ms = _now(), (patience or self.config.send_timeout) * 1000
+        chosen = await self._chosen(first, queue, key, select)
+        encoded = self._encoded(message)
+        tries = 1 if chosen is not None else 1 + retries
+        last: MessageQueue | None = None
+        failure: Exception | None = None
+        brokers: list[str] = []
+        result: SendResult | None = None
+        for number in range(1, tries + 1):
+            target = chosen or self.choice.choose(
+                await self.queues(first.topic), None if last is None else last.broker, _now()
+            )
+            left = left_ms - (_now() - begun)
+            if left <= 0:
+                failure = failure or TimeoutError("sendDefaultImpl call timeout")
+                break
+            last = target
+            brokers.append(target.broker)
+            tried = _now()
+            try:
+                result = await self._try(message, first, encoded, target, left / 1000)
+            except (BrokerRefused, OSError, TimeoutError, NoRoute) as error:
+                refused = isinstance(error, BrokerRefused)
+                self.choice.told(target.broker, _now() - tried, tried, failed=True, reachable=not refused)
+                failure = error
+                again = number < tries and (
+                    not isinstance(error, BrokerRefused) or (asks_again_on_codes and self._is_retried(error))
+                )
+                self._told(first, target, None, error)
+                if self.events.wanted:
+                    words = str(error) or type(error).__name__
+                    ms = _now() - tried
+                    self.events.emit(
+                        SendFailed(now_ms(), self.client_id, self.group, target, first.msg_id, words, again, ms)
+                    )
+                if not again:
+                    break
+                if not refused:
+                    await self._route_anew(first.topic)
+                continue
+            self.choice.told(target.broker, _now() - tried, tried)
+            self._told(first, target, result, None)
+            if self.events.wanted:
+                self._saw_sent(result, first, encoded, number, tried)
+            if result.is_ok or not self.config.retry_when_not_ok or chosen is not None:
+                return result
+        if result is not None:
+            return result
+        if isinstance(failure, BrokerRefused) and (chosen is not None or not self._is_retried(failure)):
+            raise failure
+        words = f"Send [{len(brokers)}] times, still failed, cost [{_now() - begun:.0f}]ms, Topic: {first.topic}"
+        raise NotSent(f"{words}, BrokersSent: {brokers}: {failure or 'no try'}", brokers) from failure
+
+    def _is_retried(self, error: BrokerRefused) -> bool:
+        return error.code in RETRIED[self.config.like]
+
+    async def _route_anew(self, topic: str) -> None:
+        """A broker that does not answer may be gone from the routes."""
+        try:
+            await self.instance.fresh_route(topic)
+        except (OSError, TimeoutError, NoRoute, BrokerRefused):
+            return
+
+    def _told(self, message: Message, queue: MessageQueue, result: SendResult | None, error: Exception | None) -> None:
+        for hook in self._hooks:
+            hook.after(message, queue, result, error)
+
+    def _saw_sent(self, result: SendResult, message: Message, encoded: Encoded, tries: int, begun: float) -> None:
+        self.events.emit(
+            Sent(
+                now_ms(), self.client_id, self.group, result.queue, result.queue_offset, result.msg_id,
+                message.key_text, result.status, tries, encoded.count, len(encoded.body), _now() - begun,
+            )
+        )  # fmt: skip
+
+    def _encoded(self, message: Message | Sequence[Message]) -> Encoded:
+        """What is sent of a message, the same at every try."""
+        if not isinstance(message, Message):
+            return encode_batch(message, now_ms(), self.config.max_body, with_id=self.config.like != "4.9")
+        properties = message.all_properties()
+        message.msg_id = properties[props.UNIQUE_KEY] = message.msg_id or unique_id(now_ms())
+        body, sys_flag = message.body, 0
+        if len(body) >= self.config.compress_from:
+            body, sys_flag = compressed(body, self.config.compression, self.config.compression_level)
+        if properties.get(props.TRANSACTION_PREPARED) == "true":
+            sys_flag |= codec.PREPARED
+        return Encoded(body, property_text(properties), sys_flag, 1)
+
+    def _request(self, message: Message | Sequence[Message], encoded: Encoded, queue: MessageQueue) -> Command:
+        first = message if isinstance(message, Message) else message[0]
+        fields = {
+            "a": self.group, "b": first.topic, "c": DEFAULT_TOPIC, "d": str(self.config.new_topic_queues),
+            "e": str(queue.queue_id), "f": str(encoded.sys_flag), "g": str(now_ms()), "h": str(first.flag),
+            "i": encoded.properties, "j": "0", "k": "false", "m": "false", "n": queue.broker,
+        }  # fmt: skip
+        code = SEND_MESSAGE_V2
+        if not isinstance(message, Message):
+            code, fields["m"], fields["h"] = SEND_BATCH_MESSAGE, "true", "0"
+        elif first.properties.get(MESSAGE_TYPE) == REPLY:
+            code = SEND_REPLY_MESSAGE_V2
+        elif first.topic.startswith(RETRY):
+            fields["j"] = first.properties.get(RECONSUME_TIME, "0")
+            fields["l"] = first.properties.get(MAX_RECONSUME_TIMES, "16")
+        return Command(code, fields, encoded.body, language="PYTHON")
+
+    async def _try(
+        self,
+        message: Message | Sequence[Message],
+        first: Message,
+        encoded: Encoded,
+        queue: MessageQueue,
+        patience: float,
+    ) -> SendResult:
+        for hook in self._hooks:
+            hook.before(first, queue)
+        address = self.instance.address(queue.broker)
+        answer = await self.instance.ask(address, self._request(message, encoded, queue), patience)
+        status = STATUSES.get(answer.code)
+        if status is None:
+            raise BrokerRefused(answer.code, answer.remark, address)
+        told = answer.fields
+        msg_id = first.msg_id if isinstance(message, Message) else ",".join(one.msg_id for one in message)
+        return SendResult(
+            status, MessageQueue(first.topic, queue.broker, int(told.get("queueId", queue.queue_id))),
+            int(told.get("queueOffset", -1)), told.get("batchUniqId") or msg_id, told.get("msgId", ""),
+            told.get("transactionId", ""), told.get("recallHandle", ""),
+        )  # fmt: skip
+
+    # Transactions
+
+    async def send_in_transaction(
+        self, message: Message, argument: object = None
+    ) -> tuple[SendResult, TransactionState]:
+        """Send a half message, let the listener do the local work, and tell the broker what became of it.
+
+        What is not SEND_OK is rolled back without asking the listener. Raises as :meth:`send`, and
+        :class:`WrongMessage` where the producer has no listener.
+        """
+        if self._listener is None:
+            raise WrongMessage("TransactionListener is null: this producer was made without one")
+        message.delay_level = 0
+        marks = {props.TRANSACTION_PREPARED: "true", props.PRODUCER_GROUP: self.group}
+        message.properties = {**message.properties, **marks}
+        result = await self.send(message)
+        state, words = TransactionState.ROLLBACK, ""
+        if result.is_ok:
+            state, words = await _decided(self._listener.execute, message, argument)
+        id_parts = codec.parse_offset_message_id(result.offset_msg_id)
+        if id_parts is None:
+            raise WrongMessage(f"the broker's message id {result.offset_msg_id!r} is none")
+        fields = {
+            "topic": message.topic, "producerGroup": self.group, "tranStateTableOffset": result.queue_offset,
+            "commitLogOffset": id_parts[1], "commitOrRollback": int(state), "fromTransactionCheck": False,
+            "msgId": message.msg_id, "transactionId": result.transaction_id, "bname": result.queue.broker,
+        }  # fmt: skip
+        await self._end_transaction(self.instance.address(result.queue.broker), fields, words)
+        self._saw_transaction(message.topic, message.msg_id, state, checked=False)
+        return result, state
+
+    def _saw_transaction(self, topic: str, msg_id: str, state: TransactionState, *, checked: bool) -> None:
+        if self.events.wanted:
+            self.events.emit(TransactionEnded(now_ms(), self.client_id, self.group, topic, msg_id, state.name, checked))
+
+    async def _end_transaction(self, address: str, fields: Mapping[str, object], words: str) -> None:
+        connection = await self.instance.connection(address)
+        told = f"executeLocalTransactionBranch exception: {words}" if words else None
+        connection.send(Command(END_TRANSACTION, spelled(fields), remark=told, flag=ONE_WAY, language="PYTHON"))
+
+    async def _checked(self, request: Command, connection: Connection) -> None:
+        assert self._listener is not None
+        unit = codec.decode(bytes(request.body))
+        if unit.properties.get(props.PRODUCER_GROUP) != self.group:
+            return
+        queue = MessageQueue(unit.topic, request.fields.get("bname", ""), unit.queue_id)
+        message = received(unit, queue)
+        state, words = await _decided(self._listener.check, message)
+        fields = {
+            "topic": request.fields.get("topic"), "producerGroup": self.group, "fromTransactionCheck": True,
+            "tranStateTableOffset": request.fields.get("tranStateTableOffset"),
+            "commitLogOffset": request.fields.get("commitLogOffset"), "commitOrRollback": int(state),
+            "msgId": message.msg_id, "transactionId": request.fields.get("transactionId"),
+            "bname": request.fields.get("bname"),
+        }  # fmt: skip
+        told = f"checkLocalTransactionState Exception: {words}" if words else None
+        connection.send(Command(END_TRANSACTION, spelled(fields), remark=told, flag=ONE_WAY, language="PYTHON"))
+        self._saw_transaction(message.topic, message.msg_id, state, checked=True)
+
+    # Requests that are replied to, and recall
+
+    async def request(self, message: Message, patience: float, **choice: Any) -> ReceivedMessage:
+        """Send a message and wait ``patience`` seconds for the reply of whoever consumes it; ``choice`` as for
+        :meth:`send`. Raises :class:`NoReply`, and as :meth:`send`.
+        """
+        correlation = str(uuid.uuid4())
+        message.properties = {
+            **message.properties, CORRELATION_ID: correlation, REPLY_TO_CLIENT: self.client_id,
+            TTL: str(int(patience * 1000)),
+        }  # fmt: skip
+        waiting: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
+        self.instance.replies[correlation] = waiting
+        try:
+            async with asyncio.timeout(patience):
+                await self._known_to(message.topic)
+                await self.send(message, patience=patience, **choice)
+                return _reply(await waiting)
+        except TimeoutError:
+            raise NoReply(f"send request message to <{message.topic}> OK, but wait reply message timeout") from None
+        except asyncio.CancelledError:
+            if waiting.cancelled():
+                raise NoReply("this client has ended") from None
+            raise
+        finally:
+            self.instance.replies.pop(correlation, None)
+
+    async def _known_to(self, topic: str) -> None:
+        """Replies find this client only where its brokers know it."""
+        if topic not in self._topics:
+            await self.queues(topic)
+            await self.instance.heartbeat()
+
+    async def reply(self, message: Message) -> SendResult:
+        """Send the answer to a request (:func:`engine.client.messages.reply_to`)."""
+        return await self.send(message)
+
+    async def recall(self, topic: str, handle: str) -> str:
+        """Take back a message with a time that has not come (5.3); the unique id of the message. Raises
+        :class:`BrokerRefused`.
+        """
+        queues = await self.queues(topic)
+        fields = {"producerGroup": self.group, "topic": topic, "recallHandle": handle}
+        address = self.instance.address(queues[0].broker)
+        answer = await self.instance.call(address, RECALL_MESSAGE, fields, patience=self.config.send_timeout)
+        return answer.fields.get("msgId", "")
+
+
+async def _decided(
+    decide: Callable[..., TransactionState | Awaitable[TransactionState]], *given: object
+) -> tuple[TransactionState, str]:
+    """What a listener says, and in words what it raised: then nothing is known."""
+    try:
+        said = decide(*given)
+        state = await said if isinstance(said, Awaitable) else said
+        return TransactionState(state), ""
+    except Exception as error:  # noqa: BLE001  whatever a listener raises, the broker asks again
+        return TransactionState.UNKNOWN, f"{type(error).__name__}: {error}"
+
+
+def _reply(request: Command) -> ReceivedMessage:
+    """The message in PUSH_REPLY_MESSAGE_TO_CLIENT."""
+    told, body = request.fields, bytes(request.body)
+    sys_flag = int(told.get("sysFlag", 0))
+    if sys_flag & codec.COMPRESSED:
+        body = unpack(body, sys_flag).data
+    topic, queue_id = told.get("topic", ""), int(told.get("queueId", -1))
+    properties = props.decode(told.get("properties", "").encode())
+    return ReceivedMessage(
+        topic, body, properties, MessageQueue(topic, "", queue_id), -1, -1, "", int(told.get("reconsumeTimes", 0)),
+        int(told.get("bornTimestamp", 0)), int(told.get("storeTimestamp", 0)), told.get("bornHost", ""),
+        told.get("storeHost", ""), sys_flag & ~codec.COMPRESSED, int(told.get("flag", 0)), 0, 0, 0,
+    )  # fmt: skip
+
+
+def _now() -> float:
+    """Milliseconds on a clock that only goes forward."""
+    return time.monotonic() * 1000

@@ -1,0 +1,135 @@
+"""Which queue a message is sent to: in turn, away from brokers that were slow or failed, or by a key (protocol 5.2).
+
+Pure; the clock is given (ms). Java: ``TopicPublishInfo``, ``MQFaultStrategy``, ``LatencyFaultToleranceImpl``,
+``SelectMessageQueueByHash``.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.client.routes import MessageQueue
+from engine.codec.java import jhash
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyTable:
+    """How long a broker is avoided after a send took so long (both ms), and as how long a failure counts.
+
+    ``shuns_last``: also where a broker is avoided for its latency, a retry goes elsewhere than the try before.
+    """
+
+    latencies: tuple[int, ...]
+    avoided: tuple[int, ...]
+    failure: int
+    shuns_last: bool
+
+    def avoid_for(self, latency: float) -> int:
+        """Milliseconds for which a broker is avoided."""
+        at = bisect_right(self.latencies, latency)
+        return self.avoided[at - 1] if at else 0
+
+
+TABLES = {
+    "5.3": LatencyTable(
+        (50, 100, 550, 1800, 3000, 5000, 15000), (0, 0, 2000, 5000, 6000, 10000, 30000), 10_000, shuns_last=True
+    ),
+    "4.9": LatencyTable(
+        (50, 100, 550, 1000, 2000, 3000, 15000), (0, 0, 30000, 60000, 120000, 180000, 600000), 30_000, shuns_last=False
+    ),
+}
+"""The tables of both releases."""
+
+
+@dataclass(slots=True)
+class Fault:
+    """What is known of a broker: ms that the last send took, and until when it is avoided."""
+
+    latency: float
+    avoided_until: float
+    reachable: bool = True
+
+
+class QueueChoice:
+    """Chooses queues for one producer. Without ``avoid_slow`` only the broker of the try before is avoided."""
+
+    def __init__(self, release: str = "5.3", *, avoid_slow: bool = False, chance: random.Random | None = None) -> None:
+        self._chance = chance or random.Random()
+        self._table = TABLES[release]
+        self._release = release
+        self._avoid_slow = avoid_slow
+        self._turns: dict[str, int] = {}
+        self._worst = self._chance.randrange(1 << 20)
+        self.faults: dict[str, Fault] = {}
+        """By broker name."""
+
+    def turn(self, topic: str, number: int) -> None:
+        """The next queue of ``topic`` is the one behind ``number``; without that the first one is left to chance."""
+        self._turns[topic] = number
+
+    def _next(self, topic: str) -> int:
+        now = self._turns.get(topic)
+        now = (self._chance.randrange(1 << 20) if now is None else now) + 1 & 0x7FFFFFFF
+        self._turns[topic] = now
+        return now
+
+    def told(self, broker: str, latency: float, now: float, *, failed: bool = False, reachable: bool = True) -> None:
+        """A send to ``broker`` took ``latency`` ms, or ``failed``."""
+        if self._avoid_slow:
+            avoid = self._table.avoid_for(self._table.failure if failed else latency)
+            self.faults[broker] = Fault(latency, now + avoid, reachable)
+
+    def is_available(self, broker: str, now: float) -> bool:
+        """Whether ``broker`` is not avoided now."""
+        known = self.faults.get(broker)
+        return known is None or now >= known.avoided_until
+
+    def choose(self, queues: Sequence[MessageQueue], last: str | None, now: float) -> MessageQueue:
+        """The queue to send to; ``last`` is the broker of a try that failed. ``queues`` are of one topic, not none."""
+        topic = queues[0].topic
+        if not self._avoid_slow:
+            return self._first(queues, lambda one: one.broker != last) or queues[self._next(topic) % len(queues)]
+        shunned = last if self._table.shuns_last else None
+        found = self._first(queues, lambda one: one.broker != shunned and self.is_available(one.broker, now))
+        if found is None and self._release == "5.3":
+            found = self._first(queues, lambda one: one.broker != last and self._reachable(one.broker))
+        elif found is None:
+            found = self._least_bad(queues, now)
+        return found or queues[self._next(topic) % len(queues)]
+
+    def _first(self, queues: Sequence[MessageQueue], fits: Callable[[MessageQueue], bool]) -> MessageQueue | None:
+        """The next queue in turn that fits."""
+        topic, many = queues[0].topic, len(queues)
+        for _ in range(many):
+            found = queues[self._next(topic) % many]
+            if fits(found):
+                return found
+        return None
+
+    def _reachable(self, broker: str) -> bool:
+        known = self.faults.get(broker)
+        return known is None or known.reachable
+
+    def _least_bad(self, queues: Sequence[MessageQueue], now: float) -> MessageQueue | None:
+        """4.9 with all brokers avoided: one of the better half, by latency (``pickOneAtLeast``)."""
+        ranked = sorted(
+            self.faults, key=lambda name: (not self.is_available(name, now), self.faults[name].latency,
+                                           self.faults[name].avoided_until)
+        )  # fmt: skip
+        if not ranked:
+            return None
+        self._worst += 1
+        broker = ranked[self._worst % (len(ranked) // 2)] if len(ranked) > 1 else ranked[0]
+        there = [one for one in queues if one.broker == broker]
+        if not there:
+            del self.faults[broker]
+            return None
+        return there[self._next(queues[0].topic) % len(there)]
+
+
+def by_key(queues: Sequence[MessageQueue], key: str) -> MessageQueue:
+    """The queue of all messages with that key: by Java's hash of it (``SelectMessageQueueByHash``)."""
+    return queues[abs(jhash(key)) % len(queues)]

@@ -1,0 +1,12 @@
+"""Errors name the answer's code and who gave it."""
+
+from __future__ import annotations
+
+from engine.client.errors import BrokerRefused, NotSent
+
+
+def test_a_refusal_tells_code_words_and_who() -> None:
+    assert str(BrokerRefused(13, None, "127.0.0.1:10911")) == "127.0.0.1:10911: MESSAGE_ILLEGAL (code 13)"
+    assert str(BrokerRefused(4711, None)) == "4711 (code 4711)"
+    assert BrokerRefused(2, "busy").remark == "busy"
+    assert NotSent("no", ["broker-a"]).brokers == ["broker-a"]

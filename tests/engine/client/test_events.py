@@ -1,0 +1,34 @@
+"""Events are handed out while somebody watches, and kept in rings that tell what they dropped."""
+
+from __future__ import annotations
+
+from engine.client.events import Event, EventStream, Started
+
+
+def event(at: int) -> Event:
+    return Started(at, "client", "group")
+
+
+def test_with_nobody_watching_no_event_is_wanted() -> None:
+    stream, seen = EventStream(), []
+    assert not stream.wanted
+    end = stream.subscribe(seen.append)
+    assert stream.wanted
+    stream.emit(event(1))
+    end()
+    end()
+    assert not stream.wanted
+    assert seen == [event(1)]
+
+
+def test_a_ring_keeps_the_latest_and_counts_the_others() -> None:
+    stream = EventStream()
+    ring = stream.ring(2)
+    for at in range(5):
+        stream.emit(event(at))
+    assert ring.dropped == 3
+    assert [one.at for one in ring.take()] == [3, 4]
+    assert ring.take() == []
+    stream.emit(event(9))
+    assert ring.take() == [event(9)]
+    assert ring.dropped == 3

@@ -1,0 +1,83 @@
+"""Messages as they are sent, and units as a consumer gets them."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.client.errors import WrongMessage
+from engine.client.messages import (
+    Message,
+    check_group,
+    compressed,
+    encode_batch,
+    property_text,
+    read_messages,
+    reply_to,
+)
+from engine.client.routes import MessageQueue
+from engine.codec import batch, encode
+from engine.codec import message as codec
+
+QUEUE = MessageQueue("T", "broker-a", 3)
+
+
+def unit(body: bytes, properties: dict[str, str], offset: int = 5, sys_flag: int = 0) -> bytes:
+    made = encode.Message("T", body, 3, properties, sys_flag=sys_flag, born_timestamp=1, reconsume_times=2)
+    return encode.encode_unit(made, queue_offset=offset, physical_offset=offset * 1000, store_timestamp=2)
+
+
+def test_the_protocol_s_own_batch_member_is_written() -> None:
+    """Protocol 9.3, but for the order of properties."""
+    encoded = encode_batch([Message("T", b"B1", tags="TagA", keys="k1", msg_id="U")], 0)
+    (member,) = batch.members(encoded.body)
+    assert (member.body, member.properties) == (b"B1", {"KEYS": "k1", "TAGS": "TagA", "WAIT": "true", "UNIQ_KEY": "U"})
+    assert encoded.properties.startswith("WAIT\x01true\x02UNIQ_KEY\x01")
+    assert encode_batch([Message("T", b"B1")], 0, with_id=False).properties == "WAIT\x01true\x02"
+    with pytest.raises(WrongMessage, match="over max value"):
+        encode_batch([Message("T", b"x" * 60)] * 2, 0, max_body=100)
+
+
+def test_units_are_read_as_messages() -> None:
+    body, bits = compressed(b"tea " * 2000, "zlib")
+    first, second = read_messages(
+        unit(b"a", {"UNIQ_KEY": "U", "TAGS": "t", "KEYS": "k l"}) + unit(body, {}, 6, bits), QUEUE
+    )
+    assert (first.topic, first.body, first.msg_id, first.tags, first.keys) == ("T", b"a", "U", "t", "k l")
+    assert (first.queue_offset, first.physical_offset, first.reconsume_times) == (5, 5000, 2)
+    assert (first.born_timestamp, first.store_timestamp, first.queue) == (1, 2, QUEUE)
+    assert first.transaction_id == "U"
+    assert second.body == b"tea " * 2000
+    assert second.msg_id == second.offset_msg_id
+    assert second.sys_flag & codec.COMPRESSED == 0
+
+
+def test_an_inner_batch_is_taken_apart() -> None:
+    inner = batch.encode(0, b"one", {"KEYS": "1"}) + batch.encode(0, b"two", {"KEYS": "2"})
+    raw = unit(inner, {"CLUSTER": "C"}, 10, codec.INNER_BATCH | codec.NEED_UNWRAP)
+    found = read_messages(raw, QUEUE)
+    assert [(one.body, one.queue_offset, one.keys) for one in found] == [(b"one", 10, "1"), (b"two", 11, "2")]
+    assert found[0].properties["CLUSTER"] == "C"
+
+
+def test_a_reply_goes_where_its_request_says() -> None:
+    (asked,) = read_messages(
+        unit(b"?", {"CLUSTER": "C", "CORRELATION_ID": "7", "REPLY_TO_CLIENT": "me", "TTL": "3000"}), QUEUE
+    )
+    reply = reply_to(asked, b"!")
+    assert reply.topic == "C_REPLY_TOPIC"
+    assert reply.properties == {
+        "MSG_TYPE": "reply", "CORRELATION_ID": "7", "REPLY_TO_CLIENT": "me", "TTL": "3000",
+    }  # fmt: skip
+    with pytest.raises(WrongMessage):
+        reply_to(read_messages(unit(b"?", {}), QUEUE)[0], b"!")
+
+
+def test_names_and_texts_are_looked_at() -> None:
+    check_group("%RETRY%-_a1")
+    for wrong in ("", "a b", "a" * 256):
+        with pytest.raises(WrongMessage):
+            check_group(wrong)
+    with pytest.raises(WrongMessage, match="32,767"):
+        property_text({"a": "b" * 32_768})
+    with pytest.raises(WrongMessage, match="known are lz4, zlib, zstd"):
+        compressed(b"", "snappy")

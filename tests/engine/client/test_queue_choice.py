@@ -1,0 +1,85 @@
+"""Queues in turn, brokers that are avoided by both releases' tables, queues by key."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from engine.client.queue_choice import TABLES, QueueChoice, by_key
+from engine.client.routes import MessageQueue
+
+
+def queues(*brokers: str, each: int = 2) -> list[MessageQueue]:
+    return [MessageQueue("T", broker, number) for broker in brokers for number in range(each)]
+
+
+def choice(release: str = "5.3", *, avoid_slow: bool = True) -> QueueChoice:
+    made = QueueChoice(release, avoid_slow=avoid_slow, chance=random.Random(1))
+    made.turn("T", -1)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("release", "latency", "avoided"),
+    [
+        ("5.3", 549, 0), ("5.3", 550, 2000), ("5.3", 1800, 5000), ("5.3", 3000, 6000), ("5.3", 5000, 10_000),
+        ("5.3", 15_000, 30_000), ("4.9", 49, 0), ("4.9", 549, 0), ("4.9", 550, 30_000), ("4.9", 1000, 60_000),
+        ("4.9", 2000, 120_000), ("4.9", 3000, 180_000), ("4.9", 15_000, 600_000), ("5.3", 0, 0),
+    ],
+)  # fmt: skip
+def test_slow_brokers_are_avoided_as_the_release_says(release: str, latency: int, avoided: int) -> None:
+    assert TABLES[release].avoid_for(latency) == avoided
+    made = choice(release)
+    made.told("a", latency, 1_000_000)
+    assert made.is_available("a", 1_000_000 + avoided)
+    assert avoided == 0 or not made.is_available("a", 1_000_000 + avoided - 1)
+
+
+@pytest.mark.parametrize(("release", "avoided"), [("5.3", 10_000), ("4.9", 600_000)])
+def test_a_failure_counts_as_slow(release: str, avoided: int) -> None:
+    made = choice(release)
+    made.told("a", 1, 0, failed=True)
+    assert made.faults["a"].avoided_until == avoided
+
+
+def test_queues_come_in_turn_and_a_retry_goes_to_another_broker() -> None:
+    made = choice(avoid_slow=False)
+    every = queues("a", "b")
+    assert [made.choose(every, None, 0) for _ in range(5)] == [*every, every[0]]
+    assert {made.choose(every, "a", 0).broker for _ in range(8)} == {"b"}
+    assert {made.choose(queues("a"), "a", 0).broker for _ in range(8)} == {"a"}
+
+
+def test_an_avoided_broker_is_left_out_until_its_time() -> None:
+    made = choice()
+    every = queues("a", "b")
+    made.told("a", 600, 0)
+    assert {made.choose(every, None, 1_999).broker for _ in range(8)} == {"b"}
+    assert {made.choose(every, None, 2_000).broker for _ in range(8)} == {"a", "b"}
+
+
+def test_with_all_avoided_5_3_takes_what_can_be_reached() -> None:
+    made = choice()
+    made.told("a", 0, 0, failed=True, reachable=False)
+    made.told("b", 0, 0, failed=True, reachable=True)
+    assert {made.choose(queues("a", "b"), None, 1).broker for _ in range(8)} == {"b"}
+    assert {made.choose(queues("a", "b"), "b", 1).broker for _ in range(8)} == {"a", "b"}
+
+
+def test_with_all_avoided_4_9_takes_the_better_half() -> None:
+    made = choice("4.9")
+    for broker, latency in [("a", 700), ("b", 600), ("c", 4_000), ("d", 9_000)]:
+        made.told(broker, latency, 0)
+    assert {made.choose(queues(*"abcd"), None, 1).broker for _ in range(9)} == {"a", "b"}
+    gone = choice("4.9")
+    gone.told("x", 700, 0)
+    gone.told("a", 700, 0)
+    assert gone.choose(queues("a"), None, 1).broker == "a"
+
+
+def test_a_key_has_java_s_queue() -> None:
+    every = queues("a", each=4)
+    assert by_key(every, "TagA").queue_id == 2598919 % 4
+    assert by_key(every[:3], "polygenelubricants").queue_id == 2  # its hash is the smallest int
+    assert by_key(every, "").queue_id == 0

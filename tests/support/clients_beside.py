@@ -1,0 +1,54 @@
+"""Our name server and broker in this process, for clients of ours; and what they left in the store."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from engine.broker.config import BrokerConfig
+from engine.broker.server import ListeningBroker
+from engine.broker.serving import serving_store
+from engine.codec.message import Unit
+from engine.namesrv.server import ListeningNameServer
+
+
+class Served:
+    """A broker and the name server that knows it."""
+
+    def __init__(self, namesrv: str, server: ListeningBroker) -> None:
+        self.namesrv = namesrv
+        self.server = server
+
+    def units(self, topic: str, queue_id: int | None = None) -> list[Unit]:
+        """What stands in a topic's queue, or in all of them, everything dispatched."""
+        store = self.server.broker.store
+        store.wait_dispatched()
+        found: list[Unit] = []
+        for number in range(16) if queue_id is None else (queue_id,):
+            at = 0
+            while (got := store.get_message("test", topic, number, at, 32)) is not None:
+                with got:
+                    units = list(got.units())
+                if not units:
+                    break
+                found += units
+                at += len(units)
+        return found
+
+
+@contextlib.asynccontextmanager
+async def served(path: Path, config: BrokerConfig | None = None) -> AsyncIterator[Served]:
+    async with (
+        ListeningNameServer(port=0) as names,
+        serving_store(path, config, name_servers=[names.address], port=0) as server,
+    ):
+        yield Served(names.address, server)
+
+
+async def until(what: Callable[[], object], seconds: float = 20.0) -> None:
+    """Until ``what()`` is true; fails loudly where it is not in time."""
+    async with asyncio.timeout(seconds):
+        while not what():
+            await asyncio.sleep(0.01)
